@@ -16,6 +16,8 @@ export type PostgresOptions = {
   port?: number;
   /** Where its messages go; left out, a file in the folder. */
   log?: LogFile;
+  /** Gives up making the data folder, which may take some seconds. */
+  signal?: AbortSignal;
 };
 
 export type RunningPostgres = { url: string; pid: number; stop(): Promise<void> };
@@ -75,7 +77,7 @@ export async function preparePostgres(options: PostgresOptions): Promise<{ url: 
 }
 
 /** Builds the data folder under another name first: one that is there is complete. */
-async function initialise({ folder, settings }: PostgresOptions, log: LogFile): Promise<void> {
+async function initialise({ folder, settings, signal }: PostgresOptions, log: LogFile): Promise<void> {
   const unfinished = join(folder, 'data.new');
   rmSync(unfinished, { recursive: true, force: true });
   mkdirSync(unfinished, { mode: 0o700 });
@@ -92,7 +94,10 @@ async function initialise({ folder, settings }: PostgresOptions, log: LogFile): 
     owner,
     output: (text) => log.write(text),
   });
+  const giveUp = (): void => void child.stop(2000);
+  signal?.addEventListener('abort', giveUp);
   const exit = await child.exited;
+  signal?.removeEventListener('abort', giveUp);
   if (exit.code !== 0) throw unusable(`initdb ended with ${describeExit(exit)}`, log);
   renameSync(unfinished, join(folder, 'data'));
 }

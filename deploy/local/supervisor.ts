@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import { type Child, describeExit, type Program } from './child.ts';
 
 /** Higher stages are stopped first: the edge drains while all behind it still answer. */
@@ -12,6 +12,18 @@ export type SupervisorOptions = {
   report: (text: string) => void;
   /** Called when a program that had died is ready again. */
   restarted: (name: string) => void;
+  clock?: Clock;
+};
+
+export type Clock = {
+  now(): number;
+  /** Rejects when the signal is aborted. */
+  pause(milliseconds: number, signal: AbortSignal): Promise<void>;
+};
+
+const REAL_CLOCK: Clock = {
+  now: Date.now,
+  pause: (milliseconds, signal) => setTimeout(milliseconds, undefined, { signal }),
 };
 
 // Pauses before the first, second … start in a row that did not last.
@@ -30,9 +42,11 @@ export class Supervisor {
   private readonly entries: Entry[] = [];
   private readonly stopping = new AbortController();
   private readonly options: SupervisorOptions;
+  private readonly clock: Clock;
 
   constructor(options: SupervisorOptions) {
     this.options = options;
+    this.clock = options.clock ?? REAL_CLOCK;
   }
 
   /** Starts a program and resolves when it is ready. Rejects when it is not after some attempts, or when stopping. */
@@ -56,9 +70,9 @@ export class Supervisor {
   /** Stops everything within 10 s; nothing is started again from now on. */
   async stop(): Promise<void> {
     this.stopping.abort(new Error('stopping'));
-    const deadline = Date.now() + STOP_PATIENCE;
+    const deadline = this.clock.now() + STOP_PATIENCE;
     for (const stage of [STAGES.edge, STAGES.service, STAGES.storage]) {
-      const rest = deadline - Date.now();
+      const rest = deadline - this.clock.now();
       const patience = Math.max(0, stage === STAGES.storage ? rest : Math.min(rest, STAGE_PATIENCE));
       const members = this.entries.filter(({ program }) => STAGES[program.stage] === stage);
       await Promise.all(members.map((entry) => stopEntry(entry, patience)));
@@ -71,7 +85,7 @@ export class Supervisor {
         return await this.start(entry);
       } catch (error) {
         if (attempt === FIRST_ATTEMPTS || this.isStopping()) throw error;
-        this.options.report(`${entry.program.name} did not start, trying again: ${messageOf(error)}`);
+        this.options.report(`${entry.program.name} did not start, trying again: ${messageOf(error).split('\n', 1)[0]}`);
       }
     }
   }
@@ -88,10 +102,10 @@ export class Supervisor {
   private async keepRunning(entry: Entry): Promise<void> {
     const { name } = entry.program;
     for (let failures = 0; entry.child; ) {
-      const ready = Date.now();
+      const ready = this.clock.now();
       const exit = await entry.child.exited;
       if (this.isStopping()) return;
-      failures = Date.now() - ready >= LASTING ? 0 : failures + 1;
+      failures = this.clock.now() - ready >= LASTING ? 0 : failures + 1;
       this.options.report(`${name} ended (${describeExit(exit)}), starting it again`);
       while (!(await this.startAgain(entry, failures))) failures += 1;
     }
@@ -101,7 +115,7 @@ export class Supervisor {
   private async startAgain(entry: Entry, failures: number): Promise<boolean> {
     const { name } = entry.program;
     try {
-      await pause(PAUSES[Math.min(failures, PAUSES.length - 1)], undefined, { signal: this.stopping.signal });
+      await this.clock.pause(PAUSES[Math.min(failures, PAUSES.length - 1)] ?? 0, this.stopping.signal);
       const child = await this.start(entry);
       this.options.report(`${name} is ready again (process ${child.pid})`);
       this.options.restarted(name);

@@ -52,7 +52,9 @@ export class System {
   private readonly folder: string;
   private readonly supervisor: Supervisor;
   private up: Up | undefined;
-  private isStopping = false;
+  private readonly stopping = new AbortController();
+  /** Settles, always well, when no part of the storage is being started any more. */
+  private storage: Promise<unknown> = Promise.resolve();
 
   constructor(options: SystemOptions) {
     this.options = options;
@@ -65,11 +67,9 @@ export class System {
     const { settings, report } = this.options;
     rmSync(this.upFile, { force: true });
     const ports = await this.choosePorts();
-    const [database, redis, simulators] = await Promise.all([
-      this.startDatabase(),
-      this.startRedis(),
-      this.startSimulators(),
-    ]);
+    const storage = [this.startDatabase(), this.startRedis(), this.startSimulators()] as const;
+    this.storage = Promise.allSettled(storage);
+    const [database, redis, simulators] = await Promise.all(storage);
     const shared: Shared = {
       databaseUrl: database,
       databaseDirectUrl: settings.databaseDirectUrl,
@@ -90,7 +90,7 @@ export class System {
       adminSecret: shared.adminSecret,
     });
     const up = { pid: process.pid, gateway, services: this.services(ports), simulators, database, redis, demo };
-    if (this.isStopping) throw new Error('stopped');
+    this.stopping.signal.throwIfAborted();
     this.up = up;
     this.announce();
     return up;
@@ -98,10 +98,10 @@ export class System {
 
   /** Stops everything within 10 s. */
   async stop(): Promise<void> {
-    this.isStopping = true;
+    this.stopping.abort(new Error('stopping'));
     rmSync(this.upFile, { force: true });
     this.up = undefined;
-    await this.supervisor.stop();
+    await Promise.all([this.supervisor.stop(), this.storage]);
   }
 
   private get upFile(): string {
@@ -134,7 +134,7 @@ export class System {
     if (settings.databaseUrl !== undefined) return settings.databaseUrl;
     const folder = join(this.folder, 'postgres');
     if (!existsSync(folder)) report('Creating the database, the first time only …');
-    const { url, program } = await preparePostgres({ folder, log: this.log('postgres') });
+    const { url, program } = await preparePostgres({ folder, log: this.log('postgres'), signal: this.stopping.signal });
     await this.supervisor.run({ ...program, stage: 'storage' });
     report('PostgreSQL is ready');
     return url;
