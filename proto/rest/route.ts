@@ -55,9 +55,9 @@ export type RouteTable = Record<string, Route>;
 /** Checks a row against RouteSpec while keeping the exact types of its schemas. */
 export function route<
   Data extends z.ZodObject,
-  Params extends z.ZodObject = z.ZodObject<Record<never, never>>,
-  Query extends z.ZodObject = z.ZodObject<Record<never, never>>,
-  Body extends z.ZodObject = z.ZodObject<Record<never, never>>,
+  Params extends z.ZodObject = z.ZodObject,
+  Query extends z.ZodObject = z.ZodObject,
+  Body extends z.ZodObject = z.ZodObject,
 >(spec: RouteSpec<Params, Query, Body, Data>): RouteSpec<Params, Query, Body, Data> {
   return spec;
 }
