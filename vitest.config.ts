@@ -2,6 +2,8 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
+    // The summary comes last: what follows it would hide the one line that other programs read.
+    reporters: ['default', './test/reporter.ts'],
     projects: [
       {
         test: {
@@ -16,6 +18,7 @@ export default defineConfig({
           name: 'integration',
           include: ['{services,gateway,deploy,test}/**/*.test.ts'],
           exclude: ['**/*.unit.test.ts', '**/node_modules/**'],
+          globalSetup: './test/integration.setup.ts',
           pool: 'forks',
           testTimeout: 20_000,
           hookTimeout: 60_000,

@@ -1,0 +1,38 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** Creates a folder that only its owner may enter; one that is there keeps its mode. */
+export function privateFolder(path: string): string {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  return path;
+}
+
+/** Writes a file of mode 0600 in one step: a reader sees the old text or the new one, never a part. */
+export function writePrivately(path: string, text: string): void {
+  const temporary = join(dirname(path), `.${randomBytes(6).toString('hex')}.tmp`);
+  try {
+    writeFileSync(temporary, text, { mode: 0o600, flush: true });
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** The secret kept in a file of mode 0600, made the first time: 64 hexadecimal digits, 32 bytes of randomness. */
+export function keptSecret(path: string): string {
+  if (!existsSync(path)) writePrivately(path, `${randomBytes(32).toString('hex')}\n`);
+  // A copied or restored folder may have lost the mode.
+  if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);
+  return readFileSync(path, 'utf8').trim();
+}
+
+/** The last lines of a text file, for an error message; empty when it can't be read. */
+export function lastLines(path: string, count: number): string {
+  try {
+    return readFileSync(path, 'utf8').trimEnd().split('\n').slice(-count).join('\n');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import type { TestProject } from 'vitest/node';
+import { startPostgres, VOLATILE } from '#local/postgres.ts';
+import { migrateAll } from '../deploy/migrate.ts';
+import { startTestRedis } from './redis-server.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The server that the databases of the tests are made on. */
+    postgresUrl: string;
+    /** A database with all migrations, to be cloned. */
+    templateDatabase: string;
+    redisUrl: string;
+  }
+}
+
+const TEMPLATE = 'guild_template';
+
+/** Starts PostgreSQL and Redis for one run of the integration tests; vitest calls what is returned at its end. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = mkdtempSync(join(tmpdir(), 'guild-data-test-'));
+  const started: { stop(): Promise<void> }[] = [];
+  const teardown = async (): Promise<void> => {
+    await Promise.all(started.map((server) => server.stop()));
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const keep = <Server extends { stop(): Promise<void> }>(server: Server): Server => {
+    started.push(server);
+    return server;
+  };
+  const results = await Promise.allSettled([
+    startPostgres({ folder: join(folder, 'postgres'), settings: VOLATILE }).then(keep),
+    startTestRedis(join(folder, 'redis')).then(keep),
+  ]);
+  try {
+    const [postgres, redis] = results.map((result) => {
+      if (result.status === 'rejected') throw result.reason;
+      return result.value;
+    });
+    if (!postgres || !redis) throw new Error('a server did not start');
+    await createTemplate(postgres.url);
+    project.provide('postgresUrl', postgres.url);
+    project.provide('templateDatabase', TEMPLATE);
+    project.provide('redisUrl', redis.url);
+    return teardown;
+  } catch (error) {
+    await teardown();
+    throw error;
+  }
+}
+
+async function createTemplate(url: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(`CREATE DATABASE ${TEMPLATE}`);
+    const template = new URL(url);
+    template.pathname = `/${TEMPLATE}`;
+    await migrateAll(template.href);
+    // Someone connected to it would make every clone fail.
+    await client.query(`ALTER DATABASE ${TEMPLATE} WITH ALLOW_CONNECTIONS false IS_TEMPLATE true`);
+  } finally {
+    await client.end();
+  }
+}
