@@ -14,7 +14,7 @@ export class Metrics {
   }
 
   counter<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Counter<Label> {
-    return new Counter({ name, help, labelNames, registers: [this.registry] });
+    return this.#once(name, () => new Counter({ name, help, labelNames, registers: [this.registry] }));
   }
 
   /** A gauge that is set, or that `collect` reads at each scrape. */
@@ -24,20 +24,28 @@ export class Metrics {
     labelNames: readonly Label[] = [],
     collect?: (gauge: Gauge<Label>) => void,
   ): Gauge<Label> {
-    return new Gauge({
-      name,
-      help,
-      labelNames,
-      registers: [this.registry],
-      collect() {
-        collect?.(this);
-      },
-    });
+    const make = () =>
+      new Gauge({
+        name,
+        help,
+        labelNames,
+        registers: [this.registry],
+        collect() {
+          collect?.(this);
+        },
+      });
+    return this.#once(name, make);
   }
 
   /** A histogram of seconds. */
   duration<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Histogram<Label> {
-    return new Histogram({ name, help, labelNames, buckets: DURATION_BUCKETS, registers: [this.registry] });
+    const buckets = DURATION_BUCKETS;
+    return this.#once(name, () => new Histogram({ name, help, labelNames, buckets, registers: [this.registry] }));
+  }
+
+  /** Parts of the same kind share a metric. */
+  #once<Metric>(name: string, make: () => Metric): Metric {
+    return (this.registry.getSingleMetric(name) as Metric | undefined) ?? make();
   }
 
   #collectUtilisation(): void {
