@@ -11,7 +11,7 @@ import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { openPrincipal, PRINCIPAL_HEADER, type Principal } from './principal.ts';
 import type { SecretRing } from './secrets.ts';
-import { readQuery, validate } from './validate.ts';
+import { type FaultPlace, readQuery, validate } from './validate.ts';
 
 type Part<Schema> = Schema extends z.ZodType ? z.output<Schema> : Record<string, never>;
 
@@ -117,12 +117,9 @@ async function readRequest(
   const faults: Fault[] = guildFaults(given, principal);
   const query = readQuery(request.originalUrl.split('?', 2)[1] ?? '');
   faults.push(...query.faults);
-  const check = <Schema extends z.ZodType>(
-    schema: Schema | undefined,
-    value: unknown,
-    place: 'body' | 'query' | 'path',
-  ) => {
-    const result = schema ? validate(schema, value, place) : { value: {} };
+  const check = (schema: z.ZodType | undefined, value: unknown, place: FaultPlace) => {
+    if (!schema) return {};
+    const result = validate(schema, value, place);
     faults.push(...(result.faults ?? []));
     return (result.value ?? {}) as Record<string, never>;
   };

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { ApiError } from './errors.ts';
 import type { Logger } from './log.ts';
@@ -13,7 +14,8 @@ export async function waitForSchema(
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  const needed = await newestMigration(service);
+  const needed = await newestMigration(join(import.meta.dirname, '..', service, 'migrations'));
+  if (needed === undefined) throw new Error(`${service} has no migrations`);
   for (let attempt = 0; !signal.aborted; attempt++) {
     const missing = await whatIsMissing(database, service, needed);
     if (missing === undefined) return;
@@ -24,7 +26,7 @@ export async function waitForSchema(
 
 async function whatIsMissing(database: Queryable, service: string, needed: string): Promise<string | undefined> {
   try {
-    const found = await database.query(`SELECT 1 FROM ${service}.migrations WHERE name = $1`, [needed]);
+    const found = await database.query(`SELECT 1 FROM ${service}.schema_migrations WHERE name = $1`, [needed]);
     return found.length > 0 ? undefined : `migration ${needed} of ${service}`;
   } catch (error) {
     if (error instanceof ApiError) return 'a connection';

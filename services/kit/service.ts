@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Route } from '#proto/rest/route.ts';
 import { Breakers } from './breaker.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { type databaseConfig, type Environment, processConfig, readConfig } from './config.ts';
+import type { databaseConfig, Environment, processConfig } from './config.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { type DefinitionShape, type GrpcHandlers, GrpcServer } from './grpc.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from './grpc-client.ts';
@@ -16,13 +16,15 @@ import { type Database, openDatabase } from './postgres.ts';
 import { waitForSchema } from './schema.ts';
 import { SecretRing } from './secrets.ts';
 
-type Output<Shape extends z.ZodRawShape> = z.output<z.ZodObject<typeof processConfig & Shape>>;
+type ProcessConfig = z.output<z.ZodObject<typeof processConfig>>;
+type DatabaseConfig = z.output<z.ZodObject<typeof databaseConfig>>;
 
 /** What a deployable is: a name, the variables it reads, and how its parts are put together. */
-export interface ServiceDefinition<Shape extends z.ZodRawShape> {
+export interface ServiceDefinition<Config extends ProcessConfig> {
   name: string;
-  config: Shape;
-  build(service: ServiceContext<Output<Shape>>): void;
+  /** Throws a ConfigError that lists every fault. */
+  readConfig(environment: Environment): Config;
+  build(service: ServiceContext<Config>): void;
 }
 
 /** What tests decide, and production leaves alone. */
@@ -39,11 +41,8 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-type ProcessConfig = z.output<z.ZodObject<typeof processConfig>>;
-type DatabaseConfig = z.output<z.ZodObject<typeof databaseConfig>>;
-
 /** What a service is put together from: its configuration and the kit's parts, which start and stop with it. */
-export class ServiceContext<Config extends ProcessConfig = ProcessConfig> {
+export class ServiceContext<Config extends ProcessConfig> {
   readonly name: string;
   readonly config: Config;
   readonly log: Logger;
@@ -142,29 +141,28 @@ export class ServiceContext<Config extends ProcessConfig = ProcessConfig> {
 }
 
 /** Starts a service; resolves once it is ready. Throws a ConfigError that lists every fault of the environment. */
-export async function startService<Shape extends z.ZodRawShape>(
-  definition: ServiceDefinition<Shape>,
+export async function startService<Config extends ProcessConfig>(
+  definition: ServiceDefinition<Config>,
   environment: Environment,
   overrides: ServiceOverrides = {},
 ): Promise<RunningService> {
-  const service = await buildService(definition, environment, overrides);
-  return startBuilt(service);
+  return startBuilt(await buildService(definition, environment, overrides));
 }
 
 /** Reads the configuration and puts the parts together; nothing listens yet. */
-async function buildService<Shape extends z.ZodRawShape>(
-  definition: ServiceDefinition<Shape>,
+async function buildService<Config extends ProcessConfig>(
+  definition: ServiceDefinition<Config>,
   environment: Environment,
   overrides: ServiceOverrides,
-): Promise<ServiceContext<Output<Shape>>> {
-  const config = readConfig({ ...processConfig, ...definition.config }, environment) as Output<Shape>;
+): Promise<ServiceContext<Config>> {
+  const config = definition.readConfig(environment);
   const log = overrides.log ?? (await createLog({ service: definition.name, level: config.LOG_LEVEL }));
   const service = new ServiceContext(definition.name, config, log, overrides);
   definition.build(service);
   return service;
 }
 
-async function startBuilt(service: ServiceContext): Promise<RunningService> {
+async function startBuilt<Config extends ProcessConfig>(service: ServiceContext<Config>): Promise<RunningService> {
   const { lifecycle, readiness, log, name } = service;
   await lifecycle.start();
   readiness.set(true);
@@ -179,7 +177,7 @@ async function startBuilt(service: ServiceContext): Promise<RunningService> {
 }
 
 /** Runs a service as this process: SIGTERM and SIGINT drain it; what can't start says why and exits with 1. */
-export async function runService<Shape extends z.ZodRawShape>(definition: ServiceDefinition<Shape>): Promise<void> {
+export async function runService<Config extends ProcessConfig>(definition: ServiceDefinition<Config>): Promise<void> {
   try {
     const service = await buildService(definition, process.env, {});
     stopOnSignal(service);
@@ -190,7 +188,8 @@ export async function runService<Shape extends z.ZodRawShape>(definition: Servic
   }
 }
 
-function stopOnSignal({ config, lifecycle, readiness, log, name }: ServiceContext): void {
+function stopOnSignal<Config extends ProcessConfig>(service: ServiceContext<Config>): void {
+  const { config, lifecycle, readiness, log, name } = service;
   const stop = async (signal: string) => {
     log.info({ signal }, `${name} is stopping`);
     readiness.set(false);
