@@ -55,7 +55,8 @@ const guildSchema = z
     for (const [index, member] of guild.members.entries())
       known(context, ['members', index, 'roles'], member.roles, roles, 'role of the guild');
     if (members.has(guild.bot.id)) fault(context, ['bot', 'id'], 'the bot is not to be among the members');
-    if (guild.owner_id !== null) known(context, ['owner_id'], [guild.owner_id], members, 'member of the guild');
+    if (guild.owner_id !== null && !members.has(guild.owner_id))
+      fault(context, ['owner_id'], `no such member of the guild: ${guild.owner_id}`);
   });
 
 const itemSchema = z.strictObject({ id: gameId, name: z.string().min(1), description: z.string().default('') });
@@ -109,7 +110,8 @@ const gameSchema = z
       badges: unique(context, ['badges'], game.badges, (item) => item.id),
     };
     for (const [index, group] of game.groups.entries())
-      if (group.owner_id !== null) known(context, ['groups', index, 'owner_id'], [group.owner_id], users, 'user');
+      if (group.owner_id !== null && !users.has(group.owner_id))
+        fault(context, ['groups', index, 'owner_id'], `no such user: ${group.owner_id}`);
     for (const [index, user] of game.users.entries()) {
       unique(context, ['users', index, 'groups'], user.groups, (membership) => membership.group_id, 'group_id');
       for (const [place, { group_id: id, ranks: held }] of user.groups.entries()) {
