@@ -74,6 +74,12 @@ export function invalidRequest(errors: Fault[], message?: string): ApiError {
   return new ApiError('INVALID_REQUEST', { message: message ?? summary(errors), details: { errors } });
 }
 
+/** A 405 that names what the path takes, also in the header Allow; HEAD goes where GET goes. */
+export function methodNotAllowed(methods: readonly string[]): ApiError {
+  const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+  return new ApiError('METHOD_NOT_ALLOWED', { message: `This path takes ${allow}`, details: { allow } });
+}
+
 function summary(errors: Fault[]): string {
   const [first] = errors;
   if (!first) return ERRORS.INVALID_REQUEST.text;
