@@ -1,0 +1,14 @@
+import { HttpServer } from '#kit/http-server.ts';
+import { redisPart } from '#kit/redis.ts';
+import type { ServiceDefinition } from '#kit/service.ts';
+import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
+import { ROUTES } from '#proto/rest/index.ts';
+import { API_PREFIX } from '#proto/rest/route.ts';
+import { AddressList } from './client-address.ts';
+import { type GatewayConfig, readGatewayConfig } from './config.ts';
+import { GatewayEvents } from './events.ts';
+import { Pipeline } from './pipeline.ts';
+import { answerProtocolErrors } from './protocol-errors.ts';
+import { Proxy } from './proxy.ts';
+import { Authenticate } from './steps/authenticate.ts';
+import { Matcher } from './steps/match.ts';

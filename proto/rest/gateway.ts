@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { defineRoutes, route } from './route.ts';
+import { guildId } from './schemas.ts';
+
+/** What the gateway answers itself. */
+export const gatewayRoutes = defineRoutes('gateway', {
+  whoami: route({
+    method: 'GET',
+    path: '/whoami',
+    scope: null,
+    category: null,
+    guild: 'key',
+    data: z.object({
+      guild_id: guildId,
+      prefix: z.string().meta({ description: 'How the key begins' }),
+      scopes: z.array(z.string()).nullable().meta({ description: 'null for a legacy key, which reaches everything' }),
+      legacy: z.boolean(),
+    }),
+    status: 200,
+    message: 'API key is valid',
+    summary: 'What the calling key is and may do',
+    writes: false,
+  }),
+});

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { defineRoutes, route } from './route.ts';
+import { batch, chatId, exactlyOneOf, gameId, gameIdOut, guildId, optional } from './schemas.ts';
+
+/** The link of a chat account to a game account, as keys see it: exactly these fields. */
+export const linkRecord = z
+  .object({ chat_id: chatId, game_id: gameIdOut, game_username: z.string(), verified: z.boolean() })
+  .meta({ id: 'LinkRecord' });
+
+const notVerified = { NOT_FOUND: 'The user is not verified in this guild' };
+
+export const lookupRoutes = defineRoutes('lookup', {
+  getLinkByChatId: route({
+    method: 'GET',
+    path: '/lookup/chat/:chatId',
+    scope: 'lookup:read',
+    category: 'lookup',
+    guild: 'header',
+    params: z.object({ chatId }),
+    data: linkRecord,
+    status: 200,
+    message: 'User found',
+    summary: 'The game account of a chat account',
+    writes: false,
+    errors: notVerified,
+  }),
+  getLinkByGameId: route({
+    method: 'GET',
+    path: '/lookup/game/:gameId',
+    scope: 'lookup:read',
+    category: 'lookup',
+    guild: 'header',
+    params: z.object({ gameId }),
+    data: linkRecord,
+    status: 200,
+    message: 'User found',
+    summary: 'The chat account of a game account',
+    writes: false,
+    errors: notVerified,
+  }),
+  getLinkStatuses: route({
+    method: 'POST',
+    path: '/lookup/status',
+    scope: 'lookup:read',
+    category: 'lookup',
+    guild: 'body',
+    body: z
+      .object({ guild_id: guildId, chat_ids: optional(batch(chatId)), game_ids: optional(batch(gameId)) })
+      .refine(...exactlyOneOf('chat_ids', 'game_ids')),
+    data: z.object({
+      results: z
+        .record(z.string(), linkRecord.nullable())
+        .meta({ description: 'By each ID passed; null when that user is not verified in the guild' }),
+    }),
+    status: 200,
+    message: 'Users looked up',
+    summary: 'The links of up to 25 users',
+    writes: false,
+  }),
+  reverseLookup: route({
+    method: 'POST',
+    path: '/reverse',
+    scope: 'lookup:read',
+    category: 'lookup',
+    guild: 'body',
+    body: z
+      .object({ guild_id: guildId, chat_id: optional(chatId), game_id: optional(gameId) })
+      .refine(...exactlyOneOf('chat_id', 'game_id')),
+    data: linkRecord,
+    status: 200,
+    message: 'User found',
+    summary: 'The link of one user, by either account',
+    writes: false,
+    errors: notVerified,
+  }),
+});

@@ -1,0 +1,168 @@
+import { z } from 'zod';
+import { linkRecord } from './lookup.ts';
+import { defineRoutes, route } from './route.ts';
+import {
+  chatId,
+  exactlyOneOf,
+  gameId,
+  gameIdOut,
+  guildId,
+  nextCursor,
+  optional,
+  page,
+  text,
+  timestamp,
+  timestampQuery,
+} from './schemas.ts';
+
+const gameUsername = text(1, 50).meta({ description: 'The name in the game', example: 'AdaBuilds' });
+
+const linkTaken = { CONFLICT: 'One of the two accounts is linked in this guild already' };
+
+export const membersRoutes = defineRoutes('members', {
+  listVerified: route({
+    method: 'GET',
+    path: '/guilds/:guildId/verified',
+    scope: 'members:read',
+    category: 'members_read',
+    guild: 'path',
+    params: z.object({ guildId }),
+    query: z.object({
+      ...page,
+      updated_since: timestampQuery
+        .optional()
+        .meta({ description: 'Only users linked since; a user may come twice, none is missed' }),
+    }),
+    data: z.object({ users: z.array(linkRecord), next_cursor: nextCursor }),
+    status: 200,
+    message: 'Verified users listed',
+    summary: 'Everybody who is verified in the guild, page by page',
+    writes: false,
+  }),
+  getLinks: route({
+    method: 'GET',
+    path: '/guilds/:guildId/links/:chatId',
+    scope: 'members:read',
+    category: 'members_read',
+    guild: 'path',
+    params: z.object({ guildId, chatId }),
+    data: z.object({
+      link: linkRecord.nullable(),
+      history: z.array(
+        z.object({
+          action: z.enum(['linked', 'unlinked']),
+          chat_id: chatId,
+          game_id: gameIdOut,
+          game_username: z.string(),
+          created_at: timestamp,
+        }),
+      ),
+    }),
+    status: 200,
+    message: 'Links listed',
+    summary: "A chat account's link now, and its newest 100 changes, newest first",
+    writes: false,
+  }),
+  createToken: route({
+    method: 'POST',
+    path: '/verification/tokens',
+    scope: 'verify:write',
+    category: 'verify_write',
+    guild: 'body',
+    body: z.object({
+      guild_id: guildId,
+      chat_id: chatId,
+      ttl_seconds: optional(
+        z
+          .int({ error: 'must be a whole number of seconds' })
+          .min(60, { error: 'must be at least 60' })
+          .max(1800, { error: 'must be at most 1800' }),
+      ).meta({ description: 'How long the token works; 900 when left out' }),
+    }),
+    data: z.object({
+      token: z.string().meta({ description: 'For links; shown this once' }),
+      code: z.string().meta({ description: 'Eight characters for a person to type; shown this once' }),
+      expires_at: timestamp,
+    }),
+    status: 201,
+    message: 'Verification token created',
+    summary: 'A token and a code with which a player proves to own a game account',
+    writes: true,
+  }),
+  getToken: route({
+    method: 'GET',
+    path: '/verification/tokens/:token',
+    scope: 'verify:write',
+    category: 'members_read',
+    guild: 'header',
+    params: z.object({ token: z.string().min(1).max(128, { error: 'must have at most 128 characters' }) }),
+    data: z.object({
+      status: z.enum(['pending', 'completed', 'expired']),
+      chat_id: chatId,
+      game_id: gameIdOut.nullable(),
+      expires_at: timestamp,
+    }),
+    status: 200,
+    message: 'Verification token found',
+    summary: 'Whether a token was redeemed, and by whom',
+    writes: false,
+    errors: { NOT_FOUND: 'No such token in this guild' },
+  }),
+  redeemToken: route({
+    method: 'POST',
+    path: '/verification/redeem',
+    scope: 'verify:write',
+    category: 'verify_write',
+    guild: 'body',
+    body: z
+      .object({
+        guild_id: guildId,
+        code: optional(z.string({ error: 'must be a string' }).min(1).max(64)).meta({ example: 'H7KM4PQX' }),
+        token: optional(z.string({ error: 'must be a string' }).min(1).max(128)),
+        game_id: gameId,
+        game_username: gameUsername,
+      })
+      .refine(...exactlyOneOf('code', 'token')),
+    data: linkRecord,
+    status: 200,
+    message: 'Account verified',
+    summary: 'Called by the game server, where the player is known: completes a verification',
+    writes: true,
+    errors: { NOT_FOUND: 'The code is wrong, used or expired', ...linkTaken },
+  }),
+  createLink: route({
+    method: 'POST',
+    path: '/verification/link',
+    scope: 'verify:write',
+    category: 'verify_write',
+    guild: 'body',
+    body: z.object({
+      guild_id: guildId,
+      chat_id: chatId,
+      game_id: gameId,
+      game_username: optional(gameUsername).meta({ description: 'Asked of the game platform when left out' }),
+    }),
+    data: linkRecord,
+    status: 201,
+    message: 'Accounts linked',
+    summary: 'Links two accounts without a code',
+    writes: true,
+    errors: { INVALID_TARGET: 'The game platform knows no such user', ...linkTaken },
+  }),
+  deleteLink: route({
+    method: 'POST',
+    path: '/verification/unlink',
+    scope: 'verify:write',
+    category: 'verify_write',
+    guild: 'body',
+    body: z
+      .object({ guild_id: guildId, chat_id: optional(chatId), game_id: optional(gameId) })
+      .refine(...exactlyOneOf('chat_id', 'game_id')),
+    data: z.object({ unlinked: z.literal(true), chat_id: chatId, game_id: gameIdOut }),
+    status: 200,
+    message: 'Accounts unlinked',
+    summary: 'Takes a link away',
+    writes: true,
+    errors: { NOT_FOUND: 'The user is not linked in this guild' },
+  }),
+});

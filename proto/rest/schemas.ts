@@ -1,0 +1,114 @@
+import { z } from 'zod';
+
+const LARGEST_SNOWFLAKE = '18446744073709551615';
+const SNOWFLAKE = /^[1-9][0-9]{16,19}$/;
+const DIGITS = /^[1-9][0-9]{0,15}$/;
+
+/** Whether a text is a chat ID: a snowflake that fits 64 bits. */
+export function isSnowflake(text: string): boolean {
+  return SNOWFLAKE.test(text) && (text.length < LARGEST_SNOWFLAKE.length || text <= LARGEST_SNOWFLAKE);
+}
+
+const snowflake = (what: string) =>
+  z
+    .string({ error: `must be ${what}: a string of 17 to 20 digits` })
+    .refine(isSnowflake, { error: `must be ${what}: a string of 17 to 20 digits` });
+
+export const chatId = snowflake('a chat ID').meta({
+  description: 'Chat account, a snowflake',
+  example: '920000000000000001',
+});
+export const guildId = snowflake('a guild ID').meta({
+  description: 'Guild, a snowflake',
+  example: '900000000000000001',
+});
+
+const WRONG_GAME_ID = 'must be a game ID: a whole number from 1 to 9007199254740991';
+
+/** Accepted as a number or as a string of digits (Luau numbers are doubles); always answered as a number. */
+export const gameId = z
+  .union([z.number(), z.string()], { error: WRONG_GAME_ID })
+  .transform((value, context) => {
+    const id = typeof value === 'number' || DIGITS.test(value) ? Number(value) : Number.NaN;
+    if (Number.isSafeInteger(id) && id > 0) return id;
+    context.addIssue({ code: 'custom', message: WRONG_GAME_ID });
+    return z.NEVER;
+  })
+  .pipe(z.number())
+  .meta({ description: 'Game account: a whole number, or its digits as a string', example: 7001 });
+
+/** A game ID as answered. */
+export const gameIdOut = z.number().int().meta({ description: 'Game account', example: 7001 });
+
+/** Seconds since 1970. */
+export const timestamp = z.number().int().meta({ description: 'Unix seconds', example: 1790000000 });
+
+/** Seconds since 1970 in a query string. */
+export const timestampQuery = z
+  .string()
+  .regex(/^[0-9]{1,11}$/, { error: 'must be Unix seconds' })
+  .transform(Number)
+  .pipe(z.number())
+  .meta({ description: 'Unix seconds', example: '1790000000' });
+
+/** A field that may be left out; null reads as left out, since some callers can't leave a field out. */
+export function optional<Schema extends z.ZodType>(schema: Schema) {
+  return schema.nullish().transform((value) => value ?? undefined);
+}
+
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+// oxlint-disable-next-line no-control-regex
+const CONTROL_BUT_BREAKS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
+
+/** Text of `min` to `max` Unicode characters without control characters; `lines` allows line breaks and tabs. */
+export function text(min: number, max: number, { lines = false } = {}) {
+  const control = lines ? CONTROL_BUT_BREAKS : CONTROL;
+  return z
+    .string({ error: 'must be a string' })
+    .refine((value) => value.isWellFormed() && !control.test(value), {
+      error: 'must not hold control characters or broken Unicode',
+    })
+    .refine((value) => characters(value, max + 1) >= min && characters(value, max + 1) <= max, {
+      error: `must have ${min} to ${max} characters`,
+    })
+    .meta({ minLength: min, maxLength: max });
+}
+
+/** Unicode characters of a text, counted up to `enough`. */
+function characters(value: string, enough: number): number {
+  let count = 0;
+  for (const _ of value) if (++count >= enough) break;
+  return count;
+}
+
+/** The most IDs in one batch (specification, section 8). */
+export const BATCH_LIMIT = 25;
+
+/** Up to 25 of the same thing. */
+export function batch<Schema extends z.ZodType>(item: Schema) {
+  return z.array(item, { error: 'must be a list' }).max(BATCH_LIMIT, { error: `must hold at most ${BATCH_LIMIT} IDs` });
+}
+
+/** Query parameters of every list. */
+export const page = {
+  limit: z
+    .string()
+    .regex(/^(?:[1-9][0-9]?|100)$/, { error: 'must be a whole number from 1 to 100' })
+    .transform(Number)
+    .pipe(z.number())
+    .default(50)
+    .meta({ description: 'Rows a page, 1 to 100', example: '50' }),
+  cursor: z.string().max(512).optional().meta({ description: 'The next_cursor of the page before' }),
+};
+
+export const nextCursor = z.string().nullable().meta({ description: 'null on the last page' });
+
+/** Refuses an object in which not exactly one of the fields is given; told beside all its other faults. */
+export function exactlyOneOf(...fields: string[]) {
+  return [
+    (value: unknown): boolean =>
+      fields.filter((field) => (value as Record<string, unknown>)[field] != null).length === 1,
+    { error: `must hold exactly one of ${fields.join(', ')}`, when: () => true },
+  ] as const;
+}

@@ -1,0 +1,35 @@
+import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { base62, type RandomBytes, randomText } from './base62.ts';
+
+const SECRET_LENGTH = 32;
+const CHECKSUM_LENGTH = 6;
+const SHOWN_LENGTH = 6;
+const SHAPE = /^(service_([1-9][0-9]{16,19})_)([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
+
+/** What a key says of itself (contract, section 3). */
+export interface ApiKey {
+  guildId: string;
+  /** What may be shown of it. */
+  prefix: string;
+  /** SHA-256 of the whole key: all that is ever stored of it. */
+  hash: Buffer;
+}
+
+/** A new key: `service_<guild_id>_<random>`, where `<random>` ends in a checksum of what stands before it. */
+export function makeApiKey(guildId: string, random: RandomBytes): string {
+  const body = `service_${guildId}_${randomText(SECRET_LENGTH, random)}`;
+  return body + checksum(body);
+}
+
+/** The parts of a key; undefined when it is malformed or mistyped, which takes no look-up to tell. */
+export function readApiKey(text: string): ApiKey | undefined {
+  const [, head, guildId, secret, check] = SHAPE.exec(text) ?? [];
+  if (!head || !guildId || !secret || check !== checksum(head + secret)) return undefined;
+  const hash = createHash('sha256').update(text).digest();
+  return { guildId, prefix: head + secret.slice(0, SHOWN_LENGTH), hash };
+}
+
+function checksum(body: string): string {
+  return base62(crc32(body), CHECKSUM_LENGTH);
+}

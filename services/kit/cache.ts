@@ -1,0 +1,45 @@
+import type { Clock } from './clock.ts';
+
+export interface LoadingCacheOptions<Value> {
+  ttlMs: number;
+  /** The most entries; the least recently used goes first. */
+  max: number;
+  clock: Clock;
+  load: (key: string) => Promise<Value>;
+}
+
+/** Remembers what it loads; concurrent loads of one key are one. Failures are not remembered. */
+export class LoadingCache<Value> {
+  readonly #options: LoadingCacheOptions<Value>;
+  readonly #entries = new Map<string, { value: Value; expiresAt: number }>();
+  readonly #loading = new Map<string, Promise<Value>>();
+
+  constructor(options: LoadingCacheOptions<Value>) {
+    this.#options = options;
+  }
+
+  async get(key: string): Promise<Value> {
+    const entry = this.#entries.get(key);
+    if (entry && entry.expiresAt > this.#options.clock.now()) {
+      this.#entries.delete(key);
+      this.#entries.set(key, entry);
+      return entry.value;
+    }
+    const loading = this.#loading.get(key) ?? this.#load(key);
+    this.#loading.set(key, loading);
+    return loading;
+  }
+
+  async #load(key: string): Promise<Value> {
+    try {
+      const value = await this.#options.load(key);
+      this.#entries.delete(key);
+      this.#entries.set(key, { value, expiresAt: this.#options.clock.now() + this.#options.ttlMs });
+      const [oldest] = this.#entries.keys();
+      if (this.#entries.size > this.#options.max && oldest !== undefined) this.#entries.delete(oldest);
+      return value;
+    } finally {
+      this.#loading.delete(key);
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import { z } from 'zod';
+
+/** Thrown at start; its message lists every fault of the environment and no value. */
+export class ConfigError extends Error {
+  constructor(faults: string[]) {
+    super(`The configuration has ${faults.length} fault(s):\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
+    this.name = 'ConfigError';
+  }
+}
+
+export type Environment = Record<string, string | undefined>;
+
+/** Reads the variables that the shape names; throws a ConfigError that lists all faults at once. */
+export function readConfig<Shape extends z.ZodRawShape>(
+  shape: Shape,
+  environment: Environment,
+): z.output<z.ZodObject<Shape>> {
+  const given = Object.keys(shape).map((name) => [name, environment[name] || undefined]);
+  const result = z.object(shape).safeParse(Object.fromEntries(given));
+  if (result.success) return result.data;
+  throw new ConfigError(result.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`));
+}
+
+const required = { error: (issue: { input: unknown }) => (issue.input === undefined ? 'is required' : 'is not valid') };
+
+const wholeNumber = (min: number, max: number) =>
+  z
+    .string(required)
+    .regex(/^[0-9]+$/, { error: 'must be a whole number' })
+    .transform(Number)
+    .pipe(
+      z
+        .number()
+        .min(min, { error: `must be at least ${min}` })
+        .max(max, { error: `must be at most ${max}` }),
+    );
+
+/** A whole number with a default. */
+export const number = (fallback: number, min = 0, max = Number.MAX_SAFE_INTEGER) =>
+  wholeNumber(min, max).default(fallback);
+
+/** A port to listen on; 0 takes a free one. */
+export const port = (fallback = 0) => wholeNumber(0, 65535).default(fallback);
+
+/** `host:port` of a gRPC server, or a gRPC target such as `dns:///name:port`. */
+export const grpcAddress = () =>
+  z.string(required).regex(/^(?:dns:\/{3})?[^/\s]+:[0-9]{1,5}$/, { error: 'must be host:port or dns:///host:port' });
+
+/** A URL of one of the given protocols, without a trailing slash. */
+export const url = (...protocols: string[]) =>
+  z
+    .string(required)
+    .refine((value) => protocols.includes(URL.parse(value)?.protocol.slice(0, -1) ?? ''), {
+      error: `must be a URL that begins with ${protocols.map((name) => `${name}://`).join(' or ')}`,
+    })
+    .transform((value) => value.replace(/\/+$/, ''));
+
+/** `true` or `false`. */
+export const flag = (fallback: boolean) =>
+  z
+    .enum(['true', 'false'], { error: 'must be true or false' })
+    .default(fallback ? 'true' : 'false')
+    .transform((value) => value === 'true');
+
+/** A list parted by commas; empty when left out. */
+export const list = (item: z.ZodType<string, string>) =>
+  z
+    .string()
+    .default('')
+    .transform((value) =>
+      value
+        .split(',')
+        .map((part) => part.trim())
+        .filter(Boolean),
+    )
+    .pipe(z.array(item));
+
+/** One or two secrets parted by a comma, the newest first; each at least 32 bytes. */
+export const secrets = () =>
+  z
+    .string(required)
+    .transform((value) => value.split(',').map((part) => part.trim()))
+    .refine((all) => all.length <= 2, { error: 'must hold at most two secrets' })
+    .refine((all) => all.every((secret) => Buffer.byteLength(secret) >= 32), {
+      error: 'must hold secrets of at least 32 bytes, for example from `openssl rand -base64 48`',
+    });
+
+/** What every process is told. */
+export const processConfig = {
+  LISTEN_HOST: z.string().default('0.0.0.0'),
+  ADMIN_PORT: port(),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  /** How long a stop may take before what is left is cut off. */
+  STOP_SECONDS: number(25, 1, 600),
+  INTERNAL_SECRETS: secrets(),
+};
+
+/** What every service with a schema of its own is told. */
+export const databaseConfig = {
+  DATABASE_URL: url('postgres', 'postgresql'),
+  /** Past a transaction pooler, for LISTEN and migrations; DATABASE_URL when left out. */
+  DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
+  PG_POOL_MAX: number(5, 1, 100),
+};
+
+/** What every service that answers gRPC is told. */
+export const grpcConfig = { GRPC_PORT: port(), GRPC_REFLECTION: flag(true) };
+
+/** What every service that answers REST routes is told. */
+export const httpConfig = { HTTP_PORT: port() };

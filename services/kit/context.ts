@@ -1,0 +1,10 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** What follows a request through a process without being passed along: for logs and outgoing calls. */
+export interface RequestContext {
+  requestId: string;
+  /** The route's or method's name. */
+  route: string;
+}
+
+export const requestContext = new AsyncLocalStorage<RequestContext>();

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto';
+import { invalidRequest } from './errors.ts';
+
+/** What a cursor belongs to: the same list with the same filters. */
+export interface CursorScope {
+  route: string;
+  guildId: string;
+  /** The filters of the request, `limit` and `cursor` apart. */
+  filters?: Record<string, unknown>;
+}
+
+/** An opaque text for where the next page begins. */
+export function encodeCursor(scope: CursorScope, position: string): string {
+  return Buffer.from(JSON.stringify([position, fingerprint(scope)])).toString('base64url');
+}
+
+/** The position in a cursor; INVALID_REQUEST when it is damaged or of another list. */
+export function decodeCursor(scope: CursorScope, cursor: string): string {
+  try {
+    const [position, owner] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
+    if (typeof position === 'string' && owner === fingerprint(scope)) return position;
+  } catch {
+    // Told below, like a cursor of another list.
+  }
+  throw invalidRequest([{ path: 'query.cursor', message: 'is not a next_cursor of this list with these filters' }]);
+}
+
+function fingerprint({ route, guildId, filters = {} }: CursorScope): string {
+  const given = Object.entries(filters)
+    .filter(([, value]) => value !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHash('sha256')
+    .update(JSON.stringify([route, guildId, given]))
+    .digest('base64url')
+    .slice(0, 16);
+}

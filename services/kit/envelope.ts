@@ -1,0 +1,76 @@
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { STATUS_CODES } from 'node:http';
+import type { ApiError } from './errors.ts';
+
+/** What a handler answers: the envelope's data, and what differs from its row of the route table. */
+export interface Answer<Data = unknown> {
+  data: Data;
+  /** Replaces the row's status, for writes that found their work done. */
+  status?: number;
+  /** Replaces the row's message. */
+  message?: string;
+}
+
+/** A handler's answer with the status and message of its row. */
+export function ok<Data>(data: Data): Answer<Data> {
+  return { data };
+}
+
+const SAFE_HEADERS = {
+  'content-type': 'application/json; charset=utf-8',
+  // Game engines and CDNs cache GETs unless told not to.
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+};
+
+/** The envelope of success as text. */
+export function successBody(code: number, message: string, data: unknown): string {
+  return JSON.stringify({ status: 'success', code, message, data });
+}
+
+/** The envelope of an error as text; the cause stays inside. */
+export function errorBody(error: ApiError): string {
+  const details = { code: error.code, ...error.details };
+  return JSON.stringify({ status: 'error', code: error.httpStatus, message: error.message, details });
+}
+
+function errorHeaders(error: ApiError): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (error.retryAfter !== undefined) headers['retry-after'] = String(error.retryAfter);
+  if (error.code === 'METHOD_NOT_ALLOWED') headers.allow = String(error.details.allow);
+  return headers;
+}
+
+/** Writes a body made by successBody or errorBody. */
+export function sendBody(
+  response: ServerResponse,
+  code: number,
+  body: string,
+  headers: OutgoingHttpHeaders = {},
+): void {
+  response.writeHead(code, { ...SAFE_HEADERS, 'content-length': Buffer.byteLength(body), ...headers });
+  response.end(body);
+}
+
+/** Writes an error, or breaks the connection off when an answer has begun already. */
+export function sendError(response: ServerResponse, error: ApiError, headers: OutgoingHttpHeaders = {}): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  sendBody(response, error.httpStatus, errorBody(error), { ...errorHeaders(error), ...headers });
+}
+
+/** A whole HTTP/1.1 answer as text, for sockets on which Node's parser has given up. It closes the connection. */
+export function rawErrorResponse(error: ApiError, headers: Record<string, string> = {}): string {
+  const body = errorBody(error);
+  const all = {
+    ...SAFE_HEADERS,
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+    ...errorHeaders(error),
+    ...headers,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${error.httpStatus} ${STATUS_CODES[error.httpStatus]}\r\n${lines.join('')}\r\n${body}`;
+}

@@ -1,0 +1,114 @@
+import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
+import type { Breaker } from './breaker.ts';
+import { CALL_TOKEN_HEADER, sealCall } from './call-token.ts';
+import type { Clock } from './clock.ts';
+import { requestContext } from './context.ts';
+import { ApiError, isFault } from './errors.ts';
+import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './grpc.ts';
+import { fromStatus } from './grpc-errors.ts';
+import type { Metrics } from './metrics.ts';
+import { REQUEST_ID_HEADER } from './request-id.ts';
+import type { SecretRing } from './secrets.ts';
+
+const DEADLINE_MS = 3_000;
+
+/** A promise for each unary method, a stream for each streaming one. Errors are ApiErrors. */
+export type GrpcClient<Definition extends DefinitionShape> = {
+  [Name in keyof Definition]: Definition[Name]['responseStream'] extends true
+    ? (request: RequestOf<Definition[Name]>) => ClientReadableStream<ResponseOf<Definition[Name]>>
+    : (request: RequestOf<Definition[Name]>) => Promise<ResponseOf<Definition[Name]>>;
+};
+
+export interface GrpcClientOptions {
+  /** The calling process. */
+  caller: string;
+  /** The called service's name. */
+  audience: string;
+  /** `host:port` or `dns:///host:port`. */
+  address: string;
+  ring: SecretRing;
+  clock: Clock;
+  metrics: Metrics;
+  breaker: Breaker;
+  deadlineMs?: number;
+}
+
+/** A refusal that the called service thought about is no failure of it. */
+export function isGrpcFailure(error: unknown): boolean {
+  return !(error instanceof ApiError) || isFault(error);
+}
+
+/** One connection to a service, and its methods as functions. */
+export class GrpcChannel {
+  readonly #client: Client;
+  readonly #options: GrpcClientOptions;
+  readonly #handled;
+
+  constructor(options: GrpcClientOptions) {
+    this.#options = options;
+    this.#handled = options.metrics.counter('grpc_client_handled_total', 'Calls made', ['method', 'code']);
+    this.#client = new Client(options.address, credentials.createInsecure(), {
+      'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
+      'grpc.initial_reconnect_backoff_ms': 100,
+      'grpc.max_reconnect_backoff_ms': 1_000,
+      'grpc.keepalive_time_ms': 10_000,
+      'grpc.keepalive_timeout_ms': 2_000,
+    });
+  }
+
+  /** The methods of a definition. */
+  methods<Definition extends DefinitionShape>(definition: Definition): GrpcClient<Definition> {
+    const methods = Object.entries(definition).map(([name, method]) => [
+      name,
+      method.responseStream
+        ? (request: unknown) => this.#stream(method, request)
+        : (request: unknown) => this.#options.breaker.run(() => this.#unary(method, request)),
+    ]);
+    return Object.fromEntries(methods);
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #unary(method: MethodShape, request: unknown): Promise<unknown> {
+    const deadline = Date.now() + (this.#options.deadlineMs ?? DEADLINE_MS);
+    return new Promise((resolve, reject) => {
+      const done = (failure: ServiceError | null, response?: unknown) => {
+        const error = failure && fromStatus(failure);
+        this.#handled.inc({ method: method.path, code: error?.code ?? 'OK' });
+        if (error) reject(error);
+        else resolve(response);
+      };
+      this.#client.makeUnaryRequest(
+        method.path,
+        method.requestSerialize as (message: unknown) => Buffer,
+        method.responseDeserialize,
+        request,
+        this.#metadata(method),
+        { deadline },
+        done,
+      );
+    });
+  }
+
+  #stream(method: MethodShape, request: unknown): ClientReadableStream<unknown> {
+    return this.#client.makeServerStreamRequest(
+      method.path,
+      method.requestSerialize as (message: unknown) => Buffer,
+      method.responseDeserialize,
+      request,
+      this.#metadata(method),
+    );
+  }
+
+  #metadata(method: MethodShape): Metadata {
+    const { ring, caller, audience, clock } = this.#options;
+    // A server that has just come back on its port is waited for, within the deadline.
+    const metadata = new Metadata({ waitForReady: true });
+    metadata.set(CALL_TOKEN_HEADER, sealCall(ring, { caller, audience, method: method.path }, clock.now()));
+    const context = requestContext.getStore();
+    if (context) metadata.set(REQUEST_ID_HEADER, context.requestId);
+    return metadata;
+  }
+}

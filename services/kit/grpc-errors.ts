@@ -1,0 +1,45 @@
+import { Metadata, type ServiceError, type StatusObject, status } from '@grpc/grpc-js';
+import { ApiError, ERRORS, type ErrorCode } from './errors.ts';
+
+const ERROR_TRAILER = 'guild-error-bin';
+
+interface WireError {
+  code: ErrorCode;
+  message: string;
+  details: Record<string, unknown>;
+  retryAfter?: number;
+}
+
+/** An error as a gRPC status; code and details travel in a trailer, the cause stays here. */
+export function toStatus(error: ApiError): Partial<StatusObject> {
+  const wire: WireError = {
+    code: error.code,
+    message: error.message,
+    details: error.details,
+    ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter }),
+  };
+  const metadata = new Metadata();
+  metadata.set(ERROR_TRAILER, Buffer.from(JSON.stringify(wire)));
+  return { code: ERRORS[error.code].grpc, details: error.code, metadata };
+}
+
+/** The error that the called service threw; what gRPC itself refused becomes UNAVAILABLE, TIMEOUT or INTERNAL. */
+export function fromStatus(error: ServiceError): ApiError {
+  const [trailer] = error.metadata?.get(ERROR_TRAILER) ?? [];
+  if (Buffer.isBuffer(trailer)) {
+    const { code, ...rest } = JSON.parse(trailer.toString()) as WireError;
+    return new ApiError(code, { ...rest, cause: error });
+  }
+  switch (error.code) {
+    case status.UNAVAILABLE:
+    // A server that is forced to stop cancels what is under way.
+    case status.CANCELLED:
+    case status.RESOURCE_EXHAUSTED:
+      return new ApiError('UNAVAILABLE', { cause: error });
+    case status.DEADLINE_EXCEEDED:
+      return new ApiError('TIMEOUT', { cause: error });
+    default:
+      // Refused secrets too: ours to mend, and no refusal of the caller.
+      return new ApiError('INTERNAL', { cause: error });
+  }
+}

@@ -1,0 +1,214 @@
+import { readFileSync } from 'node:fs';
+import {
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type StatusObject,
+  type sendUnaryData,
+  status,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
+import { ReflectionService } from '@grpc/reflection';
+import { HealthImplementation } from 'grpc-health-check';
+import { CALL_TOKEN_HEADER, openCall } from './call-token.ts';
+import type { Clock } from './clock.ts';
+import { requestContext } from './context.ts';
+import { asApiError, isFault } from './errors.ts';
+import { toStatus } from './grpc-errors.ts';
+import type { Readiness } from './health.ts';
+import type { Part } from './lifecycle.ts';
+import type { Logger } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import { newRequestId } from './request-id.ts';
+import type { SecretRing } from './secrets.ts';
+
+const DESCRIPTORS = new URL('../../proto/gen/descriptors.binpb', import.meta.url);
+/** How long a stop waits for calls under way. */
+const DRAIN_MS = 10_000;
+
+/** One method of a definition that ts-proto made. */
+export interface MethodShape {
+  path: string;
+  requestStream: false;
+  responseStream: boolean;
+  requestSerialize: (message: never) => Buffer;
+  requestDeserialize: (bytes: Buffer) => unknown;
+  responseSerialize: (message: never) => Buffer;
+  responseDeserialize: (bytes: Buffer) => unknown;
+}
+
+export type DefinitionShape = Record<string, MethodShape>;
+export type RequestOf<Method extends MethodShape> = ReturnType<Method['requestDeserialize']>;
+export type ResponseOf<Method extends MethodShape> = ReturnType<Method['responseDeserialize']>;
+
+/** What a streaming method writes to. */
+export interface ResponseStream<Message> {
+  write(message: Message): void;
+  /** Aborted when the caller has gone or the server drains. */
+  signal: AbortSignal;
+}
+
+/** A function for each method: the answer as a promise; a streaming method resolves when its stream is to end. */
+export type GrpcHandlers<Definition extends DefinitionShape> = {
+  [Name in keyof Definition]: Definition[Name]['responseStream'] extends true
+    ? (request: RequestOf<Definition[Name]>, stream: ResponseStream<ResponseOf<Definition[Name]>>) => Promise<void>
+    : (request: RequestOf<Definition[Name]>) => Promise<ResponseOf<Definition[Name]>>;
+};
+
+export interface GrpcServerOptions {
+  /** The service's name, which a caller's token must be for. */
+  service: string;
+  host: string;
+  port: number;
+  reflection: boolean;
+  readiness: Readiness;
+  clock: Clock;
+  metrics: Metrics;
+  log: Logger;
+}
+
+/** A service's gRPC side, with the health protocol and reflection; every call needs a token. */
+export class GrpcServer implements Part {
+  readonly name = 'grpc';
+  readonly #server = new Server({
+    // Callers reconnect now and then, or new replicas would get no load.
+    'grpc.max_connection_age_ms': 90_000,
+    'grpc.max_connection_age_grace_ms': 20_000,
+    'grpc.max_receive_message_length': 1024 * 1024,
+  });
+  readonly #draining = new AbortController();
+  readonly #options: GrpcServerOptions;
+  readonly #handled;
+  readonly #seconds;
+  #port = 0;
+
+  constructor(options: GrpcServerOptions) {
+    this.#options = options;
+    this.#handled = options.metrics.counter('grpc_server_handled_total', 'Calls answered', ['method', 'code']);
+    this.#seconds = options.metrics.duration('grpc_server_handling_seconds', 'Time to answer a call', ['method']);
+    const health = new HealthImplementation({ '': 'NOT_SERVING' });
+    options.readiness.onChange((ready) => health.setStatus('', ready ? 'SERVING' : 'NOT_SERVING'));
+    health.addToServer(this.#server);
+    if (options.reflection) {
+      new ReflectionService(loadFileDescriptorSetFromBuffer(readFileSync(DESCRIPTORS))).addToServer(this.#server);
+    }
+  }
+
+  /** `host:port`, known once it has started. */
+  get address(): string {
+    const host = this.#options.host === '0.0.0.0' ? '127.0.0.1' : this.#options.host;
+    return `${host}:${this.#port}`;
+  }
+
+  /** Adds a service; `ring` holds the secrets that callers of it must have. */
+  add<Definition extends DefinitionShape>(
+    definition: Definition,
+    handlers: GrpcHandlers<Definition>,
+    ring: SecretRing,
+  ): void {
+    const implementation: UntypedServiceImplementation = {};
+    for (const [name, method] of Object.entries(definition)) {
+      const handler = handlers[name] as Handler;
+      implementation[name] = method.responseStream
+        ? (call: ServerWritableStream<unknown, unknown>) => void this.#stream(method.path, ring, handler, call)
+        : (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>) =>
+            void this.#unary(method.path, ring, handler, call, callback);
+    }
+    this.#server.addService(definition as unknown as ServiceDefinition, implementation);
+  }
+
+  async start(): Promise<void> {
+    const { host, port } = this.#options;
+    this.#port = await new Promise((resolve, reject) => {
+      this.#server.bindAsync(`${host}:${port}`, ServerCredentials.createInsecure(), (error, bound) =>
+        error ? reject(error) : resolve(bound),
+      );
+    });
+  }
+
+  async drain(): Promise<void> {
+    this.#draining.abort();
+    await new Promise<void>((resolve) => {
+      const late = setTimeout(resolve, DRAIN_MS);
+      this.#server.tryShutdown(() => {
+        clearTimeout(late);
+        resolve();
+      });
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#server.forceShutdown();
+  }
+
+  async #unary(
+    path: string,
+    ring: SecretRing,
+    handler: Handler,
+    call: ServerUnaryCall<unknown, unknown>,
+    callback: sendUnaryData<unknown>,
+  ): Promise<void> {
+    if (!this.#admits(path, ring, call)) return callback(UNAUTHENTICATED);
+    await this.#observed(path, call, async () => callback(null, await handler(call.request)), callback);
+  }
+
+  async #stream(
+    path: string,
+    ring: SecretRing,
+    handler: Handler,
+    call: ServerWritableStream<unknown, unknown>,
+  ): Promise<void> {
+    if (!this.#admits(path, ring, call)) return void call.emit('error', UNAUTHENTICATED);
+    const gone = new AbortController();
+    call.on('cancelled', () => gone.abort());
+    const stream = {
+      write: (message: unknown) => void call.write(message),
+      signal: AbortSignal.any([gone.signal, this.#draining.signal]),
+    };
+    const work = async () => {
+      await handler(call.request, stream);
+      call.end();
+    };
+    await this.#observed(path, call, work, (error) => call.emit('error', error));
+  }
+
+  async #observed(
+    path: string,
+    call: AnyCall,
+    work: () => Promise<void>,
+    fail: (error: Partial<StatusObject>) => void,
+  ): Promise<void> {
+    const [given] = call.metadata.get('x-request-id');
+    const context = { requestId: given?.toString() ?? newRequestId(), route: path };
+    const elapsed = this.#seconds.startTimer({ method: path });
+    const code = await requestContext.run(context, async () => {
+      try {
+        await work();
+        return 'OK';
+      } catch (thrown) {
+        const error = asApiError(thrown);
+        if (isFault(error)) this.#options.log.error({ err: error }, 'the call failed');
+        fail(toStatus(error));
+        return error.code;
+      }
+    });
+    elapsed();
+    this.#handled.inc({ method: path, code });
+  }
+
+  #admits(path: string, ring: SecretRing, call: AnyCall): boolean {
+    const [token] = call.metadata.get(CALL_TOKEN_HEADER);
+    const called = { audience: this.#options.service, method: path };
+    const caller = token && openCall(ring, token.toString(), called, this.#options.clock.now());
+    if (!caller) this.#handled.inc({ method: path, code: 'UNAUTHENTICATED' });
+    return Boolean(caller);
+  }
+}
+
+type AnyCall = ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>;
+type Handler = (request: unknown, stream?: ResponseStream<unknown>) => Promise<unknown>;
+
+const UNAUTHENTICATED = { code: status.UNAUTHENTICATED, details: 'a valid call token is required' };

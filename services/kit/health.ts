@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { ApiError, asApiError } from './errors.ts';
+import { sendBody, sendError, successBody } from './envelope.ts';
+import type { Part } from './lifecycle.ts';
+import type { Metrics } from './metrics.ts';
+
+/** Ready = configured, started once, and not on the way out. Dependencies that come and go do not change it. */
+export class Readiness {
+  readonly #listeners: ((ready: boolean) => void)[] = [];
+  #ready = false;
+
+  get isReady(): boolean {
+    return this.#ready;
+  }
+
+  set(ready: boolean): void {
+    this.#ready = ready;
+    for (const listener of this.#listeners) listener(ready);
+  }
+
+  onChange(listener: (ready: boolean) => void): void {
+    this.#listeners.push(listener);
+  }
+}
+
+/** `/livez`, `/readyz` and `/metrics`, on a port that only operators reach. */
+export class AdminServer implements Part {
+  readonly name = 'admin';
+  readonly #server: Server;
+  readonly #host: string;
+  readonly #port: number;
+
+  constructor(host: string, port: number, readiness: Readiness, metrics: Metrics) {
+    this.#host = host;
+    this.#port = port;
+    this.#server = createServer((request, response) => {
+      switch (request.url) {
+        case '/livez':
+          // Answering at all shows that the event loop turns.
+          return sendBody(response, 200, successBody(200, 'alive', {}));
+        case '/readyz':
+          if (!readiness.isReady) return sendError(response, new ApiError('UNAVAILABLE', { message: 'not ready' }));
+          return sendBody(response, 200, successBody(200, 'ready', {}));
+        case '/metrics':
+          return void sendMetrics(response, metrics);
+        default:
+          return sendError(response, new ApiError('ROUTE_NOT_FOUND'));
+      }
+    });
+  }
+
+  /** Free ports are known once it has started. */
+  get address(): string {
+    return addressOf(this.#server);
+  }
+
+  async start(): Promise<void> {
+    await listen(this.#server, this.#host, this.#port);
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+}
+
+async function sendMetrics(response: ServerResponse, metrics: Metrics): Promise<void> {
+  try {
+    const text = await metrics.registry.metrics();
+    response.setHeader('content-type', metrics.registry.contentType);
+    response.end(text);
+  } catch (error) {
+    sendError(response, asApiError(error));
+  }
+}
+
+/** Listens, or throws what keeps it from it. */
+export async function listen(server: Server, host: string, port: number): Promise<void> {
+  server.listen(port, host);
+  await once(server, 'listening');
+}
+
+/** `host:port` of a server that listens; on all interfaces told as loopback. */
+export function addressOf(server: Server): string {
+  const { address, port } = server.address() as AddressInfo;
+  const host = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address;
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

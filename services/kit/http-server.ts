@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import { addressOf, listen } from './health.ts';
+import type { Part } from './lifecycle.ts';
+
+/** How long a stop waits for requests under way. */
+const DRAIN_MS = 20_000;
+
+/** A listening HTTP server that drains: it answers what is under way and closes each connection after its answer. */
+export class HttpServer implements Part {
+  readonly name = 'http';
+  readonly server: Server;
+  readonly #host: string;
+  readonly #port: number;
+  #draining = false;
+
+  constructor(
+    host: string,
+    port: number,
+    handler: (request: IncomingMessage, response: ServerResponse) => void,
+    options: ServerOptions = {},
+  ) {
+    this.#host = host;
+    this.#port = port;
+    this.server = createServer(options, (request, response) => {
+      if (this.#draining) response.setHeader('connection', 'close');
+      handler(request, response);
+    });
+  }
+
+  /** `host:port`, known once it has started. */
+  get address(): string {
+    return addressOf(this.server);
+  }
+
+  start(): Promise<void> {
+    return listen(this.server, this.#host, this.#port);
+  }
+
+  async drain(): Promise<void> {
+    if (!this.server.listening) return;
+    this.#draining = true;
+    const closed = once(this.server, 'close');
+    this.server.close();
+    const late = setTimeout(() => this.server.closeAllConnections(), DRAIN_MS);
+    await closed;
+    clearTimeout(late);
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+  }
+}

@@ -1,0 +1,166 @@
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { z } from 'zod';
+import { API_PREFIX, type Route, type RouteSpec } from '#proto/rest/route.ts';
+import { hashJson, readBody } from './body.ts';
+import type { Clock } from './clock.ts';
+import { requestContext } from './context.ts';
+import { type Answer, sendBody, sendError, successBody } from './envelope.ts';
+import { ApiError, asApiError, type Fault, invalidRequest, isFault } from './errors.ts';
+import { type RepeatableWrite, Replay, type WriteOutcome } from './idempotency.ts';
+import type { Logger } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import { openPrincipal, PRINCIPAL_HEADER, type Principal } from './principal.ts';
+import type { SecretRing } from './secrets.ts';
+import { type FaultPlace, readQuery, validate } from './validate.ts';
+
+type Part<Schema> = Schema extends z.ZodType ? z.output<Schema> : Record<string, never>;
+
+/** A request whose every part fits the schemas of its row. */
+export interface HandlerRequest<Spec extends RouteSpec> {
+  principal: Principal;
+  guildId: string;
+  params: Part<Spec['params']>;
+  query: Part<Spec['query']>;
+  body: Part<Spec['body']>;
+  /** For Idempotency, on routes that write. */
+  write: RepeatableWrite;
+}
+
+/** A handler for each row of a service's route table, and for no other. */
+export type HttpHandlers<Table extends Record<string, Route>> = {
+  [Name in keyof Table]: (
+    request: HandlerRequest<Table[Name]>,
+  ) => Promise<WriteOutcome<z.input<NonNullable<Table[Name]['data']>>>>;
+};
+
+export interface HttpAppOptions {
+  /** The service's name: principals must be sealed for it. */
+  service: string;
+  ring: SecretRing;
+  clock: Clock;
+  metrics: Metrics;
+  log: Logger;
+}
+
+type Handler = (request: HandlerRequest<RouteSpec>) => Promise<Answer | Replay>;
+
+/** An Express application with a service's routes. */
+export function createHttpApp<Table extends Record<string, Route>>(
+  table: Table,
+  handlers: HttpHandlers<Table>,
+  options: HttpAppOptions,
+): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.enable('strict routing');
+  app.enable('case sensitive routing');
+  app.use((request: Request, response: Response, next: NextFunction) => {
+    const sealedFor = { audience: options.service, method: request.method, target: request.originalUrl };
+    response.locals.principal = openPrincipal(
+      options.ring,
+      request.get(PRINCIPAL_HEADER),
+      sealedFor,
+      options.clock.now(),
+    );
+    next();
+  });
+  for (const [name, route] of Object.entries(table)) {
+    const method = route.method.toLowerCase() as 'get' | 'post' | 'patch' | 'delete';
+    app[method](API_PREFIX + route.path, answerWith(route, handlers[name] as unknown as Handler, options));
+  }
+  app.use(() => {
+    throw new ApiError('ROUTE_NOT_FOUND');
+  });
+  app.use((thrown: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    sendError(response, readable(thrown));
+  });
+  return app;
+}
+
+function answerWith(route: Route, handler: Handler, { metrics, log }: HttpAppOptions) {
+  const requests = metrics.counter('http_requests_total', 'Requests answered', ['route', 'method', 'code']);
+  const seconds = metrics.duration('http_request_duration_seconds', 'Time to answer a request', ['route', 'method']);
+  return async (request: Request, response: Response): Promise<void> => {
+    const principal = response.locals.principal as Principal;
+    const elapsed = seconds.startTimer({ route: route.name, method: request.method });
+    await requestContext.run({ requestId: principal.requestId, route: route.name }, async () => {
+      try {
+        sendAnswer(response, route, await handler(await readRequest(route, request, response, principal)));
+      } catch (thrown) {
+        const error = asApiError(thrown);
+        if (isFault(error)) log.error({ err: error }, 'the request failed');
+        sendError(response, error);
+      }
+    });
+    elapsed();
+    requests.inc({ route: route.name, method: request.method, code: response.statusCode });
+  };
+}
+
+function sendAnswer(response: Response, route: Route, answer: Answer | Replay): void {
+  if (answer instanceof Replay) {
+    return sendBody(response, answer.status, answer.body, { 'idempotency-replayed': 'true' });
+  }
+  const status = answer.status ?? route.status;
+  sendBody(response, status, successBody(status, answer.message ?? route.message, answer.data));
+}
+
+/** Checks a request against its row: first its guild (GUILD_MISMATCH), then everything else, all faults at once. */
+async function readRequest(
+  route: Route,
+  request: Request,
+  response: Response,
+  principal: Principal,
+): Promise<HandlerRequest<RouteSpec>> {
+  const given = route.body ? await readBody(request, response) : {};
+  const faults: Fault[] = guildFaults(given, principal);
+  const query = readQuery(request.originalUrl.split('?', 2)[1] ?? '');
+  faults.push(...query.faults);
+  const check = (schema: z.ZodType | undefined, value: unknown, place: FaultPlace) => {
+    if (!schema) return {};
+    const result = validate(schema, value, place);
+    faults.push(...(result.faults ?? []));
+    return (result.value ?? {}) as Record<string, never>;
+  };
+  const parts = {
+    params: check(route.params, request.params, 'path'),
+    query: check(route.query, query.value, 'query'),
+    body: check(route.body, given, 'body'),
+  };
+  const key = route.writes ? idempotencyKey(request, faults) : undefined;
+  if (faults.length > 0) throw invalidRequest(oncePerPath(faults));
+  const { guildId } = principal;
+  const { method, path } = request;
+  const write = { guildId, method, path, key, bodyHash: hashJson(given), status: route.status, message: route.message };
+  return { principal, guildId, ...parts, write };
+}
+
+/** Whatever a route's schema says of it: a guild in the body is a string and the key's own. */
+function guildFaults(body: Record<string, unknown>, principal: Principal): Fault[] {
+  const guildId = Object.hasOwn(body, 'guild_id') ? body.guild_id : undefined;
+  if (guildId === undefined) return [];
+  if (typeof guildId !== 'string') return [{ path: 'body.guild_id', message: 'must be a string' }];
+  if (guildId !== principal.guildId) throw new ApiError('GUILD_MISMATCH');
+  return [];
+}
+
+function idempotencyKey(request: Request, faults: Fault[]): string | undefined {
+  const key = request.get('idempotency-key');
+  if (key !== undefined && (key.length < 1 || key.length > 128)) {
+    faults.push({ path: 'header.Idempotency-Key', message: 'must have 1 to 128 characters' });
+  }
+  return key;
+}
+
+function oncePerPath(faults: Fault[]): Fault[] {
+  return [...new Map(faults.map((fault) => [fault.path, fault])).values()];
+}
+
+/** Express refuses percent-escapes that it can't read with an error of its own. */
+function readable(thrown: unknown): ApiError {
+  if (thrown instanceof URIError) {
+    return invalidRequest([{ path: 'path', message: 'has a percent-escape that can not be read' }]);
+  }
+  return asApiError(thrown);
+}

@@ -1,0 +1,196 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from './clock.ts';
+import { type Answer, errorBody, successBody } from './envelope.ts';
+import { ApiError, asApiError } from './errors.ts';
+import type { Database, Queryable } from './postgres.ts';
+import type { SecretRing } from './secrets.ts';
+
+/** How long an answer is given again, and how long a claim on an outside effect holds (contract, section 7). */
+const KEPT_MS = 24 * 3600_000;
+const CLAIM_MS = 60_000;
+const KEPT_REFUSALS = [404, 409, 422];
+const PURPOSE = 'idempotency';
+
+/** What names a write that its caller may repeat. */
+export interface RepeatableWrite {
+  guildId: string;
+  method: string;
+  /** The path as called, without its query. */
+  path: string;
+  /** The caller's Idempotency-Key; without one the write is not remembered. */
+  key: string | undefined;
+  /** SHA-256 of the body. */
+  bodyHash: Buffer;
+  /** Status and message of success, from the route table. */
+  status: number;
+  message: string;
+}
+
+/** The first answer to a write, given again. */
+export class Replay {
+  readonly status: number;
+  readonly body: string;
+
+  constructor(status: number, body: string) {
+    this.status = status;
+    this.body = body;
+  }
+}
+
+export type WriteOutcome<Data> = Answer<Data> | Replay;
+
+/** A claim on a write whose effect is outside this database; settled with its answer. */
+export interface Claim {
+  write: RepeatableWrite;
+  id: string;
+}
+
+interface StoredRow {
+  body_hash: Buffer;
+  status: number | null;
+  answer: Buffer | null;
+  claimed_until: Date | null;
+}
+
+/** Remembers answers in `<schema>.idempotency`, beside the rows that the writes change. */
+export class Idempotency {
+  readonly #table: string;
+  readonly #database: Database;
+  readonly #ring: SecretRing;
+  readonly #clock: Clock;
+
+  constructor(schema: string, database: Database, ring: SecretRing, clock: Clock) {
+    this.#table = `${schema}.idempotency`;
+    this.#database = database;
+    this.#ring = ring;
+    this.#clock = clock;
+  }
+
+  /** Does the work and remembers its answer in one transaction; a repeat gets the first answer. */
+  async inTransaction<Data>(
+    write: RepeatableWrite,
+    work: (transaction: Queryable) => Promise<Answer<Data>>,
+  ): Promise<WriteOutcome<Data>> {
+    const { key } = write;
+    if (key === undefined) return this.#database.transaction(work);
+    const outcome = await this.#database.transaction(async (transaction) => {
+      const replay = await this.#find(transaction, write);
+      if (replay) return replay;
+      await transaction.query('SAVEPOINT work');
+      const answer = await work(transaction).catch(keptRefusal);
+      if (answer instanceof ApiError) await transaction.query('ROLLBACK TO SAVEPOINT work');
+      await this.#insert(transaction, write, this.#finished(write, answer));
+      return answer;
+    });
+    if (outcome instanceof ApiError) throw outcome;
+    return outcome;
+  }
+
+  /**
+   * Claims a write whose effect is outside, in the transaction that records what is about to be done.
+   * The claim holds for 60 s. Without a key there is nothing to claim.
+   */
+  async claim(transaction: Queryable, write: RepeatableWrite): Promise<Claim | Replay | undefined> {
+    if (write.key === undefined) return undefined;
+    const replay = await this.#find(transaction, write);
+    if (replay) return replay;
+    const claim = { write, id: randomUUID() };
+    const until = new Date(this.#clock.now() + CLAIM_MS);
+    await this.#insert(transaction, write, { status: null, answer: null, claim: claim.id, until });
+    return claim;
+  }
+
+  /** Settles a claim: remembers an answer or a refusal that is kept, and forgets the claim for any other error. */
+  async settle<Data>(on: Queryable, claim: Claim | undefined, outcome: Answer<Data> | ApiError): Promise<void> {
+    if (!claim) return;
+    const where = 'WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND claim = $5';
+    const name = [claim.write.guildId, claim.write.method, claim.write.path, claim.write.key, claim.id];
+    if (outcome instanceof ApiError && !isKept(outcome)) {
+      await on.query(`DELETE FROM ${this.#table} ${where}`, name);
+      return;
+    }
+    const { status, answer } = this.#finished(claim.write, outcome);
+    await on.query(`UPDATE ${this.#table} SET status = $6, answer = $7, claimed_until = NULL ${where}`, [
+      ...name,
+      status,
+      answer,
+    ]);
+  }
+
+  /** The first answer, if there is one; CONFLICT for another body, or while the first is still at work. */
+  async #find(transaction: Queryable, write: RepeatableWrite): Promise<Replay | undefined> {
+    const name = [write.guildId, write.method, write.path, write.key];
+    // Held until the transaction ends. The row is read by a statement of its own, so that it sees what the
+    // holder before has committed.
+    const [lock] = await transaction.query<{ taken: boolean }>(
+      'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS taken',
+      [[this.#table, ...name].join('\n')],
+    );
+    if (!lock?.taken) throw stillRunning();
+    const [row] = await transaction.query<StoredRow>(
+      `SELECT body_hash, status, answer, claimed_until FROM ${this.#table}
+       WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND created_at > $5`,
+      [...name, new Date(this.#clock.now() - KEPT_MS)],
+    );
+    if (!row) return undefined;
+    const claimed = row.claimed_until !== null && row.claimed_until.getTime() > this.#clock.now();
+    if (row.status === null && !claimed) return undefined;
+    if (!row.body_hash.equals(write.bodyHash)) {
+      throw new ApiError('CONFLICT', { message: 'This Idempotency-Key was used with another body' });
+    }
+    if (row.status === null || row.answer === null) throw stillRunning();
+    return new Replay(row.status, this.#ring.decrypt(PURPOSE, row.answer));
+  }
+
+  async #insert(transaction: Queryable, write: RepeatableWrite, record: IdempotencyRow): Promise<void> {
+    await transaction.query(
+      `INSERT INTO ${this.#table}
+         (guild_id, method, path, key, body_hash, status, answer, claim, claimed_until, created_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+       ON CONFLICT (guild_id, method, path, key) DO UPDATE SET body_hash = excluded.body_hash,
+         status = excluded.status, answer = excluded.answer, claim = excluded.claim,
+         claimed_until = excluded.claimed_until, created_at = excluded.created_at`,
+      [
+        write.guildId,
+        write.method,
+        write.path,
+        write.key,
+        write.bodyHash,
+        record.status,
+        record.answer,
+        record.claim,
+        record.until,
+        new Date(this.#clock.now()),
+      ],
+    );
+  }
+
+  #finished(write: RepeatableWrite, outcome: Answer | ApiError): IdempotencyRow {
+    const status = outcome instanceof ApiError ? outcome.httpStatus : (outcome.status ?? write.status);
+    const body =
+      outcome instanceof ApiError
+        ? errorBody(outcome)
+        : successBody(status, outcome.message ?? write.message, outcome.data);
+    return { status, answer: this.#ring.encrypt(PURPOSE, body), claim: null, until: null };
+  }
+}
+
+interface IdempotencyRow {
+  status: number | null;
+  /** Encrypted, since some answers hold a token. */
+  answer: Buffer | null;
+  claim: string | null;
+  until: Date | null;
+}
+
+const stillRunning = () =>
+  new ApiError('CONFLICT', { message: 'The first request with this Idempotency-Key is still running', retryAfter: 1 });
+
+const isKept = (error: ApiError) => KEPT_REFUSALS.includes(error.httpStatus);
+
+/** Refusals that are kept become values; all else is thrown on. */
+function keptRefusal(error: unknown): ApiError {
+  const refusal = asApiError(error);
+  if (isKept(refusal)) return refusal;
+  throw error;
+}

@@ -1,0 +1,60 @@
+import type { Logger } from './log.ts';
+
+/** A part that a service is made of. */
+export interface Part {
+  name: string;
+  start?(): Promise<void>;
+  /** Finishes what is under way and takes nothing new. */
+  drain?(): Promise<void>;
+  stop?(): Promise<void>;
+}
+
+/** Starts parts in the order in which they were added; stops them in reverse, after all have drained. */
+export class Lifecycle {
+  readonly #parts: Part[] = [];
+  readonly #started: Part[] = [];
+  readonly #log: Logger;
+  #stopping: Promise<void> | undefined;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  add(part: Part): void {
+    this.#parts.push(part);
+  }
+
+  /** When a part can't start, those that have started are stopped and its error is thrown. */
+  async start(): Promise<void> {
+    for (const part of this.#parts) {
+      if (this.#stopping) return;
+      this.#started.push(part);
+      try {
+        await part.start?.();
+      } catch (error) {
+        await this.stop();
+        throw error;
+      }
+    }
+  }
+
+  /** Safe to call again, and while parts are still starting. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    for (const part of this.#started) await this.#guard(part, 'drain');
+    for (const part of this.#started.toReversed()) await this.#guard(part, 'stop');
+  }
+
+  /** One part that fails to stop must not keep the others from it. */
+  async #guard(part: Part, step: 'drain' | 'stop'): Promise<void> {
+    try {
+      await part[step]?.();
+    } catch (error) {
+      this.#log.error({ err: error, part: part.name }, `${step} failed`);
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import { performance } from 'node:perf_hooks';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** Seconds, from half a millisecond. */
+const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** A process's metrics. Each service has its own, also where several run in one process. */
+export class Metrics {
+  readonly registry = new Registry();
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry });
+    this.#collectUtilisation();
+  }
+
+  counter<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Counter<Label> {
+    return this.#once(name, () => new Counter({ name, help, labelNames, registers: [this.registry] }));
+  }
+
+  /** A gauge that is set, or that `collect` reads at each scrape. */
+  gauge<Label extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly Label[] = [],
+    collect?: (gauge: Gauge<Label>) => void,
+  ): Gauge<Label> {
+    const make = () =>
+      new Gauge({
+        name,
+        help,
+        labelNames,
+        registers: [this.registry],
+        collect() {
+          collect?.(this);
+        },
+      });
+    return this.#once(name, make);
+  }
+
+  /** A histogram of seconds. */
+  duration<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Histogram<Label> {
+    const buckets = DURATION_BUCKETS;
+    return this.#once(name, () => new Histogram({ name, help, labelNames, buckets, registers: [this.registry] }));
+  }
+
+  /** Parts of the same kind share a metric. */
+  #once<Metric>(name: string, make: () => Metric): Metric {
+    return (this.registry.getSingleMetric(name) as Metric | undefined) ?? make();
+  }
+
+  #collectUtilisation(): void {
+    let last = performance.eventLoopUtilization();
+    this.gauge(
+      'event_loop_utilisation_ratio',
+      'Share of time since the last scrape that the loop was busy',
+      [],
+      (gauge) => {
+        const current = performance.eventLoopUtilization();
+        gauge.set(performance.eventLoopUtilization(current, last).utilization);
+        last = current;
+      },
+    );
+  }
+}

@@ -1,0 +1,14 @@
+import { randomUUID } from 'node:crypto';
+
+export const REQUEST_ID_HEADER = 'x-request-id';
+
+const ALLOWED = /^[A-Za-z0-9._-]{1,128}$/;
+
+export function newRequestId(): string {
+  return randomUUID();
+}
+
+/** The caller's own request ID where it is well formed, else a new one. */
+export function requestIdOf(given: string | undefined): string {
+  return given !== undefined && ALLOWED.test(given) ? given : newRequestId();
+}

@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { ApiError } from './errors.ts';
+import type { Logger } from './log.ts';
+import { newestMigration } from './migrate.ts';
+import type { Queryable } from './postgres.ts';
+
+const RETRY_MS = 500;
+
+/** Resolves once the service's schema has the newest migration of this code; newer ones do not matter. */
+export async function waitForSchema(
+  database: Queryable,
+  service: string,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const needed = await newestMigration(join(import.meta.dirname, '..', service, 'migrations'));
+  if (needed === undefined) throw new Error(`${service} has no migrations`);
+  for (let attempt = 0; !signal.aborted; attempt++) {
+    const missing = await whatIsMissing(database, service, needed);
+    if (missing === undefined) return;
+    if (attempt % 20 === 0) log.warn({ missing }, 'waiting for the database');
+    await wait(RETRY_MS, undefined, { signal });
+  }
+}
+
+async function whatIsMissing(database: Queryable, service: string, needed: string): Promise<string | undefined> {
+  try {
+    const found = await database.query(`SELECT 1 FROM ${service}.schema_migrations WHERE name = $1`, [needed]);
+    return found.length > 0 ? undefined : `migration ${needed} of ${service}`;
+  } catch (error) {
+    if (error instanceof ApiError) return 'a connection';
+    return `the schema ${service}`;
+  }
+}

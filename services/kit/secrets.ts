@@ -1,0 +1,69 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+
+const CIPHER = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * Up to two secrets, the newest first: the newest makes, all check, so that they can be replaced without a gap.
+ * Each purpose has its own key, derived by HKDF.
+ */
+export class SecretRing {
+  readonly #secrets: readonly string[];
+  readonly #keys = new Map<string, Buffer[]>();
+
+  constructor(secrets: readonly string[]) {
+    if (secrets.length === 0) throw new Error('a secret is required');
+    this.#secrets = secrets;
+  }
+
+  /** HMAC-SHA-256 under the newest secret. */
+  mac(purpose: string, data: string): Buffer {
+    return this.macs(purpose, data)[0] as Buffer;
+  }
+
+  /** HMAC-SHA-256 under every secret, the newest first: for looking up what is stored only as its MAC. */
+  macs(purpose: string, data: string): Buffer[] {
+    return this.#derive(purpose).map((key) => createHmac('sha256', key).update(data).digest());
+  }
+
+  /** Whether the MAC was made under any of the secrets; in constant time. */
+  verifies(purpose: string, data: string, mac: Buffer): boolean {
+    return this.#derive(purpose).some((key) => {
+      const expected = createHmac('sha256', key).update(data).digest();
+      return expected.length === mac.length && timingSafeEqual(expected, mac);
+    });
+  }
+
+  /** AES-256-GCM under the newest secret: nonce, tag, ciphertext. */
+  encrypt(purpose: string, plaintext: string): Buffer {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, this.#derive(purpose)[0] as Buffer, nonce);
+    const ciphertext = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()]);
+    return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
+  }
+
+  /** The plaintext; throws when no secret opens it. */
+  decrypt(purpose: string, sealed: Buffer): string {
+    for (const key of this.#derive(purpose)) {
+      const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES));
+      decipher.setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+      const plaintext = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
+      try {
+        return Buffer.concat([plaintext, decipher.final()]).toString('utf8');
+      } catch {
+        // Sealed under another secret: try the next.
+      }
+    }
+    throw new Error('none of the secrets opens this');
+  }
+
+  #derive(purpose: string): Buffer[] {
+    let keys = this.#keys.get(purpose);
+    if (!keys) {
+      keys = this.#secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, 'guild-data', purpose, 32)));
+      this.#keys.set(purpose, keys);
+    }
+    return keys;
+  }
+}

@@ -1,0 +1,208 @@
+import type { z } from 'zod';
+import type { Route } from '#proto/rest/route.ts';
+import { Breakers } from './breaker.ts';
+import { type Clock, systemClock } from './clock.ts';
+import type { databaseConfig, Environment, processConfig } from './config.ts';
+import { DatabaseClock } from './database-clock.ts';
+import { type DefinitionShape, type GrpcHandlers, GrpcServer } from './grpc.ts';
+import { GrpcChannel, type GrpcClient, isGrpcFailure } from './grpc-client.ts';
+import { AdminServer, Readiness } from './health.ts';
+import { createHttpApp, type HttpHandlers } from './http.ts';
+import { HttpServer } from './http-server.ts';
+import { Lifecycle } from './lifecycle.ts';
+import { createLog, type Logger } from './log.ts';
+import { Metrics } from './metrics.ts';
+import { type Database, openDatabase } from './postgres.ts';
+import { waitForSchema } from './schema.ts';
+import { SecretRing } from './secrets.ts';
+
+type ProcessConfig = z.output<z.ZodObject<typeof processConfig>>;
+type DatabaseConfig = z.output<z.ZodObject<typeof databaseConfig>>;
+
+/** What a deployable is: a name, the variables it reads, and how its parts are put together. */
+export interface ServiceDefinition<Config extends ProcessConfig> {
+  name: string;
+  /** Throws a ConfigError that lists every fault. */
+  readConfig(environment: Environment): Config;
+  build(service: ServiceContext<Config>): void;
+}
+
+/** What tests decide, and production leaves alone. */
+export interface ServiceOverrides {
+  clock?: Clock;
+  log?: Logger;
+}
+
+export interface RunningService {
+  name: string;
+  /** `host:port` of each listener that the service has. */
+  addresses: { admin: string; http?: string; grpc?: string };
+  log: Logger;
+  stop(): Promise<void>;
+}
+
+/** What a service is put together from: its configuration and the kit's parts, which start and stop with it. */
+export class ServiceContext<Config extends ProcessConfig> {
+  readonly name: string;
+  readonly config: Config;
+  readonly log: Logger;
+  readonly metrics = new Metrics();
+  readonly readiness = new Readiness();
+  readonly breakers = new Breakers(this.metrics);
+  readonly lifecycle: Lifecycle;
+  /** From INTERNAL_SECRETS. */
+  readonly ring: SecretRing;
+  readonly admin: AdminServer;
+  /** This process's clock; the database's once `database` was called. */
+  clock: Clock;
+  http: HttpServer | undefined;
+  grpc: GrpcServer | undefined;
+  readonly #overrides: ServiceOverrides;
+
+  constructor(name: string, config: Config, log: Logger, overrides: ServiceOverrides) {
+    this.name = name;
+    this.config = config;
+    this.log = log;
+    this.clock = overrides.clock ?? systemClock;
+    this.#overrides = overrides;
+    this.lifecycle = new Lifecycle(log);
+    this.ring = new SecretRing(config.INTERNAL_SECRETS);
+    this.admin = new AdminServer(config.LISTEN_HOST, config.ADMIN_PORT, this.readiness, this.metrics);
+    this.lifecycle.add(this.admin);
+    this.lifecycle.add({ name: 'breakers', stop: async () => this.breakers.stop() });
+  }
+
+  /** The pool of the service's own schema; its start waits until the schema is as new as this code. */
+  database(config: DatabaseConfig): Database {
+    const options = { name: this.name, metrics: this.metrics, log: this.log };
+    const database = openDatabase({ ...options, url: config.DATABASE_URL, poolMax: config.PG_POOL_MAX });
+    const stopped = new AbortController();
+    this.lifecycle.add({
+      name: 'database',
+      start: () => waitForSchema(database, this.name, this.log, stopped.signal),
+      stop: () => database.close(),
+    });
+    this.lifecycle.add({ name: 'database wait', stop: async () => stopped.abort() });
+    if (!this.#overrides.clock) {
+      const clock = new DatabaseClock(database, systemClock);
+      this.lifecycle.add(clock);
+      this.clock = clock;
+    }
+    return database;
+  }
+
+  /** Connects to another service. */
+  channel(audience: string, address: string): GrpcChannel {
+    const breaker = this.breakers.create(audience, isGrpcFailure);
+    const { ring, clock, metrics, name: caller } = this;
+    const channel = new GrpcChannel({ caller, audience, address, ring, clock, metrics, breaker });
+    this.lifecycle.add({ name: `channel to ${audience}`, stop: async () => channel.close() });
+    return channel;
+  }
+
+  /** The methods of another service, where one definition of it is all that is called. */
+  client<Definition extends DefinitionShape>(
+    definition: Definition,
+    audience: string,
+    address: string,
+  ): GrpcClient<Definition> {
+    return this.channel(audience, address).methods(definition);
+  }
+
+  /** Answers gRPC. More services are added to what it returns. */
+  serveGrpc(config: { GRPC_PORT: number; GRPC_REFLECTION: boolean }): GrpcServer {
+    const { clock, metrics, log, readiness, name: service } = this;
+    const listen = { host: this.config.LISTEN_HOST, port: config.GRPC_PORT, reflection: config.GRPC_REFLECTION };
+    this.grpc = new GrpcServer({ service, clock, metrics, log, readiness, ...listen });
+    this.lifecycle.add(this.grpc);
+    return this.grpc;
+  }
+
+  /** Adds a gRPC service that any other service may call. */
+  serveInternal<Definition extends DefinitionShape>(
+    server: GrpcServer,
+    definition: Definition,
+    handlers: GrpcHandlers<Definition>,
+  ): void {
+    server.add(definition, handlers, this.ring);
+  }
+
+  /** Answers the service's rows of the route table. */
+  serveHttp<Table extends Record<string, Route>>(
+    config: { HTTP_PORT: number },
+    table: Table,
+    handlers: HttpHandlers<Table>,
+  ): void {
+    const { ring, clock, metrics, log, name: service } = this;
+    const app = createHttpApp(table, handlers, { service, ring, clock, metrics, log });
+    this.http = new HttpServer(this.config.LISTEN_HOST, config.HTTP_PORT, app);
+    this.lifecycle.add(this.http);
+  }
+}
+
+/** Starts a service; resolves once it is ready. Throws a ConfigError that lists every fault of the environment. */
+export async function startService<Config extends ProcessConfig>(
+  definition: ServiceDefinition<Config>,
+  environment: Environment,
+  overrides: ServiceOverrides = {},
+): Promise<RunningService> {
+  return startBuilt(await buildService(definition, environment, overrides));
+}
+
+/** Reads the configuration and puts the parts together; nothing listens yet. */
+async function buildService<Config extends ProcessConfig>(
+  definition: ServiceDefinition<Config>,
+  environment: Environment,
+  overrides: ServiceOverrides,
+): Promise<ServiceContext<Config>> {
+  const config = definition.readConfig(environment);
+  const log = overrides.log ?? (await createLog({ service: definition.name, level: config.LOG_LEVEL }));
+  const service = new ServiceContext(definition.name, config, log, overrides);
+  definition.build(service);
+  return service;
+}
+
+async function startBuilt<Config extends ProcessConfig>(service: ServiceContext<Config>): Promise<RunningService> {
+  const { lifecycle, readiness, log, name } = service;
+  await lifecycle.start();
+  readiness.set(true);
+  const addresses = { admin: service.admin.address, http: service.http?.address, grpc: service.grpc?.address };
+  log.info({ addresses }, `${name} is ready`);
+  const stop = async () => {
+    readiness.set(false);
+    await lifecycle.stop();
+    log.info(`${name} has stopped`);
+  };
+  return { name, addresses, log, stop };
+}
+
+/** Runs a service as this process: SIGTERM and SIGINT drain it; what can't start says why and exits with 1. */
+export async function runService<Config extends ProcessConfig>(definition: ServiceDefinition<Config>): Promise<void> {
+  try {
+    const service = await buildService(definition, process.env, {});
+    stopOnSignal(service);
+    await startBuilt(service);
+  } catch (error) {
+    console.error(`${definition.name} can not start: ${error instanceof Error ? error.message : String(error)}`);
+    process.exit(1);
+  }
+}
+
+function stopOnSignal<Config extends ProcessConfig>(service: ServiceContext<Config>): void {
+  const { config, lifecycle, readiness, log, name } = service;
+  const stop = async (signal: string) => {
+    log.info({ signal }, `${name} is stopping`);
+    readiness.set(false);
+    setTimeout(() => process.exit(1), config.STOP_SECONDS * 1000).unref();
+    await lifecycle.stop();
+    process.exit(0);
+  };
+  process.once('SIGTERM', (signal) => void stop(signal));
+  process.once('SIGINT', (signal) => void stop(signal));
+  const crash = (error: unknown) => {
+    log.fatal({ err: error }, 'an error was not handled');
+    process.exit(1);
+  };
+  process.on('uncaughtException', crash);
+  process.on('unhandledRejection', crash);
+}
