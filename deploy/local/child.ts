@@ -116,7 +116,8 @@ export function describeExit({ code, signal }: Exit): string {
 function tiedCommand({ command, owner, orphanSignal = 'SIGKILL' }: Command): [string, ...string[]] {
   const setpriv = findProgram('setpriv');
   if (setpriv === undefined) {
-    if (owner) throw new Error('setpriv (package util-linux) is missing');
+    if (owner)
+      throw new Error('setpriv, by which root starts a program as another user, is missing (package util-linux)');
     return [...command];
   }
   const tie = ['--pdeathsig', orphanSignal.slice('SIG'.length)];

@@ -1,8 +1,8 @@
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { once } from 'node:events';
 import { beforeEach, expect, test } from 'vitest';
 import { keptSecret, writePrivately } from './files.ts';
 import { lockFolder } from './lock.ts';

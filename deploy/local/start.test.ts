@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { createTestDatabase } from '#test/database.ts';
 import { processesUsing, type RunningScript, runScript } from '#test/processes.ts';
+import { testRedisUrl } from '#test/redis.ts';
 import type { Up } from './system.ts';
 
 const SCRIPT = join(import.meta.dirname, 'fixtures', 'start.ts');
@@ -101,6 +103,30 @@ test('a process that dies is started again within two seconds at the same addres
   await client.connect();
   await client.end();
   script.process.kill('SIGINT');
+  expect(await script.ended).toBe(0);
+});
+
+test('given servers are used instead of own ones, and their passwords are not printed', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const redis = await testRedisUrl();
+  const script = start({ DATABASE_URL: database.url, REDIS_URL: redis });
+  const up = await untilUp(script);
+  expect(up).toMatchObject({ database: database.url, redis });
+  expect(processesUsing(folder).filter((line) => /postgres|redis/.test(line))).toEqual([]);
+  await vi.waitFor(() => expect(script.output()).toContain('Database'), WAIT);
+  expect(script.output()).not.toContain(new URL(database.url).password);
+  script.process.kill('SIGTERM');
+  expect(await script.ended).toBe(0);
+});
+
+test('without a Redis server everything is kept in memory, which one line says', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const script = start({ DATABASE_URL: database.url, PATH: '' });
+  expect(await untilUp(script)).toMatchObject({ redis: null });
+  expect(script.output()).toContain('No redis-server or valkey-server found');
+  script.process.kill('SIGTERM');
   expect(await script.ended).toBe(0);
 });
 
