@@ -83,13 +83,12 @@ export class Proxy implements Part {
 
   readonly #follow: Plugin<IncomingMessage, ServerResponse> = (proxy) => {
     proxy.on('proxyReq', (outgoing, request) => {
-      this.#outgoing.set(request as IncomingMessage, outgoing as ClientRequest);
+      this.#outgoing.set(request, outgoing);
     });
     proxy.on('proxyRes', (incoming, _request, response) => {
-      const answer = response as ServerResponse;
       // The connection to the service is not the caller's.
       delete incoming.headers['keep-alive'];
-      incoming.headers.connection = String(answer.getHeader('connection') ?? 'keep-alive');
+      incoming.headers.connection = String(response.getHeader('connection') ?? 'keep-alive');
     });
     // The middleware tells errors to its `next` too; without a listener this event would end the process.
     proxy.on('error', () => undefined);

@@ -100,11 +100,11 @@ export class ServiceContext<Config extends ProcessConfig> {
     return connection.client;
   }
 
-  /** Connects to another service. */
-  channel(audience: string, address: string): GrpcChannel {
+  /** Connects to another service; its calls have the kit's deadline unless another is given. */
+  channel(audience: string, address: string, deadlineMs?: number): GrpcChannel {
     const breaker = this.breakers.create(audience, isGrpcFailure);
     const { ring, clock, metrics, name: caller } = this;
-    const channel = new GrpcChannel({ caller, audience, address, ring, clock, metrics, breaker });
+    const channel = new GrpcChannel({ caller, audience, address, ring, clock, metrics, breaker, deadlineMs });
     this.lifecycle.add({ name: `channel to ${audience}`, stop: async () => channel.close() });
     return channel;
   }
@@ -114,8 +114,9 @@ export class ServiceContext<Config extends ProcessConfig> {
     definition: Definition,
     audience: string,
     address: string,
+    deadlineMs?: number,
   ): GrpcClient<Definition> {
-    return this.channel(audience, address).methods(definition);
+    return this.channel(audience, address, deadlineMs).methods(definition);
   }
 
   /** Answers gRPC. More services are added to what it returns. */

@@ -29,7 +29,7 @@ async function dump(): Promise<string> {
 
 it('no secret is found in any log, answer, metric or row: keys, tokens and codes', async () => {
   const { id, secret } = await network.createKey();
-  const answers = [];
+  const answers: string[] = [];
   const say = async (...call: Parameters<Network['call']>) => {
     const answer = await network.call(...call);
     answers.push(JSON.stringify(answer.json), JSON.stringify([...answer.headers]));
