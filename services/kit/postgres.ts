@@ -50,7 +50,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   watchPool(pool, options.metrics);
   const connect = async () => {
     const waited = wait.startTimer();
-    const client = await pool.connect().catch(rethrow);
+    const client = await pool.connect().catch(unreachable);
     waited();
     return client;
   };
@@ -104,6 +104,11 @@ async function transaction<Result>(
     });
     throw error;
   }
+}
+
+/** Whatever keeps us from a connection, a refused password too, is no fault of the statement. */
+function unreachable(error: unknown): never {
+  throw new ApiError('UNAVAILABLE', { cause: error });
 }
 
 /** What the database refuses for the statement's sake stays as it is; all else means that it can't serve now. */
