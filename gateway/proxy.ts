@@ -73,7 +73,7 @@ export class Proxy implements Part {
   }
 
   #middleware(target: string): Middleware {
-    return createProxyMiddleware<IncomingMessage>({
+    return createProxyMiddleware({
       target,
       agent: this.#agent,
       ejectPlugins: true,
@@ -81,7 +81,7 @@ export class Proxy implements Part {
     });
   }
 
-  readonly #follow: Plugin<IncomingMessage> = (proxy) => {
+  readonly #follow: Plugin = (proxy) => {
     proxy.on('proxyReq', (outgoing, request) => {
       this.#outgoing.set(request, outgoing);
     });
