@@ -2,13 +2,15 @@ import { expect, test, vi } from 'vitest';
 import { LoadingCache } from './cache.ts';
 import { ManualClock } from './clock.ts';
 
-function cacheOf(load: (key: string) => Promise<unknown>) {
+type Load = (key: string) => Promise<unknown>;
+
+function cacheOf(load: Load) {
   const clock = new ManualClock();
   return { clock, cache: new LoadingCache({ ttlMs: 1000, max: 2, clock, load }) };
 }
 
 test('a value is loaded once while it is fresh, and again after', async () => {
-  const load = vi.fn(async (key: string) => `${key}!`);
+  const load = vi.fn<Load>(async (key) => `${key}!`);
   const { clock, cache } = cacheOf(load);
   expect([await cache.get('a'), await cache.get('a')]).toEqual(['a!', 'a!']);
   clock.advance(999);
@@ -51,7 +53,7 @@ test.each([
 });
 
 test('the least recently used goes first when there is no more room', async () => {
-  const load = vi.fn(async (key: string) => key);
+  const load = vi.fn<Load>(async (key) => key);
   const { cache } = cacheOf(load);
   for (const key of ['a', 'b', 'a', 'c', 'a']) await cache.get(key);
   expect(load.mock.calls.flat()).toEqual(['a', 'b', 'c']);
