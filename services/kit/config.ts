@@ -27,7 +27,7 @@ const required = { error: (issue: { input: unknown }) => (issue.input === undefi
 const wholeNumber = (min: number, max: number) =>
   z
     .string(required)
-    .regex(/^[0-9]+$/, { error: 'must be a whole number' })
+    .regex(/^[0-9]{1,16}$/, { error: 'must be a whole number' })
     .transform(Number)
     .pipe(
       z
@@ -93,11 +93,13 @@ export const secrets = () =>
       error: 'must hold secrets of at least 32 bytes, for example from `openssl rand -base64 48`',
     });
 
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
 /** What every process is told. */
 export const processConfig = {
   LISTEN_HOST: z.string().default('0.0.0.0'),
   ADMIN_PORT: port(),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
   /** How long a stop may take before what is left is cut off. */
   STOP_SECONDS: number(25, 1, 600),
   INTERNAL_SECRETS: secrets(),

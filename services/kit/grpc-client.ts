@@ -1,4 +1,12 @@
-import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
+import {
+  Client,
+  type ClientReadableStream,
+  credentials,
+  Metadata,
+  type ServiceError,
+  type StatusObject,
+  status,
+} from '@grpc/grpc-js';
 import type { Breaker } from './breaker.ts';
 import { CALL_TOKEN_HEADER, sealCall } from './call-token.ts';
 import type { Clock } from './clock.ts';
@@ -33,9 +41,9 @@ export interface GrpcClientOptions {
   deadlineMs?: number;
 }
 
-/** A refusal that the called service thought about is no failure of it. */
+/** A refusal that the called service thought about is no failure of it, nor is one of the platform behind it. */
 export function isGrpcFailure(error: unknown): boolean {
-  return !(error instanceof ApiError) || isFault(error);
+  return !(error instanceof ApiError) || (isFault(error) && error.code !== 'PLATFORM_ERROR');
 }
 
 /** One connection to a service, and its methods as functions. */
@@ -80,26 +88,44 @@ export class GrpcChannel {
         if (error) reject(error);
         else resolve(response);
       };
-      this.#client.makeUnaryRequest(
-        method.path,
-        method.requestSerialize as (message: unknown) => Buffer,
-        method.responseDeserialize,
-        request,
-        this.#metadata(method),
-        { deadline },
-        done,
+      this.#open(() =>
+        this.#client.makeUnaryRequest(
+          method.path,
+          method.requestSerialize as (message: unknown) => Buffer,
+          method.responseDeserialize,
+          request,
+          this.#metadata(method),
+          { deadline },
+          done,
+        ),
       );
     });
   }
 
   #stream(method: MethodShape, request: unknown): ClientReadableStream<unknown> {
-    return this.#client.makeServerStreamRequest(
-      method.path,
-      method.requestSerialize as (message: unknown) => Buffer,
-      method.responseDeserialize,
-      request,
-      this.#metadata(method),
+    const stream = this.#open(() =>
+      this.#client.makeServerStreamRequest(
+        method.path,
+        method.requestSerialize as (message: unknown) => Buffer,
+        method.responseDeserialize,
+        request,
+        this.#metadata(method),
+      ),
     );
+    stream.on('status', (ended: StatusObject) => {
+      const code = ended.code === status.OK ? 'OK' : fromStatus(ended).code;
+      this.#handled.inc({ method: method.path, code });
+    });
+    return stream;
+  }
+
+  /** A channel that was closed throws an error of its own. */
+  #open<Call>(call: () => Call): Call {
+    try {
+      return call();
+    } catch (cause) {
+      throw new ApiError('UNAVAILABLE', { cause });
+    }
   }
 
   #metadata(method: MethodShape): Metadata {
