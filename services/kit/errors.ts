@@ -34,7 +34,7 @@ export type ErrorCode = keyof typeof ERRORS;
 
 /** One fault of a request, as told in `details.errors`. */
 export interface Fault {
-  /** `body.x`, `query.x`, `path.x` or `header.X-Guild-ID`. */
+  /** `body.x`, `query.x`, `path.x` or `header.X-Guild-ID`; `request.x` over gRPC. */
   path: string;
   message: string;
 }

@@ -2,7 +2,8 @@ import { parse as parseQuery } from 'node:querystring';
 import type { z } from 'zod';
 import type { Fault } from './errors.ts';
 
-export type FaultPlace = 'body' | 'query' | 'path';
+/** `request` is that of a gRPC call. */
+export type FaultPlace = 'body' | 'query' | 'path' | 'request';
 
 /** The value where it fits its schema, else its faults, each with a path such as `body.chat_ids[3]`. */
 export function validate<Schema extends z.ZodType>(
