@@ -23,8 +23,6 @@ CREATE TABLE auth.keys (
   PRIMARY KEY (guild_id, number)
 ) WITH (fillfactor = 80);
 
--- For counting the active keys of a guild and revoking them all.
-CREATE INDEX keys_unrevoked ON auth.keys (guild_id, number) WHERE revoked_at IS NULL;
 -- For the changes of the last seconds.
 CREATE INDEX keys_changed ON auth.keys (changed_at, guild_id, number);
 
