@@ -16,24 +16,23 @@ const grantOf = (version: number): KeyGrant => ({
   version,
 });
 
-test('the least recently used key is forgotten first', () => {
+test('the key that was verified longest ago is forgotten first', () => {
   const cache = new GrantCache(2);
   cache.keep('a', grantOf(1), 0, 1);
   cache.keep('b', grantOf(1), 0, 1);
-  cache.use('a');
-  cache.keep('c', grantOf(1), 0, 1);
+  cache.keep('a', grantOf(1), 1, 1);
+  cache.keep('c', grantOf(1), 1, 1);
   expect(cache.size).toBe(2);
   expect(cache.get('b')).toBeUndefined();
   expect(cache.get('a')).toBeDefined();
 });
 
-test('looking at a key without using it does not keep it', () => {
+test('keys with the same scopes share them', () => {
   const cache = new GrantCache(2);
-  cache.keep('a', grantOf(1), 0, 1);
-  cache.keep('b', grantOf(1), 0, 1);
-  cache.get('a');
-  cache.keep('c', grantOf(1), 0, 1);
-  expect(cache.get('a')).toBeUndefined();
+  cache.keep('a', { ...grantOf(1), scopes: ['lookup:read', 'sync:write'] }, 0, 1);
+  cache.keep('b', { ...grantOf(1), scopes: ['lookup:read', 'sync:write'] }, 0, 1);
+  expect(cache.get('b')?.grant.scopes).toEqual(['lookup:read', 'sync:write']);
+  expect(cache.get('b')?.grant.scopes).toBe(cache.get('a')?.grant.scopes);
 });
 
 test('an older version never replaces a newer one, the same version confirms it', () => {

@@ -59,7 +59,7 @@ export class Keys {
 
   /** The key's grant where memory alone can tell; undefined means that `find` must. */
   peek(key: ApiKey): KeyGrant | undefined {
-    const entry = this.#cache.use(idOf(key.hash));
+    const entry = this.#cache.get(idOf(key.hash));
     if (!entry) return undefined;
     const now = this.#options.clock.now();
     if (this.#isFresh(entry, now)) {
