@@ -116,6 +116,7 @@ export class Keys {
 
   /** The stream of changes was cut: finds out whether auth is gone before requests have to. */
   cut(): void {
+    this.#options.proof.cut();
     this.#probe(this.#options.clock.now());
   }
 

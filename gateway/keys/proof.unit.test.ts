@@ -24,6 +24,18 @@ test('after two missed beats and a bit nothing is vouched for, until it beats ag
   expect(proof.covers(1_000, 4_000)).toBe(true);
 });
 
+test('a stream that has ended is not alive, and what it vouched for lasts as long as after a last beat', () => {
+  const proof = new ChangeProof();
+  proof.beat(1_000);
+  expect(proof.isAlive(1_000)).toBe(true);
+  proof.cut();
+  expect(proof.isAlive(1_000)).toBe(false);
+  expect(proof.covers(1_000, 3_499)).toBe(true);
+  expect(proof.covers(1_000, 3_500)).toBe(false);
+  proof.beat(4_000);
+  expect(proof.isAlive(4_000)).toBe(true);
+});
+
 test('a gap under 10 s is bridged, a longer one is not', () => {
   const proof = new ChangeProof();
   proof.beat(1_000);

@@ -91,6 +91,18 @@ test('while the stream is alive, a key that it can not vouch for is not served w
   await expect(keys.find(key)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 
+test('once the stream is cut, also a key that it could not vouch for is served without auth', async () => {
+  const { peer, clock, keys, beat } = await startKeys();
+  const key = newKey();
+  peer.grant(key);
+  await keys.find(key);
+  clock.advance(10_000);
+  beat();
+  peer.isFailing = true;
+  keys.cut();
+  expect(await keys.find(key)).toBeDefined();
+});
+
 test('AUTH_STALE_SECONDS = 0 serves nothing that is not fresh', async () => {
   const { peer, clock, keys, beat, beatFor } = await startKeys({ staleSeconds: 0 });
   const key = newKey();
