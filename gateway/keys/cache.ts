@@ -11,9 +11,17 @@ export interface CachedGrant {
   readonly changedTo: number;
 }
 
-/** Grants by the hash of the secret; the least recently used goes first. */
+/** The most sets of scopes that are shared. */
+const MAX_SHARED = 1_000;
+
+/**
+ * Grants by the hash of the secret. The one verified longest ago goes first, which is the least recently used to within
+ * the time a key stays fresh: to keep the exact order would cost every request ten times the look-up.
+ */
 export class GrantCache {
   readonly #entries = new Map<string, CachedGrant>();
+  /** Most keys have one of a few sets of scopes: each set is held once, by its text. */
+  readonly #scopes = new Map<string, string[]>();
   readonly #max: number;
 
   constructor(max: number) {
@@ -22,15 +30,6 @@ export class GrantCache {
 
   get size(): number {
     return this.#entries.size;
-  }
-
-  /** What is known of the key, which counts as a use of the entry. */
-  use(id: string): CachedGrant | undefined {
-    const entry = this.#entries.get(id);
-    if (!entry) return undefined;
-    this.#entries.delete(id);
-    this.#entries.set(id, entry);
-    return entry;
   }
 
   /** What is known of the key. */
@@ -43,7 +42,7 @@ export class GrantCache {
     const known = this.#entries.get(id);
     if (known && Math.max(known.grant.version, known.changedTo) > grant.version) return;
     this.#entries.delete(id);
-    this.#entries.set(id, { grant, readAt, spread, changedTo: 0 });
+    this.#entries.set(id, { grant: this.#sharing(grant), readAt, spread, changedTo: 0 });
     if (this.#entries.size > this.#max) this.#dropOldest();
   }
 
@@ -56,6 +55,13 @@ export class GrantCache {
 
   drop(id: string): void {
     this.#entries.delete(id);
+  }
+
+  #sharing(grant: KeyGrant): KeyGrant {
+    const text = grant.scopes.join();
+    const scopes = this.#scopes.get(text) ?? grant.scopes;
+    if (this.#scopes.size < MAX_SHARED) this.#scopes.set(text, scopes);
+    return { ...grant, scopes };
   }
 
   #dropOldest(): void {

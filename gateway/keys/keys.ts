@@ -59,7 +59,7 @@ export class Keys {
 
   /** The key's grant where memory alone can tell; undefined means that `find` must. */
   peek(key: ApiKey): KeyGrant | undefined {
-    const entry = this.#cache.use(idOf(key.hash));
+    const entry = this.#cache.get(idOf(key.hash));
     if (!entry) return undefined;
     const now = this.#options.clock.now();
     if (this.#isFresh(entry, now)) {
@@ -116,6 +116,7 @@ export class Keys {
 
   /** The stream of changes was cut: finds out whether auth is gone before requests have to. */
   cut(): void {
+    this.#options.proof.cut();
     this.#probe(this.#options.clock.now());
   }
 

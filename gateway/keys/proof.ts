@@ -11,27 +11,38 @@ export class ChangeProof {
   /** From here to the last beat, without a gap. */
   #since = Number.POSITIVE_INFINITY;
   #lastBeat = Number.NEGATIVE_INFINITY;
+  #isCut = true;
 
   /** The stream beats: all changes until now were told. */
   beat(now: number): void {
     // A clock that was set back proves nothing either.
     if (!isWithin(now - this.#lastBeat, BRIDGED_MS)) this.#since = now;
     this.#lastBeat = now;
+    this.#isCut = false;
   }
 
-  /** Whether the last beat is so recent that changes are heard, or told again in time by the next stream. */
+  /** The stream has ended. What it vouched for stands for as long as a silent one's would. */
+  cut(): void {
+    this.#isCut = true;
+  }
+
+  /** Whether changes are being heard now. */
   isAlive(now: number): boolean {
-    return isWithin(now - this.#lastBeat, SILENCE_MS);
+    return !this.#isCut && this.#isRecent(now);
   }
 
-  /** Whether a change after `readAt` would have been heard by now. */
+  /** Whether what was read at `readAt` was current at a recent beat. */
   covers(readAt: number, now: number): boolean {
-    return readAt >= this.#since && this.isAlive(now);
+    return readAt >= this.#since && this.#isRecent(now);
   }
 
   /** The last time at which what was read at `readAt` is known to have been current. */
   confirmedAt(readAt: number): number {
     return readAt >= this.#since ? Math.max(readAt, this.#lastBeat) : readAt;
+  }
+
+  #isRecent(now: number): boolean {
+    return isWithin(now - this.#lastBeat, SILENCE_MS);
   }
 }
 
