@@ -1,6 +1,7 @@
 import {
   Client,
   type ClientReadableStream,
+  connectivityState,
   credentials,
   Metadata,
   type ServiceError,
@@ -83,7 +84,7 @@ export class GrpcChannel {
     const deadline = Date.now() + (this.#options.deadlineMs ?? DEADLINE_MS);
     return new Promise((resolve, reject) => {
       const done = (failure: ServiceError | null, response?: unknown) => {
-        const error = failure && fromStatus(failure);
+        const error = failure && this.#errorOf(failure);
         this.#handled.inc({ method: method.path, code: error?.code ?? 'OK' });
         if (error) reject(error);
         else resolve(response);
@@ -100,6 +101,15 @@ export class GrpcChannel {
         ),
       );
     });
+  }
+
+  /** A call that waited in vain for a connection tells of a server that is down, not of one that is slow. */
+  #errorOf(failure: ServiceError): ApiError {
+    const connected = this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
+    if (failure.code === status.DEADLINE_EXCEEDED && !connected) {
+      return new ApiError('UNAVAILABLE', { cause: failure });
+    }
+    return fromStatus(failure);
   }
 
   #stream(method: MethodShape, request: unknown): ClientReadableStream<unknown> {
