@@ -67,7 +67,7 @@ describe('the document', () => {
     }
   });
 
-  test('has the version, the server and the rules that are no one route’s', () => {
+  test('has the version, the server and the rules that belong to no route alone', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d$/);
     expect(document.info.version).toBe('1.2.3');
     expect(document.servers).toEqual([{ url: 'https://api.example.com' }]);

@@ -35,7 +35,7 @@ export const ADVICE: Record<ErrorCode, string> = {
   NOT_APPLICABLE: 'The message says what stands in the way.',
   RATE_LIMITED: 'Wait for `details.retryAfter` seconds, then send it again.',
   HEADERS_TOO_LARGE: 'Send fewer or shorter headers.',
-  INTERNAL: 'Report it with the answer’s `X-Request-Id`.',
+  INTERNAL: 'Report it with the `X-Request-Id` of the answer.',
   PLATFORM_ERROR: 'Try again later, a write with the same `Idempotency-Key`.',
   UNAVAILABLE: 'Wait for `Retry-After` seconds, then send it again, a write with the same `Idempotency-Key`.',
   TIMEOUT: 'Send it again, a write with the same `Idempotency-Key`.',
