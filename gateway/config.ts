@@ -1,6 +1,17 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
-import { type Environment, grpcAddress, list, number, port, processConfig, readConfig, url } from '#kit/config.ts';
+import {
+  type Environment,
+  grpcAddress,
+  list,
+  number,
+  port,
+  processConfig,
+  readConfig,
+  redisConfig,
+  url,
+} from '#kit/config.ts';
+import { keysConfig } from './keys/config.ts';
 
 const cidr = z.string().refine((value) => ipaddr.isValid(value) || ipaddr.isValidCIDR(value), {
   error: 'must hold IP addresses or CIDRs',
@@ -11,6 +22,8 @@ export const readGatewayConfig = (environment: Environment) =>
   readConfig(
     {
       ...processConfig,
+      ...redisConfig,
+      ...keysConfig,
       /** The public listener. */
       GATEWAY_PORT: port(8080),
       /** Where callers reach it, for the OpenAPI document. */
@@ -20,12 +33,8 @@ export const readGatewayConfig = (environment: Environment) =>
       AUTH_GRPC_ADDRESS: grpcAddress(),
       LOOKUP_HTTP_URL: url('http'),
       MEMBERS_HTTP_URL: url('http'),
-      REDIS_URL: z.string().optional(),
       /** Over how many gateways limits are parted while Redis is away. */
       GATEWAY_REPLICAS: number(1, 1, 1000),
-      /** How long known keys are served while no auth replica can be reached; 0 switches it off. */
-      AUTH_STALE_SECONDS: number(60, 0, 3600),
-      KEY_CACHE_MAX: number(100_000, 1, 10_000_000),
       /** Requests under way at once; more are told to come again. */
       MAX_IN_FLIGHT: number(2_000, 1, 1_000_000),
       MAX_CONNECTIONS: number(20_000, 1, 1_000_000),

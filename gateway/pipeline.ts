@@ -11,11 +11,12 @@ import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { type AddressList, clientAddress } from './client-address.ts';
 import type { GatewayEvents } from './events.ts';
 import { connectionOptions, stripCredentials, stripReserved } from './headers.ts';
-import type { Keys } from './keys/keys.ts';
+import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
 import type { Proxy } from './proxy.ts';
 import { checkAllowlist } from './steps/allowlist.ts';
 import type { Authenticate } from './steps/authenticate.ts';
+import { announceDeprecation } from './steps/deprecation.ts';
 import { guard } from './steps/guard.ts';
 import { checkGuild } from './steps/guild.ts';
 import { checkLimits } from './steps/limit.ts';
@@ -25,7 +26,7 @@ import { checkScope, scopesOf } from './steps/scope.ts';
 export interface PipelineParts {
   matcher: Matcher;
   authenticate: Authenticate;
-  keys: Keys;
+  usage: KeyUsage;
   limiter: Limiter;
   proxy: Proxy;
   /** Answers the gateway's own routes; `response.locals.grant` is the caller's. */
@@ -76,15 +77,16 @@ export class Pipeline {
 
   /** All the steps; resolves with the milliseconds spent in a service. */
   async #steps(request: IncomingMessage, response: ServerResponse, context: RequestContext): Promise<number> {
-    const { matcher, authenticate, limiter, keys, clock, events } = this.#parts;
+    const { matcher, authenticate, limiter, usage, clock, events } = this.#parts;
     guard(request);
     const address = this.#clientAddress(request);
     if (connectionOptions(request.headers).includes('close')) response.setHeader('connection', 'close');
     stripReserved(request.headers);
-    const [path = '', query = ''] = splitTarget(request.url ?? '');
+    const [path, query] = splitTarget(request.url ?? '');
     if (this.#parts.publicPaths.includes(path)) return this.#answerHere(request, response, undefined);
     const match = matcher.match(request.method ?? '', path);
     context.route = match.route.name;
+    announceDeprecation(match.route, response);
     this.#refuseOverload();
     const failingAddress = address?.toString() ?? request.socket.remoteAddress ?? 'unknown';
     const grant = await authenticate.run({ headers: request.headers, query, address: failingAddress });
@@ -93,7 +95,7 @@ export class Pipeline {
     checkGuild(match, request.headers['x-guild-id'], grant.guildId);
     checkScope(match.route, grant);
     await checkLimits(match.route, grant, limiter, clock, response);
-    keys.used(grant);
+    usage.record(grant);
     return this.#pass(match, grant, request, response, context);
   }
 

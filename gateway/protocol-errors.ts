@@ -26,7 +26,10 @@ export function answerProtocolErrors(server: Server, refused: (code: ErrorCode) 
     response.once('close', () => unanswered.delete(request.socket));
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
     const refusal = parserRefusal(error);
     refused(refusal.code);
     const exchange = unanswered.get(socket);

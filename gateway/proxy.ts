@@ -73,7 +73,7 @@ export class Proxy implements Part {
   }
 
   #middleware(target: string): Middleware {
-    return createProxyMiddleware<IncomingMessage, ServerResponse>({
+    return createProxyMiddleware({
       target,
       agent: this.#agent,
       ejectPlugins: true,
@@ -81,15 +81,14 @@ export class Proxy implements Part {
     });
   }
 
-  readonly #follow: Plugin<IncomingMessage, ServerResponse> = (proxy) => {
+  readonly #follow: Plugin = (proxy) => {
     proxy.on('proxyReq', (outgoing, request) => {
-      this.#outgoing.set(request as IncomingMessage, outgoing as ClientRequest);
+      this.#outgoing.set(request, outgoing);
     });
     proxy.on('proxyRes', (incoming, _request, response) => {
-      const answer = response as ServerResponse;
       // The connection to the service is not the caller's.
       delete incoming.headers['keep-alive'];
-      incoming.headers.connection = String(answer.getHeader('connection') ?? 'keep-alive');
+      incoming.headers.connection = String(response.getHeader('connection') ?? 'keep-alive');
     });
     // The middleware tells errors to its `next` too; without a listener this event would end the process.
     proxy.on('error', () => undefined);

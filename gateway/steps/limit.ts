@@ -17,10 +17,9 @@ export async function checkLimits(
   const limits = limitsOf(route, grant);
   if (limits.length === 0) return;
   const decision = await limiter.decide(grant.guildId, limits);
-  if (decision.allowed) return tell(tightest(decision.states), clock, response);
-  const refusal = { ...decision.refusedBy, remaining: 0 };
-  tell(refusal, clock, response);
-  throw rateLimited(refusal);
+  const told = decision.allowed ? tightest(decision.states) : decision.refusedBy;
+  if (told) tell(told, clock, response);
+  if (!decision.allowed) throw rateLimited(decision.refusedBy);
 }
 
 function limitsOf(route: Route, grant: KeyGrant): Limit[] {

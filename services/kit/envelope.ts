@@ -30,7 +30,7 @@ export function successBody(code: number, message: string, data: unknown): strin
 
 /** The envelope of an error as text; the cause stays inside. */
 export function errorBody(error: ApiError): string {
-  const details = { code: error.code, ...error.details };
+  const details = { ...error.details, code: error.code };
   return JSON.stringify({ status: 'error', code: error.httpStatus, message: error.message, details });
 }
 

@@ -34,7 +34,7 @@ export type ErrorCode = keyof typeof ERRORS;
 
 /** One fault of a request, as told in `details.errors`. */
 export interface Fault {
-  /** `body.x`, `query.x`, `path.x` or `header.X-Guild-ID`. */
+  /** `body.x`, `query.x`, `path.x` or `header.X-Guild-ID`; `request.x` over gRPC. */
   path: string;
   message: string;
 }
@@ -44,7 +44,7 @@ export interface ApiErrorOptions {
   message?: string;
   /** For the caller, beside `code`. */
   details?: Record<string, unknown>;
-  /** Seconds; told as Retry-After. UNAVAILABLE always has one. */
+  /** Seconds, rounded up; told as Retry-After. UNAVAILABLE always has one. */
   retryAfter?: number;
   /** For the log alone; never told to the caller. */
   cause?: unknown;
@@ -61,7 +61,8 @@ export class ApiError extends Error {
     this.name = 'ApiError';
     this.code = code;
     this.details = options.details ?? {};
-    this.retryAfter = options.retryAfter ?? (code === 'UNAVAILABLE' ? 1 : undefined);
+    const retryAfter = options.retryAfter ?? (code === 'UNAVAILABLE' ? 1 : undefined);
+    this.retryAfter = retryAfter === undefined ? undefined : Math.ceil(retryAfter);
   }
 
   get httpStatus(): number {

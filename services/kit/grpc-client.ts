@@ -1,4 +1,13 @@
-import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
+import {
+  Client,
+  type ClientReadableStream,
+  connectivityState,
+  credentials,
+  Metadata,
+  type ServiceError,
+  type StatusObject,
+  status,
+} from '@grpc/grpc-js';
 import type { Breaker } from './breaker.ts';
 import { CALL_TOKEN_HEADER, sealCall } from './call-token.ts';
 import type { Clock } from './clock.ts';
@@ -33,9 +42,9 @@ export interface GrpcClientOptions {
   deadlineMs?: number;
 }
 
-/** A refusal that the called service thought about is no failure of it. */
+/** A refusal that the called service thought about is no failure of it, nor is one of the platform behind it. */
 export function isGrpcFailure(error: unknown): boolean {
-  return !(error instanceof ApiError) || isFault(error);
+  return !(error instanceof ApiError) || (isFault(error) && error.code !== 'PLATFORM_ERROR');
 }
 
 /** One connection to a service, and its methods as functions. */
@@ -75,31 +84,58 @@ export class GrpcChannel {
     const deadline = Date.now() + (this.#options.deadlineMs ?? DEADLINE_MS);
     return new Promise((resolve, reject) => {
       const done = (failure: ServiceError | null, response?: unknown) => {
-        const error = failure && fromStatus(failure);
+        const error = failure && this.#errorOf(failure);
         this.#handled.inc({ method: method.path, code: error?.code ?? 'OK' });
         if (error) reject(error);
         else resolve(response);
       };
-      this.#client.makeUnaryRequest(
+      this.#open(() =>
+        this.#client.makeUnaryRequest(
+          method.path,
+          method.requestSerialize as (message: unknown) => Buffer,
+          method.responseDeserialize,
+          request,
+          this.#metadata(method),
+          { deadline },
+          done,
+        ),
+      );
+    });
+  }
+
+  /** A call that waited in vain for a connection tells of a server that is down, not of one that is slow. */
+  #errorOf(failure: ServiceError): ApiError {
+    const connected = this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
+    if (failure.code === status.DEADLINE_EXCEEDED && !connected) {
+      return new ApiError('UNAVAILABLE', { cause: failure });
+    }
+    return fromStatus(failure);
+  }
+
+  #stream(method: MethodShape, request: unknown): ClientReadableStream<unknown> {
+    const stream = this.#open(() =>
+      this.#client.makeServerStreamRequest(
         method.path,
         method.requestSerialize as (message: unknown) => Buffer,
         method.responseDeserialize,
         request,
         this.#metadata(method),
-        { deadline },
-        done,
-      );
+      ),
+    );
+    stream.on('status', (ended: StatusObject) => {
+      const code = ended.code === status.OK ? 'OK' : fromStatus(ended).code;
+      this.#handled.inc({ method: method.path, code });
     });
+    return stream;
   }
 
-  #stream(method: MethodShape, request: unknown): ClientReadableStream<unknown> {
-    return this.#client.makeServerStreamRequest(
-      method.path,
-      method.requestSerialize as (message: unknown) => Buffer,
-      method.responseDeserialize,
-      request,
-      this.#metadata(method),
-    );
+  /** A channel that was closed throws an error of its own. */
+  #open<Call>(call: () => Call): Call {
+    try {
+      return call();
+    } catch (cause) {
+      throw new ApiError('UNAVAILABLE', { cause });
+    }
   }
 
   #metadata(method: MethodShape): Metadata {

@@ -1,10 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { addressOf, listen } from './health.ts';
 import type { Part } from './lifecycle.ts';
 
 /** How long a stop waits for requests under way. */
 const DRAIN_MS = 20_000;
+/** How long it waits for the first request of a connection that has just been opened. */
+const SILENT_MS = 500;
 
 /** A listening HTTP server that drains: it answers what is under way and closes each connection after its answer. */
 export class HttpServer implements Part {
@@ -12,6 +15,9 @@ export class HttpServer implements Part {
   readonly server: Server;
   readonly #host: string;
   readonly #port: number;
+  readonly #underWay = new Set<ServerResponse>();
+  /** Connections that have sent no request yet; Node does not count them as idle. */
+  readonly #silent = new Set<Socket>();
   #draining = false;
 
   constructor(
@@ -23,8 +29,12 @@ export class HttpServer implements Part {
     this.#host = host;
     this.#port = port;
     this.server = createServer(options, (request, response) => {
-      if (this.#draining) response.setHeader('connection', 'close');
+      this.#track(request, response);
       handler(request, response);
+    });
+    this.server.on('connection', (socket) => {
+      this.#silent.add(socket);
+      socket.once('close', () => this.#silent.delete(socket));
     });
   }
 
@@ -42,12 +52,31 @@ export class HttpServer implements Part {
     this.#draining = true;
     const closed = once(this.server, 'close');
     this.server.close();
+    for (const response of this.#underWay) announceClose(response);
+    const silent = setTimeout(() => this.#silent.forEach((socket) => socket.destroy()), SILENT_MS);
     const late = setTimeout(() => this.server.closeAllConnections(), DRAIN_MS);
     await closed;
+    clearTimeout(silent);
     clearTimeout(late);
   }
 
   async stop(): Promise<void> {
+    this.server.close();
     this.server.closeAllConnections();
   }
+
+  #track(request: IncomingMessage, response: ServerResponse): void {
+    this.#silent.delete(request.socket);
+    this.#underWay.add(response);
+    if (this.#draining) announceClose(response);
+    response.once('close', () => {
+      this.#underWay.delete(response);
+      // Its headers may have been out before the drain began, so that its connection is kept.
+      if (this.#draining) setImmediate(() => this.server.closeIdleConnections());
+    });
+  }
+}
+
+function announceClose(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader('connection', 'close');
 }
