@@ -96,3 +96,8 @@ test('where there is no packaged Node, one that is too old is named with what to
   program('node', 'echo v24.0.0');
   expect(await run('true').ended).toBe(0);
 });
+
+test('npm hands its signals to the command, not to a shell that would die in its place', () => {
+  const text = readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8');
+  for (const script of ['start', 'test']) expect(text).toContain(`"${script}": "exec node deploy/local/install.mjs `);
+});

@@ -207,10 +207,10 @@ test('a taken gateway port and wrong settings are told in one line that says wha
   expect(wrong.output()).toContain('GATEWAY_PORT must be a port, 0 to 65535; REDIS_URL must be a URL');
 });
 
-test('a service that does not start ends the start with the last lines of its log', async () => {
-  const script = start({ FAIL: 'lookup: DATABASE_URL is wrong' });
+test('a process that does not start ends the start with the last lines of its log', async () => {
+  const script = start({ FAIL: 'SIMULATOR_WORLD is wrong' });
   expect(await script.ended).toBe(1);
-  expect(script.output()).toContain('it ended with exit status 1. The end of');
-  expect(script.output()).toContain('lookup: DATABASE_URL is wrong');
+  expect(script.output()).toContain('simulators: it ended with exit status 1, see ');
+  expect(script.output()).toContain('SIMULATOR_WORLD is wrong');
   expect(processesUsing(folder)).toEqual([]);
 });

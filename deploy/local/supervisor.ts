@@ -85,7 +85,7 @@ export class Supervisor {
         return await this.start(entry);
       } catch (error) {
         if (attempt === FIRST_ATTEMPTS || this.isStopping()) throw error;
-        this.options.report(`${entry.program.name} did not start, trying again: ${messageOf(error).split('\n', 1)[0]}`);
+        this.options.report(`Trying again: ${messageOf(error).split('\n', 1)[0]}`);
       }
     }
   }
@@ -122,7 +122,7 @@ export class Supervisor {
       return true;
     } catch (error) {
       if (this.isStopping()) return true;
-      this.options.report(`${name} did not start: ${messageOf(error)}`);
+      this.options.report(messageOf(error));
       return false;
     }
   }

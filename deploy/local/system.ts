@@ -200,7 +200,7 @@ export class System {
         try {
           await untilReady(child, () => allAnswer(addresses), START_PATIENCE);
         } catch (error) {
-          throw new Error(`${messageOf(error)}. The end of ${log.path}:\n${log.lastLines(15)}`, { cause: error });
+          throw new Error(`${name}: ${messageOf(error)}, see ${log.path}\n${log.lastLines(15)}`, { cause: error });
         }
       },
     };
