@@ -73,9 +73,6 @@ export class Proxy implements Part {
         clearTimeout(deadline);
         resolve(performance.now() - started);
       });
-      if (request.headers['transfer-encoding']) {
-        limitStream(request, () => fail(new ApiError('PAYLOAD_TOO_LARGE')));
-      }
       middleware(request, response, (cause) => fail(new ApiError('UNAVAILABLE', { cause })));
     });
   }
@@ -92,7 +89,12 @@ export class Proxy implements Part {
   readonly #follow: Plugin = (proxy) => {
     proxy.on('proxyReq', (outgoing, request) => {
       const exchange = this.#exchanges.get(request);
-      if (exchange) exchange.outgoing = outgoing;
+      if (!exchange) return;
+      exchange.outgoing = outgoing;
+      // Not before the body is piped on in this same turn: a listener alone would let its first bytes go by.
+      if (request.headers['transfer-encoding']) {
+        limitStream(request, () => exchange.fail(new ApiError('PAYLOAD_TOO_LARGE')));
+      }
     });
     proxy.on('proxyRes', (incoming, _request, response) => {
       // The connection to the service is not the caller's.

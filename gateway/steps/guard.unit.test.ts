@@ -1,10 +1,8 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import { connect } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOf, listen } from '#kit/health.ts';
 import { asApiError } from '#kit/errors.ts';
+import { sendRaw } from '#test/raw-http.ts';
 import { guard } from './guard.ts';
 
 /** Answers with the code of the refusal, or `passed`. */
@@ -24,13 +22,9 @@ const server = createServer({ requireHostHeader: false }, (request, response) =>
 beforeAll(() => listen(server, '127.0.0.1', 0));
 afterAll(() => server.close());
 
-/** Sends bytes as they are; `\n` stands for CRLF. */
+/** The verdict on these bytes; `\n` stands for CRLF. */
 async function send(raw: string): Promise<string> {
-  const [host = '', port = ''] = addressOf(server).split(':');
-  const socket = connect(Number(port), host);
-  await once(socket, 'connect');
-  socket.write(raw.replaceAll('\n', '\r\n'), 'latin1');
-  const answer = await text(socket);
+  const answer = await sendRaw(addressOf(server), raw);
   return answer.split('\r\n').at(-1) ?? '';
 }
 
