@@ -95,7 +95,7 @@ export const membersRoutes = defineRoutes('members', {
     scope: 'verify:write',
     category: 'members_read',
     guild: 'header',
-    params: z.object({ token: z.string().min(1).max(128, { error: 'must have at most 128 characters' }) }),
+    params: z.object({ token: text(1, 128) }),
     data: z.object({
       status: z.enum(['pending', 'completed', 'expired']),
       chat_id: chatId,
@@ -117,8 +117,11 @@ export const membersRoutes = defineRoutes('members', {
     body: z
       .object({
         guild_id: guildId,
-        code: optional(z.string({ error: 'must be a string' }).min(1).max(64)).meta({ example: 'H7KM4PQX' }),
-        token: optional(z.string({ error: 'must be a string' }).min(1).max(128)),
+        code: optional(text(1, 64)).meta({
+          description: 'As the player typed it: capitals or not, with or without dashes and spaces',
+          example: 'H7KM4PRX',
+        }),
+        token: optional(text(1, 128)),
         game_id: gameId,
         game_username: gameUsername,
       })
