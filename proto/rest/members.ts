@@ -103,11 +103,10 @@ export const membersRoutes = defineRoutes('members', {
     category: 'members_read',
     guild: 'header',
     params: z.object({
-      token: z
-        .string()
-        .min(1)
-        .max(128, { error: 'must have at most 128 characters' })
-        .meta({ description: 'The `token` that was answered when it was made', example: tokenExample }),
+      token: text(1, 128).meta({
+        description: 'The `token` that was answered when it was made',
+        example: tokenExample,
+      }),
     }),
     data: z.object({
       status: z
@@ -132,11 +131,11 @@ export const membersRoutes = defineRoutes('members', {
     body: z
       .object({
         guild_id: guildId,
-        code: optional(z.string({ error: 'must be a string' }).min(1).max(64)).meta({
-          description: 'What the player typed',
-          example: 'H7KM4PQX',
+        code: optional(text(1, 64)).meta({
+          description: 'As the player typed it: capitals or not, with or without dashes and spaces',
+          example: 'H7KM4PRX',
         }),
-        token: optional(z.string({ error: 'must be a string' }).min(1).max(128)).meta({
+        token: optional(text(1, 128)).meta({
           description: 'What came with a link, in place of `code`',
           example: tokenExample,
         }),
