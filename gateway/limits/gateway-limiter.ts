@@ -34,7 +34,8 @@ export class GatewayLimiter implements Limiter {
   readonly #memory: MemoryLimiter;
   readonly #log: Logger;
   readonly #decisions;
-  #lastFailed: boolean;
+  readonly #replicas: number;
+  #reported = false;
 
   constructor({ redis, replicas, clock, log, metrics, breakers, windowMs }: GatewayLimiterOptions) {
     // Redis refuses nothing: each error means that it could not be asked.
@@ -42,7 +43,7 @@ export class GatewayLimiter implements Limiter {
     this.#redis = redis && breaker && { limiter: new RedisLimiter(redis, windowMs), breaker };
     this.#memory = new MemoryLimiter({ clock, replicas, windowMs });
     this.#log = log;
-    this.#lastFailed = redis === undefined && replicas > 1;
+    this.#replicas = replicas;
     this.#decisions = metrics.counter('gateway_limit_decisions_total', 'Requests that limits were applied to', [
       'category',
       'decision',
@@ -53,9 +54,10 @@ export class GatewayLimiter implements Limiter {
     );
   }
 
-  /** Whether the limits of several gateways are approximate now. */
+  /** Whether limits are approximate now: Redis is away, or there are several gateways and none. A lone time-out is not. */
   get isDegraded(): boolean {
-    return this.#lastFailed || this.#redis?.limiter.isConnected === false;
+    if (!this.#redis) return this.#replicas > 1;
+    return this.#redis.breaker.isOpen || !this.#redis.limiter.isConnected;
   }
 
   async decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
@@ -87,14 +89,14 @@ export class GatewayLimiter implements Limiter {
   }
 
   #recovered(): void {
-    if (!this.#lastFailed) return;
-    this.#lastFailed = false;
+    if (!this.#reported) return;
+    this.#reported = false;
     this.#log.info('limits are exact again');
   }
 
   #failed(error: unknown): void {
-    if (this.#lastFailed) return;
-    this.#lastFailed = true;
+    if (this.#reported || !this.isDegraded) return;
+    this.#reported = true;
     const reason = error instanceof Error ? error.message : String(error);
     this.#log.warn({ error: reason }, 'limits are counted without Redis');
   }

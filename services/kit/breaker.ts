@@ -59,8 +59,9 @@ export class Breaker {
     });
   }
 
+  /** Whether calls are refused; also while a single one tries. */
   get isOpen(): boolean {
-    return this.#circuit.opened;
+    return !this.#circuit.closed;
   }
 
   /** The action's outcome; UNAVAILABLE without calling it while the breaker is open. */

@@ -33,9 +33,15 @@ const CLUSTER_MAP_MS = 10_000;
 export class RedisConnection implements Part {
   readonly name = 'redis';
   readonly client: RedisClient;
+  #retry: NodeJS.Timeout | undefined;
+  #stopped = false;
 
   constructor(client: RedisClient) {
     this.client = client;
+    // Some failures on the way to a primary behind sentinels make ioredis give up for good.
+    client.on('end', () => {
+      if (!this.#stopped) this.#retry = setTimeout(() => void this.start(), LONGEST_WAIT_MS).unref();
+    });
   }
 
   async start(): Promise<void> {
@@ -44,6 +50,8 @@ export class RedisConnection implements Part {
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#retry);
     this.client.disconnect();
   }
 }
@@ -90,7 +98,6 @@ function sentinelOptions(target: RedisTarget): RedisOptions {
     sentinelPassword: target.sentinelPassword,
     sentinelRetryStrategy: () => SENTINEL_WAIT_MS,
     sentinelCommandTimeout: CONNECT_MS,
-    failoverDetector: true,
     ...(target.tls ? { enableTLSForSentinelMode: true, sentinelTLS: {} } : {}),
   };
 }
