@@ -13,6 +13,13 @@ interface Upstream {
   breaker: Breaker;
 }
 
+/** A request on its way to a service. */
+interface Exchange {
+  /** Known once it has a connection. */
+  outgoing?: ClientRequest;
+  fail: (error: ApiError) => void;
+}
+
 export interface ProxyOptions {
   /** Base URLs by service name. */
   services: Record<string, string>;
@@ -26,8 +33,7 @@ export class Proxy implements Part {
   readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256 });
   readonly #upstreams: Record<string, Upstream>;
   readonly #timeoutMs: number;
-  /** What is on its way to a service, so that it can be cut off. */
-  readonly #outgoing = new WeakMap<IncomingMessage, ClientRequest>();
+  readonly #exchanges = new WeakMap<IncomingMessage, Exchange>();
 
   constructor({ services, timeoutMs, breakers }: ProxyOptions) {
     this.#timeoutMs = timeoutMs;
@@ -58,9 +64,11 @@ export class Proxy implements Part {
       const deadline = setTimeout(() => fail(new ApiError('TIMEOUT')), this.#timeoutMs);
       const fail = (error: ApiError) => {
         clearTimeout(deadline);
-        this.#outgoing.get(request)?.destroy();
+        exchange.outgoing?.destroy();
         reject(error);
       };
+      const exchange: Exchange = { fail };
+      this.#exchanges.set(request, exchange);
       response.once('close', () => {
         clearTimeout(deadline);
         resolve(performance.now() - started);
@@ -83,15 +91,17 @@ export class Proxy implements Part {
 
   readonly #follow: Plugin = (proxy) => {
     proxy.on('proxyReq', (outgoing, request) => {
-      this.#outgoing.set(request, outgoing);
+      const exchange = this.#exchanges.get(request);
+      if (exchange) exchange.outgoing = outgoing;
     });
     proxy.on('proxyRes', (incoming, _request, response) => {
       // The connection to the service is not the caller's.
       delete incoming.headers['keep-alive'];
       incoming.headers.connection = String(response.getHeader('connection') ?? 'keep-alive');
     });
-    // The middleware tells errors to its `next` too; without a listener this event would end the process.
-    proxy.on('error', () => undefined);
+    proxy.on('error', (cause, request) => {
+      if (request) this.#exchanges.get(request)?.fail(new ApiError('UNAVAILABLE', { cause }));
+    });
   };
 }
 

@@ -30,7 +30,9 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
   readConfig: readGatewayConfig,
   build(service) {
     const { config, clock, log, metrics, breakers, ring, readiness } = service;
-    const client = service.channel('auth', config.AUTH_GRPC_ADDRESS, { deadlineMs: VERIFY_MS }).methods(AuthServiceService);
+    const client = service
+      .channel('auth', config.AUTH_GRPC_ADDRESS, { deadlineMs: VERIFY_MS })
+      .methods(AuthServiceService);
     const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
     const redis = service.redis(config);
     const limiter = new GatewayLimiter({ redis, replicas: config.GATEWAY_REPLICAS, clock, log, metrics, breakers });

@@ -11,6 +11,8 @@ const MAX_ASKED = 64;
 const MAX_QUEUED = 1_024;
 /** The longest that a key waits for its turn. */
 const QUEUED_MS = 1_000;
+/** How long a failure says that auth is gone, unless another follows. */
+const FAILING_MS = 2_500;
 /** Belongs to no key: asking about it only shows whether auth answers. */
 const NO_KEY = { guildId: '10000000000000000', hash: Buffer.alloc(32) };
 
@@ -45,15 +47,15 @@ export class Verifier {
   readonly #queue: Question[] = [];
   #asked = 0;
   #scheduled = false;
-  #failing = false;
+  #failedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: VerifierOptions) {
     this.#options = options;
   }
 
-  /** Whether the last message was not answered. */
+  /** Whether the last message was not answered, just now. */
   get isFailing(): boolean {
-    return this.#failing;
+    return isWithin(this.#options.clock.now() - this.#failedAt, FAILING_MS);
   }
 
   /** What auth says about the key; UNAVAILABLE when it can't be reached, or too many keys wait already. */
@@ -79,9 +81,9 @@ export class Verifier {
   async probe(): Promise<void> {
     try {
       await this.#options.client.verify({ keys: [NO_KEY] });
-      this.#failing = false;
+      this.#note(false);
     } catch (error) {
-      this.#failing = isGrpcFailure(error);
+      this.#note(isGrpcFailure(error));
     }
   }
 
@@ -113,10 +115,10 @@ export class Verifier {
     const askedAt = this.#options.clock.now();
     try {
       const grants = await this.#ask(questions);
-      this.#failing = false;
+      this.#note(false);
       for (const [index, question] of questions.entries()) this.#answer(question, grants[index], askedAt);
     } catch (error) {
-      this.#failing = true;
+      this.#note(true);
       for (const question of questions) this.#fail(question, error);
     }
     this.#asked -= questions.length;
@@ -129,6 +131,10 @@ export class Verifier {
     // An answer left out is no refusal.
     if (results.length !== keys.length) throw new Error(`auth answered ${results.length} of ${keys.length} keys`);
     return results.map((result) => result.grant);
+  }
+
+  #note(isFailure: boolean): void {
+    this.#failedAt = isFailure ? this.#options.clock.now() : Number.NEGATIVE_INFINITY;
   }
 
   #answer(question: Question, grant: KeyGrant | undefined, askedAt: number): void {

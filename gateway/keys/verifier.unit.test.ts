@@ -118,3 +118,13 @@ test('a probe tells whether auth answers', async () => {
   await verifier.probe();
   expect(verifier.isFailing).toBe(false);
 });
+
+test('a failure says nothing of auth any more after 2.5 s', async () => {
+  const { peer, clock, verifier } = await setUp();
+  peer.isFailing = true;
+  await verifier.probe();
+  clock.advance(2_499);
+  expect(verifier.isFailing).toBe(true);
+  clock.advance(1);
+  expect(verifier.isFailing).toBe(false);
+});

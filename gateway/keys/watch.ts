@@ -10,6 +10,8 @@ import { isWithin, SILENCE_MS } from './proof.ts';
 const CHECK_EVERY_MS = 250;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
+/** Of how many keys the last change is remembered: more than change within the seconds that auth repeats itself. */
+const MAX_HEARD = 10_000;
 
 export interface ChangeWatchOptions {
   client: GrpcClient<AuthServiceService>;
@@ -35,8 +37,10 @@ export class ChangeWatch implements Part {
   #isAlive = false;
   /** When the stream was opened or last beat. */
   #heardAt = 0;
-  /** The last beat of any stream; changes made before it are told again by a new one. */
+  /** The last beat of any stream. */
   #lastBeat = Number.POSITIVE_INFINITY;
+  /** The last version heard of, by key; the oldest first. */
+  readonly #heard = new Map<string, number>();
   #failures = 0;
   #stopped = false;
   #checks: NodeJS.Timeout | undefined;
@@ -89,11 +93,22 @@ export class ChangeWatch implements Part {
   }
 
   #change(change: KeyChange): void {
-    // What a new stream tells again says nothing of how long changes take.
-    if (this.#isAlive || change.changedAtMs > this.#lastBeat) {
+    // What was made before the first stream was there says nothing of how long changes take.
+    const isInTime = this.#isAlive || change.changedAtMs > this.#lastBeat;
+    if (this.#isNews(change) && isInTime) {
       this.#propagation.observe(Math.max(0, this.#options.clock.now() - change.changedAtMs) / 1000);
     }
     this.#options.changed(change);
+  }
+
+  /** Auth tells the changes of the last seconds again and again. */
+  #isNews({ keyId, version }: KeyChange): boolean {
+    if (this.#heard.get(keyId) === version) return false;
+    this.#heard.delete(keyId);
+    this.#heard.set(keyId, version);
+    const [oldest] = this.#heard.keys();
+    if (this.#heard.size > MAX_HEARD && oldest !== undefined) this.#heard.delete(oldest);
+    return true;
   }
 
   #cutIfSilent(): void {

@@ -57,9 +57,25 @@ test('when the stream is cut, auth is probed before a request has to find out', 
   beat();
   await keys.find(key);
   peer.isFailing = true;
-  keys.cut();
   clock.advance(10_000);
+  expect(keys.peek(key)).toBeUndefined();
+  keys.cut();
   await expect.poll(() => keys.peek(key)).toBeDefined();
+});
+
+test('a failure of long ago is no reason to serve a key that may have been revoked since', async () => {
+  const { peer, clock, keys } = await startKeys();
+  const key = newKey();
+  peer.grant(key);
+  await keys.find(key);
+  peer.isFailing = true;
+  clock.advance(10_000);
+  await keys.find(key);
+  peer.isFailing = false;
+  peer.revoke(key);
+  clock.advance(10_000);
+  expect(keys.peek(key)).toBeUndefined();
+  expect(await keys.find(key)).toBeUndefined();
 });
 
 test('without auth a key that has changed is not served', async () => {

@@ -1,5 +1,6 @@
+import type { z } from 'zod';
 import { ApiError, type ApiErrorOptions, ERRORS, type ErrorCode, type Fault } from '#kit/errors.ts';
-import { validate } from '#kit/validate.ts';
+import { type FaultPlace, validate } from '#kit/validate.ts';
 import { CATEGORIES, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import type { Route } from '#proto/rest/route.ts';
 
@@ -34,7 +35,7 @@ export const ADVICE: Record<ErrorCode, string> = {
   NOT_APPLICABLE: 'The message says what stands in the way.',
   RATE_LIMITED: 'Wait for `details.retryAfter` seconds, then send it again.',
   HEADERS_TOO_LARGE: 'Send fewer or shorter headers.',
-  INTERNAL: 'Report it with the answer’s `X-Request-Id`.',
+  INTERNAL: 'Report it with the `X-Request-Id` of the answer.',
   PLATFORM_ERROR: 'Try again later, a write with the same `Idempotency-Key`.',
   UNAVAILABLE: 'Wait for `Retry-After` seconds, then send it again, a write with the same `Idempotency-Key`.',
   TIMEOUT: 'Send it again, a write with the same `Idempotency-Key`.',
@@ -121,15 +122,21 @@ function exampleOptions(route: Route, code: ErrorCode): ApiErrorOptions {
 function exampleFaults(route: Route): Fault[] {
   if (route.guild === 'header') return [{ path: 'header.X-Guild-ID', message: 'is required' }];
   if (route.guild === 'body') return [{ path: 'body.guild_id', message: 'is required' }];
-  const wrong = Object.fromEntries(Object.keys(route.params?.shape ?? {}).map((name) => [name, '-']));
   const faults = [
-    ...((route.body && validate(route.body, {}, 'body').faults) ?? []),
-    ...((route.params && validate(route.params, wrong, 'path').faults) ?? []),
+    ...faultsOf(route.body, {}, 'body'),
+    ...faultsOf(route.params, allWrong(route.params), 'path'),
+    ...faultsOf(route.query, allWrong(route.query), 'query'),
     { path: 'query', message: 'has a percent-escape that can not be read' },
   ];
   // Another guild in the path is GUILD_MISMATCH.
   return faults.filter(({ path }) => path !== 'path.guildId').slice(0, 1);
 }
+
+const faultsOf = (schema: z.ZodObject | undefined, value: unknown, place: FaultPlace): Fault[] =>
+  (schema && validate(schema, value, place).faults) ?? [];
+
+const allWrong = (schema: z.ZodObject | undefined) =>
+  Object.fromEntries(Object.keys(schema?.shape ?? {}).map((name) => [name, '-']));
 
 function keyReused(): RouteError {
   const message = 'This Idempotency-Key was used with another body';

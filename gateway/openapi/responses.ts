@@ -4,7 +4,7 @@ import { errorBody } from '#kit/envelope.ts';
 import { ApiError, ERRORS, type ErrorCode } from '#kit/errors.ts';
 import type { Route } from '#proto/rest/route.ts';
 import { type Components, componentRef, type JsonSchema, type OpenApiResponse, type Ref } from './document.ts';
-import { ADVICE, errorsOf, type RouteError, SHARED_ERRORS } from './errors.ts';
+import { errorsOf, type RouteError, SHARED_ERRORS } from './errors.ts';
 import { exampleOf } from './examples.ts';
 import { type HeaderName, headerRefs, RATE_LIMIT_HEADERS } from './headers.ts';
 import { toJsonSchema } from './json-schema.ts';

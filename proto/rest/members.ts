@@ -52,7 +52,7 @@ export const membersRoutes = defineRoutes('members', {
     guild: 'path',
     params: z.object({ guildId, chatId }),
     data: z.object({
-      link: linkRecord.nullable(),
+      link: linkRecord.nullable().meta({ description: 'null when the account is not linked now' }),
       history: z.array(
         z.object({
           action: z.enum(['linked', 'unlinked']).meta({ description: 'What happened' }),
@@ -147,7 +147,7 @@ export const membersRoutes = defineRoutes('members', {
     data: linkRecord.meta({ example: esther }),
     status: 200,
     message: 'Account verified',
-    summary: 'Called by the game server, where the player is known: completes a verification',
+    summary: 'Completes a verification; called by the game server, where the player is known',
     writes: true,
     errors: { NOT_FOUND: 'The code is wrong, used or expired', ...linkTaken },
   }),

@@ -190,10 +190,10 @@ test('a revoked key is unknown, with its rotated secrets; revoking it again succ
   expect((await service.admin.revokeKey({ keyId: key.id, actor: 'ada' })).key).toMatchObject({ revokedAt });
   expect((await audit(guildId)).map((entry) => entry.action)).toEqual(['revoke', 'rotate', 'create']);
   for (const change of [
-    service.admin.rotateKey({ keyId: key.id, graceSeconds: 0, actor: 'ada' }),
-    service.admin.updateKey({ keyId: key.id, name: 'again', actor: 'ada' }),
+    () => service.admin.rotateKey({ keyId: key.id, graceSeconds: 0, actor: 'ada' }),
+    () => service.admin.updateKey({ keyId: key.id, name: 'again', actor: 'ada' }),
   ]) {
-    await expect(change).rejects.toMatchObject({ code: 'CONFLICT' });
+    await expect(change()).rejects.toMatchObject({ code: 'CONFLICT' });
   }
 });
 
