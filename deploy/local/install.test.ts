@@ -44,7 +44,8 @@ test('packages are installed the first time and when package-lock.json has chang
 test('an installation that was killed half-way is done again, and leaves no npm at work', async () => {
   writeFileSync(join(folder, 'slow'), '');
   const killed = run('true');
-  await vi.waitFor(() => expect(existsSync(join(folder, 'calls'))).toBe(true));
+  await vi.waitFor(() => expect(calls()).toHaveLength(1));
+  await vi.waitFor(() => expect(processesUsing(folder).some((line) => line.includes('sleep'))).toBe(true));
   killed.process.kill('SIGKILL');
   await killed.ended;
   expect(existsSync(stamp)).toBe(false);

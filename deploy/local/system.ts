@@ -133,7 +133,7 @@ export class System {
     const { settings, report } = this.options;
     if (settings.databaseUrl !== undefined) return settings.databaseUrl;
     const folder = join(this.folder, 'postgres');
-    if (!existsSync(folder)) report('Creating the database, the first time only …');
+    if (!existsSync(join(folder, 'data'))) report('Creating the database, the first time only …');
     const { url, program } = await preparePostgres({ folder, log: this.log('postgres'), signal: this.stopping.signal });
     await this.supervisor.run({ ...program, stage: 'storage' });
     report('PostgreSQL is ready');
