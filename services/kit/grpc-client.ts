@@ -1,6 +1,7 @@
 import {
   Client,
   type ClientReadableStream,
+  connectivityState,
   credentials,
   Metadata,
   type ServiceError,
@@ -83,7 +84,7 @@ export class GrpcChannel {
     const deadline = Date.now() + (this.#options.deadlineMs ?? DEADLINE_MS);
     return new Promise((resolve, reject) => {
       const done = (failure: ServiceError | null, response?: unknown) => {
-        const error = failure && fromStatus(failure);
+        const error = failure && this.#told(failure);
         this.#handled.inc({ method: method.path, code: error?.code ?? 'OK' });
         if (error) reject(error);
         else resolve(response);
@@ -117,6 +118,13 @@ export class GrpcChannel {
       this.#handled.inc({ method: method.path, code });
     });
     return stream;
+  }
+
+  /** A deadline that passed while nobody could be reached is no time-out of the service. */
+  #told(failure: ServiceError): ApiError {
+    const error = fromStatus(failure);
+    const isConnected = this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
+    return error.code === 'TIMEOUT' && !isConnected ? new ApiError('UNAVAILABLE', { cause: failure }) : error;
   }
 
   /** A channel that was closed throws an error of its own. */
