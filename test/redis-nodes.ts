@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -42,14 +42,9 @@ export async function startRedisNode(folder: string, lines: string[], flags: str
 }
 
 async function startServer(command: [string, ...string[]], home: string, port: number): Promise<Child> {
-  const output = openSync(join(home, 'redis.log'), 'a');
-  try {
-    const child = await startChild({ command, output });
-    await untilReady(child, () => isListening(port), 10_000);
-    return child;
-  } finally {
-    closeSync(output);
-  }
+  const child = await startChild({ command, output: (text) => appendFileSync(join(home, 'redis.log'), text) });
+  await untilReady(child, () => isListening(port), 10_000);
+  return child;
 }
 
 /** Two nodes that have half of the slots each. */

@@ -38,6 +38,13 @@ export type Program = {
   ready(child: Child): Promise<void>;
 };
 
+/** Starts a program and waits until it can be used. */
+export async function startProgram(program: Program): Promise<Child> {
+  const child = await program.spawn();
+  await program.ready(child);
+  return child;
+}
+
 /** Starts a process that lives no longer than this one. Throws when the program can't be started. */
 export async function startChild(options: Command): Promise<Child> {
   const [program, ...parameters] = tiedCommand(options);

@@ -2,7 +2,7 @@ import { chownSync, existsSync, mkdirSync, realpathSync, renameSync, rmSync, sta
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Client, DatabaseError } from 'pg';
-import { type Child, describeExit, type Program, startChild, untilReady } from './child.ts';
+import { type Child, describeExit, type Program, startChild, startProgram, untilReady } from './child.ts';
 import { keptSecret, privateFolder } from './files.ts';
 import { endLeftovers } from './leftovers.ts';
 import { LogFile } from './logs.ts';
@@ -45,8 +45,7 @@ export const VOLATILE: Record<string, string> = {
 /** Starts PostgreSQL and waits until it answers. The caller stops it; it also ends with the calling process. */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   const { url, program } = await preparePostgres(options);
-  const child = await program.spawn();
-  await program.ready(child);
+  const child = await startProgram(program);
   return {
     url,
     pid: child.pid,

@@ -1,6 +1,6 @@
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
-import { type Child, findProgram, type Program, startChild, untilReady } from './child.ts';
+import { type Child, findProgram, type Program, startChild, startProgram, untilReady } from './child.ts';
 import { privateFolder } from './files.ts';
 import { LogFile } from './logs.ts';
 import { freePorts } from './ports.ts';
@@ -27,8 +27,7 @@ export function redisProgram(): string | undefined {
 export async function startRedis(options: RedisOptions): Promise<RunningRedis | null> {
   const prepared = await prepareRedis(options);
   if (prepared === null) return null;
-  const child = await prepared.program.spawn();
-  await prepared.program.ready(child);
+  const child = await startProgram(prepared.program);
   return {
     url: prepared.url,
     pid: child.pid,

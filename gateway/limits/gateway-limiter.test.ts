@@ -7,8 +7,8 @@ import { Breakers } from '#kit/breaker.ts';
 import { systemClock } from '#kit/clock.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { connectRedis } from '#kit/redis.ts';
-import type { Child } from '#local/child.ts';
-import { prepareRedis, type RedisServer } from '#local/redis.ts';
+import { type Child, type Program, startProgram } from '#local/child.ts';
+import { prepareRedis } from '#local/redis.ts';
 import { GatewayLimiter } from './gateway-limiter.ts';
 import type { Decision, Limit } from './limiter.ts';
 
@@ -22,7 +22,7 @@ const RECOVERY = { timeout: 5_000, interval: 20 };
 const GUILD = '900000000000000001';
 
 let folder: string;
-let server: RedisServer;
+let server: { url: string; program: Program };
 let redis: Child | undefined;
 let cleanups: (() => Promise<void>)[];
 
@@ -40,7 +40,7 @@ afterEach(async () => {
 });
 
 async function startRedis(): Promise<number> {
-  redis = await server.start();
+  redis = await startProgram(server.program);
   return redis.pid;
 }
 

@@ -88,7 +88,7 @@ export const membersRoutes = defineRoutes('members', {
       token: z.string().meta({ description: 'For links; shown this once', example: tokenExample }),
       code: z
         .string()
-        .meta({ description: 'Eight characters for a person to type; shown this once', example: 'H7KM4PQX' }),
+        .meta({ description: 'Eight characters for a person to type; shown this once', example: 'H7KM4PRX' }),
       expires_at: timestamp,
     }),
     status: 201,

@@ -84,7 +84,7 @@ export class GrpcChannel {
     const deadline = Date.now() + (this.#options.deadlineMs ?? DEADLINE_MS);
     return new Promise((resolve, reject) => {
       const done = (failure: ServiceError | null, response?: unknown) => {
-        const error = failure && this.#errorOf(failure);
+        const error = failure && this.#told(failure);
         this.#handled.inc({ method: method.path, code: error?.code ?? 'OK' });
         if (error) reject(error);
         else resolve(response);
@@ -103,15 +103,6 @@ export class GrpcChannel {
     });
   }
 
-  /** A call that waited in vain for a connection tells of a server that is down, not of one that is slow. */
-  #errorOf(failure: ServiceError): ApiError {
-    const connected = this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
-    if (failure.code === status.DEADLINE_EXCEEDED && !connected) {
-      return new ApiError('UNAVAILABLE', { cause: failure });
-    }
-    return fromStatus(failure);
-  }
-
   #stream(method: MethodShape, request: unknown): ClientReadableStream<unknown> {
     const stream = this.#open(() =>
       this.#client.makeServerStreamRequest(
@@ -127,6 +118,13 @@ export class GrpcChannel {
       this.#handled.inc({ method: method.path, code });
     });
     return stream;
+  }
+
+  /** A deadline that passed while nobody could be reached is no time-out of the service. */
+  #told(failure: ServiceError): ApiError {
+    const error = fromStatus(failure);
+    const isConnected = this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
+    return error.code === 'TIMEOUT' && !isConnected ? new ApiError('UNAVAILABLE', { cause: failure }) : error;
   }
 
   /** A channel that was closed throws an error of its own. */

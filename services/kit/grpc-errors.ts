@@ -10,7 +10,7 @@ interface WireError {
   retryAfter?: number;
 }
 
-/** An error as a gRPC status; code and details travel in a trailer, the cause stays here. */
+/** An error as a gRPC status; code and details travel in a trailer, the cause stays here. INTERNAL if they can't. */
 export function toStatus(error: ApiError): Partial<StatusObject> {
   const wire: WireError = {
     code: error.code,
@@ -19,7 +19,11 @@ export function toStatus(error: ApiError): Partial<StatusObject> {
     ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter }),
   };
   const metadata = new Metadata();
-  metadata.set(ERROR_TRAILER, Buffer.from(JSON.stringify(wire)));
+  try {
+    metadata.set(ERROR_TRAILER, Buffer.from(JSON.stringify(wire)));
+  } catch (cause) {
+    return toStatus(new ApiError('INTERNAL', { cause }));
+  }
   return { code: ERRORS[error.code].grpc, details: error.code, metadata };
 }
 

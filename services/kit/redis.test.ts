@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { startProgram } from '#local/child.ts';
 import { freePorts } from '#local/ports.ts';
 import { prepareRedis } from '#local/redis.ts';
 import { testRedisUrl } from '#test/redis.ts';
@@ -77,13 +78,13 @@ test('without a server start succeeds, a command is refused at once, and the rea
 test('a server that dies is found again within seconds, and its loss and return are logged', async () => {
   const server = await prepareRedis({ folder });
   if (!server) throw new Error('no Redis server is installed');
-  const first = await server.start();
+  const first = await startProgram(server.program);
   const connection = await connect(server.url);
   await untilReady(connection);
   await first.stop(0);
   await vi.waitFor(() => expect(lines.join('')).toContain('can not be used'), { timeout: 5_000 });
   await expectRefused(connection);
-  const second = await server.start();
+  const second = await startProgram(server.program);
   cleanups.push(() => second.stop(0));
   await untilReady(connection);
   expect(await connection.client.set('key', 'value')).toBe('OK');

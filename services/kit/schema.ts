@@ -16,8 +16,9 @@ export async function waitForSchema(
   service: string,
   log: Logger,
   signal: AbortSignal,
+  migrations = join(import.meta.dirname, '..', service, 'migrations'),
 ): Promise<void> {
-  const needed = await newestMigration(join(import.meta.dirname, '..', service, 'migrations'));
+  const needed = await newestMigration(migrations);
   if (needed === undefined) throw new Error(`${service} has no migrations`);
   for (let attempt = 0; !signal.aborted; attempt++) {
     const missing = await whatIsMissing(database, service, needed);
