@@ -2,7 +2,7 @@ import { Agent, type ClientRequest, type IncomingMessage, type ServerResponse } 
 import { performance } from 'node:perf_hooks';
 import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
 import { BODY_LIMIT } from '#kit/body.ts';
-import { type Breaker, Breakers } from '#kit/breaker.ts';
+import type { Breaker, Breakers } from '#kit/breaker.ts';
 import { ApiError, isFault } from '#kit/errors.ts';
 import type { Part } from '#kit/lifecycle.ts';
 
