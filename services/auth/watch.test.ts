@@ -160,6 +160,8 @@ test('beats stop within three seconds when LISTEN goes deaf, and come again when
   const lastBeat = () => watched.told.findLast(({ event }) => event.$case === 'beat')?.at ?? 0;
   await vi.waitFor(() => expect(performance.now() - lastBeat()).toBeGreaterThan(3_500), { timeout: 8_000 });
   expect(lastBeat() - frozenAt).toBeLessThan(3_000);
+  const metrics = await fetch(`http://${far.service.addresses.admin}/metrics`);
+  expect(await metrics.text()).toContain('listener_hearing{channel="auth_keys"} 0');
   const beats = toldBeats(watched);
   proxy.thaw();
   await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThan(beats), { timeout: 8_000 });
