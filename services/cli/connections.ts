@@ -113,7 +113,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** gRPC's own codes. */
 const UNAUTHENTICATED = 16;
+const DEADLINE_EXCEEDED = 4;
 
 /** What an error of a call means to whoever typed the command. */
 export function explain(error: ApiError): string {
@@ -121,7 +123,7 @@ export function explain(error: ApiError): string {
   if (cause?.code === UNAUTHENTICATED) {
     return 'The service refused the secret: ADMIN_SECRETS is not its own, or the clocks differ by more than 30 s';
   }
-  if (error.code === 'TIMEOUT') {
+  if (cause?.code === DEADLINE_EXCEEDED) {
     const seconds = DEADLINE_MS / 1000;
     return `The service did not answer within ${seconds} s: is it running? What was asked may still have been done`;
   }

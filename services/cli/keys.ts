@@ -111,7 +111,7 @@ const rotate: Command = {
   name: 'keys rotate',
   summary: 'give a key a new secret; it is shown this once',
   usage: 'KEY_ID --grace SECONDS [--actor NAME]',
-  notes: ['--grace N  how long the old secret keeps working: 0 to 604800 seconds (7 days)'],
+  notes: ['--grace N        how long the old secret keeps working: 0 to 604800 seconds (7 days)'],
   argument: 'KEY_ID',
   options: { grace: { type: 'string' }, ...ACTOR },
   run: async (input, connections) => {

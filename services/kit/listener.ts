@@ -10,7 +10,7 @@ const PROBE_EVERY_MS = 1_000;
 /** A connection that does not hand over what it was sent within this time is deaf. */
 const DEAF_MS = 2_000;
 const FIRST_RETRY_MS = 100;
-const LONGEST_RETRY_MS = 2_000;
+const LONGEST_RETRY_MS = 1_000;
 
 export interface ListenerOptions {
   /** Not through a transaction pooler: LISTEN belongs to a session. */
