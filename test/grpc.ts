@@ -1,5 +1,5 @@
 import { Breakers } from '#kit/breaker.ts';
-import { systemClock } from '#kit/clock.ts';
+import { type Clock, systemClock } from '#kit/clock.ts';
 import type { DefinitionShape } from '#kit/grpc.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
 import { Metrics } from '#kit/metrics.ts';
@@ -11,6 +11,7 @@ export function connect<Definition extends DefinitionShape>(
   definition: Definition,
   audience: string,
   address: string,
+  clock: Clock = systemClock,
 ): { client: GrpcClient<Definition>; close: () => void } {
   const metrics = new Metrics();
   const breakers = new Breakers(metrics);
@@ -19,7 +20,7 @@ export function connect<Definition extends DefinitionShape>(
     audience,
     address,
     ring: new SecretRing(TEST_SECRETS),
-    clock: systemClock,
+    clock,
     metrics,
     breaker: breakers.create(audience, isGrpcFailure),
   });

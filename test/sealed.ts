@@ -1,4 +1,4 @@
-import { systemClock } from '#kit/clock.ts';
+import { type Clock, systemClock } from '#kit/clock.ts';
 import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/principal.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';
@@ -20,6 +20,8 @@ export interface SealedService {
   /** Its name. */
   audience: string;
   secrets?: readonly string[];
+  /** The service's own, where the test decides the time. */
+  clock?: Clock;
 }
 
 export interface SealedRequest {
@@ -51,7 +53,7 @@ export async function sealedFetch(
   const response = await fetch(`http://${service.address}${target}`, {
     method,
     headers: {
-      [PRINCIPAL_HEADER]: sealPrincipal(ring, whole, sealedFor, systemClock.now()),
+      [PRINCIPAL_HEADER]: sealPrincipal(ring, whole, sealedFor, (service.clock ?? systemClock).now()),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...headers,
     },

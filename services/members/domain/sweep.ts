@@ -35,16 +35,19 @@ export class Sweep implements Part {
     }, delay).unref();
   }
 
-  /** Stops at the first that fails: what keeps one from being finished keeps the others too, for a while. */
   async #sweep(): Promise<void> {
     try {
-      for (const intent of await this.#changes.takeAbandoned(BATCH)) {
-        if (this.#stopped) return;
-        await this.#changes.finish(intent);
-      }
+      while (!this.#stopped && (await this.#finishBatch()));
     } catch (error) {
-      this.#log.warn({ err: error }, 'changes that others began could not be finished yet');
+      this.#log.warn({ err: error }, 'changes that others began could not be looked for');
     }
     if (!this.#stopped) this.#schedule(EVERY_MS);
+  }
+
+  /** True when more are waiting. One that fails keeps no other from being finished, and is tried again later. */
+  async #finishBatch(): Promise<boolean> {
+    const abandoned = await this.#changes.takeAbandoned(BATCH);
+    const outcomes = await Promise.allSettled(abandoned.map((intent) => this.#changes.finish(intent)));
+    return abandoned.length === BATCH && outcomes.every(({ status }) => status === 'fulfilled');
   }
 }
