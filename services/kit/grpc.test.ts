@@ -1,88 +1,25 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
-import { Client, type ClientReadableStream, credentials, type ServiceError, status } from '@grpc/grpc-js';
-import { pino } from 'pino';
+import { type ServiceError, status } from '@grpc/grpc-js';
 import { afterEach, expect, test, vi } from 'vitest';
-import { Breakers } from './breaker.ts';
-import { type Clock, ManualClock, systemClock } from './clock.ts';
+import { ManualClock } from './clock.ts';
 import { requestContext } from './context.ts';
 import { ApiError } from './errors.ts';
-import { type Counted, SampleService } from './fixtures/sample.ts';
-import { type GrpcHandlers, GrpcServer } from './grpc.ts';
-import { GrpcChannel, isGrpcFailure } from './grpc-client.ts';
-import { fromStatus } from './grpc-errors.ts';
-import { Readiness } from './health.ts';
-import { Metrics } from './metrics.ts';
-import { SecretRing } from './secrets.ts';
+import { SampleService } from './fixtures/sample.ts';
+import {
+  bare,
+  cleanUp,
+  type Caller,
+  connect,
+  HANDLERS,
+  type Handlers,
+  OTHER,
+  readAll,
+  serve,
+} from './fixtures/sample-grpc.ts';
 
-const SECRET = 'the secret of these tests, long enough';
-const OTHER = 'another secret, which is long enough too';
-const log = pino({ level: 'silent' });
-const cleanUps: (() => unknown)[] = [];
-const UNAVAILABLE = expect.objectContaining({ code: 'UNAVAILABLE' });
 const INTERNAL = expect.objectContaining({ code: 'INTERNAL' });
 
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
-});
-
-type Handlers = GrpcHandlers<typeof SampleService>;
-
-const HANDLERS: Handlers = {
-  say: async ({ text }) => ({ text: `${text}!` }),
-  count: async (_request, stream) => [1, 2].forEach((count) => stream.write({ count })),
-};
-
-interface Own {
-  host?: string;
-  port?: number;
-  reflection?: boolean;
-}
-
-async function serve(handlers: Partial<Handlers> = {}, own: Own = {}) {
-  const metrics = new Metrics();
-  const readiness = new Readiness();
-  const listen = { host: '127.0.0.1', port: 0, reflection: false, ...own };
-  const server = new GrpcServer({ service: 'sample', clock: systemClock, metrics, log, readiness, ...listen });
-  server.add(SampleService, { ...HANDLERS, ...handlers }, new SecretRing([SECRET]));
-  cleanUps.push(() => server.stop());
-  await server.start();
-  return { server, metrics, readiness };
-}
-
-interface Caller {
-  secret?: string;
-  clock?: Clock;
-  audience?: string;
-  deadlineMs?: number;
-}
-
-function connect(
-  address: string,
-  { secret = SECRET, clock = systemClock, audience = 'sample', deadlineMs }: Caller = {},
-) {
-  const metrics = new Metrics();
-  const breakers = new Breakers(metrics);
-  const breaker = breakers.create('sample', isGrpcFailure);
-  const ring = new SecretRing([secret]);
-  const channel = new GrpcChannel({ caller: 'test', audience, address, ring, clock, metrics, breaker, deadlineMs });
-  cleanUps.push(() => {
-    channel.close();
-    breakers.stop();
-  });
-  return { channel, metrics, methods: channel.methods(SampleService) };
-}
-
-/** What came of a stream: its messages, and the error that it ended with, if any. */
-async function readAll(stream: ClientReadableStream<Counted>): Promise<{ counts: number[]; error?: ApiError }> {
-  const counts: number[] = [];
-  try {
-    for await (const { count } of stream) counts.push(count as number);
-    return { counts };
-  } catch (error) {
-    return { counts, error: fromStatus(error as ServiceError) };
-  }
-}
+afterEach(cleanUp);
 
 test('a call is answered, and the request ID goes with it', async () => {
   const say = async () => ({ text: String(requestContext.getStore()?.requestId) });
@@ -151,18 +88,6 @@ test.each<[string, Caller]>([
   },
 );
 
-/** The answer of a method in bytes, called without a token. */
-function bare(address: string, path: string, message = Buffer.alloc(0)): Promise<Buffer> {
-  const client = new Client(address, credentials.createInsecure());
-  cleanUps.push(() => client.close());
-  const same = (bytes: Buffer) => bytes;
-  return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(path, same, same, message, { deadline: Date.now() + 3_000 }, (error, answer) =>
-      error ? reject(error) : resolve(answer as Buffer),
-    );
-  });
-}
-
 test('a call without a token is UNAUTHENTICATED', async () => {
   const { server } = await serve();
   const refused = expect.objectContaining({ code: status.UNAUTHENTICATED });
@@ -225,99 +150,6 @@ test.each([
   stream.cancel();
   await aborted.promise;
   expect(await methods.say({ text: 'on' })).toEqual({ text: 'on!' });
-});
-
-test('a drain answers what is under way, ends streams without an error, and takes nothing new', async () => {
-  const entered = Promise.withResolvers<void>();
-  const release = Promise.withResolvers<void>();
-  const failed = vi.fn<() => void>();
-  const { server, metrics } = await serve({
-    say: async ({ text }) => {
-      entered.resolve();
-      await release.promise;
-      return { text };
-    },
-    // Woken by the abort as an error, as timers and events with a signal are.
-    count: async (_request, stream) => {
-      stream.write({ count: 1 });
-      await once(new EventTarget(), 'never', { signal: stream.signal });
-    },
-  });
-  const { methods } = connect(server.address);
-  const said = methods.say({ text: 'under way' });
-  const counted = readAll(methods.count({ text: '' }));
-  await entered.promise;
-  const drained = server.drain().then(() => failed());
-  expect(await counted).toEqual({ counts: [1] });
-  const late = connect(server.address, { deadlineMs: 100 });
-  await expect(late.methods.say({ text: 'new' })).rejects.toThrow(UNAVAILABLE);
-  expect(failed).not.toHaveBeenCalled();
-  release.resolve();
-  expect(await said).toEqual({ text: 'under way' });
-  await drained;
-  const handled = await metrics.registry.getSingleMetricAsString('grpc_server_handled_total');
-  expect(handled).toContain(`{method="${SampleService.count.path}",code="OK"} 1`);
-});
-
-test('a server that is made to stop tells UNAVAILABLE', async () => {
-  const entered = Promise.withResolvers<void>();
-  const { server } = await serve({
-    say: () => {
-      entered.resolve();
-      return new Promise(() => undefined);
-    },
-  });
-  const { methods } = connect(server.address);
-  const said = methods.say({ text: '' }).catch((error: unknown) => error);
-  const counted = readAll(methods.count({ text: '' }));
-  await entered.promise;
-  await server.stop();
-  expect(await said).toEqual(UNAVAILABLE);
-  await counted;
-});
-
-test('a connection that is cut in the middle of a call is UNAVAILABLE', async () => {
-  const silent = createServer((socket) => {
-    socket.on('error', () => undefined);
-    // Enough of HTTP/2 for the caller to send its call: an empty SETTINGS frame.
-    socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
-    setTimeout(() => socket.destroy(), 100);
-  });
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-  cleanUps.push(() => silent.close());
-  const { port } = silent.address() as { port: number };
-  await expect(connect(`127.0.0.1:${port}`, { deadlineMs: 2_000 }).methods.say({ text: '' })).rejects.toThrow(
-    UNAVAILABLE,
-  );
-});
-
-test('a call that takes too long is TIMEOUT, and one that finds nobody UNAVAILABLE', async () => {
-  const { server } = await serve({ say: () => new Promise(() => undefined) });
-  const started = performance.now();
-  const late = expect.objectContaining({ code: 'TIMEOUT' });
-  await expect(connect(server.address, { deadlineMs: 100 }).methods.say({ text: '' })).rejects.toThrow(late);
-  await expect(connect('127.0.0.1:1', { deadlineMs: 100 }).methods.say({ text: '' })).rejects.toThrow(UNAVAILABLE);
-  expect(performance.now() - started).toBeLessThan(2_000);
-});
-
-test('a server that was started again on its port is called at once', async () => {
-  const first = await serve();
-  const { methods } = connect(first.server.address);
-  expect(await methods.say({ text: 'a' })).toEqual({ text: 'a!' });
-  const port = Number(first.server.address.split(':').at(-1));
-  await first.server.stop();
-  const meanwhile = methods.say({ text: 'b' });
-  await serve({}, { port });
-  expect(await meanwhile).toEqual({ text: 'b!' });
-  expect(await methods.say({ text: 'c' })).toEqual({ text: 'c!' });
-});
-
-test('a closed channel is UNAVAILABLE', async () => {
-  const { server } = await serve();
-  const { channel, methods } = connect(server.address);
-  channel.close();
-  await expect(methods.say({ text: '' })).rejects.toThrow(UNAVAILABLE);
-  expect(() => methods.count({ text: '' })).toThrow(UNAVAILABLE);
 });
 
 test('a port that is taken is told; IPv6 addresses are written with brackets', async () => {

@@ -1,13 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { addressOf, listen } from './health.ts';
 import type { Part } from './lifecycle.ts';
 
 /** How long a stop waits for requests under way. */
 const DRAIN_MS = 20_000;
-/** How long it waits for the first request of a connection that has just been opened. */
-const SILENT_MS = 500;
 
 /** A listening HTTP server that drains: it answers what is under way and closes each connection after its answer. */
 export class HttpServer implements Part {
@@ -16,8 +13,6 @@ export class HttpServer implements Part {
   readonly #host: string;
   readonly #port: number;
   readonly #underWay = new Set<ServerResponse>();
-  /** Connections that have sent no request yet; Node does not count them as idle. */
-  readonly #silent = new Set<Socket>();
   #draining = false;
 
   constructor(
@@ -29,12 +24,8 @@ export class HttpServer implements Part {
     this.#host = host;
     this.#port = port;
     this.server = createServer(options, (request, response) => {
-      this.#track(request, response);
+      this.#track(response);
       handler(request, response);
-    });
-    this.server.on('connection', (socket) => {
-      this.#silent.add(socket);
-      socket.once('close', () => this.#silent.delete(socket));
     });
   }
 
@@ -53,10 +44,8 @@ export class HttpServer implements Part {
     const closed = once(this.server, 'close');
     this.server.close();
     for (const response of this.#underWay) announceClose(response);
-    const silent = setTimeout(() => this.#silent.forEach((socket) => socket.destroy()), SILENT_MS);
     const late = setTimeout(() => this.server.closeAllConnections(), DRAIN_MS);
     await closed;
-    clearTimeout(silent);
     clearTimeout(late);
   }
 
@@ -65,8 +54,7 @@ export class HttpServer implements Part {
     this.server.closeAllConnections();
   }
 
-  #track(request: IncomingMessage, response: ServerResponse): void {
-    this.#silent.delete(request.socket);
+  #track(response: ServerResponse): void {
     this.#underWay.add(response);
     if (this.#draining) announceClose(response);
     response.once('close', () => {

@@ -186,7 +186,9 @@ function guildFaults(body: Record<string, unknown> | undefined, principal: Princ
 
 function idempotencyKey(request: Request, faults: Fault[]): string | undefined {
   const key = request.get('idempotency-key');
-  if (key !== undefined && (key.length < 1 || key.length > 128)) {
+  // Each byte of a header arrives as a character.
+  const length = key === undefined ? 1 : Array.from(Buffer.from(key, 'latin1').toString()).length;
+  if (length < 1 || length > 128) {
     faults.push({ path: 'header.Idempotency-Key', message: 'must have 1 to 128 characters' });
   }
   return key;
