@@ -17,12 +17,21 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return { url: url.href, drop: () => execute(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
 }
 
-async function execute(statement: string): Promise<void> {
-  const client = new Client({ connectionString: inject('postgresUrl') });
+/** The rows of one statement, on a connection of its own. */
+export async function databaseRows<Row extends object>(
+  url: string,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  const client = new Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(statement);
+    return (await client.query<Row>(text, values)).rows;
   } finally {
     await client.end();
   }
+}
+
+async function execute(statement: string): Promise<void> {
+  await databaseRows(inject('postgresUrl'), statement);
 }
