@@ -15,11 +15,15 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
  */
 export async function readBody(request: Request, response: Response): Promise<Record<string, unknown>> {
   if (!hasBody(request)) return {};
-  requireJson(request);
+  requireKnownEncoding(request);
   await new Promise<void>((resolve, reject) => {
     readBytes(request, response, (error?: unknown) => (error ? reject(readFailure(error)) : resolve()));
   });
-  return parseBody(request.body as Buffer);
+  const bytes = request.body as Buffer;
+  // Chunked without any chunk: no body either, whatever its type.
+  if (bytes.length === 0) return {};
+  requireJson(request);
+  return parseBody(bytes);
 }
 
 /** The JSON object in these bytes; faults are INVALID_REQUEST and never quote the body. */
@@ -57,6 +61,9 @@ function requireJson(request: Request): void {
   if (type?.trim() !== 'application/json' || !isUtf8) {
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', { message: 'The body must be application/json in UTF-8' });
   }
+}
+
+function requireKnownEncoding(request: Request): void {
   const encoding = (request.headers['content-encoding'] ?? 'identity').toLowerCase();
   if (encoding !== 'identity' && encoding !== 'gzip') {
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', { message: 'The body may be gzip or not encoded at all' });

@@ -27,22 +27,21 @@ export class LoadingCache<Value> {
       this.#entries.set(key, entry);
       return entry.value;
     }
-    const loading = this.#loading.get(key) ?? this.#load(key);
-    this.#loading.set(key, loading);
+    let loading = this.#loading.get(key);
+    if (!loading) {
+      loading = this.#load(key).finally(() => this.#loading.delete(key));
+      this.#loading.set(key, loading);
+    }
     return loading;
   }
 
   async #load(key: string): Promise<Value> {
-    try {
-      const value = await this.#options.load(key);
-      this.#entries.delete(key);
-      if (this.#options.remember?.(value) === false) return value;
-      this.#entries.set(key, { value, expiresAt: this.#options.clock.now() + this.#options.ttlMs });
-      const [oldest] = this.#entries.keys();
-      if (this.#entries.size > this.#options.max && oldest !== undefined) this.#entries.delete(oldest);
-      return value;
-    } finally {
-      this.#loading.delete(key);
-    }
+    const value = await this.#options.load(key);
+    this.#entries.delete(key);
+    if (this.#options.remember?.(value) === false) return value;
+    this.#entries.set(key, { value, expiresAt: this.#options.clock.now() + this.#options.ttlMs });
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > this.#options.max && oldest !== undefined) this.#entries.delete(oldest);
+    return value;
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { redisUrlFault } from './redis-url.ts';
 
 /** Thrown at start; its message lists every fault of the environment and no value. */
 export class ConfigError extends Error {
@@ -26,7 +27,7 @@ const required = { error: (issue: { input: unknown }) => (issue.input === undefi
 const wholeNumber = (min: number, max: number) =>
   z
     .string(required)
-    .regex(/^[0-9]+$/, { error: 'must be a whole number' })
+    .regex(/^[0-9]{1,16}$/, { error: 'must be a whole number' })
     .transform(Number)
     .pipe(
       z
@@ -54,6 +55,13 @@ export const url = (...protocols: string[]) =>
       error: `must be a URL that begins with ${protocols.map((name) => `${name}://`).join(' or ')}`,
     })
     .transform((value) => value.replace(/\/+$/, ''));
+
+/** Where Redis is; the syntax is that of `parseRedisUrl`. */
+export const redisUrl = () =>
+  z.string(required).superRefine((value, context) => {
+    const fault = redisUrlFault(value);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  });
 
 /** `true` or `false`. */
 export const flag = (fallback: boolean) =>
@@ -85,11 +93,13 @@ export const secrets = () =>
       error: 'must hold secrets of at least 32 bytes, for example from `openssl rand -base64 48`',
     });
 
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
 /** What every process is told. */
 export const processConfig = {
   LISTEN_HOST: z.string().default('0.0.0.0'),
   ADMIN_PORT: port(),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
   /** How long a stop may take before what is left is cut off. */
   STOP_SECONDS: number(25, 1, 600),
   INTERNAL_SECRETS: secrets(),
@@ -102,6 +112,9 @@ export const databaseConfig = {
   DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
   PG_POOL_MAX: number(5, 1, 100),
 };
+
+/** What every process that uses Redis is told; without it each does with what it has in memory. */
+export const redisConfig = { REDIS_URL: redisUrl().optional() };
 
 /** What every service that answers gRPC is told. */
 export const grpcConfig = { GRPC_PORT: port(), GRPC_REFLECTION: flag(true) };

@@ -11,26 +11,26 @@ export interface CursorScope {
 
 /** An opaque text for where the next page begins. */
 export function encodeCursor(scope: CursorScope, position: string): string {
-  return Buffer.from(JSON.stringify([position, fingerprint(scope)])).toString('base64url');
+  return Buffer.from(JSON.stringify([position, fingerprint(scope, position)])).toString('base64url');
 }
 
 /** The position in a cursor; INVALID_REQUEST when it is damaged or of another list. */
 export function decodeCursor(scope: CursorScope, cursor: string): string {
   try {
-    const [position, owner] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
-    if (typeof position === 'string' && owner === fingerprint(scope)) return position;
+    const [position] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
+    if (typeof position === 'string' && cursor === encodeCursor(scope, position)) return position;
   } catch {
     // Told below, like a cursor of another list.
   }
   throw invalidRequest([{ path: 'query.cursor', message: 'is not a next_cursor of this list with these filters' }]);
 }
 
-function fingerprint({ route, guildId, filters = {} }: CursorScope): string {
+function fingerprint({ route, guildId, filters = {} }: CursorScope, position: string): string {
   const given = Object.entries(filters)
     .filter(([, value]) => value !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256')
-    .update(JSON.stringify([route, guildId, given]))
+    .update(JSON.stringify([route, guildId, given, position]))
     .digest('base64url')
     .slice(0, 16);
 }

@@ -30,12 +30,15 @@ export function successBody(code: number, message: string, data: unknown): strin
 
 /** The envelope of an error as text; the cause stays inside. */
 export function errorBody(error: ApiError): string {
-  const details = { code: error.code, ...error.details };
+  const details = { ...error.details, code: error.code };
   return JSON.stringify({ status: 'error', code: error.httpStatus, message: error.message, details });
 }
 
 function errorHeaders(error: ApiError): Record<string, string> {
-  return error.retryAfter === undefined ? {} : { 'retry-after': String(error.retryAfter) };
+  const headers: Record<string, string> = {};
+  if (error.retryAfter !== undefined) headers['retry-after'] = String(error.retryAfter);
+  if (error.code === 'METHOD_NOT_ALLOWED') headers.allow = String(error.details.allow);
+  return headers;
 }
 
 /** Writes a body made by successBody or errorBody. */

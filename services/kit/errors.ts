@@ -44,7 +44,7 @@ export interface ApiErrorOptions {
   message?: string;
   /** For the caller, beside `code`. */
   details?: Record<string, unknown>;
-  /** Seconds; told as Retry-After. UNAVAILABLE always has one. */
+  /** Seconds, rounded up; told as Retry-After. UNAVAILABLE always has one. */
   retryAfter?: number;
   /** For the log alone; never told to the caller. */
   cause?: unknown;
@@ -61,7 +61,8 @@ export class ApiError extends Error {
     this.name = 'ApiError';
     this.code = code;
     this.details = options.details ?? {};
-    this.retryAfter = options.retryAfter ?? (code === 'UNAVAILABLE' ? 1 : undefined);
+    const retryAfter = options.retryAfter ?? (code === 'UNAVAILABLE' ? 1 : undefined);
+    this.retryAfter = retryAfter === undefined ? undefined : Math.ceil(retryAfter);
   }
 
   get httpStatus(): number {
@@ -72,6 +73,12 @@ export class ApiError extends Error {
 /** A 400 that lists every fault at once. */
 export function invalidRequest(errors: Fault[], message?: string): ApiError {
   return new ApiError('INVALID_REQUEST', { message: message ?? summary(errors), details: { errors } });
+}
+
+/** A 405 that names what the path takes, also in the header Allow; HEAD goes where GET goes. */
+export function methodNotAllowed(methods: readonly string[]): ApiError {
+  const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+  return new ApiError('METHOD_NOT_ALLOWED', { message: `This path takes ${allow}`, details: { allow } });
 }
 
 function summary(errors: Fault[]): string {

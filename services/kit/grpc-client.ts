@@ -5,6 +5,7 @@ import {
   credentials,
   Metadata,
   type ServiceError,
+  type StatusObject,
   status,
 } from '@grpc/grpc-js';
 import type { Breaker } from './breaker.ts';
@@ -41,9 +42,9 @@ export interface GrpcClientOptions {
   deadlineMs?: number;
 }
 
-/** A refusal that the called service thought about is no failure of it. */
+/** A refusal that the called service thought about is no failure of it, nor is one of the platform behind it. */
 export function isGrpcFailure(error: unknown): boolean {
-  return !(error instanceof ApiError) || isFault(error);
+  return !(error instanceof ApiError) || (isFault(error) && error.code !== 'PLATFORM_ERROR');
 }
 
 /** One connection to a service, and its methods as functions. */
@@ -83,40 +84,56 @@ export class GrpcChannel {
     const deadline = Date.now() + (this.#options.deadlineMs ?? DEADLINE_MS);
     return new Promise((resolve, reject) => {
       const done = (failure: ServiceError | null, response?: unknown) => {
-        const error = failure && this.#errorOf(failure);
+        const error = failure && this.#told(failure);
         this.#handled.inc({ method: method.path, code: error?.code ?? 'OK' });
         if (error) reject(error);
         else resolve(response);
       };
-      this.#client.makeUnaryRequest(
+      this.#open(() =>
+        this.#client.makeUnaryRequest(
+          method.path,
+          method.requestSerialize as (message: unknown) => Buffer,
+          method.responseDeserialize,
+          request,
+          this.#metadata(method),
+          { deadline },
+          done,
+        ),
+      );
+    });
+  }
+
+  #stream(method: MethodShape, request: unknown): ClientReadableStream<unknown> {
+    const stream = this.#open(() =>
+      this.#client.makeServerStreamRequest(
         method.path,
         method.requestSerialize as (message: unknown) => Buffer,
         method.responseDeserialize,
         request,
         this.#metadata(method),
-        { deadline },
-        done,
-      );
-    });
-  }
-
-  /** A call that waited in vain for a connection tells of a server that is down, not of one that is slow. */
-  #errorOf(failure: ServiceError): ApiError {
-    const connected = this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
-    if (failure.code === status.DEADLINE_EXCEEDED && !connected) {
-      return new ApiError('UNAVAILABLE', { cause: failure });
-    }
-    return fromStatus(failure);
-  }
-
-  #stream(method: MethodShape, request: unknown): ClientReadableStream<unknown> {
-    return this.#client.makeServerStreamRequest(
-      method.path,
-      method.requestSerialize as (message: unknown) => Buffer,
-      method.responseDeserialize,
-      request,
-      this.#metadata(method),
+      ),
     );
+    stream.on('status', (ended: StatusObject) => {
+      const code = ended.code === status.OK ? 'OK' : fromStatus(ended).code;
+      this.#handled.inc({ method: method.path, code });
+    });
+    return stream;
+  }
+
+  /** A deadline that passed while nobody could be reached is no time-out of the service. */
+  #told(failure: ServiceError): ApiError {
+    const error = fromStatus(failure);
+    const isConnected = this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
+    return error.code === 'TIMEOUT' && !isConnected ? new ApiError('UNAVAILABLE', { cause: failure }) : error;
+  }
+
+  /** A channel that was closed throws an error of its own. */
+  #open<Call>(call: () => Call): Call {
+    try {
+      return call();
+    } catch (cause) {
+      throw new ApiError('UNAVAILABLE', { cause });
+    }
   }
 
   #metadata(method: MethodShape): Metadata {

@@ -10,7 +10,7 @@ interface WireError {
   retryAfter?: number;
 }
 
-/** An error as a gRPC status; code and details travel in a trailer, the cause stays here. */
+/** An error as a gRPC status; code and details travel in a trailer, the cause stays here. INTERNAL if they can't. */
 export function toStatus(error: ApiError): Partial<StatusObject> {
   const wire: WireError = {
     code: error.code,
@@ -19,17 +19,18 @@ export function toStatus(error: ApiError): Partial<StatusObject> {
     ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter }),
   };
   const metadata = new Metadata();
-  metadata.set(ERROR_TRAILER, Buffer.from(JSON.stringify(wire)));
+  try {
+    metadata.set(ERROR_TRAILER, Buffer.from(JSON.stringify(wire)));
+  } catch (cause) {
+    return toStatus(new ApiError('INTERNAL', { cause }));
+  }
   return { code: ERRORS[error.code].grpc, details: error.code, metadata };
 }
 
 /** The error that the called service threw; what gRPC itself refused becomes UNAVAILABLE, TIMEOUT or INTERNAL. */
-export function fromStatus(error: ServiceError): ApiError {
-  const [trailer] = error.metadata?.get(ERROR_TRAILER) ?? [];
-  if (Buffer.isBuffer(trailer)) {
-    const { code, ...rest } = JSON.parse(trailer.toString()) as WireError;
-    return new ApiError(code, { ...rest, cause: error });
-  }
+export function fromStatus(error: ServiceError | StatusObject): ApiError {
+  const thrown = thrownByService(error);
+  if (thrown) return thrown;
   switch (error.code) {
     case status.UNAVAILABLE:
     // A server that is forced to stop cancels what is under way.
@@ -41,5 +42,17 @@ export function fromStatus(error: ServiceError): ApiError {
     default:
       // Refused secrets too: ours to mend, and no refusal of the caller.
       return new ApiError('INTERNAL', { cause: error });
+  }
+}
+
+/** undefined where there is none, or one of a newer service that this code does not know. */
+function thrownByService(error: ServiceError | StatusObject): ApiError | undefined {
+  const [trailer] = error.metadata?.get(ERROR_TRAILER) ?? [];
+  if (!Buffer.isBuffer(trailer)) return undefined;
+  try {
+    const { code, ...told } = JSON.parse(trailer.toString()) as WireError;
+    return Object.hasOwn(ERRORS, code) ? new ApiError(code, { ...told, cause: error }) : undefined;
+  } catch {
+    return undefined;
   }
 }

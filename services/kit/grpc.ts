@@ -18,11 +18,11 @@ import type { Clock } from './clock.ts';
 import { requestContext } from './context.ts';
 import { asApiError, isFault } from './errors.ts';
 import { toStatus } from './grpc-errors.ts';
-import type { Readiness } from './health.ts';
+import { hostAndPort, type Readiness } from './health.ts';
 import type { Part } from './lifecycle.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import { newRequestId } from './request-id.ts';
+import { REQUEST_ID_HEADER, requestIdOf } from './request-id.ts';
 import type { SecretRing } from './secrets.ts';
 
 const DESCRIPTORS = new URL('../../proto/gen/descriptors.binpb', import.meta.url);
@@ -47,6 +47,8 @@ export type ResponseOf<Method extends MethodShape> = ReturnType<Method['response
 /** What a streaming method writes to. */
 export interface ResponseStream<Message> {
   write(message: Message): void;
+  /** How many messages were written faster than the caller takes them. */
+  readonly waiting: number;
   /** Aborted when the caller has gone or the server drains. */
   signal: AbortSignal;
 }
@@ -78,6 +80,9 @@ export class GrpcServer implements Part {
     'grpc.max_connection_age_ms': 90_000,
     'grpc.max_connection_age_grace_ms': 20_000,
     'grpc.max_receive_message_length': 1024 * 1024,
+    // A caller whose machine is gone says nothing; its streams end with its connection.
+    'grpc.keepalive_time_ms': 10_000,
+    'grpc.keepalive_timeout_ms': 5_000,
   });
   readonly #draining = new AbortController();
   readonly #options: GrpcServerOptions;
@@ -99,8 +104,8 @@ export class GrpcServer implements Part {
 
   /** `host:port`, known once it has started. */
   get address(): string {
-    const host = this.#options.host === '0.0.0.0' ? '127.0.0.1' : this.#options.host;
-    return `${host}:${this.#port}`;
+    const { host } = this.#options;
+    return hostAndPort(host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host, this.#port);
   }
 
   /** Adds a service; `ring` holds the secrets that callers of it must have. */
@@ -123,7 +128,7 @@ export class GrpcServer implements Part {
   async start(): Promise<void> {
     const { host, port } = this.#options;
     this.#port = await new Promise((resolve, reject) => {
-      this.#server.bindAsync(`${host}:${port}`, ServerCredentials.createInsecure(), (error, bound) =>
+      this.#server.bindAsync(hostAndPort(host, port), ServerCredentials.createInsecure(), (error, bound) =>
         error ? reject(error) : resolve(bound),
       );
     });
@@ -166,10 +171,16 @@ export class GrpcServer implements Part {
     call.on('cancelled', () => gone.abort());
     const stream = {
       write: (message: unknown) => void call.write(message),
+      get waiting() {
+        return call.writableLength;
+      },
       signal: AbortSignal.any([gone.signal, this.#draining.signal]),
     };
     const work = async () => {
-      await handler(call.request, stream);
+      await handler(call.request, stream).catch((error: unknown) => {
+        // Whoever waits with the signal is woken by an error: no fault, the stream is to end.
+        if (!stream.signal.aborted || !isAbort(error)) throw error;
+      });
       call.end();
     };
     await this.#observed(path, call, work, (error) => call.emit('error', error));
@@ -181,8 +192,8 @@ export class GrpcServer implements Part {
     work: () => Promise<void>,
     fail: (error: Partial<StatusObject>) => void,
   ): Promise<void> {
-    const [given] = call.metadata.get('x-request-id');
-    const context = { requestId: given?.toString() ?? newRequestId(), route: path };
+    const [given] = call.metadata.get(REQUEST_ID_HEADER);
+    const context = { requestId: requestIdOf(given?.toString()), route: path };
     const elapsed = this.#seconds.startTimer({ method: path });
     const code = await requestContext.run(context, async () => {
       try {
@@ -210,5 +221,7 @@ export class GrpcServer implements Part {
 
 type AnyCall = ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>;
 type Handler = (request: unknown, stream?: ResponseStream<unknown>) => Promise<unknown>;
+
+const isAbort = (error: unknown) => error instanceof Error && error.name === 'AbortError';
 
 const UNAUTHENTICATED = { code: status.UNAUTHENTICATED, details: 'a valid call token is required' };

@@ -86,6 +86,10 @@ export async function listen(server: Server, host: string, port: number): Promis
 /** `host:port` of a server that listens; on all interfaces told as loopback. */
 export function addressOf(server: Server): string {
   const { address, port } = server.address() as AddressInfo;
-  const host = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address;
+  return hostAndPort(address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address, port);
+}
+
+/** With brackets around an IPv6 address. */
+export function hostAndPort(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

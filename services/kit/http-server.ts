@@ -12,6 +12,7 @@ export class HttpServer implements Part {
   readonly server: Server;
   readonly #host: string;
   readonly #port: number;
+  readonly #underWay = new Set<ServerResponse>();
   #draining = false;
 
   constructor(
@@ -23,7 +24,7 @@ export class HttpServer implements Part {
     this.#host = host;
     this.#port = port;
     this.server = createServer(options, (request, response) => {
-      if (this.#draining) response.setHeader('connection', 'close');
+      this.#track(response);
       handler(request, response);
     });
   }
@@ -42,12 +43,28 @@ export class HttpServer implements Part {
     this.#draining = true;
     const closed = once(this.server, 'close');
     this.server.close();
+    for (const response of this.#underWay) announceClose(response);
     const late = setTimeout(() => this.server.closeAllConnections(), DRAIN_MS);
     await closed;
     clearTimeout(late);
   }
 
   async stop(): Promise<void> {
+    this.server.close();
     this.server.closeAllConnections();
   }
+
+  #track(response: ServerResponse): void {
+    this.#underWay.add(response);
+    if (this.#draining) announceClose(response);
+    response.once('close', () => {
+      this.#underWay.delete(response);
+      // Its headers may have been out before the drain began, so that its connection is kept.
+      if (this.#draining) setImmediate(() => this.server.closeIdleConnections());
+    });
+  }
+}
+
+function announceClose(response: ServerResponse): void {
+  if (!response.headersSent) response.setHeader('connection', 'close');
 }

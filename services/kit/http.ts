@@ -25,6 +25,8 @@ export interface HandlerRequest<Spec extends RouteSpec> {
   body: Part<Spec['body']>;
   /** For Idempotency, on routes that write. */
   write: RepeatableWrite;
+  /** Aborted when the caller has gone without waiting for the answer. */
+  signal: AbortSignal;
 }
 
 /** A handler for each row of a service's route table, and for no other. */
@@ -51,6 +53,8 @@ export function createHttpApp<Table extends Record<string, Route>>(
   handlers: HttpHandlers<Table>,
   options: HttpAppOptions,
 ): Express {
+  const { metrics, log } = options;
+  const requests = metrics.counter('http_requests_total', 'Requests answered', ['route', 'method', 'code']);
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -73,8 +77,11 @@ export function createHttpApp<Table extends Record<string, Route>>(
   app.use(() => {
     throw new ApiError('ROUTE_NOT_FOUND');
   });
-  app.use((thrown: unknown, _request: Request, response: Response, _next: NextFunction) => {
-    sendError(response, readable(thrown));
+  app.use((thrown: unknown, { method }: Request, response: Response, _next: NextFunction) => {
+    const error = readable(thrown);
+    if (isFault(error)) log.error({ err: error }, 'the request failed');
+    sendError(response, error);
+    requests.inc({ route: 'none', method, code: error.httpStatus });
   });
   return app;
 }
@@ -107,16 +114,16 @@ function sendAnswer(response: Response, route: Route, answer: Answer | Replay): 
   sendBody(response, status, successBody(status, answer.message ?? route.message, answer.data));
 }
 
-/** Checks a request against its row: first its guild (GUILD_MISMATCH), then everything else, all faults at once. */
+/** Checks a request against its row: first its guild (GUILD_MISMATCH), then all else, all faults at once. */
 async function readRequest(
   route: Route,
   request: Request,
   response: Response,
   principal: Principal,
 ): Promise<HandlerRequest<RouteSpec>> {
-  const given = route.body ? await readBody(request, response) : {};
-  const faults: Fault[] = guildFaults(given, principal);
-  const query = readQuery(request.originalUrl.split('?', 2)[1] ?? '');
+  const { given, faults } = await readGiven(route, request, response);
+  faults.push(...guildFaults(given, principal));
+  const query = readQuery(queryOf(request.originalUrl));
   faults.push(...query.faults);
   const check = (schema: z.ZodType | undefined, value: unknown, place: FaultPlace) => {
     if (!schema) return {};
@@ -127,19 +134,50 @@ async function readRequest(
   const parts = {
     params: check(route.params, request.params, 'path'),
     query: check(route.query, query.value, 'query'),
-    body: check(route.body, given, 'body'),
+    body: given ? check(route.body, given, 'body') : {},
   };
   const key = route.writes ? idempotencyKey(request, faults) : undefined;
   if (faults.length > 0) throw invalidRequest(oncePerPath(faults));
   const { guildId } = principal;
   const { method, path } = request;
-  const write = { guildId, method, path, key, bodyHash: hashJson(given), status: route.status, message: route.message };
-  return { principal, guildId, ...parts, write };
+  const bodyHash = key === undefined ? NO_HASH : hashJson(given);
+  const write = { guildId, method, path, key, bodyHash, status: route.status, message: route.message };
+  return { principal, guildId, ...parts, write, signal: goneSignal(response) };
+}
+
+function goneSignal(response: Response): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}
+
+const NO_HASH = Buffer.alloc(0);
+
+/** The body, also of a route without fields of its own: it may name a guild. A body that can't be read is a fault. */
+async function readGiven(
+  route: Route,
+  request: Request,
+  response: Response,
+): Promise<{ given?: Record<string, unknown>; faults: Fault[] }> {
+  if (route.method === 'GET') return { given: {}, faults: [] };
+  try {
+    return { given: await readBody(request, response), faults: [] };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'INVALID_REQUEST') throw error;
+    return { faults: error.details.errors as Fault[] };
+  }
+}
+
+function queryOf(target: string): string {
+  const mark = target.indexOf('?');
+  return mark < 0 ? '' : target.slice(mark + 1);
 }
 
 /** Whatever a route's schema says of it: a guild in the body is a string and the key's own. */
-function guildFaults(body: Record<string, unknown>, principal: Principal): Fault[] {
-  const guildId = Object.hasOwn(body, 'guild_id') ? body.guild_id : undefined;
+function guildFaults(body: Record<string, unknown> | undefined, principal: Principal): Fault[] {
+  const guildId = body && Object.hasOwn(body, 'guild_id') ? body.guild_id : undefined;
   if (guildId === undefined) return [];
   if (typeof guildId !== 'string') return [{ path: 'body.guild_id', message: 'must be a string' }];
   if (guildId !== principal.guildId) throw new ApiError('GUILD_MISMATCH');
@@ -148,14 +186,19 @@ function guildFaults(body: Record<string, unknown>, principal: Principal): Fault
 
 function idempotencyKey(request: Request, faults: Fault[]): string | undefined {
   const key = request.get('idempotency-key');
-  if (key !== undefined && (key.length < 1 || key.length > 128)) {
+  // Each byte of a header arrives as a character.
+  const length = key === undefined ? 1 : Array.from(Buffer.from(key, 'latin1').toString()).length;
+  if (length < 1 || length > 128) {
     faults.push({ path: 'header.Idempotency-Key', message: 'must have 1 to 128 characters' });
   }
   return key;
 }
 
+/** The first fault of each path. */
 function oncePerPath(faults: Fault[]): Fault[] {
-  return [...new Map(faults.map((fault) => [fault.path, fault])).values()];
+  const first = new Map<string, Fault>();
+  for (const fault of faults) if (!first.has(fault.path)) first.set(fault.path, fault);
+  return [...first.values()];
 }
 
 /** Express refuses percent-escapes that it can't read with an error of its own. */

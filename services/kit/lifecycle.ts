@@ -9,6 +9,14 @@ export interface Part {
   stop?(): Promise<void>;
 }
 
+/** Thrown by a start that a stop has overtaken: nothing is wrong. */
+export class StoppedError extends Error {
+  constructor() {
+    super('stopped while starting');
+    this.name = 'StoppedError';
+  }
+}
+
 /** Starts parts in the order in which they were added; stops them in reverse, after all have drained. */
 export class Lifecycle {
   readonly #parts: Part[] = [];
@@ -24,18 +32,28 @@ export class Lifecycle {
     this.#parts.push(part);
   }
 
-  /** When a part can't start, those that have started are stopped and its error is thrown. */
+  /**
+   * When a part can't start, those that have started are stopped and its error is thrown.
+   * StoppedError when a stop came first; all parts are stopped then.
+   */
   async start(): Promise<void> {
     for (const part of this.#parts) {
-      if (this.#stopping) return;
+      if (this.#stopping) break;
       this.#started.push(part);
       try {
         await part.start?.();
       } catch (error) {
+        if (this.#stopping) break;
         await this.stop();
         throw error;
       }
     }
+    if (!this.#stopping) return;
+    await this.#stopping;
+    // The part that was still starting may have come up after it was stopped.
+    const last = this.#started.at(-1);
+    if (last) await this.#guard(last, 'stop');
+    throw new StoppedError();
   }
 
   /** Safe to call again, and while parts are still starting. */
@@ -45,7 +63,8 @@ export class Lifecycle {
   }
 
   async #stop(): Promise<void> {
-    for (const part of this.#started) await this.#guard(part, 'drain');
+    // All at once: each may wait for what others have under way, and the time for it is short.
+    await Promise.all(this.#started.map((part) => this.#guard(part, 'drain')));
     for (const part of this.#started.toReversed()) await this.#guard(part, 'stop');
   }
 

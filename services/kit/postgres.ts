@@ -1,4 +1,4 @@
-import { type ClientBase, DatabaseError, Pool, type PoolClient, types } from 'pg';
+import { type ClientBase, DatabaseError, Pool, type PoolClient, type QueryResult, types } from 'pg';
 import { ApiError } from './errors.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -46,18 +46,23 @@ export function openDatabase(options: DatabaseOptions): Database {
     types: { getTypeParser },
   });
   pool.on('error', (error) => options.log.warn({ error: error.message }, 'an idle database connection was lost'));
+  // A connection that is lost while it is in use tells its next statement; without a listener it would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined));
   const wait = options.metrics.duration('postgres_pool_wait_seconds', 'Time until a connection was free');
   watchPool(pool, options.metrics);
   const connect = async () => {
     const waited = wait.startTimer();
-    const client = await pool.connect().catch(unreachable);
+    const client = await pool.connect().catch((cause: unknown) => {
+      throw new ApiError('UNAVAILABLE', { cause });
+    });
     waited();
     return client;
   };
+  let closed: Promise<void> | undefined;
   return {
-    query: (text, values) => withClient(connect, (client) => run(client, text, values)),
-    transaction: (work) => withClient(connect, (client) => transaction(client, work)),
-    close: () => pool.end(),
+    query: (text, values) => withConnection(connect, (connection) => connection.query(text, values)),
+    transaction: (work) => withConnection(connect, (connection) => transaction(connection, work)),
+    close: () => (closed ??= pool.end()),
   };
 }
 
@@ -67,66 +72,94 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   return constraint === undefined || error.constraint === constraint;
 }
 
-async function withClient<Result>(
-  connect: () => Promise<PoolClient>,
-  work: (client: PoolClient) => Promise<Result>,
-): Promise<Result> {
-  const client = await connect();
-  let broken = false;
-  try {
-    return await work(client);
-  } catch (error) {
-    broken = error instanceof ApiError && error.code === 'UNAVAILABLE';
-    throw error;
-  } finally {
-    client.release(broken);
+/** One connection while it is taken from the pool. */
+class Connection implements Queryable {
+  readonly #client: ClientBase;
+  /** Set when it can't be trusted any more: it is thrown away then, which also rolls back what was begun. */
+  isBroken = false;
+
+  constructor(client: ClientBase) {
+    this.#client = client;
+  }
+
+  async query<Result extends object = Row>(text: string, values?: readonly unknown[]): Promise<Result[]> {
+    return (await this.run(text, values)).rows as Result[];
+  }
+
+  async run(text: string, values?: readonly unknown[]): Promise<QueryResult> {
+    try {
+      return await this.#client.query(text, values as unknown[]);
+    } catch (error) {
+      if (isRefusal(error)) throw error;
+      this.isBroken ||= !isRetryable(error);
+      throw new ApiError('UNAVAILABLE', { cause: error });
+    }
   }
 }
 
-async function run<Result>(client: ClientBase, text: string, values?: readonly unknown[]): Promise<Result[]> {
-  const result = await client.query(text, values as unknown[]).catch(rethrow);
-  return result.rows as Result[];
+async function withConnection<Result>(
+  connect: () => Promise<PoolClient>,
+  work: (connection: Connection) => Promise<Result>,
+): Promise<Result> {
+  const client = await connect();
+  const connection = new Connection(client);
+  try {
+    return await work(connection);
+  } finally {
+    client.release(connection.isBroken);
+  }
 }
 
 async function transaction<Result>(
-  client: PoolClient,
+  connection: Connection,
   work: (transaction: Queryable) => Promise<Result>,
 ): Promise<Result> {
-  await run(client, 'BEGIN');
+  await connection.run('BEGIN');
   try {
-    const result = await work({ query: (text, values) => run(client, text, values) });
-    await run(client, 'COMMIT');
+    const result = await work(connection);
+    const { command } = await connection.run('COMMIT');
+    // PostgreSQL answers so, and without an error, when a statement had failed and the work went on.
+    if (command !== 'COMMIT') throw new Error('the transaction was rolled back: one of its statements had failed');
     return result;
   } catch (error) {
-    // A connection that can't roll back is thrown away, which rolls back too.
-    await client.query('ROLLBACK').catch((cause: unknown) => {
-      throw new ApiError('UNAVAILABLE', { cause });
-    });
+    // What can't be rolled back makes the connection broken, and the first error is the one to tell.
+    if (!connection.isBroken) await connection.run('ROLLBACK').catch(() => undefined);
     throw error;
   }
 }
 
-/** Whatever keeps us from a connection, a refused password too, is no fault of the statement. */
-function unreachable(error: unknown): never {
-  throw new ApiError('UNAVAILABLE', { cause: error });
+/** What is refused for the statement's or a value's sake; all else means that the database can't serve now. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof DatabaseError) return !isOutage(error) && !isRetryable(error);
+  return error instanceof TypeError || error instanceof RangeError;
 }
 
-/** What the database refuses for the statement's sake stays as it is; all else means that it can't serve now. */
-function rethrow(error: unknown): never {
-  if (error instanceof DatabaseError && !isOutage(error.code ?? '')) throw error;
-  throw new ApiError('UNAVAILABLE', { cause: error });
+/**
+ * Connection exceptions, insufficient resources, operator intervention (statement time-outs too), system errors, and
+ * a server that has become read-only or has ended the session.
+ */
+function isOutage({ code = '', severity }: DatabaseError): boolean {
+  return severity === 'FATAL' || code === READ_ONLY || ['08', '53', '57', '58'].includes(code.slice(0, 2));
 }
 
-/** Connection exceptions, insufficient resources, operator intervention (statement time-outs too), system errors. */
-function isOutage(sqlState: string): boolean {
-  return ['08', '53', '57', '58'].includes(sqlState.slice(0, 2));
+/** Deadlocks and the like: the statement was unlucky, the connection is sound. */
+function isRetryable(error: unknown): boolean {
+  return error instanceof DatabaseError && (error.code?.startsWith('40') || error.code === LOCK_NOT_AVAILABLE);
 }
 
+const READ_ONLY = '25006';
+const LOCK_NOT_AVAILABLE = '55P03';
 const INT8 = 20;
+const INT8_ARRAY = 1016;
 
-/** 64-bit integers are read as numbers: IDs beyond 2^53 are stored as text. */
-const getTypeParser = ((oid: number, format?: 'text' | 'binary') =>
-  oid === INT8 && format !== 'binary' ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser;
+/** 64-bit integers, in arrays too, are read as numbers: IDs beyond 2^53 are stored as text. */
+const getTypeParser = ((oid: number, format?: 'text' | 'binary') => {
+  const usual = types.getTypeParser(oid, format);
+  if (format === 'binary') return usual;
+  if (oid === INT8) return Number;
+  if (oid !== INT8_ARRAY) return usual;
+  return (text: string) => (usual(text) as (string | null)[]).map((item) => (item === null ? null : Number(item)));
+}) as typeof types.getTypeParser;
 
 function watchPool(pool: Pool, metrics: Metrics): void {
   metrics.gauge('postgres_pool_connections', 'Connections of the pool, and callers that wait', ['state'], (gauge) => {

@@ -3,7 +3,7 @@ import type { Part } from './lifecycle.ts';
 import type { Logger } from './log.ts';
 import type { Queryable } from './postgres.ts';
 
-/** Rows a statement, so that none holds locks for long. */
+/** Rows a statement, so that none holds locks for long. Replicas pass over what another is deleting. */
 const BATCH = 1_000;
 const EVERY_MS = 60_000;
 
@@ -22,7 +22,7 @@ export class Retention implements Part {
   readonly #clock: Clock;
   readonly #log: Logger;
   #timer: NodeJS.Timeout | undefined;
-  #sweeping: Promise<void> = Promise.resolve();
+  #sweeping: Promise<void> | undefined;
   #stopped = false;
 
   constructor(database: Queryable, rules: RetentionRule[], clock: Clock, log: Logger) {
@@ -34,7 +34,9 @@ export class Retention implements Part {
 
   async start(): Promise<void> {
     this.#timer = setInterval(() => {
-      this.#sweeping = this.sweep();
+      this.#sweeping ??= this.sweep().finally(() => {
+        this.#sweeping = undefined;
+      });
     }, EVERY_MS).unref();
   }
 
@@ -46,10 +48,12 @@ export class Retention implements Part {
 
   /** Deletes all that is past its time now. Faults are logged: the next sweep tries again. */
   async sweep(): Promise<void> {
-    try {
-      for (const rule of this.#rules) await this.#apply(rule);
-    } catch (error) {
-      this.#log.warn({ err: error }, 'old rows could not be deleted');
+    for (const rule of this.#rules) {
+      try {
+        await this.#apply(rule);
+      } catch (error) {
+        this.#log.warn({ err: error, table: rule.table }, 'old rows could not be deleted');
+      }
     }
   }
 
@@ -58,7 +62,7 @@ export class Retention implements Part {
     for (let deleted = BATCH; deleted === BATCH && !this.#stopped; ) {
       const rows = await this.#database.query(
         `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-           SELECT ctid FROM ${table} WHERE ${column} < $1 LIMIT ${BATCH})) RETURNING 1`,
+           SELECT ctid FROM ${table} WHERE ${column} < $1 LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
         [before],
       );
       deleted = rows.length;

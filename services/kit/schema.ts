@@ -1,11 +1,14 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { DatabaseError } from 'pg';
 import { ApiError } from './errors.ts';
 import type { Logger } from './log.ts';
 import { newestMigration } from './migrate.ts';
 import type { Queryable } from './postgres.ts';
 
 const RETRY_MS = 500;
+/** SQL states of an unknown schema and an unknown table. */
+const NO_SCHEMA = ['3F000', '42P01'];
 
 /** Resolves once the service's schema has the newest migration of this code; newer ones do not matter. */
 export async function waitForSchema(
@@ -13,8 +16,9 @@ export async function waitForSchema(
   service: string,
   log: Logger,
   signal: AbortSignal,
+  migrations = join(import.meta.dirname, '..', service, 'migrations'),
 ): Promise<void> {
-  const needed = await newestMigration(join(import.meta.dirname, '..', service, 'migrations'));
+  const needed = await newestMigration(migrations);
   if (needed === undefined) throw new Error(`${service} has no migrations`);
   for (let attempt = 0; !signal.aborted; attempt++) {
     const missing = await whatIsMissing(database, service, needed);
@@ -29,7 +33,8 @@ async function whatIsMissing(database: Queryable, service: string, needed: strin
     const found = await database.query(`SELECT 1 FROM ${service}.schema_migrations WHERE name = $1`, [needed]);
     return found.length > 0 ? undefined : `migration ${needed} of ${service}`;
   } catch (error) {
-    if (error instanceof ApiError) return 'a connection';
-    return `the schema ${service}`;
+    if (error instanceof DatabaseError && NO_SCHEMA.includes(error.code ?? '')) return `the schema ${service}`;
+    const cause = error instanceof ApiError ? error.cause : error;
+    return `a connection (${cause instanceof Error ? cause.message : String(cause)})`;
   }
 }

@@ -46,13 +46,14 @@ export class SecretRing {
   /** The plaintext; throws when no secret opens it. */
   decrypt(purpose: string, sealed: Buffer): string {
     for (const key of this.#derive(purpose)) {
-      const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES));
-      decipher.setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-      const plaintext = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
       try {
+        const nonce = sealed.subarray(0, NONCE_BYTES);
+        const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+        decipher.setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+        const plaintext = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
         return Buffer.concat([plaintext, decipher.final()]).toString('utf8');
       } catch {
-        // Sealed under another secret: try the next.
+        // Sealed under another secret, or damaged: try the next.
       }
     }
     throw new Error('none of the secrets opens this');

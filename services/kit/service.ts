@@ -9,12 +9,16 @@ import { GrpcChannel, type GrpcClient, isGrpcFailure } from './grpc-client.ts';
 import { AdminServer, Readiness } from './health.ts';
 import { createHttpApp, type HttpHandlers } from './http.ts';
 import { HttpServer } from './http-server.ts';
-import { Lifecycle } from './lifecycle.ts';
+import { Lifecycle, StoppedError } from './lifecycle.ts';
 import { createLog, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { type Database, openDatabase } from './postgres.ts';
+import { connectRedis, type RedisClient } from './redis.ts';
 import { waitForSchema } from './schema.ts';
 import { SecretRing } from './secrets.ts';
+
+/** Room for what the gateway adds to headers that it has let through; it closes idle connections first. */
+const BEHIND_GATEWAY = { maxHeaderSize: 32 * 1024, keepAliveTimeout: 65_000 };
 
 type ProcessConfig = z.output<z.ZodObject<typeof processConfig>>;
 type DatabaseConfig = z.output<z.ZodObject<typeof databaseConfig>>;
@@ -80,9 +84,11 @@ export class ServiceContext<Config extends ProcessConfig> {
     this.lifecycle.add({
       name: 'database',
       start: () => waitForSchema(database, this.name, this.log, stopped.signal),
-      stop: () => database.close(),
+      stop: () => {
+        stopped.abort();
+        return database.close();
+      },
     });
-    this.lifecycle.add({ name: 'database wait', stop: async () => stopped.abort() });
     if (!this.#overrides.clock) {
       const clock = new DatabaseClock(database, systemClock);
       this.lifecycle.add(clock);
@@ -91,11 +97,19 @@ export class ServiceContext<Config extends ProcessConfig> {
     return database;
   }
 
-  /** Connects to another service. */
-  channel(audience: string, address: string): GrpcChannel {
+  /** A client of Redis, where REDIS_URL names one; the service starts and runs without it. */
+  redis(config: { REDIS_URL?: string | undefined }): RedisClient | undefined {
+    if (config.REDIS_URL === undefined) return undefined;
+    const connection = connectRedis(config.REDIS_URL, { name: this.name, log: this.log });
+    this.lifecycle.add(connection);
+    return connection.client;
+  }
+
+  /** Connects to another service. A call may take 3 s, unless told otherwise. */
+  channel(audience: string, address: string, options: { deadlineMs?: number } = {}): GrpcChannel {
     const breaker = this.breakers.create(audience, isGrpcFailure);
     const { ring, clock, metrics, name: caller } = this;
-    const channel = new GrpcChannel({ caller, audience, address, ring, clock, metrics, breaker });
+    const channel = new GrpcChannel({ caller, audience, address, ring, clock, metrics, breaker, ...options });
     this.lifecycle.add({ name: `channel to ${audience}`, stop: async () => channel.close() });
     return channel;
   }
@@ -105,8 +119,9 @@ export class ServiceContext<Config extends ProcessConfig> {
     definition: Definition,
     audience: string,
     address: string,
+    options: { deadlineMs?: number } = {},
   ): GrpcClient<Definition> {
-    return this.channel(audience, address).methods(definition);
+    return this.channel(audience, address, options).methods(definition);
   }
 
   /** Answers gRPC. More services are added to what it returns. */
@@ -135,7 +150,7 @@ export class ServiceContext<Config extends ProcessConfig> {
   ): void {
     const { ring, clock, metrics, log, name: service } = this;
     const app = createHttpApp(table, handlers, { service, ring, clock, metrics, log });
-    this.http = new HttpServer(this.config.LISTEN_HOST, config.HTTP_PORT, app);
+    this.http = new HttpServer(this.config.LISTEN_HOST, config.HTTP_PORT, app, BEHIND_GATEWAY);
     this.lifecycle.add(this.http);
   }
 }
@@ -183,9 +198,16 @@ export async function runService<Config extends ProcessConfig>(definition: Servi
     stopOnSignal(service);
     await startBuilt(service);
   } catch (error) {
-    console.error(`${definition.name} can not start: ${error instanceof Error ? error.message : String(error)}`);
+    // A signal came first: its handler ends the process.
+    if (error instanceof StoppedError) return;
+    console.error(`${definition.name} can not start: ${reason(error)}`);
     process.exit(1);
   }
+}
+
+function reason(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${reason(error.cause)}`;
 }
 
 function stopOnSignal<Config extends ProcessConfig>(service: ServiceContext<Config>): void {
@@ -197,8 +219,9 @@ function stopOnSignal<Config extends ProcessConfig>(service: ServiceContext<Conf
     await lifecycle.stop();
     process.exit(0);
   };
-  process.once('SIGTERM', (signal) => void stop(signal));
-  process.once('SIGINT', (signal) => void stop(signal));
+  // A second signal, as Ctrl+C sends to a whole group, must not cut the first one's stop off.
+  process.on('SIGTERM', (signal) => void stop(signal));
+  process.on('SIGINT', (signal) => void stop(signal));
   const crash = (error: unknown) => {
     log.fatal({ err: error }, 'an error was not handled');
     process.exit(1);

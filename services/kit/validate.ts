@@ -5,17 +5,21 @@ import { type Fault, invalidRequest } from './errors.ts';
 /** `request` is that of a gRPC call. */
 export type FaultPlace = 'body' | 'query' | 'path' | 'request';
 
-/** The value where it fits its schema, else its faults, each with a path such as `body.chat_ids[3]`. */
+/**
+ * The value where it fits its schema, else its faults, each with a path such as `body.chat_ids[3]`.
+ * An empty list in the value reads as an empty object where the schema wants one, and is replaced by it.
+ */
 export function validate<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
   place: FaultPlace,
 ): { value: z.output<Schema>; faults?: undefined } | { value?: undefined; faults: Fault[] } {
-  const result = schema.safeParse(value);
+  let result = schema.safeParse(value);
+  while (result.error && mendEmptyTables(value, result.error.issues)) result = schema.safeParse(value);
   if (result.success) return { value: result.data };
   const faults = result.error.issues.map((issue) => ({
     path: place + issue.path.map(pathPart).join(''),
-    message: isMissing(value, issue.path) ? 'is required' : issue.message,
+    message: issue.path.length > 0 && valueAt(value, issue.path) === undefined ? 'is required' : issue.message,
   }));
   return { faults };
 }
@@ -27,21 +31,39 @@ export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown
   return result.value;
 }
 
-const pathPart = (part: PropertyKey) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`);
+/** Luau encodes an empty table as `[]`, also where it means an object. Tells whether there was one. */
+function mendEmptyTables(value: unknown, issues: readonly z.core.$ZodIssue[]): boolean {
+  let mended = false;
+  for (const issue of issues) {
+    const name = issue.path.at(-1);
+    if (issue.code !== 'invalid_type' || !OBJECTS.includes(issue.expected) || name === undefined) continue;
+    const owner = valueAt(value, issue.path.slice(0, -1)) as Record<PropertyKey, unknown>;
+    const found = owner[name];
+    if (!Array.isArray(found) || found.length > 0) continue;
+    owner[name] = {};
+    mended = true;
+  }
+  return mended;
+}
 
-function isMissing(value: unknown, path: readonly PropertyKey[]): boolean {
-  if (path.length === 0) return false;
+/** What zod calls the things that braces stand for. */
+const OBJECTS = ['object', 'record'];
+
+/** What stands at a path; undefined where the path leads nowhere. */
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   let found = value;
   for (const part of path) {
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, part)) return true;
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, part)) return undefined;
     found = (found as Record<PropertyKey, unknown>)[part];
   }
-  return found === undefined;
+  return found;
 }
+
+const pathPart = (part: PropertyKey) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`);
 
 /** A query string as an object; parameters that stand there twice are faults. */
 export function readQuery(query: string): { value: Record<string, unknown>; faults: Fault[] } {
-  const value = parseQuery(query);
+  const value = parseQuery(query, '&', '=', { maxKeys: 0 });
   const faults = Object.entries(value)
     .filter(([, given]) => Array.isArray(given))
     .map(([name]) => ({ path: `query.${name}`, message: 'must be given only once' }));

@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Breakers } from './breaker.ts';
+import { ApiError } from './errors.ts';
+import { isGrpcFailure } from './grpc-client.ts';
+import { Metrics } from './metrics.ts';
+
+const metrics = new Metrics();
+let breakers: Breakers;
+const down = () => Promise.reject(new ApiError('UNAVAILABLE'));
+const refused = () => Promise.reject(new ApiError('NOT_FOUND'));
+const fine = async () => 'fine';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  breakers = new Breakers(new Metrics());
+});
+
+afterEach(() => {
+  breakers.stop();
+  vi.useRealTimers();
+});
+
+async function fail(breaker: ReturnType<Breakers['create']>, times: number, how = down) {
+  for (let time = 0; time < times; time++) await expect(breaker.run(how)).rejects.toThrow(ApiError);
+}
+
+test('a dependency that keeps failing is left alone for 2 s, then tried with one call', async () => {
+  const breaker = breakers.create('auth', isGrpcFailure);
+  await fail(breaker, 9);
+  expect(breaker.isOpen).toBe(false);
+  await fail(breaker, 1);
+  expect(breaker.isOpen).toBe(true);
+  const action = vi.fn<typeof fine>(fine);
+  await expect(breaker.run(action)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
+  expect(action).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(2_000);
+  const both = await Promise.allSettled([breaker.run(action), breaker.run(action)]);
+  expect(both.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+  expect(breaker.isOpen).toBe(false);
+  expect(await breaker.run(action)).toBe('fine');
+});
+
+test('refusals pass as they are, do not open a breaker, and close one that is tried', async () => {
+  const breaker = breakers.create('auth', isGrpcFailure);
+  await fail(breaker, 50, refused);
+  expect(breaker.isOpen).toBe(false);
+  await fail(breaker, 60);
+  expect(breaker.isOpen).toBe(true);
+  await vi.advanceTimersByTimeAsync(2_000);
+  await expect(breaker.run(refused)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  expect(breaker.isOpen).toBe(false);
+});
+
+test('failures of one dependency do not touch another, and breaker_open tells them apart', async () => {
+  vi.useRealTimers();
+  const own = new Breakers(metrics);
+  const [lookup, auth] = [own.create('lookup', isGrpcFailure), own.create('auth', isGrpcFailure)];
+  await fail(lookup, 10);
+  expect(await auth.run(fine)).toBe('fine');
+  const text = await metrics.registry.getSingleMetricAsString('breaker_open');
+  expect(text).toContain('breaker_open{dependency="lookup"} 1');
+  expect(text).toContain('breaker_open{dependency="auth"} 0');
+  own.stop();
+});
+
+test('a breaker that was stopped refuses as unavailable', async () => {
+  const breaker = breakers.create('auth', isGrpcFailure);
+  breaker.stop();
+  await expect(breaker.run(fine)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+});

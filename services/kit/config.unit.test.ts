@@ -1,0 +1,122 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import {
+  ConfigError,
+  databaseConfig,
+  type Environment,
+  flag,
+  grpcAddress,
+  grpcConfig,
+  httpConfig,
+  list,
+  number,
+  processConfig,
+  readConfig,
+  secrets,
+  url,
+} from './config.ts';
+
+const SECRET = 'x'.repeat(32);
+
+function faultsOf(shape: z.ZodRawShape, environment: Environment): string[] {
+  try {
+    readConfig(shape, environment);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim());
+  }
+  return [];
+}
+
+test('what has a default may be left out or be empty', () => {
+  const shape = { ...processConfig, ...databaseConfig, ...grpcConfig, ...httpConfig };
+  const environment = { INTERNAL_SECRETS: SECRET, DATABASE_URL: 'postgres://localhost/guild', PG_POOL_MAX: '' };
+  expect(readConfig(shape, environment)).toEqual({
+    LISTEN_HOST: '0.0.0.0',
+    ADMIN_PORT: 0,
+    LOG_LEVEL: 'info',
+    STOP_SECONDS: 25,
+    INTERNAL_SECRETS: [SECRET],
+    DATABASE_URL: 'postgres://localhost/guild',
+    DATABASE_DIRECT_URL: undefined,
+    PG_POOL_MAX: 5,
+    GRPC_PORT: 0,
+    GRPC_REFLECTION: true,
+    HTTP_PORT: 0,
+  });
+});
+
+test('every fault is told at once, by the name of its variable, and no value is', () => {
+  const shape = {
+    ...processConfig,
+    ...databaseConfig,
+    ...grpcConfig,
+    AUTH_ADDRESS: grpcAddress(),
+    PROXIES: list(z.string().regex(/^10\./, { error: 'must begin with 10.' })),
+    CHAT_URL: url('http', 'https'),
+    LIMIT: number(1, 1, 5),
+    HUGE: number(1),
+    WHOLE: number(1),
+  };
+  const environment = {
+    ADMIN_PORT: '70000',
+    LOG_LEVEL: 'hidden-level',
+    STOP_SECONDS: '0',
+    INTERNAL_SECRETS: 'hidden-a,hidden-b,hidden-c',
+    DATABASE_URL: 'mysql://user:hidden@host/db',
+    PG_POOL_MAX: '-3',
+    GRPC_REFLECTION: 'hidden-maybe',
+    AUTH_ADDRESS: 'hidden address',
+    PROXIES: '10.0.0.1, hidden-proxy, 192.0.2.1',
+    LIMIT: '6',
+    HUGE: '9'.repeat(400),
+    WHOLE: '1.5',
+  };
+  const faults = faultsOf(shape, environment);
+  expect(faults).toEqual([
+    'ADMIN_PORT must be at most 65535',
+    'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
+    'STOP_SECONDS must be at least 1',
+    'INTERNAL_SECRETS must hold at most two secrets',
+    'INTERNAL_SECRETS must hold secrets of at least 32 bytes, for example from `openssl rand -base64 48`',
+    'DATABASE_URL must be a URL that begins with postgres:// or postgresql://',
+    'PG_POOL_MAX must be a whole number',
+    'GRPC_REFLECTION must be true or false',
+    'AUTH_ADDRESS must be host:port or dns:///host:port',
+    'PROXIES.1 must begin with 10.',
+    'PROXIES.2 must begin with 10.',
+    'CHAT_URL is required',
+    'LIMIT must be at most 5',
+    'HUGE must be a whole number',
+    'WHOLE must be a whole number',
+  ]);
+  expect(faults.join('\n')).not.toMatch(/hidden|192\.0\.2\.1|999/);
+});
+
+test('a service does not start without a secret, nor with one under 32 bytes beside a good one', () => {
+  expect(faultsOf({ S: secrets() }, {})).toEqual(['S is required']);
+  expect(faultsOf({ S: secrets() }, { S: `${SECRET},` })).toHaveLength(1);
+  expect(faultsOf({ S: secrets() }, { S: `${SECRET},${'é'.repeat(15)}` })).toHaveLength(1);
+  expect(readConfig({ S: secrets() }, { S: `${SECRET}, ${'é'.repeat(16)}` }).S).toEqual([SECRET, 'é'.repeat(16)]);
+});
+
+test('values come out in the type that the code wants', () => {
+  const shape = { A: flag(false), B: list(z.string()), C: url('https'), D: grpcAddress(), E: grpcAddress() };
+  const environment = {
+    A: 'true',
+    B: ' a, ,b,',
+    C: 'https://example.org/base//',
+    D: 'auth:50051',
+    E: 'dns:///auth:50051',
+  };
+  expect(readConfig(shape, environment)).toEqual({
+    A: true,
+    B: ['a', 'b'],
+    C: 'https://example.org/base',
+    D: 'auth:50051',
+    E: 'dns:///auth:50051',
+  });
+});

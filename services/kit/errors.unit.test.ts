@@ -1,0 +1,105 @@
+import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { expect, test } from 'vitest';
+import { errorBody, rawErrorResponse } from './envelope.ts';
+import { ApiError, asApiError, ERRORS, type ErrorCode, invalidRequest, isFault } from './errors.ts';
+import { fromStatus, toStatus } from './grpc-errors.ts';
+import { isGrpcFailure } from './grpc-client.ts';
+
+const CODES = Object.keys(ERRORS) as ErrorCode[];
+
+function received(sent: ReturnType<typeof toStatus>): ServiceError {
+  return Object.assign(new Error('received'), sent) as ServiceError;
+}
+
+function refusedByGrpc(code: status, metadata = new Metadata()): ServiceError {
+  return Object.assign(new Error('refused'), { code, details: '', metadata });
+}
+
+test.each(CODES)('%s crosses gRPC with its code, message, details and Retry-After, and without its cause', (code) => {
+  const error = new ApiError(code, {
+    message: 'Ünderstood 𝄞',
+    details: { errors: [{ path: 'body.x', message: 'is required' }] },
+    retryAfter: 7,
+    cause: new Error('hidden'),
+  });
+  const sent = toStatus(error);
+  expect(JSON.stringify(sent) + sent.metadata?.get('guild-error-bin').join('')).not.toContain('hidden');
+  const { message, details, retryAfter } = error;
+  expect(fromStatus(received(sent))).toMatchObject({ code, message, details, retryAfter });
+});
+
+test.each([
+  [status.UNAVAILABLE, 'UNAVAILABLE'],
+  [status.CANCELLED, 'UNAVAILABLE'],
+  [status.RESOURCE_EXHAUSTED, 'UNAVAILABLE'],
+  [status.DEADLINE_EXCEEDED, 'TIMEOUT'],
+  [status.UNAUTHENTICATED, 'INTERNAL'],
+  [status.PERMISSION_DENIED, 'INTERNAL'],
+  [status.NOT_FOUND, 'INTERNAL'],
+  [status.UNIMPLEMENTED, 'INTERNAL'],
+  [status.UNKNOWN, 'INTERNAL'],
+])('what gRPC itself refuses is a fault and never a refusal of the caller: %i becomes %s', (code, expected) => {
+  const error = fromStatus(refusedByGrpc(code));
+  expect(error.code).toBe(expected);
+  expect(isFault(error)).toBe(true);
+});
+
+test.each(['not JSON', '{"code":"OF_A_NEWER_SERVICE","message":"x","details":{}}', '{"code":"toString"}'])(
+  'a trailer that this code can not read is no error of its own: %s',
+  (trailer) => {
+    const metadata = new Metadata();
+    metadata.set('guild-error-bin', Buffer.from(trailer));
+    expect(fromStatus(refusedByGrpc(status.NOT_FOUND, metadata)).code).toBe('INTERNAL');
+  },
+);
+
+test('refusals and the platform behind a service do not count as failures of the service', () => {
+  const failures = CODES.filter((code) => isGrpcFailure(new ApiError(code)));
+  expect(failures).toEqual(['INTERNAL', 'UNAVAILABLE', 'TIMEOUT']);
+  expect(isGrpcFailure(new Error('anything else'))).toBe(true);
+});
+
+test('an answer names its code, whatever the details hold, and never its cause', () => {
+  const error = new ApiError('NOT_APPLICABLE', { details: { code: 50013, role_id: '1' }, cause: new Error('hidden') });
+  expect(JSON.parse(errorBody(error))).toEqual({
+    status: 'error',
+    code: 422,
+    message: 'This can not be done here',
+    details: { role_id: '1', code: 'NOT_APPLICABLE' },
+  });
+  expect(JSON.parse(errorBody(asApiError(new Error('hidden'))))).toEqual({
+    status: 'error',
+    code: 500,
+    message: 'Something went wrong on our side',
+    details: { code: 'INTERNAL' },
+  });
+});
+
+test('UNAVAILABLE always says when to come again, in whole seconds', () => {
+  expect(new ApiError('UNAVAILABLE').retryAfter).toBe(1);
+  expect(new ApiError('UNAVAILABLE', { retryAfter: 2.1 }).retryAfter).toBe(3);
+  expect(new ApiError('TIMEOUT').retryAfter).toBeUndefined();
+});
+
+test('the message of a 400 names the first fault and counts the others', () => {
+  const fault = { path: 'body.x', message: 'is required' };
+  expect(invalidRequest([fault]).message).toBe('body.x is required');
+  expect(invalidRequest([fault, fault, fault]).message).toBe('body.x is required (and 2 more)');
+});
+
+test('an answer for a socket without a parser is whole HTTP/1.1 and closes the connection', () => {
+  const [head = '', body = ''] = rawErrorResponse(new ApiError('UNAVAILABLE'), { 'x-request-id': 'a' }).split(
+    '\r\n\r\n',
+  );
+  expect(head.split('\r\n')).toEqual([
+    'HTTP/1.1 503 Service Unavailable',
+    'content-type: application/json; charset=utf-8',
+    'cache-control: no-store',
+    'x-content-type-options: nosniff',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+    'retry-after: 1',
+    'x-request-id: a',
+  ]);
+  expect(JSON.parse(body)).toMatchObject({ status: 'error', code: 503, details: { code: 'UNAVAILABLE' } });
+});

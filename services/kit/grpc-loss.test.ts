@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { afterEach, expect, test, vi } from 'vitest';
+import { SampleService } from './fixtures/sample.ts';
+import { cleanUp, cleanUps, connect, readAll, serve } from './fixtures/sample-grpc.ts';
+
+const UNAVAILABLE = expect.objectContaining({ code: 'UNAVAILABLE' });
+
+afterEach(cleanUp);
+
+test('a drain answers what is under way, ends streams without an error, and takes nothing new', async () => {
+  const entered = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const failed = vi.fn<() => void>();
+  const { server, metrics } = await serve({
+    say: async ({ text }) => {
+      entered.resolve();
+      await release.promise;
+      return { text };
+    },
+    // Woken by the abort as an error, as timers and events with a signal are.
+    count: async (_request, stream) => {
+      stream.write({ count: 1 });
+      await once(new EventTarget(), 'never', { signal: stream.signal });
+    },
+  });
+  const { methods } = connect(server.address);
+  const said = methods.say({ text: 'under way' });
+  const counted = readAll(methods.count({ text: '' }));
+  await entered.promise;
+  const drained = server.drain().then(() => failed());
+  expect(await counted).toEqual({ counts: [1] });
+  const late = connect(server.address, { deadlineMs: 100 });
+  await expect(late.methods.say({ text: 'new' })).rejects.toThrow(UNAVAILABLE);
+  expect(failed).not.toHaveBeenCalled();
+  release.resolve();
+  expect(await said).toEqual({ text: 'under way' });
+  await drained;
+  const handled = await metrics.registry.getSingleMetricAsString('grpc_server_handled_total');
+  expect(handled).toContain(`{method="${SampleService.count.path}",code="OK"} 1`);
+});
+
+test('a server that is made to stop tells UNAVAILABLE', async () => {
+  const entered = Promise.withResolvers<void>();
+  const { server } = await serve({
+    say: () => {
+      entered.resolve();
+      return new Promise(() => undefined);
+    },
+  });
+  const { methods } = connect(server.address);
+  const said = methods.say({ text: '' }).catch((error: unknown) => error);
+  const counted = readAll(methods.count({ text: '' }));
+  await entered.promise;
+  await server.stop();
+  expect(await said).toEqual(UNAVAILABLE);
+  await counted;
+});
+
+test('a connection that is cut in the middle of a call is UNAVAILABLE', async () => {
+  const silent = createServer((socket) => {
+    socket.on('error', () => undefined);
+    // Enough of HTTP/2 for the caller to send its call: an empty SETTINGS frame.
+    socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
+    setTimeout(() => socket.destroy(), 100);
+  });
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  cleanUps.push(() => silent.close());
+  const { port } = silent.address() as { port: number };
+  await expect(connect(`127.0.0.1:${port}`, { deadlineMs: 2_000 }).methods.say({ text: '' })).rejects.toThrow(
+    UNAVAILABLE,
+  );
+});
+
+test('a call that takes too long is TIMEOUT, and one that finds nobody UNAVAILABLE', async () => {
+  const { server } = await serve({ say: () => new Promise(() => undefined) });
+  const started = performance.now();
+  const late = expect.objectContaining({ code: 'TIMEOUT' });
+  await expect(connect(server.address, { deadlineMs: 100 }).methods.say({ text: '' })).rejects.toThrow(late);
+  await expect(connect('127.0.0.1:1', { deadlineMs: 100 }).methods.say({ text: '' })).rejects.toThrow(UNAVAILABLE);
+  expect(performance.now() - started).toBeLessThan(2_000);
+});
+
+test('a server that was started again on its port is called at once', async () => {
+  const first = await serve();
+  const { methods } = connect(first.server.address);
+  expect(await methods.say({ text: 'a' })).toEqual({ text: 'a!' });
+  const port = Number(first.server.address.split(':').at(-1));
+  await first.server.stop();
+  const meanwhile = methods.say({ text: 'b' });
+  await serve({}, { port });
+  expect(await meanwhile).toEqual({ text: 'b!' });
+  expect(await methods.say({ text: 'c' })).toEqual({ text: 'c!' });
+});
+
+test('a closed channel is UNAVAILABLE', async () => {
+  const { server } = await serve();
+  const { channel, methods } = connect(server.address);
+  channel.close();
+  await expect(methods.say({ text: '' })).rejects.toThrow(UNAVAILABLE);
+  expect(() => methods.count({ text: '' })).toThrow(UNAVAILABLE);
+});

@@ -1,0 +1,79 @@
+import { pino } from 'pino';
+import { beforeEach, expect, test } from 'vitest';
+import { Lifecycle, type Part, StoppedError } from './lifecycle.ts';
+
+const silent = pino({ level: 'silent' });
+let done: string[];
+let lifecycle: Lifecycle;
+
+beforeEach(() => {
+  done = [];
+  lifecycle = new Lifecycle(silent);
+});
+
+function part(name: string, own: Partial<Part> = {}): Part {
+  const step = (what: string) => async () => void done.push(`${what} ${name}`);
+  return { name, start: step('start'), drain: step('drain'), stop: step('stop'), ...own };
+}
+
+test('parts start in order, and stop in reverse after all have drained', async () => {
+  for (const name of ['database', 'http']) lifecycle.add(part(name));
+  lifecycle.add({ name: 'bare' });
+  await lifecycle.start();
+  await Promise.all([lifecycle.stop(), lifecycle.stop()]);
+  expect(done).toEqual(['start database', 'start http', 'drain database', 'drain http', 'stop http', 'stop database']);
+});
+
+test('parts drain at the same time: one may wait for what another lets go', async () => {
+  const released = Promise.withResolvers<void>();
+  lifecycle.add(part('http', { drain: () => released.promise }));
+  lifecycle.add(part('polls', { drain: async () => released.resolve() }));
+  await lifecycle.start();
+  await lifecycle.stop();
+  expect(done.slice(-2)).toEqual(['stop polls', 'stop http']);
+});
+
+test('a part that can not start stops those before it, itself too, and is what is told', async () => {
+  lifecycle.add(part('database'));
+  lifecycle.add(part('grpc', { start: () => Promise.reject(new Error('the port is taken')) }));
+  lifecycle.add(part('http'));
+  await expect(lifecycle.start()).rejects.toThrow('the port is taken');
+  expect(done).toEqual(['start database', 'drain database', 'drain grpc', 'stop grpc', 'stop database']);
+});
+
+test('a part that can not drain or stop keeps no other from it', async () => {
+  lifecycle.add(part('a'));
+  lifecycle.add(
+    part('b', {
+      drain: () => Promise.reject(new Error('drain')),
+      stop: () => {
+        throw new Error('stop');
+      },
+    }),
+  );
+  await lifecycle.start();
+  await lifecycle.stop();
+  expect(done).toEqual(['start a', 'start b', 'drain a', 'stop a']);
+});
+
+test('a stop while a part waits to start ends the wait, starts nothing more and is no fault', async () => {
+  const waiting = Promise.withResolvers<void>();
+  lifecycle.add(
+    part('database', { start: () => waiting.promise, stop: async () => waiting.reject(new Error('aborted')) }),
+  );
+  lifecycle.add(part('http'));
+  const started = lifecycle.start();
+  await lifecycle.stop();
+  await expect(started).rejects.toThrow(StoppedError);
+  expect(done).toEqual(['drain database']);
+});
+
+test('a part that comes up only after it was stopped is stopped again', async () => {
+  const waiting = Promise.withResolvers<void>();
+  lifecycle.add(part('http', { start: () => waiting.promise }));
+  const started = lifecycle.start();
+  await lifecycle.stop();
+  waiting.resolve();
+  await expect(started).rejects.toThrow(StoppedError);
+  expect(done).toEqual(['drain http', 'stop http', 'stop http']);
+});

@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { makeApiKey } from './api-key.ts';
+import { requestContext } from './context.ts';
+import { ApiError } from './errors.ts';
+import { createLog, redactKeys } from './log.ts';
+import { newRequestId, requestIdOf } from './request-id.ts';
+
+const GUILD = '900000000000000001';
+
+async function logged(write: (log: Awaited<ReturnType<typeof createLog>>) => void): Promise<string> {
+  let text = '';
+  const destination = { write: (line: string) => void (text += line) };
+  write(await createLog({ service: 'lookup', level: 'info', destination }));
+  return text;
+}
+
+test('the secret of a key never reaches the log, wherever it stands', async () => {
+  const key = makeApiKey(GUILD, randomBytes);
+  const text = await logged((log) => {
+    log.info({ url: `/x?api_key=${key}`, headers: { [key]: [key] } }, `with ${key} and ${key}`);
+    log.error({ err: new ApiError('INTERNAL', { message: key, details: { key }, cause: new Error(key) }) });
+  });
+  expect(text.match(new RegExp(`service_${GUILD}_[0-9A-Za-z]{6}\\*\\*\\*`, 'g'))?.length).toBeGreaterThan(6);
+  expect(text).not.toContain(key.slice(0, -30));
+});
+
+test('a key cut short or mistyped is redacted too, and other text stays', () => {
+  expect(redactKeys(`service_${GUILD}_abcdefghi`)).toBe(`service_${GUILD}_abcdef***`);
+  expect(redactKeys('service_role_id stays')).toBe('service_role_id stays');
+});
+
+test('each line of a request carries its ID and route', async () => {
+  const text = await logged((log) => {
+    requestContext.run({ requestId: 'r-1', route: 'getLink' }, () => log.info('inside'));
+    log.info('outside');
+  });
+  const [inside, outside] = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(inside).toMatchObject({
+    level: 'info',
+    service: 'lookup',
+    request_id: 'r-1',
+    route: 'getLink',
+    msg: 'inside',
+  });
+  expect(outside).not.toHaveProperty('request_id');
+});
+
+test("a caller's request ID is kept where it is 1 to 128 harmless characters, else replaced", () => {
+  for (const good of ['a', 'A.b_c-9', 'x'.repeat(128)]) expect(requestIdOf(good)).toBe(good);
+  for (const bad of [undefined, '', 'x'.repeat(129), 'a b', 'a\n', 'é', 'a"b']) {
+    expect(requestIdOf(bad)).toMatch(/^[0-9a-f-]{36}$/);
+  }
+  expect(newRequestId()).not.toBe(newRequestId());
+});
