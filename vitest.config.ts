@@ -1,9 +1,12 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
     // The summary comes last: what follows it would hide the one line that other programs read.
     reporters: ['default', './test/reporter.ts'],
+    // Integration tests wait for other processes more than they compute.
+    maxWorkers: Math.max(2, availableParallelism()),
     projects: [
       {
         test: {

@@ -10,8 +10,8 @@ export type Command = {
   environment?: NodeJS.ProcessEnv;
   /** Run as this user and group, with the right to pass folders of mode 0700; needs root. */
   owner?: { uid: number; gid: number } | undefined;
-  /** File descriptor for standard output and error. */
-  output: number;
+  /** Receives what the process prints. */
+  output: (text: string, stream: 'stdout' | 'stderr') => void;
   /** What ends it in order. */
   stopSignal?: NodeJS.Signals;
   /** What the kernel sends it when this process dies, however that happens. */
@@ -30,12 +30,27 @@ export type Child = {
   stop(patience: number): Promise<Exit>;
 };
 
+/** Something that runs as a process: how it is started, and how one knows that it can be used. */
+export type Program = {
+  name: string;
+  spawn(): Promise<Child>;
+  /** Waits until the process can be used. Rejects, with the process stopped, when that does not come about. */
+  ready(child: Child): Promise<void>;
+};
+
+/** Starts a program and waits until it can be used. */
+export async function startProgram(program: Program): Promise<Child> {
+  const child = await program.spawn();
+  await program.ready(child);
+  return child;
+}
+
 /** Starts a process that lives no longer than this one. Throws when the program can't be started. */
 export async function startChild(options: Command): Promise<Child> {
   const [program, ...parameters] = tiedCommand(options);
   const child = spawn(program, parameters, {
     env: options.environment ?? process.env,
-    stdio: ['ignore', options.output, options.output],
+    stdio: ['ignore', 'pipe', 'pipe'],
     // A session of its own: Ctrl-C reaches the supervisor alone, which then stops its children in order.
     detached: true,
   });
@@ -43,8 +58,18 @@ export async function startChild(options: Command): Promise<Child> {
     const { exitCode: code, signalCode: signal } = child;
     return code === null && signal === null ? undefined : { code, signal };
   };
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].setEncoding('utf8').on('data', (text: string) => options.output(text, stream));
+  }
   const exited = new Promise<Exit>((resolve) => {
-    child.once('exit', (code, signal) => resolve({ code, signal }));
+    child.once('exit', (code, signal) => {
+      // What was printed last may still be on its way; a grandchild that holds the pipe must not delay the news.
+      const timer = setTimeout(() => resolve({ code, signal }), 200);
+      child.once('close', () => {
+        clearTimeout(timer);
+        resolve({ code, signal });
+      });
+    });
   });
   await once(child, 'spawn');
   const stop = (patience: number): Promise<Exit> => stopChild(child, exited, options.stopSignal ?? 'SIGTERM', patience);
@@ -58,8 +83,7 @@ export async function startChild(options: Command): Promise<Child> {
 export async function untilReady(child: Child, isReady: () => Promise<boolean>, patience: number): Promise<void> {
   const deadline = Date.now() + patience;
   while (!(await isReady())) {
-    const exit = child.exit();
-    if (exit) throw new Error(`it ended with ${describeExit(exit)}`);
+    if (child.exit()) throw new Error(`it ended with ${describeExit(await child.exited)}`);
     if (Date.now() > deadline) {
       await child.stop(1000);
       throw new Error(`it was not ready within ${patience / 1000} s`);
@@ -99,7 +123,8 @@ export function describeExit({ code, signal }: Exit): string {
 function tiedCommand({ command, owner, orphanSignal = 'SIGKILL' }: Command): [string, ...string[]] {
   const setpriv = findProgram('setpriv');
   if (setpriv === undefined) {
-    if (owner) throw new Error('setpriv (package util-linux) is missing');
+    if (owner)
+      throw new Error('setpriv, by which root starts a program as another user, is missing (package util-linux)');
     return [...command];
   }
   const tie = ['--pdeathsig', orphanSignal.slice('SIG'.length)];

@@ -27,12 +27,3 @@ export function keptSecret(path: string): string {
   if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);
   return readFileSync(path, 'utf8').trim();
 }
-
-/** The last lines of a text file, for an error message; empty when it can't be read. */
-export function lastLines(path: string, count: number): string {
-  try {
-    return readFileSync(path, 'utf8').trimEnd().split('\n').slice(-count).join('\n');
-  } catch {
-    return '';
-  }
-}

@@ -1,13 +1,15 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
+import { claimName } from './lock.ts';
 
 const LOWEST = 20_000;
 const ATTEMPTS = 200;
 
 /**
  * Ports on 127.0.0.1 that nobody listens on. They lie below the range from which the kernel serves outgoing
- * connections, so that none of those takes the port of a process while it is being started again.
+ * connections, so that none of those takes the port of a process while it is being started again. No two callers on
+ * this machine get the same one, not even before somebody listens on it.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const highest = lowestOutgoingPort() - 1;
@@ -15,8 +17,11 @@ export async function freePorts(count: number): Promise<number[]> {
   try {
     for (let attempt = 0; servers.length < count; attempt += 1) {
       if (attempt === count + ATTEMPTS) throw new Error(`No free port between ${LOWEST} and ${highest}`);
-      const server = await listen(LOWEST + Math.floor(Math.random() * (highest - LOWEST + 1)));
+      const port = LOWEST + Math.floor(Math.random() * (highest - LOWEST + 1));
+      const claim = await claimName(`port-${port}`);
+      const server = claim && (await listen(port));
       if (server) servers.push(server);
+      else claim?.close();
     }
     return servers.map(portOf);
   } finally {

@@ -1,10 +1,11 @@
-import { chownSync, existsSync, openSync, closeSync, renameSync, rmSync, statSync, mkdirSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Client, DatabaseError } from 'pg';
-import { type Child, type Command, describeExit, startChild, untilReady } from './child.ts';
-import { keptSecret, lastLines, privateFolder } from './files.ts';
+import { type Child, describeExit, type Program, startChild, startProgram, untilReady } from './child.ts';
+import { keptSecret, privateFolder } from './files.ts';
 import { endLeftovers } from './leftovers.ts';
+import { LogFile } from './logs.ts';
 import { freePorts } from './ports.ts';
 
 export type PostgresOptions = {
@@ -13,13 +14,10 @@ export type PostgresOptions = {
   /** Server parameters beside or instead of the defaults, such as `{ fsync: 'off' }`. */
   settings?: Record<string, string>;
   port?: number;
-};
-
-/** A server that can be started, also again after it died, always on the same port. */
-export type PostgresServer = {
-  url: string;
-  port: number;
-  start(): Promise<Child>;
+  /** Where its messages go; left out, a file in the folder. */
+  log?: LogFile;
+  /** Gives up making the data folder, which may take some seconds. */
+  signal?: AbortSignal;
 };
 
 export type RunningPostgres = { url: string; pid: number; stop(): Promise<void> };
@@ -46,10 +44,10 @@ export const VOLATILE: Record<string, string> = {
 
 /** Starts PostgreSQL and waits until it answers. The caller stops it; it also ends with the calling process. */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
-  const server = await preparePostgres(options);
-  const child = await server.start();
+  const { url, program } = await preparePostgres(options);
+  const child = await startProgram(program);
   return {
-    url: server.url,
+    url,
     pid: child.pid,
     stop: async () => {
       await child.stop(STOP_PATIENCE);
@@ -57,26 +55,28 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   };
 }
 
-/** Makes the data folder the first time and says how the server is started. */
-export async function preparePostgres(options: PostgresOptions): Promise<PostgresServer> {
+/** Makes the data folder the first time and says how the server is started, always on the same port. */
+export async function preparePostgres(options: PostgresOptions): Promise<{ url: string; program: Program }> {
   privateFolder(options.folder);
-  const data = join(options.folder, 'data');
+  const data = join(realpathSync(options.folder), 'data');
   const password = keptSecret(join(options.folder, 'password'));
-  const durable = options.settings?.['fsync'] !== 'off';
-  if (!existsSync(data)) await initialise(options.folder, durable);
+  const log = options.log ?? new LogFile(join(options.folder, 'postgres.log'));
+  if (!existsSync(data)) await initialise(options, log);
   const [port = 0] = options.port === undefined ? await freePorts(1) : [options.port];
   const url = `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
-  const start = async (): Promise<Child> => {
-    await endLeftovers(data);
-    const child = await run(options, data, port);
-    await accepting(child, url, options.folder);
-    return child;
+  const program: Program = {
+    name: 'PostgreSQL',
+    spawn: async () => {
+      await endLeftovers(data);
+      return run(options, data, port, log);
+    },
+    ready: (child) => accepting(child, url, log),
   };
-  return { url, port, start };
+  return { url, program };
 }
 
 /** Builds the data folder under another name first: one that is there is complete. */
-async function initialise(folder: string, durable: boolean): Promise<void> {
+async function initialise({ folder, settings, signal }: PostgresOptions, log: LogFile): Promise<void> {
   const unfinished = join(folder, 'data.new');
   rmSync(unfinished, { recursive: true, force: true });
   mkdirSync(unfinished, { mode: 0o700 });
@@ -85,22 +85,23 @@ async function initialise(folder: string, durable: boolean): Promise<void> {
   const parameters = ['--pgdata', unfinished, '--username', USER, '--pwfile', join(folder, 'password')];
   // The builtin provider sorts alike on every machine.
   const locale = ['--encoding', 'UTF8', '--locale', 'C', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'];
-  const other = ['--auth', 'scram-sha-256', '--no-instructions', ...(durable ? [] : ['--no-sync'])];
-  const log = join(folder, 'initdb.log');
-  const child = await withLog(log, (output) =>
-    startChild({
-      command: [binary('initdb'), ...parameters, ...locale, ...other],
-      environment: bareEnvironment(),
-      owner,
-      output,
-    }),
-  );
+  const sync = settings?.['fsync'] === 'off' ? ['--no-sync'] : [];
+  const other = ['--auth', 'scram-sha-256', '--no-instructions', ...sync];
+  const child = await startChild({
+    command: [binary('initdb'), ...parameters, ...locale, ...other],
+    environment: bareEnvironment(),
+    owner,
+    output: (text) => log.write(text),
+  });
+  const giveUp = (): void => void child.stop(2000);
+  signal?.addEventListener('abort', giveUp);
   const exit = await child.exited;
+  signal?.removeEventListener('abort', giveUp);
   if (exit.code !== 0) throw unusable(`initdb ended with ${describeExit(exit)}`, log);
   renameSync(unfinished, join(folder, 'data'));
 }
 
-async function run({ folder, settings }: PostgresOptions, data: string, port: number): Promise<Child> {
+function run({ settings }: PostgresOptions, data: string, port: number, log: LogFile): Promise<Child> {
   const parameters: Record<string, string> = {
     listen_addresses: '127.0.0.1',
     port: String(port),
@@ -108,28 +109,27 @@ async function run({ folder, settings }: PostgresOptions, data: string, port: nu
     max_connections: '200',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    log_min_messages: 'warning',
     ...settings,
   };
-  const arguments_ = Object.entries(parameters).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const command: Omit<Command, 'output'> = {
-    command: [binary('postgres'), '-D', data, ...arguments_],
+  const options = Object.entries(parameters).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  return startChild({
+    command: [binary('postgres'), '-D', data, ...options],
     environment: bareEnvironment(),
     owner: ownerOf(data),
+    output: (text) => log.write(text),
     // SIGINT is PostgreSQL's fast shutdown: it ends sessions, writes a checkpoint and leaves nothing behind.
     stopSignal: 'SIGINT',
     orphanSignal: 'SIGINT',
-  };
-  return withLog(join(folder, 'postgres.log'), (output) => startChild({ ...command, output }));
+  });
 }
 
 /** Waits until the server answers. */
-async function accepting(child: Child, url: string, folder: string): Promise<void> {
+async function accepting(child: Child, url: string, log: LogFile): Promise<void> {
   try {
     await untilReady(child, () => ensureDatabase(url), START_PATIENCE);
   } catch (error) {
     await child.stop(STOP_PATIENCE);
-    throw unusable(error instanceof Error ? error.message : String(error), join(folder, 'postgres.log'));
+    throw unusable(error instanceof Error ? error.message : String(error), log);
   }
 }
 
@@ -152,9 +152,9 @@ async function ensureDatabase(url: string): Promise<boolean> {
   }
 }
 
-function unusable(reason: string, log: string): Error {
+function unusable(reason: string, log: LogFile): Error {
   const hint = 'set DATABASE_URL to use a PostgreSQL server of your own';
-  return new Error(`PostgreSQL could not be started: ${reason}; ${hint}.\n${lastLines(log, 10)}`);
+  return new Error(`PostgreSQL could not be started: ${reason}; ${hint}.\n${log.lastLines(10)}`);
 }
 
 /** The user who runs the server: as root whoever owns the data folder, else nobody but ourselves. */
@@ -178,14 +178,4 @@ function binary(name: 'initdb' | 'postgres'): string {
 /** Without PG… and LC_… variables of the caller's shell, which would change what the server does. */
 function bareEnvironment(): NodeJS.ProcessEnv {
   return { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' };
-}
-
-/** The log of one run: small, and always about the present server. */
-async function withLog(path: string, start: (output: number) => Promise<Child>): Promise<Child> {
-  const output = openSync(path, 'w', 0o600);
-  try {
-    return await start(output);
-  } finally {
-    closeSync(output);
-  }
 }

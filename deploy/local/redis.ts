@@ -1,11 +1,18 @@
-import { closeSync, openSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
-import { type Child, findProgram, startChild, untilReady } from './child.ts';
-import { lastLines, privateFolder } from './files.ts';
+import { type Child, findProgram, type Program, startChild, startProgram, untilReady } from './child.ts';
+import { privateFolder } from './files.ts';
+import { LogFile } from './logs.ts';
 import { freePorts } from './ports.ts';
 
-export type RedisServer = { url: string; port: number; start(): Promise<Child> };
+export type RedisOptions = {
+  folder: string;
+  /** How many logical databases there are. */
+  databases?: number;
+  /** Where its messages go; left out, a file in the folder. */
+  log?: LogFile;
+};
+
 export type RunningRedis = { url: string; pid: number; stop(): Promise<void> };
 
 const START_PATIENCE = 10_000;
@@ -17,12 +24,12 @@ export function redisProgram(): string | undefined {
 }
 
 /** Starts a private server that keeps nothing on disk; null where the machine has none. */
-export async function startRedis(options: { folder: string; databases?: number }): Promise<RunningRedis | null> {
-  const server = await prepareRedis(options);
-  if (server === null) return null;
-  const child = await server.start();
+export async function startRedis(options: RedisOptions): Promise<RunningRedis | null> {
+  const prepared = await prepareRedis(options);
+  if (prepared === null) return null;
+  const child = await startProgram(prepared.program);
   return {
-    url: server.url,
+    url: prepared.url,
     pid: child.pid,
     stop: async () => {
       await child.stop(STOP_PATIENCE);
@@ -30,11 +37,12 @@ export async function startRedis(options: { folder: string; databases?: number }
   };
 }
 
-/** Says how a private server is started, also again on the same port after it died; null where there is none. */
-export async function prepareRedis(options: { folder: string; databases?: number }): Promise<RedisServer | null> {
-  const program = redisProgram();
-  if (program === undefined) return null;
+/** Says how a private server is started, always on the same port; null where the machine has none. */
+export async function prepareRedis(options: RedisOptions): Promise<{ url: string; program: Program } | null> {
+  const server = redisProgram();
+  if (server === undefined) return null;
   privateFolder(options.folder);
+  const log = options.log ?? new LogFile(join(options.folder, 'redis.log'));
   const [port = 0] = await freePorts(1);
   const settings: Record<string, string> = {
     bind: '127.0.0.1',
@@ -48,26 +56,20 @@ export async function prepareRedis(options: { folder: string; databases?: number
     loglevel: 'warning',
   };
   const parameters = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
-  const log = join(options.folder, 'redis.log');
-  const start = async (): Promise<Child> => {
-    const output = openSync(log, 'w', 0o600);
-    try {
-      const child = await startChild({ command: [program, ...parameters], output });
-      await accepting(child, port, log);
-      return child;
-    } finally {
-      closeSync(output);
-    }
+  const program: Program = {
+    name: 'Redis',
+    spawn: () => startChild({ command: [server, ...parameters], output: (text) => log.write(text) }),
+    ready: (child) => accepting(child, port, log),
   };
-  return { url: `redis://127.0.0.1:${port}`, port, start };
+  return { url: `redis://127.0.0.1:${port}`, program };
 }
 
-async function accepting(child: Child, port: number, log: string): Promise<void> {
+async function accepting(child: Child, port: number, log: LogFile): Promise<void> {
   try {
     await untilReady(child, () => answers(port), START_PATIENCE);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`Redis could not be started: ${reason}.\n${lastLines(log, 10)}`, { cause: error });
+    throw new Error(`Redis could not be started: ${reason}.\n${log.lastLines(10)}`, { cause: error });
   }
 }
 

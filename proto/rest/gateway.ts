@@ -12,9 +12,18 @@ export const gatewayRoutes = defineRoutes('gateway', {
     guild: 'key',
     data: z.object({
       guild_id: guildId,
-      prefix: z.string().meta({ description: 'How the key begins' }),
-      scopes: z.array(z.string()).nullable().meta({ description: 'null for a legacy key, which reaches everything' }),
-      legacy: z.boolean(),
+      prefix: z.string().meta({
+        description: 'How the key begins: what may be shown of it',
+        example: 'service_900000000000000001_q8ZtL2',
+      }),
+      scopes: z
+        .array(z.string())
+        .nullable()
+        .meta({
+          description: 'null for a legacy key, which reaches everything',
+          example: ['lookup:read', 'verify:write'],
+        }),
+      legacy: z.boolean().meta({ description: 'Whether the key is older than scopes', example: false }),
     }),
     status: 200,
     message: 'API key is valid',

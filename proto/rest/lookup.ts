@@ -4,8 +4,13 @@ import { batch, chatId, exactlyOneOf, gameId, gameIdOut, guildId, optional } fro
 
 /** The link of a chat account to a game account, as keys see it: exactly these fields. */
 export const linkRecord = z
-  .object({ chat_id: chatId, game_id: gameIdOut, game_username: z.string(), verified: z.boolean() })
-  .meta({ id: 'LinkRecord' });
+  .object({
+    chat_id: chatId,
+    game_id: gameIdOut,
+    game_username: z.string().meta({ description: 'The name in the game', example: 'AdaBuilds' }),
+    verified: z.boolean().meta({ description: 'Whether the link holds; always true where a record is answered' }),
+  })
+  .meta({ id: 'LinkRecord', description: 'The link of a chat account to a game account' });
 
 const notVerified = { NOT_FOUND: 'The user is not verified in this guild' };
 
@@ -46,11 +51,16 @@ export const lookupRoutes = defineRoutes('lookup', {
     guild: 'body',
     body: z
       .object({ guild_id: guildId, chat_ids: optional(batch(chatId)), game_ids: optional(batch(gameId)) })
-      .refine(...exactlyOneOf('chat_ids', 'game_ids')),
+      .refine(...exactlyOneOf('chat_ids', 'game_ids'))
+      .meta({ example: { guild_id: '900000000000000001', game_ids: [7001, 7004] } }),
     data: z.object({
-      results: z
-        .record(z.string(), linkRecord.nullable())
-        .meta({ description: 'By each ID passed; null when that user is not verified in the guild' }),
+      results: z.record(z.string(), linkRecord.nullable()).meta({
+        description: 'By each ID passed; null when that user is not verified in the guild',
+        example: {
+          '7001': { chat_id: '920000000000000001', game_id: 7001, game_username: 'AdaBuilds', verified: true },
+          '7004': null,
+        },
+      }),
     }),
     status: 200,
     message: 'Users looked up',

@@ -17,6 +17,11 @@ import {
 
 const gameUsername = text(1, 50).meta({ description: 'The name in the game', example: 'AdaBuilds' });
 
+const guild = '900000000000000001';
+const dmitri = { chat_id: '920000000000000004', game_id: 7004, game_username: 'Dmitri_2026', verified: true };
+const esther = { chat_id: '920000000000000005', game_id: 7005, game_username: 'EstherRows', verified: true };
+const tokenExample = 'Zk3TqX9wVb1LrN7yHc5MfD2pGs8JaE4u';
+
 const linkTaken = { CONFLICT: 'One of the two accounts is linked in this guild already' };
 
 export const membersRoutes = defineRoutes('members', {
@@ -47,13 +52,13 @@ export const membersRoutes = defineRoutes('members', {
     guild: 'path',
     params: z.object({ guildId, chatId }),
     data: z.object({
-      link: linkRecord.nullable(),
+      link: linkRecord.nullable().meta({ description: 'null when the account is not linked now' }),
       history: z.array(
         z.object({
-          action: z.enum(['linked', 'unlinked']),
+          action: z.enum(['linked', 'unlinked']).meta({ description: 'What happened' }),
           chat_id: chatId,
           game_id: gameIdOut,
-          game_username: z.string(),
+          game_username: z.string().meta({ description: 'The name in the game', example: 'AdaBuilds' }),
           created_at: timestamp,
         }),
       ),
@@ -71,7 +76,7 @@ export const membersRoutes = defineRoutes('members', {
     guild: 'body',
     body: z.object({
       guild_id: guildId,
-      chat_id: chatId,
+      chat_id: chatId.meta({ example: esther.chat_id }),
       ttl_seconds: optional(
         z
           .int({ error: 'must be a whole number of seconds' })
@@ -80,8 +85,10 @@ export const membersRoutes = defineRoutes('members', {
       ).meta({ description: 'How long the token works; 900 when left out' }),
     }),
     data: z.object({
-      token: z.string().meta({ description: 'For links; shown this once' }),
-      code: z.string().meta({ description: 'Eight characters for a person to type; shown this once' }),
+      token: z.string().meta({ description: 'For links; shown this once', example: tokenExample }),
+      code: z
+        .string()
+        .meta({ description: 'Eight characters for a person to type; shown this once', example: 'H7KM4PRX' }),
       expires_at: timestamp,
     }),
     status: 201,
@@ -95,11 +102,18 @@ export const membersRoutes = defineRoutes('members', {
     scope: 'verify:write',
     category: 'members_read',
     guild: 'header',
-    params: z.object({ token: z.string().min(1).max(128, { error: 'must have at most 128 characters' }) }),
+    params: z.object({
+      token: text(1, 128).meta({
+        description: 'The `token` that was answered when it was made',
+        example: tokenExample,
+      }),
+    }),
     data: z.object({
-      status: z.enum(['pending', 'completed', 'expired']),
-      chat_id: chatId,
-      game_id: gameIdOut.nullable(),
+      status: z
+        .enum(['pending', 'completed', 'expired'])
+        .meta({ description: 'Whether it was redeemed', example: 'completed' }),
+      chat_id: chatId.meta({ example: esther.chat_id }),
+      game_id: gameIdOut.nullable().meta({ description: 'Who redeemed it; null before', example: esther.game_id }),
       expires_at: timestamp,
     }),
     status: 200,
@@ -117,16 +131,22 @@ export const membersRoutes = defineRoutes('members', {
     body: z
       .object({
         guild_id: guildId,
-        code: optional(z.string({ error: 'must be a string' }).min(1).max(64)).meta({ example: 'H7KM4PQX' }),
-        token: optional(z.string({ error: 'must be a string' }).min(1).max(128)),
-        game_id: gameId,
-        game_username: gameUsername,
+        code: optional(text(1, 64)).meta({
+          description: 'As the player typed it: capitals or not, with or without dashes and spaces',
+          example: 'H7KM4PRX',
+        }),
+        token: optional(text(1, 128)).meta({
+          description: 'What came with a link, in place of `code`',
+          example: tokenExample,
+        }),
+        game_id: gameId.meta({ example: esther.game_id }),
+        game_username: gameUsername.meta({ example: esther.game_username }),
       })
       .refine(...exactlyOneOf('code', 'token')),
-    data: linkRecord,
+    data: linkRecord.meta({ example: esther }),
     status: 200,
     message: 'Account verified',
-    summary: 'Called by the game server, where the player is known: completes a verification',
+    summary: 'Completes a verification; called by the game server, where the player is known',
     writes: true,
     errors: { NOT_FOUND: 'The code is wrong, used or expired', ...linkTaken },
   }),
@@ -136,18 +156,24 @@ export const membersRoutes = defineRoutes('members', {
     scope: 'verify:write',
     category: 'verify_write',
     guild: 'body',
-    body: z.object({
-      guild_id: guildId,
-      chat_id: chatId,
-      game_id: gameId,
-      game_username: optional(gameUsername).meta({ description: 'Asked of the game platform when left out' }),
-    }),
-    data: linkRecord,
+    body: z
+      .object({
+        guild_id: guildId,
+        chat_id: chatId,
+        game_id: gameId,
+        game_username: optional(gameUsername).meta({ description: 'Asked of the game platform when left out' }),
+      })
+      .meta({ example: { guild_id: guild, chat_id: dmitri.chat_id, game_id: dmitri.game_id } }),
+    data: linkRecord.meta({ example: dmitri }),
     status: 201,
     message: 'Accounts linked',
     summary: 'Links two accounts without a code',
     writes: true,
-    errors: { INVALID_TARGET: 'The game platform knows no such user', ...linkTaken },
+    errors: {
+      INVALID_TARGET: 'The game platform knows no such user',
+      PLATFORM_ERROR: 'The game platform refused or gave no readable answer',
+      ...linkTaken,
+    },
   }),
   deleteLink: route({
     method: 'POST',
@@ -157,8 +183,13 @@ export const membersRoutes = defineRoutes('members', {
     guild: 'body',
     body: z
       .object({ guild_id: guildId, chat_id: optional(chatId), game_id: optional(gameId) })
-      .refine(...exactlyOneOf('chat_id', 'game_id')),
-    data: z.object({ unlinked: z.literal(true), chat_id: chatId, game_id: gameIdOut }),
+      .refine(...exactlyOneOf('chat_id', 'game_id'))
+      .meta({ example: { guild_id: guild, chat_id: dmitri.chat_id } }),
+    data: z.object({
+      unlinked: z.literal(true).meta({ description: 'Always true' }),
+      chat_id: chatId.meta({ example: dmitri.chat_id }),
+      game_id: gameIdOut.meta({ example: dmitri.game_id }),
+    }),
     status: 200,
     message: 'Accounts unlinked',
     summary: 'Takes a link away',

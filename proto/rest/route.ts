@@ -13,6 +13,9 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
  */
 export type GuildSource = 'path' | 'header' | 'body' | 'key';
 
+/** Codes that only some routes can answer; PLATFORM_ERROR where the chat or game platform is asked. */
+export type RouteErrorCode = 'INVALID_TARGET' | 'NOT_FOUND' | 'CONFLICT' | 'NOT_APPLICABLE' | 'PLATFORM_ERROR';
+
 /** One row of the route table. All that is known of a route is here; its handler has the same name in its service. */
 export interface RouteSpec<
   Params extends z.ZodObject = z.ZodObject,
@@ -42,7 +45,7 @@ export interface RouteSpec<
   /** Whether it changes something and so accepts an Idempotency-Key. */
   writes: boolean;
   /** Codes beyond those that every route can answer, with what they mean here. */
-  errors?: Partial<Record<'INVALID_TARGET' | 'NOT_FOUND' | 'CONFLICT' | 'NOT_APPLICABLE', string>>;
+  errors?: Partial<Record<RouteErrorCode, string>>;
   /** Set when the route is to go away: dates as YYYY-MM-DD, and the path to use instead. */
   deprecated?: { since: string; sunset: string; replacement: string };
 }

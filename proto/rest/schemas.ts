@@ -12,7 +12,8 @@ export function isSnowflake(text: string): boolean {
 const snowflake = (what: string) =>
   z
     .string({ error: `must be ${what}: a string of 17 to 20 digits` })
-    .refine(isSnowflake, { error: `must be ${what}: a string of 17 to 20 digits` });
+    .refine(isSnowflake, { error: `must be ${what}: a string of 17 to 20 digits` })
+    .meta({ pattern: SNOWFLAKE.source });
 
 export const chatId = snowflake('a chat ID').meta({
   description: 'Chat account, a snowflake',
@@ -35,21 +36,29 @@ export const gameId = z
     return z.NEVER;
   })
   .pipe(z.number())
-  .meta({ description: 'Game account: a whole number, or its digits as a string', example: 7001 });
+  .meta({
+    // Says it more exactly than what can be derived from the union and its transform.
+    type: ['integer', 'string'],
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    pattern: DIGITS.source,
+    description: 'Game account: a whole number, or its digits as a string',
+    example: 7001,
+  });
 
 /** A game ID as answered. */
-export const gameIdOut = z.number().int().meta({ description: 'Game account', example: 7001 });
+export const gameIdOut = z.int().min(1).meta({ description: 'Game account', example: 7001 });
 
 /** Seconds since 1970. */
-export const timestamp = z.number().int().meta({ description: 'Unix seconds', example: 1790000000 });
+export const timestamp = z.int().min(0).meta({ description: 'Unix seconds', example: 1790000000 });
 
 /** Seconds since 1970 in a query string. */
 export const timestampQuery = z
   .string()
-  .regex(/^[0-9]{1,11}$/, { error: 'must be Unix seconds' })
+  .refine((value) => /^[0-9]{1,11}$/.test(value), { error: 'must be Unix seconds' })
   .transform(Number)
   .pipe(z.number())
-  .meta({ description: 'Unix seconds', example: '1790000000' });
+  .meta({ type: 'integer', minimum: 0, maximum: 99_999_999_999, description: 'Unix seconds', example: 1790000000 });
 
 /** A field that may be left out; null reads as left out, since some callers can't leave a field out. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
@@ -94,21 +103,31 @@ export function batch<Schema extends z.ZodType>(item: Schema) {
 export const page = {
   limit: z
     .string()
-    .regex(/^(?:[1-9][0-9]?|100)$/, { error: 'must be a whole number from 1 to 100' })
+    .refine((value) => /^(?:[1-9][0-9]?|100)$/.test(value), { error: 'must be a whole number from 1 to 100' })
     .transform(Number)
     .pipe(z.number())
     .default(50)
-    .meta({ description: 'Rows a page, 1 to 100', example: '50' }),
-  cursor: z.string().max(512).optional().meta({ description: 'The next_cursor of the page before' }),
+    .meta({ type: 'integer', minimum: 1, maximum: 100, description: 'Rows a page; 50 when left out', example: 50 }),
+  cursor: z
+    .string()
+    .max(512, { error: 'must have at most 512 characters' })
+    .optional()
+    .meta({ description: 'The `next_cursor` of the page before' }),
 };
 
-export const nextCursor = z.string().nullable().meta({ description: 'null on the last page' });
+export const nextCursor = z.string().nullable().meta({
+  description: 'Where the next page begins; null on the last one',
+  example: null,
+});
 
-/** Refuses an object in which not exactly one of the fields is given; told beside all its other faults. */
+/**
+ * Refuses an object in which not exactly one of the fields is given; told beside all its other faults.
+ * `params` names the fields to whoever describes the schema.
+ */
 export function exactlyOneOf(...fields: string[]) {
   return [
     (value: unknown): boolean =>
       fields.filter((field) => (value as Record<string, unknown>)[field] != null).length === 1,
-    { error: `must hold exactly one of ${fields.join(', ')}`, when: () => true },
+    { error: `must hold exactly one of ${fields.join(', ')}`, when: () => true, params: { exactlyOneOf: fields } },
   ] as const;
 }

@@ -6,6 +6,8 @@ export interface LoadingCacheOptions<Value> {
   max: number;
   clock: Clock;
   load: (key: string) => Promise<Value>;
+  /** Whether a value is remembered; every one when left out. */
+  remember?: (value: Value) => boolean;
 }
 
 /** Remembers what it loads; concurrent loads of one key are one. Failures are not remembered. */
@@ -36,6 +38,7 @@ export class LoadingCache<Value> {
   async #load(key: string): Promise<Value> {
     const value = await this.#options.load(key);
     this.#entries.delete(key);
+    if (this.#options.remember?.(value) === false) return value;
     this.#entries.set(key, { value, expiresAt: this.#options.clock.now() + this.#options.ttlMs });
     const [oldest] = this.#entries.keys();
     if (this.#entries.size > this.#options.max && oldest !== undefined) this.#entries.delete(oldest);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { redisUrlFault } from './redis-url.ts';
 
 /** Thrown at start; its message lists every fault of the environment and no value. */
 export class ConfigError extends Error {
@@ -55,6 +56,13 @@ export const url = (...protocols: string[]) =>
     })
     .transform((value) => value.replace(/\/+$/, ''));
 
+/** Where Redis is; the syntax is that of `parseRedisUrl`. */
+export const redisUrl = () =>
+  z.string(required).superRefine((value, context) => {
+    const fault = redisUrlFault(value);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  });
+
 /** `true` or `false`. */
 export const flag = (fallback: boolean) =>
   z
@@ -104,6 +112,9 @@ export const databaseConfig = {
   DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
   PG_POOL_MAX: number(5, 1, 100),
 };
+
+/** What every process that uses Redis is told; without it each does with what it has in memory. */
+export const redisConfig = { REDIS_URL: redisUrl().optional() };
 
 /** What every service that answers gRPC is told. */
 export const grpcConfig = { GRPC_PORT: port(), GRPC_REFLECTION: flag(true) };

@@ -35,7 +35,10 @@ export function errorBody(error: ApiError): string {
 }
 
 function errorHeaders(error: ApiError): Record<string, string> {
-  return error.retryAfter === undefined ? {} : { 'retry-after': String(error.retryAfter) };
+  const headers: Record<string, string> = {};
+  if (error.retryAfter !== undefined) headers['retry-after'] = String(error.retryAfter);
+  if (error.code === 'METHOD_NOT_ALLOWED') headers.allow = String(error.details.allow);
+  return headers;
 }
 
 /** Writes a body made by successBody or errorBody. */

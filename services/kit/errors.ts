@@ -34,7 +34,7 @@ export type ErrorCode = keyof typeof ERRORS;
 
 /** One fault of a request, as told in `details.errors`. */
 export interface Fault {
-  /** `body.x`, `query.x`, `path.x` or `header.X-Guild-ID`. */
+  /** `body.x`, `query.x`, `path.x` or `header.X-Guild-ID`; `request.x` over gRPC. */
   path: string;
   message: string;
 }
@@ -73,6 +73,12 @@ export class ApiError extends Error {
 /** A 400 that lists every fault at once. */
 export function invalidRequest(errors: Fault[], message?: string): ApiError {
   return new ApiError('INVALID_REQUEST', { message: message ?? summary(errors), details: { errors } });
+}
+
+/** A 405 that names what the path takes, also in the header Allow; HEAD goes where GET goes. */
+export function methodNotAllowed(methods: readonly string[]): ApiError {
+  const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+  return new ApiError('METHOD_NOT_ALLOWED', { message: `This path takes ${allow}`, details: { allow } });
 }
 
 function summary(errors: Fault[]): string {

@@ -47,6 +47,8 @@ export type ResponseOf<Method extends MethodShape> = ReturnType<Method['response
 /** What a streaming method writes to. */
 export interface ResponseStream<Message> {
   write(message: Message): void;
+  /** How many messages were written faster than the caller takes them. */
+  readonly waiting: number;
   /** Aborted when the caller has gone or the server drains. */
   signal: AbortSignal;
 }
@@ -169,6 +171,9 @@ export class GrpcServer implements Part {
     call.on('cancelled', () => gone.abort());
     const stream = {
       write: (message: unknown) => void call.write(message),
+      get waiting() {
+        return call.writableLength;
+      },
       signal: AbortSignal.any([gone.signal, this.#draining.signal]),
     };
     const work = async () => {

@@ -13,7 +13,8 @@ import { openPrincipal, PRINCIPAL_HEADER, type Principal } from './principal.ts'
 import type { SecretRing } from './secrets.ts';
 import { type FaultPlace, readQuery, validate } from './validate.ts';
 
-type Part<Schema> = Schema extends z.ZodType ? z.output<Schema> : Record<string, never>;
+/** A row's type says of each part that it may be missing; what a handler reads, its row has. */
+type Part<Schema extends z.ZodType | undefined> = z.output<NonNullable<Schema>>;
 
 /** A request whose every part fits the schemas of its row. */
 export interface HandlerRequest<Spec extends RouteSpec> {

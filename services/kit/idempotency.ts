@@ -41,7 +41,7 @@ export type WriteOutcome<Data> = Answer<Data> | Replay;
 
 /** A claim on a write whose effect is outside this database; settled with its answer. */
 export interface Claim {
-  write: RepeatableWrite;
+  write: Omit<RepeatableWrite, 'bodyHash'>;
   id: string;
 }
 
@@ -165,7 +165,7 @@ export class Idempotency {
     );
   }
 
-  #finished(write: RepeatableWrite, outcome: Answer | ApiError): IdempotencyRow {
+  #finished(write: Claim['write'], outcome: Answer | ApiError): IdempotencyRow {
     const status = outcome instanceof ApiError ? outcome.httpStatus : (outcome.status ?? write.status);
     const body =
       outcome instanceof ApiError

@@ -13,6 +13,7 @@ import { Lifecycle, StoppedError } from './lifecycle.ts';
 import { createLog, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { type Database, openDatabase } from './postgres.ts';
+import { connectRedis, type RedisClient } from './redis.ts';
 import { waitForSchema } from './schema.ts';
 import { SecretRing } from './secrets.ts';
 
@@ -94,6 +95,14 @@ export class ServiceContext<Config extends ProcessConfig> {
       this.clock = clock;
     }
     return database;
+  }
+
+  /** A client of Redis, where REDIS_URL names one; the service starts and runs without it. */
+  redis(config: { REDIS_URL?: string | undefined }): RedisClient | undefined {
+    if (config.REDIS_URL === undefined) return undefined;
+    const connection = connectRedis(config.REDIS_URL, { name: this.name, log: this.log });
+    this.lifecycle.add(connection);
+    return connection.client;
   }
 
   /** Connects to another service. A call may take 3 s, unless told otherwise. */

@@ -1,8 +1,9 @@
 import { parse as parseQuery } from 'node:querystring';
 import type { z } from 'zod';
-import type { Fault } from './errors.ts';
+import { type Fault, invalidRequest } from './errors.ts';
 
-export type FaultPlace = 'body' | 'query' | 'path';
+/** `request` is that of a gRPC call. */
+export type FaultPlace = 'body' | 'query' | 'path' | 'request';
 
 /**
  * The value where it fits its schema, else its faults, each with a path such as `body.chat_ids[3]`.
@@ -21,6 +22,13 @@ export function validate<Schema extends z.ZodType>(
     message: issue.path.length > 0 && valueAt(value, issue.path) === undefined ? 'is required' : issue.message,
   }));
   return { faults };
+}
+
+/** The value as its schema reads it; INVALID_REQUEST with all its faults where it does not fit. */
+export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, place: FaultPlace): z.output<Schema> {
+  const result = validate(schema, value, place);
+  if (result.faults) throw invalidRequest(result.faults);
+  return result.value;
 }
 
 /** Luau encodes an empty table as `[]`, also where it means an object. Tells whether there was one. */

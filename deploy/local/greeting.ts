@@ -1,0 +1,48 @@
+import { relative } from 'node:path';
+import { DEMO_LINKS } from './demo.ts';
+import type { Up } from './system.ts';
+
+/** What is told when everything is ready: where it is, and three calls that work as they stand. */
+export function greeting(up: Up, folder: string, seconds: number): string {
+  const { gateway, demo } = up;
+  const shown = relative(process.cwd(), folder);
+  const data = shown.startsWith('..') || shown === '' ? folder : shown;
+  const [first] = DEMO_LINKS;
+  const key = `-H 'X-API-Key: ${demo.key}'`;
+  const guild = `-H 'X-Guild-ID: ${demo.guild_id}'`;
+  const json = "-H 'Content-Type: application/json'";
+  const status = JSON.stringify({ guild_id: demo.guild_id, game_ids: DEMO_LINKS.map((link) => link.game_id) });
+  const admin = Object.entries(up.services).map(([name, service]) => `${name} ${service.admin}`);
+  return `
+Guild Data is ready after ${seconds.toFixed(1)} s (process ${up.pid}; Ctrl-C stops it)
+
+  API           ${gateway}/api/v1
+  Docs          ${gateway}/docs
+  OpenAPI       ${gateway}/openapi.json
+  Demo guild    ${demo.guild_id}
+  Demo key      ${demo.key}
+  Logs          ${data}/logs
+  Database      ${withoutPassword(up.database)}
+  Redis         ${up.redis === null ? 'none: limits and caches in memory' : withoutPassword(up.redis)}
+  Simulators    chat ${up.simulators.chat}, game ${up.simulators.game}
+  Health and metrics (/livez, /readyz, /metrics)
+                ${admin.join('\n                ')}
+  All of this for programs: ${data}/up.json
+
+Try it:
+
+  curl -s ${key} ${gateway}/api/v1/whoami
+
+  curl -s ${key} ${guild} ${gateway}/api/v1/lookup/game/${first.game_id}
+
+  curl -s ${key} ${json} -d '${status}' ${gateway}/api/v1/lookup/status
+`;
+}
+
+/** Passwords stay out of terminals and logs; up.json, readable by its owner alone, has the whole URL. */
+function withoutPassword(text: string): string {
+  const url = URL.parse(text);
+  if (url === null) return '(unreadable URL)';
+  if (url.password !== '') url.password = '***';
+  return url.href;
+}

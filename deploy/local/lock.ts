@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { realpathSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Claims a folder for this process, until it ends in whatever way. False when another process holds it. */
+export async function lockFolder(folder: string): Promise<boolean> {
+  const digest = createHash('sha256').update(realpathSync(folder)).digest('hex').slice(0, 32);
+  return (await claimName(`folder-${digest}`)) !== undefined;
+}
+
+/**
+ * Claims a name among the processes of this machine, until the returned server is closed or this process ends in
+ * whatever way; undefined when it is taken. On Linux the name is the kernel's (an abstract socket), without a file
+ * that could be left behind.
+ */
+export async function claimName(name: string): Promise<Server | undefined> {
+  const server = createServer((socket) => socket.destroy());
+  const path = `guild-data-${name}`;
+  try {
+    server.listen(process.platform === 'linux' ? `\0${path}` : join(tmpdir(), `${path}.sock`));
+    await once(server, 'listening');
+    // A claim alone keeps no process alive.
+    return server.unref();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,130 @@
+/** A process of ours: what it listens on, whom it calls, and which of the shared configuration it is given. */
+export type Deployable = {
+  name: string;
+  /** Path below the repository. */
+  main: string;
+  /** Its listeners beside the admin port; the public one is the gateway's. */
+  listens: readonly ('public' | 'http' | 'grpc')[];
+  /** Services called over gRPC. */
+  calls: readonly string[];
+  /** Services whose REST routes it passes requests to. */
+  proxies: readonly string[];
+  /** `admin` lets its holder make and change keys; `platforms` is access to the chat and game platforms. */
+  holds: readonly ('admin' | 'database' | 'redis' | 'platforms')[];
+};
+
+/** Everything that runs, as in production. A new service is one entry here, and a name in `proxies` below. */
+export const DEPLOYABLES: readonly Deployable[] = [
+  {
+    name: 'auth',
+    main: 'services/auth/main.ts',
+    listens: ['grpc'],
+    calls: [],
+    proxies: [],
+    holds: ['admin', 'database'],
+  },
+  {
+    name: 'lookup',
+    main: 'services/lookup/main.ts',
+    listens: ['http', 'grpc'],
+    calls: [],
+    proxies: [],
+    holds: ['database', 'redis'],
+  },
+  {
+    name: 'members',
+    main: 'services/members/main.ts',
+    listens: ['http', 'grpc'],
+    calls: ['lookup'],
+    proxies: [],
+    holds: ['database', 'redis', 'platforms'],
+  },
+  {
+    name: 'gateway',
+    main: 'gateway/main.ts',
+    listens: ['public'],
+    calls: ['auth'],
+    proxies: ['lookup', 'members'],
+    holds: ['redis'],
+  },
+];
+
+/** Where a process listens, each as a port of 127.0.0.1. */
+export type Ports = { admin: number; public?: number; http?: number; grpc?: number };
+
+/** What all processes of one system have in common. */
+export type Shared = {
+  databaseUrl: string;
+  /** Past a pooler of transactions, through which nothing can be listened to. */
+  databaseDirectUrl: string | undefined;
+  redisUrl: string | null;
+  internalSecret: string;
+  adminSecret: string;
+  chatUrl: string;
+  gameUrl: string;
+};
+
+const HOST = '127.0.0.1';
+const PORT_VARIABLES = { public: 'GATEWAY_PORT', http: 'HTTP_PORT', grpc: 'GRPC_PORT', admin: 'ADMIN_PORT' } as const;
+const GAME_URLS = ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY'].map((name) => `GAME_${name}_URL`);
+/** Never handed on from our own environment: a process gets those that its entry names. */
+const GIVEN =
+  /^(?:INTERNAL_SECRETS|ADMIN_SECRETS|DATABASE_URL|DATABASE_DIRECT_URL|REDIS_URL|CHAT_API_URL|CHAT_BOT_TOKEN|GAME_\w+|\w+_PORT|npm_\w+)$/;
+
+/**
+ * The environment of one process: `inherited` (the operator's settings, such as TRUSTED_PROXIES) without what belongs
+ * to others, and on top of it the addresses and secrets of this system.
+ */
+export function environmentOf(
+  deployable: Deployable,
+  ports: Readonly<Record<string, Ports>>,
+  shared: Shared,
+  inherited: NodeJS.ProcessEnv,
+): NodeJS.ProcessEnv {
+  const own = portsOf(ports, deployable.name);
+  const environment: NodeJS.ProcessEnv = {
+    NODE_ENV: 'production',
+    LOG_LEVEL: 'info',
+    ...Object.fromEntries(Object.entries(inherited).filter(([name]) => !GIVEN.test(name))),
+    LISTEN_HOST: HOST,
+    INTERNAL_SECRETS: shared.internalSecret,
+    ADMIN_PORT: String(own.admin),
+  };
+  for (const listener of deployable.listens) environment[PORT_VARIABLES[listener]] = String(own[listener]);
+  for (const peer of deployable.calls) {
+    environment[`${peer.toUpperCase()}_GRPC_ADDRESS`] = `${HOST}:${portsOf(ports, peer).grpc}`;
+  }
+  for (const peer of deployable.proxies) {
+    environment[`${peer.toUpperCase()}_HTTP_URL`] = `http://${HOST}:${portsOf(ports, peer).http}`;
+  }
+  for (const held of deployable.holds) Object.assign(environment, holdings(held, shared, inherited));
+  return environment;
+}
+
+function holdings(held: Deployable['holds'][number], shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  // Node leaves out variables that are undefined.
+  const given = {
+    admin: { ADMIN_SECRETS: shared.adminSecret },
+    database: { DATABASE_URL: shared.databaseUrl, DATABASE_DIRECT_URL: shared.databaseDirectUrl },
+    redis: { REDIS_URL: shared.redisUrl ?? undefined },
+    platforms: platforms(shared, inherited),
+  };
+  return given[held];
+}
+
+/** The simulators, except where the operator names a real platform. */
+function platforms(shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const environment: NodeJS.ProcessEnv = {
+    CHAT_API_URL: inherited['CHAT_API_URL'] || `${shared.chatUrl}/api/v10`,
+    CHAT_BOT_TOKEN: inherited['CHAT_BOT_TOKEN'] || 'simulated-bot-token',
+    GAME_API_KEY: inherited['GAME_API_KEY'] || 'simulated-game-key',
+  };
+  for (const name of GAME_URLS) environment[name] = inherited[name] || shared.gameUrl;
+  return environment;
+}
+
+function portsOf(ports: Readonly<Record<string, Ports>>, name: string): Ports {
+  const found = ports[name];
+  if (!found) throw new Error(`no ports for ${name}`);
+  return found;
+}

@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest';
+import { DEPLOYABLES, environmentOf, type Ports, type Shared } from './processes.ts';
+
+const ports: Record<string, Ports> = {
+  auth: { admin: 1, grpc: 2 },
+  lookup: { admin: 3, http: 4, grpc: 5 },
+  members: { admin: 6, http: 7, grpc: 8 },
+  gateway: { admin: 9, public: 8080 },
+};
+const shared: Shared = {
+  databaseUrl: 'postgres://database',
+  databaseDirectUrl: undefined,
+  redisUrl: 'redis://redis',
+  internalSecret: 'internal',
+  adminSecret: 'admin',
+  chatUrl: 'http://chat',
+  gameUrl: 'http://game',
+};
+
+function environment(name: string, inherited: NodeJS.ProcessEnv = {}, change: Partial<Shared> = {}): NodeJS.ProcessEnv {
+  const deployable = DEPLOYABLES.find((candidate) => candidate.name === name);
+  if (!deployable) throw new Error(name);
+  return environmentOf(deployable, ports, { ...shared, ...change }, inherited);
+}
+
+test('the gateway knows its peers and holds neither the database nor the platforms', () => {
+  expect(environment('gateway')).toEqual({
+    NODE_ENV: 'production',
+    LOG_LEVEL: 'info',
+    LISTEN_HOST: '127.0.0.1',
+    INTERNAL_SECRETS: 'internal',
+    ADMIN_PORT: '9',
+    GATEWAY_PORT: '8080',
+    AUTH_GRPC_ADDRESS: '127.0.0.1:2',
+    LOOKUP_HTTP_URL: 'http://127.0.0.1:4',
+    MEMBERS_HTTP_URL: 'http://127.0.0.1:7',
+    REDIS_URL: 'redis://redis',
+  });
+});
+
+test('auth alone is given the secret with which keys are made, whatever the shell has set', () => {
+  const holders = DEPLOYABLES.filter(({ name }) => environment(name, { ADMIN_SECRETS: 'mine' })['ADMIN_SECRETS']);
+  expect(holders.map(({ name }) => name)).toEqual(['auth']);
+  expect(environment('auth', { ADMIN_SECRETS: 'mine' })['ADMIN_SECRETS']).toBe('admin');
+});
+
+test('members talks to the simulators unless real platforms are named', () => {
+  expect(environment('members')).toMatchObject({
+    CHAT_API_URL: 'http://chat/api/v10',
+    GAME_USERS_URL: 'http://game',
+    GAME_ECONOMY_URL: 'http://game',
+    LOOKUP_GRPC_ADDRESS: '127.0.0.1:5',
+  });
+  const real = {
+    CHAT_API_URL: 'https://chat.example/api',
+    CHAT_BOT_TOKEN: 'token',
+    GAME_USERS_URL: 'https://users.example',
+  };
+  expect(environment('members', real)).toMatchObject(real);
+  expect(environment('lookup', real)['CHAT_BOT_TOKEN']).toBeUndefined();
+});
+
+test("the operator's settings are handed on; ports, addresses and npm's variables of the shell are not", () => {
+  const inherited = {
+    TRUSTED_PROXIES: '10.0.0.0/8',
+    LOG_LEVEL: 'debug',
+    HTTP_PORT: '80',
+    npm_config_cache: 'x',
+    DATABASE_URL: 'y',
+  };
+  const given = environment('gateway', inherited);
+  expect(given).toMatchObject({ TRUSTED_PROXIES: '10.0.0.0/8', LOG_LEVEL: 'debug' });
+  for (const name of ['HTTP_PORT', 'npm_config_cache', 'DATABASE_URL']) expect(given).not.toHaveProperty(name);
+});
+
+test('without Redis there is no REDIS_URL, so that everything keeps to memory', () => {
+  expect(environment('lookup', { REDIS_URL: 'redis://other' }, { redisUrl: null })['REDIS_URL']).toBeUndefined();
+});
+
+test('the table names only processes that exist', () => {
+  const names = DEPLOYABLES.map(({ name }) => name);
+  for (const { calls, proxies } of DEPLOYABLES) expect(names).toEqual(expect.arrayContaining([...calls, ...proxies]));
+});

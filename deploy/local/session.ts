@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { privateFolder } from './files.ts';
+import { greeting } from './greeting.ts';
+import { lockFolder } from './lock.ts';
+import { readSettings, type Settings } from './settings.ts';
+import { System, type SystemOptions } from './system.ts';
+
+export type SessionOptions = Pick<SystemOptions, 'repository' | 'deployables' | 'simulators' | 'makeDemo'>;
+
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Brings the system up, keeps it up until a signal comes, and stops it. Returns the exit status. */
+export async function runUntilStopped(options: SessionOptions): Promise<number> {
+  const begun = Date.now();
+  // A terminal that was closed, or a pipe whose reader has left, must not end us before the children are stopped.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+  const stopRequested = new Promise<NodeJS.Signals>((resolve) => {
+    // Ctrl-C may arrive several times, from the terminal and from npm: once is enough.
+    for (const signal of STOP_SIGNALS) process.on(signal, resolve);
+  });
+  let system: System | undefined;
+  try {
+    const settings = readSettings(process.env, options.repository);
+    await claim(settings);
+    const isTerminal = process.stdout.isTTY;
+    system = new System({ ...options, settings, environment: process.env, report: console.log, isTerminal });
+    const ready = system.start().then((up) => {
+      console.log(greeting(up, settings.dataFolder, (Date.now() - begun) / 1000));
+      return stopRequested;
+    });
+    const signal = await Promise.race([stopRequested, ready]);
+    console.log(`${signal}: stopping …`);
+    await system.stop();
+    console.log('Stopped');
+    return 0;
+  } catch (error) {
+    console.error(`Guild Data could not be started: ${error instanceof Error ? error.message : String(error)}`);
+    await system?.stop();
+    return 1;
+  }
+}
+
+/** Makes sure that no other system works in the same folder. */
+async function claim({ dataFolder }: Settings): Promise<void> {
+  if (await lockFolder(privateFolder(dataFolder))) return;
+  throw new Error(
+    `it is running already in ${dataFolder}${runningInstance(dataFolder)}. ` +
+      'Stop it first, or set DATA_DIR and GATEWAY_PORT to run a second one',
+  );
+}
+
+/** ` (process 4711, http://127.0.0.1:8080)`, or nothing while the other one is still starting. */
+function runningInstance(folder: string): string {
+  try {
+    const up: unknown = JSON.parse(readFileSync(join(folder, 'up.json'), 'utf8'));
+    if (typeof up !== 'object' || up === null || !('pid' in up) || !('gateway' in up)) return '';
+    return ` (process ${String(up.pid)}, ${String(up.gateway)})`;
+  } catch {
+    return '';
+  }
+}

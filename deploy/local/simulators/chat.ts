@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { AuditLog } from './chat/audit.ts';
+import { chatError, refuse } from './chat/errors.ts';
+import { guildRoutes } from './chat/guilds.ts';
+import { memberRoutes } from './chat/members.ts';
+import type { Limit, Standing } from './limits.ts';
+import { adjustLimits, Windows } from './limits.ts';
+import type { Answer, Call, Route } from './routes.ts';
+import { done, ok, Refusal } from './routes.ts';
+import type { Platform, PlatformOptions } from './server.ts';
+import type { World } from './world.ts';
+
+/**
+ * The global limit is the platform's own. It publishes none for its buckets and wants them read from the headers,
+ * so these are chosen: generous, with writes tighter than reads.
+ */
+const chatLimits = {
+  global: { count: 50, seconds: 1 },
+  'guild-read': { count: 50, seconds: 1 },
+  'member-read': { count: 50, seconds: 1 },
+  'member-list': { count: 10, seconds: 1 },
+  'member-search': { count: 10, seconds: 1 },
+  'member-edit': { count: 20, seconds: 1 },
+  'member-role': { count: 20, seconds: 1 },
+} satisfies Record<string, Limit>;
+
+export type ChatLimit = keyof typeof chatLimits;
+export type ChatRoute = Route<ChatLimit>;
+
+/** The chat platform: Discord's REST API, version 10, as far as guilds, roles and members go. */
+export function createChat(world: World, { clock, limits, limitScale }: PlatformOptions): Platform {
+  const adjusted = adjustLimits(chatLimits, limits, limitScale);
+  const windows = new Windows(clock);
+  const audit = new AuditLog(clock);
+  const routes: ChatRoute[] = [...guildRoutes(world), ...memberRoutes(world, audit)];
+  const admit = (call: Call, route: Route) => {
+    const caller = call.headers.authorization ?? '';
+    if (!/^Bot \S+$/.test(caller)) refuse(401, 0, '401: Unauthorized');
+    const all = windows.take(caller, adjusted.global);
+    if (!all.allowed) throw new Refusal(tooMany(all, { 'x-ratelimit-global': 'true' }, 'global'));
+    const name = (route.limit ?? 'guild-read') as ChatLimit;
+    const standing = windows.take(`${caller} ${name} ${call.params['guild'] ?? ''}`, adjusted[name]);
+    const headers = bucketHeaders(name, standing, clock());
+    if (!standing.allowed) throw new Refusal(tooMany(standing, headers, 'user'));
+    return headers;
+  };
+  const controls: Route[] = [
+    { method: 'GET', pattern: '/__audit', handle: () => ok({ entries: audit.list() }) },
+    { method: 'DELETE', pattern: '/__audit', handle: done(() => audit.clear()) },
+  ];
+  return { routes, controls, admit, error: (status, _path, retryAfter) => chatError(status, retryAfter) };
+}
+
+function bucketHeaders(name: ChatLimit, standing: Standing, now: number): Record<string, string> {
+  return {
+    'x-ratelimit-limit': String(standing.limit.count),
+    'x-ratelimit-remaining': String(standing.remaining),
+    'x-ratelimit-reset': ((now + standing.resetMs) / 1000).toFixed(3),
+    'x-ratelimit-reset-after': (standing.resetMs / 1000).toFixed(3),
+    // Opaque, as the platform's are: what counts is that equal ones share a limit.
+    'x-ratelimit-bucket': createHash('sha256').update(name).digest('hex').slice(0, 32),
+  };
+}
+
+function tooMany(standing: Standing, headers: Record<string, string>, scope: 'user' | 'global'): Answer {
+  const answer = chatError(429, standing.resetMs / 1000, scope === 'global');
+  return { ...answer, headers: { ...headers, ...answer.headers, 'x-ratelimit-scope': scope } };
+}

@@ -1,0 +1,99 @@
+import type { ChatRoute } from '../chat.ts';
+import type { Call } from '../routes.ts';
+import { ok } from '../routes.ts';
+import type { ChatGuild, World } from '../world.ts';
+import { compareIds } from '../world.ts';
+import type { ChatMember, ChatRole } from '../world-schema.ts';
+import { refuse, refuseField } from './errors.ts';
+
+/** The routes of guilds and their roles, and the bot's own user. */
+export function guildRoutes(world: World): ChatRoute[] {
+  return [
+    { method: 'GET', pattern: '/api/v10/users/@me', limit: 'guild-read', handle: () => ok(self(world)) },
+    {
+      method: 'GET',
+      pattern: '/api/v10/guilds/:guild',
+      limit: 'guild-read',
+      handle: (call) => ok(viewGuild(findGuild(world, call))),
+    },
+    {
+      method: 'GET',
+      pattern: '/api/v10/guilds/:guild/roles',
+      limit: 'guild-read',
+      handle: (call) => ok(viewRoles(findGuild(world, call))),
+    },
+    {
+      method: 'GET',
+      pattern: '/api/v10/guilds/:guild/roles/member-counts',
+      limit: 'guild-read',
+      handle: (call) => ok(countRoles(findGuild(world, call))),
+    },
+  ];
+}
+
+/** A path parameter that must be a snowflake. */
+export function snowflake(call: Call, name: string): string {
+  const value = call.params[name] ?? '';
+  if (!/^[0-9]{1,20}$/.test(value))
+    refuseField(`${name}_id`, 'NUMBER_TYPE_COERCE', `Value "${value}" is not snowflake.`);
+  return value;
+}
+
+/** The guild that the path names. */
+export function findGuild(world: World, call: Call): ChatGuild {
+  return world.guilds.get(snowflake(call, 'guild')) ?? refuse(404, 10004, 'Unknown Guild');
+}
+
+/** The token's bot: one bot is in every guild, so the first guild tells. */
+export function tokenBot(world: World): { id: string; username: string } {
+  return world.data.chat.guilds[0]?.bot ?? refuse(401, 0, '401: Unauthorized');
+}
+
+/** A member's highest role, where it has any besides @everyone. */
+export function highestRole(guild: ChatGuild, member: ChatMember): ChatRole | undefined {
+  const roles = member.roles.flatMap((id) => guild.roles.get(id) ?? []);
+  return roles.reduce<ChatRole | undefined>((high, role) => (!high || isBelow(high, role) ? role : high), undefined);
+}
+
+/** Whether a role is lower; of two in one position the older one is the higher. No role is @everyone, below all. */
+export function isBelow(role: ChatRole | undefined, other: ChatRole | undefined): boolean {
+  if (!other) return false;
+  if (!role) return true;
+  if (role.position !== other.position) return role.position < other.position;
+  return compareIds(role.id, other.id) > 0;
+}
+
+function self(world: World) {
+  return viewUser({ ...tokenBot(world), global_name: null }, true);
+}
+
+/** A user as the platform shows it. */
+export function viewUser(user: Pick<ChatMember, 'id' | 'username' | 'global_name'>, bot: boolean) {
+  const { id, username, global_name } = user;
+  return { id, username, global_name, avatar: null, discriminator: '0', public_flags: 0, flags: 0, bot };
+}
+
+function viewGuild(guild: ChatGuild) {
+  const { id, name, owner_id } = guild.data;
+  return { id, name, owner_id, icon: null, roles: viewRoles(guild) };
+}
+
+function viewRoles({ data }: ChatGuild) {
+  const everyone = { id: data.id, name: '@everyone', position: 0, managed: false, color: 0, permissions: '1024' };
+  return [everyone, ...data.roles].map((role) => ({
+    ...role,
+    colors: { primary_color: role.color, secondary_color: null, tertiary_color: null },
+    hoist: false,
+    icon: null,
+    unicode_emoji: null,
+    mentionable: false,
+    flags: 0,
+    ...(data.bot.roles.includes(role.id) && role.managed && { tags: { bot_id: data.bot.id } }),
+  }));
+}
+
+function countRoles(guild: ChatGuild): Record<string, number> {
+  const counts = new Map(guild.data.roles.map((role) => [role.id, 0]));
+  for (const member of guild.sorted) for (const id of member.roles) counts.set(id, (counts.get(id) ?? 0) + 1);
+  return Object.fromEntries(counts);
+}

@@ -1,0 +1,49 @@
+/** So many calls in a window of so many seconds, which the first call opens. */
+export type Limit = { count: number; seconds: number };
+export type Clock = () => number;
+
+/** Where a caller stands after a call; `resetMs` is the time left in the window. */
+export type Standing = { allowed: boolean; limit: Limit; remaining: number; resetMs: number };
+
+const mostWindows = 10_000;
+
+/** Counts calls in fixed windows, one for each key. A refused call is not counted. */
+export class Windows {
+  readonly #clock: Clock;
+  readonly #windows = new Map<string, { endsAt: number; used: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Counts one call and says whether it is within the limit. */
+  take(key: string, limit: Limit): Standing {
+    const now = this.#clock();
+    let window = this.#windows.get(key);
+    if (!window || window.endsAt <= now) {
+      if (this.#windows.size >= mostWindows) this.#dropEnded(now);
+      window = { endsAt: now + limit.seconds * 1000, used: 0 };
+      this.#windows.set(key, window);
+    }
+    const allowed = window.used < limit.count;
+    if (allowed) window.used += 1;
+    return { allowed, limit, remaining: Math.max(0, limit.count - window.used), resetMs: window.endsAt - now };
+  }
+
+  #dropEnded(now: number): void {
+    for (const [key, window] of this.#windows) if (window.endsAt <= now) this.#windows.delete(key);
+  }
+}
+
+/** The limits of a platform, each one replaced where `overrides` names it, and all multiplied by `scale`. */
+export function adjustLimits<Name extends string>(
+  limits: Record<Name, Limit>,
+  overrides: Partial<Record<string, Limit>> = {},
+  scale = 1,
+): Record<Name, Limit> {
+  const entries = Object.entries<Limit>(limits).map(([name, limit]) => {
+    const { count, seconds } = overrides[name] ?? limit;
+    return [name, { count: Math.max(1, Math.floor(count * scale)), seconds }];
+  });
+  return Object.fromEntries(entries) as Record<Name, Limit>;
+}

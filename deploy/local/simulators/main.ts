@@ -1,0 +1,59 @@
+import { createChat } from './chat.ts';
+import { createGame } from './game.ts';
+import type { PlatformOptions } from './server.ts';
+import { listen } from './server.ts';
+import type { World } from './world.ts';
+import { loadWorld } from './world.ts';
+
+export type SimulatorOptions = Partial<PlatformOptions> & { world?: World; chatPort?: number; gamePort?: number };
+export type Simulators = { chat: string; game: string; world: World; stop: () => Promise<void> };
+
+/**
+ * Starts both platforms on 127.0.0.1 and gives their addresses; ports left out are free ones, a world left out is the
+ * demo. `limits` replaces limits by name, `limitScale` multiplies all. Throws if a port is taken.
+ */
+export async function startSimulators(options: SimulatorOptions = {}): Promise<Simulators> {
+  const { world = loadWorld(undefined), chatPort = 0, gamePort = 0, clock = Date.now, limits, limitScale } = options;
+  const chat = await listen(createChat(world, { clock, limits, limitScale }), world, chatPort);
+  try {
+    const game = await listen(createGame(world, { clock, limits, limitScale }), world, gamePort);
+    const stop = async () => {
+      await Promise.all([chat.stop(), game.stop()]);
+    };
+    return { chat: chat.url, game: game.url, world, stop };
+  } catch (error) {
+    await chat.stop();
+    throw error;
+  }
+}
+
+function readNumber(name: string, fallback: number, valid: (value: number) => boolean): number {
+  const text = process.env[name];
+  if (!text) return fallback;
+  if (!valid(Number(text))) throw new Error(`${name} can't be ${text}`);
+  return Number(text);
+}
+
+function isPort(value: number): boolean {
+  return Number.isInteger(value) && value >= 0 && value <= 65535;
+}
+
+async function main(): Promise<void> {
+  const simulators = await startSimulators({
+    world: loadWorld(process.env['SIMULATOR_WORLD'] || undefined),
+    chatPort: readNumber('CHAT_SIMULATOR_PORT', 0, isPort),
+    gamePort: readNumber('GAME_SIMULATOR_PORT', 0, isPort),
+    limitScale: readNumber('SIMULATOR_LIMIT_SCALE', 1, (value) => value > 0),
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void simulators.stop());
+  console.log(JSON.stringify({ chat: simulators.chat, game: simulators.game }));
+}
+
+if (import.meta.main) {
+  try {
+    await main();
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  }
+}

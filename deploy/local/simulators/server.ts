@@ -1,0 +1,175 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Fault } from './faults.ts';
+import { Faults } from './faults.ts';
+import type { Clock, Limit } from './limits.ts';
+import type { Answer, Call, Route } from './routes.ts';
+import { createTable, done, ok, Refusal } from './routes.ts';
+import type { World } from './world.ts';
+
+/** What makes one platform different from the other. */
+export type Platform = {
+  routes: Route[];
+  /** Further routes below `/__`. */
+  controls: Route[];
+  /** Who calls, and how often: gives the headers of the answer, or throws a Refusal. */
+  admit: (call: Call, route: Route) => Record<string, string>;
+  /** An error in the platform's own form. */
+  error: (status: number, path: string, retryAfter?: number) => Answer;
+};
+
+/** `limits` replaces limits of the platforms by their name; `limitScale` multiplies all of them. */
+export type PlatformOptions = { clock: Clock; limits?: Partial<Record<string, Limit>>; limitScale?: number };
+
+export type RunningServer = { url: string; stop: () => Promise<void> };
+
+const largestBody = 16 * 1024 * 1024;
+const unreadable = Symbol('a body that is not JSON');
+
+/** Serves a platform on 127.0.0.1; port 0 takes a free one. */
+export async function listen(platform: Platform, world: World, port: number): Promise<RunningServer> {
+  const simulator = new Simulator(platform, world);
+  const server = createServer((request, response) => {
+    simulator.answer(request, response).catch((error: unknown) => {
+      console.error(error);
+      response.destroy();
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop: () => close(server) };
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve));
+  server.closeAllConnections();
+  await closed;
+}
+
+class Simulator {
+  readonly #platform: Platform;
+  readonly #find: ReturnType<typeof createTable>;
+  readonly #findControl: ReturnType<typeof createTable>;
+  readonly #faults = new Faults();
+  readonly #calls = new Map<string, number>();
+  readonly #statuses = new Map<number, number>();
+
+  constructor(platform: Platform, world: World) {
+    this.#platform = platform;
+    this.#find = createTable(platform.routes);
+    this.#findControl = createTable([...this.#controls(world), ...platform.controls]);
+  }
+
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname, searchParams } = new URL(`http://localhost${request.url}`);
+    const { method = 'GET', headers } = request;
+    const body = await readJson(request);
+    const call: Call = { method, path: pathname, params: {}, query: searchParams, headers, body };
+    if (pathname.startsWith('/__')) send(response, this.#control(call));
+    else await this.#meetFault(call, response);
+  }
+
+  async #meetFault(call: Call, response: ServerResponse): Promise<void> {
+    const found = this.#find(call.method, call.path);
+    count(this.#calls, `${call.method} ${'route' in found ? found.route.pattern : '(unknown)'}`);
+    const fault = this.#faults.take(call.path);
+    if (fault?.delay_ms) await sleep(fault.delay_ms, undefined, { ref: false });
+    if (fault?.reset) response.socket?.resetAndDestroy();
+    else {
+      const answer = (fault && this.#faultAnswer(fault, call.path)) ?? this.#serve(call);
+      count(this.#statuses, answer.status);
+      send(response, answer, fault?.truncate);
+    }
+  }
+
+  #faultAnswer(fault: Fault, path: string): Answer | undefined {
+    const { status, retry_after: retryAfter, body } = fault;
+    const headers: Record<string, string> =
+      retryAfter === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfter)) };
+    if (fault.broken) return { status: status ?? 200, headers, body: '{"data": [{"id": ' };
+    if (body !== undefined) return { status: status ?? 200, headers, body: JSON.stringify(body) };
+    if (status === undefined) return undefined;
+    const own = this.#platform.error(status, path, retryAfter);
+    return { ...own, headers: { ...own.headers, ...headers } };
+  }
+
+  #serve(call: Call): Answer {
+    const found = this.#find(call.method, call.path);
+    if (!('route' in found)) return this.#platform.error(found.allow.length > 0 ? 405 : 404, call.path);
+    if (call.body === unreadable) return this.#platform.error(400, call.path);
+    const admitted = { ...call, params: found.params };
+    let headers = {};
+    try {
+      headers = this.#platform.admit(admitted, found.route);
+      const answer = found.route.handle(admitted);
+      return { ...answer, headers: { ...headers, ...answer.headers } };
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return { ...error.answer, headers: { ...headers, ...error.answer.headers } };
+    }
+  }
+
+  #control(call: Call): Answer {
+    const found = this.#findControl(call.method, call.path);
+    if (!('route' in found)) return ok({ error: 'no such control' }, found.allow.length > 0 ? 405 : 404);
+    try {
+      return found.route.handle(call);
+    } catch (error) {
+      return ok({ error: error instanceof Error ? error.message : String(error) }, 400);
+    }
+  }
+
+  #controls(world: World): Route[] {
+    const calls = () => ok({ calls: Object.fromEntries(this.#calls), statuses: Object.fromEntries(this.#statuses) });
+    const forgetCalls = () => {
+      this.#calls.clear();
+      this.#statuses.clear();
+    };
+    return [
+      { method: 'GET', pattern: '/__faults', handle: () => ok({ faults: this.#faults.list() }) },
+      { method: 'POST', pattern: '/__faults', handle: (call) => ok(this.#faults.add(call.body), 201) },
+      { method: 'DELETE', pattern: '/__faults', handle: done(() => this.#faults.clear()) },
+      { method: 'GET', pattern: '/__world', handle: () => ok(world.data) },
+      { method: 'PUT', pattern: '/__world', handle: done((call) => world.replace(call.body)) },
+      { method: 'GET', pattern: '/__calls', handle: calls },
+      { method: 'DELETE', pattern: '/__calls', handle: done(forgetCalls) },
+    ];
+  }
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size <= largestBody) chunks.push(chunk);
+  }
+  if (size === 0) return undefined;
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString());
+  } catch {
+    return unreadable;
+  }
+}
+
+function send(response: ServerResponse, answer: Answer, truncate = false): void {
+  if (response.destroyed) return;
+  if (answer.body === undefined) {
+    if (truncate) response.socket?.resetAndDestroy();
+    else response.writeHead(answer.status, answer.headers).end();
+    return;
+  }
+  const text = Buffer.from(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body));
+  const headers = { ...answer.headers, 'content-type': 'application/json', 'content-length': text.length };
+  response.writeHead(answer.status, headers);
+  if (truncate) response.write(text.subarray(0, text.length / 2), () => response.socket?.destroy());
+  else response.end(text);
+}
+
+function count<Key>(counts: Map<Key, number>, key: Key): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}

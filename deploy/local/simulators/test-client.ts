@@ -1,0 +1,10 @@
+export type Reply = { status: number; headers: Headers; body: unknown };
+type Options = { method?: string; headers?: Record<string, string>; body?: unknown };
+
+/** Calls a simulator and reads the JSON of its answer; no body reads as undefined. */
+export async function call(url: string, { method = 'GET', headers = {}, body }: Options = {}): Promise<Reply> {
+  const json = body === undefined ? {} : { body: JSON.stringify(body) };
+  const response = await fetch(url, { method, headers: { 'content-type': 'application/json', ...headers }, ...json });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+}

@@ -1,0 +1,166 @@
+import { z } from 'zod';
+
+/** A chat ID: a snowflake as a string. */
+const snowflake = z
+  .string()
+  .regex(/^[1-9][0-9]{16,19}$/)
+  .refine((id) => BigInt(id) <= 18446744073709551615n, 'is more than 64 bits');
+/** A game ID: a positive integer that a double can hold. */
+const gameId = z.int().positive();
+const time = z.iso.datetime({ offset: true }).default('2020-01-01T00:00:00Z');
+
+const roleSchema = z.strictObject({
+  id: snowflake,
+  name: z.string().min(1).max(100),
+  position: z.int().min(1),
+  managed: z.boolean().default(false),
+  color: z.int().min(0).max(0xffffff).default(0),
+  permissions: z
+    .string()
+    .regex(/^[0-9]+$/)
+    .default('0'),
+});
+
+const memberSchema = z.strictObject({
+  id: snowflake,
+  username: z.string().min(1),
+  global_name: z.string().nullable().default(null),
+  nick: z.string().nullable().default(null),
+  roles: z.array(snowflake).default([]),
+  joined_at: time,
+});
+
+const botSchema = z.strictObject({
+  id: snowflake,
+  username: z.string().min(1).default('guild-data'),
+  roles: z.array(snowflake).default([]),
+  /** Whether the privileged intent GUILD_MEMBERS is granted; listing members needs it. */
+  members_intent: z.boolean().default(true),
+});
+
+const guildSchema = z
+  .strictObject({
+    id: snowflake,
+    name: z.string().min(1),
+    owner_id: snowflake.nullable().default(null),
+    roles: z.array(roleSchema).default([]),
+    members: z.array(memberSchema).default([]),
+    bot: botSchema,
+  })
+  .superRefine((guild, context) => {
+    const roles = unique(context, ['roles'], guild.roles, (role) => role.id);
+    const members = unique(context, ['members'], guild.members, (member) => member.id);
+    for (const [index, role] of guild.roles.entries())
+      if (role.id === guild.id) fault(context, ['roles', index, 'id'], '@everyone is there of itself');
+    for (const [index, member] of guild.members.entries())
+      known(context, ['members', index, 'roles'], member.roles, roles, 'role of the guild');
+    if (members.has(guild.bot.id)) fault(context, ['bot', 'id'], 'the bot is not to be among the members');
+    if (guild.owner_id !== null && !members.has(guild.owner_id))
+      fault(context, ['owner_id'], `no such member of the guild: ${guild.owner_id}`);
+  });
+
+const itemSchema = z.strictObject({ id: gameId, name: z.string().min(1), description: z.string().default('') });
+
+const groupSchema = z
+  .strictObject({
+    id: gameId,
+    name: z.string().min(1),
+    description: z.string().default(''),
+    owner_id: gameId.nullable().default(null),
+    /** Whether the list of members is hidden from the public. */
+    members_hidden: z.boolean().default(false),
+    roles: z.array(z.strictObject({ id: gameId, name: z.string().min(1), rank: z.int().min(0).max(255) })).default([]),
+  })
+  .superRefine((group, context) => {
+    unique(context, ['roles'], group.roles, (role) => role.id);
+    unique(context, ['roles'], group.roles, (role) => role.rank, 'rank');
+  });
+
+const userSchema = z.strictObject({
+  id: gameId,
+  name: z.string().min(1),
+  display_name: z.string().min(1).optional(),
+  previous_names: z.array(z.string()).default([]),
+  description: z.string().default(''),
+  created: time,
+  banned: z.boolean().default(false),
+  groups: z.array(z.strictObject({ group_id: gameId, ranks: z.array(z.int().min(1).max(255)).min(1) })).default([]),
+  gamepasses: z.array(gameId).default([]),
+  assets: z.array(gameId).default([]),
+  badges: z.array(gameId).default([]),
+  inventory_private: z.boolean().default(false),
+});
+
+const gameSchema = z
+  .strictObject({
+    users: z.array(userSchema).default([]),
+    groups: z.array(groupSchema).default([]),
+    gamepasses: z.array(itemSchema).default([]),
+    assets: z.array(itemSchema).default([]),
+    badges: z.array(itemSchema).default([]),
+  })
+  .superRefine((game, context) => {
+    unique(context, ['groups'], game.groups, (group) => group.id);
+    const users = unique(context, ['users'], game.users, (user) => user.id);
+    unique(context, ['users'], game.users, (user) => user.name.toLowerCase(), 'name');
+    const ranks = new Map(game.groups.map((group) => [group.id, new Set(group.roles.map((role) => role.rank))]));
+    const items = {
+      gamepasses: unique(context, ['gamepasses'], game.gamepasses, (item) => item.id),
+      assets: unique(context, ['assets'], game.assets, (item) => item.id),
+      badges: unique(context, ['badges'], game.badges, (item) => item.id),
+    };
+    for (const [index, group] of game.groups.entries())
+      if (group.owner_id !== null && !users.has(group.owner_id))
+        fault(context, ['groups', index, 'owner_id'], `no such user: ${group.owner_id}`);
+    for (const [index, user] of game.users.entries()) {
+      unique(context, ['users', index, 'groups'], user.groups, (membership) => membership.group_id, 'group_id');
+      for (const [place, { group_id: id, ranks: held }] of user.groups.entries()) {
+        const path = ['users', index, 'groups', place];
+        const existing = ranks.get(id);
+        if (existing) known(context, [...path, 'ranks'], held, existing, `rank of a role of group ${id}`);
+        else fault(context, [...path, 'group_id'], `no such group: ${id}`);
+      }
+      for (const kind of ['gamepasses', 'assets', 'badges'] as const)
+        known(context, ['users', index, kind], user[kind], items[kind], kind);
+    }
+  });
+
+/** The world file: what both platforms know. Unknown fields, unknown references and repeated IDs are faults. */
+export const worldSchema = z.strictObject({
+  chat: z
+    .strictObject({ guilds: z.array(guildSchema).default([]) })
+    .prefault({})
+    .superRefine((chat, context) => {
+      unique(context, ['guilds'], chat.guilds, (guild) => guild.id);
+    }),
+  game: gameSchema.prefault({}),
+});
+
+export type WorldData = z.output<typeof worldSchema>;
+export type ChatGuildData = WorldData['chat']['guilds'][number];
+export type ChatRole = ChatGuildData['roles'][number];
+export type ChatMember = ChatGuildData['members'][number];
+export type GameUser = WorldData['game']['users'][number];
+export type GameGroupData = WorldData['game']['groups'][number];
+export type GameRole = GameGroupData['roles'][number];
+export type GameItem = WorldData['game']['badges'][number];
+
+type Path = (string | number)[];
+
+function fault(context: z.RefinementCtx, path: Path, message: string): void {
+  context.addIssue({ code: 'custom', path, message });
+}
+
+function unique<T, K>(context: z.RefinementCtx, path: Path, rows: T[], key: (row: T) => K, field = 'id'): Set<K> {
+  const seen = new Set<K>();
+  for (const [index, row] of rows.entries()) {
+    if (seen.has(key(row))) fault(context, [...path, index, field], `is there twice: ${String(key(row))}`);
+    seen.add(key(row));
+  }
+  return seen;
+}
+
+function known<K>(context: z.RefinementCtx, path: Path, ids: K[], existing: Set<K>, what: string): void {
+  for (const [index, id] of ids.entries())
+    if (!existing.has(id)) fault(context, [...path, index], `no such ${what}: ${String(id)}`);
+}

@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import type {
+  ChatGuildData,
+  ChatMember,
+  ChatRole,
+  GameGroupData,
+  GameItem,
+  GameRole,
+  GameUser,
+  WorldData,
+} from './world-schema.ts';
+import { worldSchema } from './world-schema.ts';
+
+const demoWorld = fileURLToPath(new URL('./demo-world.json', import.meta.url));
+
+/** A guild with its look-ups. `members` includes the bot; `sorted` is every member by ID, as the platform pages. */
+export type ChatGuild = {
+  data: ChatGuildData;
+  roles: Map<string, ChatRole>;
+  members: Map<string, ChatMember>;
+  sorted: ChatMember[];
+};
+
+/** A group with its look-ups. `members` are by user ID; each one's roles are highest first. */
+export type GameGroup = {
+  data: GameGroupData;
+  roles: Map<number, GameRole>;
+  members: Map<number, GameMembership>;
+  counts: Map<number, number>;
+};
+export type GameMembership = { user: GameUser; group: GameGroup; roles: [GameRole, ...GameRole[]] };
+
+/** What both platforms know, with an index for every look-up. The indexes share their objects with `data`. */
+export class World {
+  data!: WorldData;
+  guilds!: Map<string, ChatGuild>;
+  users!: Map<number, GameUser>;
+  usersByName!: Map<string, GameUser>;
+  groups!: Map<number, GameGroup>;
+  gamepasses!: Map<number, GameItem>;
+  assets!: Map<number, GameItem>;
+  badges!: Map<number, GameItem>;
+
+  /** Throws an error that lists every fault with its path. */
+  constructor(input: unknown) {
+    this.replace(input);
+  }
+
+  /** Puts another world in the place of this one. A faulty one throws and changes nothing. */
+  replace(input: unknown): void {
+    const parsed = worldSchema.safeParse(input);
+    if (!parsed.success) throw new Error(`The simulated world has faults:\n${listFaults(parsed.error)}`);
+    const { chat, game } = parsed.data;
+    this.data = parsed.data;
+    this.guilds = new Map(chat.guilds.map((guild) => [guild.id, indexGuild(guild)]));
+    this.users = byId(game.users);
+    // A current name wins over one that somebody else has given up.
+    const former = game.users.flatMap((user) => user.previous_names.map((name) => [name.toLowerCase(), user] as const));
+    this.usersByName = new Map([...former, ...game.users.map((user) => [user.name.toLowerCase(), user] as const)]);
+    this.groups = new Map(game.groups.map((group) => [group.id, indexGroup(group)]));
+    for (const user of [...game.users].sort((left, right) => left.id - right.id)) this.#enrol(user);
+    this.gamepasses = byId(game.gamepasses);
+    this.assets = byId(game.assets);
+    this.badges = byId(game.badges);
+  }
+
+  #enrol(user: GameUser): void {
+    for (const membership of user.groups) {
+      const group = this.groups.get(membership.group_id);
+      if (!group) continue;
+      const roles = group.data.roles
+        .filter((role) => membership.ranks.includes(role.rank))
+        .sort((left, right) => right.rank - left.rank);
+      group.members.set(user.id, { user, group, roles: roles as GameMembership['roles'] });
+      for (const role of roles) group.counts.set(role.id, (group.counts.get(role.id) ?? 0) + 1);
+    }
+  }
+}
+
+/** Reads a world file, or the demo world where no path is given. Throws with every fault and its path. */
+export function loadWorld(path: string | undefined): World {
+  return new World(JSON.parse(readFileSync(path ?? demoWorld, 'utf8')));
+}
+
+function indexGuild(data: ChatGuildData): ChatGuild {
+  addBotRoles(data);
+  const bot: ChatMember = { ...data.bot, global_name: null, nick: null, joined_at: '2020-01-01T00:00:00Z' };
+  const sorted = [...data.members, bot].sort((left, right) => compareIds(left.id, right.id));
+  return { data, roles: byId(data.roles), members: byId(sorted), sorted };
+}
+
+/** A bot brings a managed role of its own. Where the file names one without describing it, it stands above all others. */
+function addBotRoles(data: ChatGuildData): void {
+  for (const id of data.bot.roles) {
+    if (data.roles.some((role) => role.id === id)) continue;
+    const position = Math.max(0, ...data.roles.map((role) => role.position)) + 1;
+    const permissions = String((1n << 27n) | (1n << 28n)); // MANAGE_NICKNAMES, MANAGE_ROLES
+    data.roles.push({ id, name: data.bot.username, position, managed: true, color: 0, permissions });
+  }
+}
+
+function indexGroup(data: GameGroupData): GameGroup {
+  return { data, roles: byId(data.roles), members: new Map(), counts: new Map() };
+}
+
+function byId<K, T extends { id: K }>(rows: T[]): Map<K, T> {
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** Compares two snowflakes as numbers, which a comparison as text is not. */
+export function compareIds(left: string, right: string): number {
+  if (left.length !== right.length) return left.length - right.length;
+  return left < right ? -1 : Number(left > right);
+}
+
+/** A line for each fault: its path, as one would write it in code, and what is wrong. */
+export function listFaults(error: z.core.$ZodError): string {
+  return error.issues.map((issue) => `  ${z.core.toDotPath(issue.path) || '(the whole)'}: ${issue.message}`).join('\n');
+}

@@ -1,0 +1,216 @@
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { createTestDatabase } from '#test/database.ts';
+import { processesUsing, type RunningScript, runScript } from '#test/processes.ts';
+import { testRedisUrl } from '#test/redis.ts';
+import type { Up } from './system.ts';
+
+const SCRIPT = join(import.meta.dirname, 'fixtures', 'start.ts');
+const WAIT = { timeout: 15_000, interval: 20 };
+
+let folder: string;
+let file: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'guild-data-start-'));
+  file = join(folder, 'up.json');
+});
+
+afterEach(async () => {
+  await untilGone();
+  rmSync(folder, { recursive: true });
+});
+
+function start(environment: NodeJS.ProcessEnv = {}): RunningScript {
+  const own = { DATA_DIR: folder, GATEWAY_PORT: '0', DATABASE_URL: '', REDIS_URL: '', ...environment };
+  const script = runScript([process.execPath, SCRIPT], own);
+  // The system of a test that failed must not stay behind.
+  onTestFinished(() => {
+    script.process.kill('SIGKILL');
+  });
+  return script;
+}
+
+function readUp(): Up {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  return JSON.parse(readFileSync(file, 'utf8')) as Up;
+}
+
+const untilGone = (): Promise<void> =>
+  vi.waitFor(() => {
+    const left = processesUsing(folder);
+    if (left.length > 0) throw new Error(`still there: ${left.join('\n')}`);
+  }, WAIT);
+
+const untilUp = (script: RunningScript): Promise<Up> =>
+  vi.waitFor(() => {
+    if (script.process.exitCode !== null) throw new Error(script.output());
+    return readUp();
+  }, WAIT);
+
+test('up.json is there when all is ready and not before, private, and gone when it ends with status 0', async () => {
+  writeFileSync(file, '{"pid": 1}');
+  const script = start({ READY_AFTER: '300' });
+  await vi.waitFor(() => expect(script.output()).toContain('PostgreSQL is ready'), WAIT);
+  expect(() => readUp()).toThrow('ENOENT');
+  const up = await untilUp(script);
+  const answers = await Promise.all(Object.values(up.services).map(({ admin }) => fetch(`${admin}/readyz`)));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(up).toMatchObject({
+    pid: script.process.pid,
+    gateway: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+    services: {
+      gateway: { pid: expect.any(Number), admin: expect.stringMatching(/^http:/) },
+      auth: { http: null, grpc: expect.stringMatching(/^127\.0\.0\.1:\d+$/) },
+      lookup: { http: expect.stringMatching(/^http:/), grpc: expect.stringMatching(/^127\.0\.0\.1:\d+$/) },
+    },
+    simulators: { chat: expect.stringMatching(/^http:/), game: expect.stringMatching(/^http:/) },
+    redis: expect.stringMatching(/^redis:/),
+    demo: { guild_id: '900000000000000001', key: expect.stringMatching(/^service_/) },
+  });
+  for (const name of ['internal', 'admin']) {
+    expect(statSync(join(folder, 'secrets', name)).mode & 0o777).toBe(0o600);
+  }
+  script.process.kill('SIGTERM');
+  expect(await script.ended).toBe(0);
+  expect(() => readUp()).toThrow('ENOENT');
+  expect(processesUsing(folder)).toEqual([]);
+});
+
+test('a process that dies is started again within two seconds at the same addresses', async () => {
+  const script = start();
+  const before = await untilUp(script);
+  for (const name of ['lookup', 'gateway']) {
+    const killed = Date.now();
+    const { pid = 0, ...addresses } = readUp().services[name] ?? { admin: '' };
+    process.kill(pid, 'SIGKILL');
+    await vi.waitFor(() => expect(readUp().services[name]?.pid).not.toBe(pid), WAIT);
+    expect(Date.now() - killed).toBeLessThan(2000);
+    expect(readUp().services[name]).toMatchObject(addresses);
+    expect((await fetch(`${addresses.admin}/readyz`)).status).toBe(200);
+    expect(script.output()).toContain(`${name} ended (signal SIGKILL), starting it again`);
+  }
+  const postmaster = processesUsing('postgres').find((line) => line.includes(`${folder}/postgres/data -c`));
+  process.kill(Number.parseInt(postmaster ?? '', 10), 'SIGKILL');
+  await vi.waitFor(() => expect(script.output()).toContain('PostgreSQL is ready again'), WAIT);
+  const client = new Client({ connectionString: before.database });
+  await client.connect();
+  await client.end();
+  script.process.kill('SIGINT');
+  expect(await script.ended).toBe(0);
+});
+
+test('given servers are used instead of own ones, and their passwords are not printed', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const redis = await testRedisUrl();
+  const script = start({ DATABASE_URL: database.url, REDIS_URL: redis });
+  const up = await untilUp(script);
+  expect(up).toMatchObject({ database: database.url, redis });
+  expect(processesUsing(folder).filter((line) => /postgres|redis/.test(line))).toEqual([]);
+  await vi.waitFor(() => expect(script.output()).toContain('Database'), WAIT);
+  expect(script.output()).not.toContain(new URL(database.url).password);
+  script.process.kill('SIGTERM');
+  expect(await script.ended).toBe(0);
+});
+
+test('without a Redis server everything is kept in memory, which one line says', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const script = start({ DATABASE_URL: database.url, PATH: '' });
+  expect(await untilUp(script)).toMatchObject({ redis: null });
+  expect(script.output()).toContain('No redis-server or valkey-server found');
+  script.process.kill('SIGTERM');
+  expect(await script.ended).toBe(0);
+});
+
+test('a second start beside a running one is refused and does it no harm', async () => {
+  const script = start();
+  const up = await untilUp(script);
+  const second = start();
+  expect(await second.ended).toBe(1);
+  expect(second.output()).toContain(`running already in ${folder} (process ${up.pid}, ${up.gateway})`);
+  expect((await fetch(up.gateway)).status).toBe(200);
+  expect(readUp()).toEqual(up);
+  script.process.kill('SIGINT');
+  expect(await script.ended).toBe(0);
+});
+
+test('no process outlives a supervisor killed with -9, and the next start finds the data', async () => {
+  const script = start();
+  const up = await untilUp(script);
+  const client = new Client({ connectionString: up.database });
+  client.on('error', () => {});
+  await client.connect();
+  await client.query('CREATE TABLE kept (id int)');
+  await client.end();
+  script.process.kill('SIGKILL');
+  // Started at once, while what was left is still ending.
+  const again = start();
+  await vi.waitFor(() => expect(again.output()).toContain('Guild Data is ready'), WAIT);
+  const other = new Client({ connectionString: readUp().database });
+  await other.connect();
+  expect((await other.query('SELECT count(*)::int FROM kept')).rows).toEqual([{ count: 0 }]);
+  await other.end();
+  again.process.kill('SIGKILL');
+  await untilGone();
+});
+
+test('it starts again after a kill -9 of everything', async () => {
+  const script = start();
+  await untilUp(script);
+  const processes = [script.process.pid ?? 0, ...processesUsing(folder).map((line) => Number.parseInt(line, 10))];
+  for (const pid of processes) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // Ended with the one before it.
+    }
+  }
+  await script.ended;
+  const again = start();
+  await vi.waitFor(() => expect(again.output()).toContain('Guild Data is ready'), WAIT);
+  again.process.kill('SIGTERM');
+  expect(await again.ended).toBe(0);
+});
+
+test('a signal while it is starting stops it with status 0 and leaves nothing', async () => {
+  const script = start({ READY_AFTER: '60000' });
+  await vi.waitFor(() => expect(script.output()).toContain('PostgreSQL is ready'), WAIT);
+  script.process.kill('SIGINT');
+  script.process.kill('SIGINT');
+  expect(await script.ended).toBe(0);
+  expect(processesUsing(folder)).toEqual([]);
+});
+
+test('a taken gateway port and wrong settings are told in one line that says what to change', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+  });
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const script = start({ GATEWAY_PORT: String(port) });
+  expect(await script.ended).toBe(1);
+  expect(script.output().trim()).toBe(
+    `Guild Data could not be started: Port ${port} is taken: set GATEWAY_PORT to another one, or to 0 for any free port`,
+  );
+  const wrong = start({ GATEWAY_PORT: 'http', REDIS_URL: 'localhost' });
+  expect(await wrong.ended).toBe(1);
+  expect(wrong.output()).toContain('GATEWAY_PORT must be a port, 0 to 65535; REDIS_URL must be a URL');
+});
+
+test('a process that does not start ends the start with the last lines of its log', async () => {
+  const script = start({ FAIL: 'SIMULATOR_WORLD is wrong' });
+  expect(await script.ended).toBe(1);
+  expect(script.output()).toContain('simulators: it ended with exit status 1, see ');
+  expect(script.output()).toContain('SIMULATOR_WORLD is wrong');
+  expect(processesUsing(folder)).toEqual([]);
+});

@@ -1,0 +1,254 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { migrateAll } from '../migrate.ts';
+import { type Program, startChild, untilReady } from './child.ts';
+import type { Demo } from './demo.ts';
+import { keptSecret, privateFolder, writePrivately } from './files.ts';
+import { Highlights, LogFile } from './logs.ts';
+import { freePorts, isPortFree } from './ports.ts';
+import { preparePostgres } from './postgres.ts';
+import { type Deployable, environmentOf, type Ports, type Shared } from './processes.ts';
+import { prepareRedis } from './redis.ts';
+import type { Settings } from './settings.ts';
+import { Supervisor } from './supervisor.ts';
+
+/** What `up.json` says. */
+export type Up = {
+  pid: number;
+  gateway: string;
+  services: Record<string, { pid: number; http?: string | null; grpc?: string; admin: string }>;
+  simulators: { chat: string; game: string };
+  database: string;
+  redis: string | null;
+  demo: Demo;
+};
+
+export type DemoMaker = (options: {
+  folder: string;
+  gateway: string;
+  authAddress: string;
+  adminSecret: string;
+}) => Promise<Demo>;
+
+export type SystemOptions = {
+  settings: Settings;
+  repository: string;
+  deployables: readonly Deployable[];
+  /** Path of the simulators' main file below the repository. */
+  simulators: string;
+  makeDemo: DemoMaker;
+  environment: NodeJS.ProcessEnv;
+  report: (text: string) => void;
+  isTerminal: boolean;
+};
+
+const START_PATIENCE = 60_000;
+const PORT_PATIENCE = 3_000;
+
+/** Everything on one machine: storage, simulators, services, gateway. Made for one `start` and one `stop`. */
+export class System {
+  private readonly options: SystemOptions;
+  private readonly folder: string;
+  private readonly supervisor: Supervisor;
+  private up: Up | undefined;
+  private readonly stopping = new AbortController();
+  /** Settles, always well, when no part of the storage is being started any more. */
+  private storage: Promise<unknown> = Promise.resolve();
+
+  constructor(options: SystemOptions) {
+    this.options = options;
+    this.folder = privateFolder(options.settings.dataFolder);
+    this.supervisor = new Supervisor({ report: options.report, restarted: () => this.announce() });
+  }
+
+  /** Brings everything up and writes `up.json` when, and only when, all of it is ready. */
+  async start(): Promise<Up> {
+    const { settings, report } = this.options;
+    rmSync(this.upFile, { force: true });
+    const ports = await this.choosePorts();
+    const storage = [this.startDatabase(), this.startRedis(), this.startSimulators()] as const;
+    this.storage = Promise.allSettled(storage);
+    const [database, redis, simulators] = await Promise.all(storage);
+    const shared: Shared = {
+      databaseUrl: database,
+      databaseDirectUrl: settings.databaseDirectUrl,
+      redisUrl: redis,
+      internalSecret: keptSecret(join(privateFolder(join(this.folder, 'secrets')), 'internal')),
+      adminSecret: keptSecret(join(this.folder, 'secrets', 'admin')),
+      chatUrl: simulators.chat,
+      gameUrl: simulators.game,
+    };
+    for (const name of await migrateAll(database)) report(`Migrated ${name}`);
+    await this.startDeployables(ports, shared);
+    const gateway = `http://127.0.0.1:${ports['gateway']?.public ?? settings.gatewayPort}`;
+    const authAddress = `127.0.0.1:${ports['auth']?.grpc}`;
+    const demo = await this.options.makeDemo({
+      folder: this.folder,
+      gateway,
+      authAddress,
+      adminSecret: shared.adminSecret,
+    });
+    const up = { pid: process.pid, gateway, services: this.services(ports), simulators, database, redis, demo };
+    this.stopping.signal.throwIfAborted();
+    this.up = up;
+    this.announce();
+    return up;
+  }
+
+  /** Stops everything within 10 s. */
+  async stop(): Promise<void> {
+    this.stopping.abort(new Error('stopping'));
+    rmSync(this.upFile, { force: true });
+    this.up = undefined;
+    await Promise.all([this.supervisor.stop(), this.storage]);
+  }
+
+  private get upFile(): string {
+    return join(this.folder, 'up.json');
+  }
+
+  /** Writes `up.json` in one step, with the processes as they are now. */
+  private announce(): void {
+    if (!this.up) return;
+    for (const [name, service] of Object.entries(this.up.services)) service.pid = this.supervisor.pid(name) ?? 0;
+    writePrivately(this.upFile, `${JSON.stringify(this.up, null, 2)}\n`);
+  }
+
+  private async choosePorts(): Promise<Record<string, Ports>> {
+    const { deployables, settings } = this.options;
+    if (settings.gatewayPort !== 0) await untilFree(settings.gatewayPort);
+    const count = deployables.reduce((sum, { listens }) => sum + listens.length + 1, 0);
+    const free = await freePorts(count);
+    const next = (): number => free.pop() ?? 0;
+    const portsOf = ({ listens }: Deployable): Ports => ({
+      admin: next(),
+      ...Object.fromEntries(listens.map((listener) => [listener, next()])),
+      ...(listens.includes('public') && settings.gatewayPort !== 0 ? { public: settings.gatewayPort } : {}),
+    });
+    return Object.fromEntries(deployables.map((deployable) => [deployable.name, portsOf(deployable)]));
+  }
+
+  private async startDatabase(): Promise<string> {
+    const { settings, report } = this.options;
+    if (settings.databaseUrl !== undefined) return settings.databaseUrl;
+    const folder = join(this.folder, 'postgres');
+    if (!existsSync(join(folder, 'data'))) report('Creating the database, the first time only …');
+    const { url, program } = await preparePostgres({ folder, log: this.log('postgres'), signal: this.stopping.signal });
+    await this.supervisor.run({ ...program, stage: 'storage' });
+    report('PostgreSQL is ready');
+    return url;
+  }
+
+  private async startRedis(): Promise<string | null> {
+    const { settings, report } = this.options;
+    if (settings.redisUrl !== undefined) return settings.redisUrl;
+    const prepared = await prepareRedis({ folder: join(this.folder, 'redis'), log: this.log('redis') });
+    if (prepared === null) {
+      report('No redis-server or valkey-server found: limits and caches are kept in memory, right for one gateway');
+      return null;
+    }
+    await this.supervisor.run({ ...prepared.program, stage: 'storage' });
+    report('Redis is ready');
+    return prepared.url;
+  }
+
+  private async startSimulators(): Promise<{ chat: string; game: string }> {
+    const [chatPort = 0, gamePort = 0] = await freePorts(2);
+    const environment = {
+      ...this.options.environment,
+      CHAT_SIMULATOR_PORT: String(chatPort),
+      GAME_SIMULATOR_PORT: String(gamePort),
+    };
+    const [chat, game] = [`http://127.0.0.1:${chatPort}`, `http://127.0.0.1:${gamePort}`];
+    const worlds = [`${chat}/__world`, `${game}/__world`];
+    const program = this.nodeProgram('simulators', this.options.simulators, environment, worlds);
+    await this.supervisor.run({ ...program, stage: 'service' });
+    this.options.report('The simulated chat and game platforms are ready');
+    return { chat, game };
+  }
+
+  private async startDeployables(ports: Record<string, Ports>, shared: Shared): Promise<void> {
+    await Promise.all(
+      this.options.deployables.map(async (deployable) => {
+        const { name, main, listens } = deployable;
+        const environment = environmentOf(deployable, ports, shared, this.options.environment);
+        const program = this.nodeProgram(name, main, environment, [`http://127.0.0.1:${ports[name]?.admin}/readyz`]);
+        await this.supervisor.run({ ...program, stage: listens.includes('public') ? 'edge' : 'service' });
+        this.options.report(`${name} is ready`);
+      }),
+    );
+  }
+
+  /** A program of ours: run by this Node, and ready when all of `addresses` answer 200. */
+  private nodeProgram(name: string, main: string, environment: NodeJS.ProcessEnv, addresses: string[]): Program {
+    const log = this.log(name);
+    const highlights = new Highlights(name, this.options.report, this.options.isTerminal);
+    return {
+      name,
+      spawn: () =>
+        startChild({
+          command: [process.execPath, join(this.options.repository, main)],
+          environment: { NODE_COMPILE_CACHE: join(this.folder, 'compile-cache'), ...environment },
+          output: (text, stream) => {
+            log.write(text);
+            // Logs go to standard output; what Node itself has to say when a process breaks goes to the other.
+            if (stream === 'stdout') highlights.write(text);
+          },
+        }),
+      ready: async (child) => {
+        try {
+          await untilReady(child, () => allAnswer(addresses), START_PATIENCE);
+        } catch (error) {
+          throw new Error(`${name}: ${messageOf(error)}, see ${log.path}\n${log.lastLines(15)}`, { cause: error });
+        }
+      },
+    };
+  }
+
+  private log(name: string): LogFile {
+    return new LogFile(join(privateFolder(join(this.folder, 'logs')), `${name}.log`));
+  }
+
+  private services(ports: Record<string, Ports>): Up['services'] {
+    return Object.fromEntries(
+      this.options.deployables.map(({ name, listens }) => [name, addressesOf(listens, ports[name] ?? { admin: 0 })]),
+    );
+  }
+}
+
+/** The addresses of one process as `up.json` lists them. `pid` is filled in when the file is written. */
+function addressesOf(listens: Deployable['listens'], ports: Ports): Up['services'][string] {
+  const admin = `http://127.0.0.1:${ports.admin}`;
+  if (listens.includes('public')) return { pid: 0, admin };
+  const http = ports.http === undefined ? null : `http://127.0.0.1:${ports.http}`;
+  return { pid: 0, http, grpc: `127.0.0.1:${ports.grpc}`, admin };
+}
+
+/** A system that was killed a moment ago may still be ending, hence some patience. */
+async function untilFree(port: number): Promise<void> {
+  for (const deadline = Date.now() + PORT_PATIENCE; !(await isPortFree(port)); await pause(50)) {
+    if (Date.now() > deadline) {
+      throw new Error(`Port ${port} is taken: set GATEWAY_PORT to another one, or to 0 for any free port`);
+    }
+  }
+}
+
+async function allAnswer(addresses: readonly string[]): Promise<boolean> {
+  const answers = await Promise.all(addresses.map(answersOk));
+  return answers.every(Boolean);
+}
+
+async function answersOk(address: string): Promise<boolean> {
+  try {
+    const response = await fetch(address, { signal: AbortSignal.timeout(2000) });
+    await response.arrayBuffer();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,60 @@
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type Range = [Address, number];
+
+/** CIDRs and single addresses, ready to be matched. */
+export class AddressList {
+  readonly #ranges: Range[];
+
+  /** Throws for an entry that is neither an address nor a CIDR. */
+  constructor(entries: readonly string[]) {
+    this.#ranges = entries.map(parseRange);
+  }
+
+  has(address: Address): boolean {
+    return this.#ranges.some(([network, bits]) => address.kind() === network.kind() && address.match(network, bits));
+  }
+}
+
+/** An address with IPv4 in IPv6 (`::ffff:`) as IPv4; undefined when it is malformed. */
+export function parseAddress(text: string): Address | undefined {
+  // ipaddr.js also takes 10.1, 0x7f.1 and zones; an address in a header is written out in full.
+  if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !(text.includes(':') && ipaddr.IPv6.isValid(text))) return undefined;
+  return text.includes('%') ? undefined : ipaddr.process(text);
+}
+
+/**
+ * The caller's address: the socket's, unless that is a trusted proxy; then the first address in X-Forwarded-For,
+ * from the right, that is none. undefined when what was forwarded is malformed.
+ */
+export function clientAddress(
+  socketAddress: string | undefined,
+  forwardedFor: string | undefined,
+  trusted: AddressList,
+): Address | undefined {
+  let address = parseAddress((socketAddress ?? '').replace(/%.*$/, ''));
+  const hops = forwardedFor?.split(',') ?? [];
+  while (address && trusted.has(address) && hops.length > 0) {
+    address = parseAddress(withoutPort((hops.pop() ?? '').trim()));
+  }
+  return address;
+}
+
+/** Some proxies add the caller's port. */
+function withoutPort(hop: string): string {
+  const [, bracketed] = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(hop) ?? [];
+  if (bracketed) return bracketed;
+  const [, v4] = /^([0-9.]+):\d{1,5}$/.exec(hop) ?? [];
+  return v4 ?? hop;
+}
+
+function parseRange(entry: string): Range {
+  if (ipaddr.isValidCIDR(entry)) {
+    const [network, bits] = ipaddr.parseCIDR(entry);
+    const mapped = network.kind() === 'ipv6' && (network as ipaddr.IPv6).isIPv4MappedAddress() && bits >= 96;
+    return mapped ? [(network as ipaddr.IPv6).toIPv4Address(), bits - 96] : [network, bits];
+  }
+  const address = ipaddr.process(entry);
+  return [address, address.kind() === 'ipv4' ? 32 : 128];
+}

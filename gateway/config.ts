@@ -1,0 +1,49 @@
+import ipaddr from 'ipaddr.js';
+import { z } from 'zod';
+import {
+  type Environment,
+  grpcAddress,
+  list,
+  number,
+  port,
+  processConfig,
+  readConfig,
+  redisConfig,
+  url,
+} from '#kit/config.ts';
+import { keysConfig } from './keys/config.ts';
+
+const cidr = z.string().refine((value) => ipaddr.isValid(value) || ipaddr.isValidCIDR(value), {
+  error: 'must hold IP addresses or CIDRs',
+});
+
+/** The gateway's variables; throws a ConfigError that lists every fault. */
+export const readGatewayConfig = (environment: Environment) =>
+  readConfig(
+    {
+      ...processConfig,
+      ...redisConfig,
+      ...keysConfig,
+      /** The public listener. */
+      GATEWAY_PORT: port(8080),
+      /** Where callers reach it, for the OpenAPI document. */
+      PUBLIC_URL: url('http', 'https').default('http://127.0.0.1:8080'),
+      /** Whose X-Forwarded-For is believed. */
+      TRUSTED_PROXIES: list(cidr),
+      AUTH_GRPC_ADDRESS: grpcAddress(),
+      LOOKUP_HTTP_URL: url('http'),
+      MEMBERS_HTTP_URL: url('http'),
+      /** Over how many gateways limits are parted while Redis is away. */
+      GATEWAY_REPLICAS: number(1, 1, 1000),
+      /** Requests under way at once; more are told to come again. */
+      MAX_IN_FLIGHT: number(2_000, 1, 1_000_000),
+      MAX_CONNECTIONS: number(20_000, 1, 1_000_000),
+      /** How long a service may take. */
+      SERVICE_TIMEOUT_MS: number(8_000, 1, 60_000),
+      /** Longer than that of the load balancer in front. */
+      KEEP_ALIVE_SECONDS: number(75, 1, 3600),
+    },
+    environment,
+  );
+
+export type GatewayConfig = ReturnType<typeof readGatewayConfig>;

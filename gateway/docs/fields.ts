@@ -1,0 +1,104 @@
+import { type Components, type JsonSchema, resolveRef } from '../openapi/document.ts';
+import { type Html, html } from './html.ts';
+import { inline } from './markdown.ts';
+
+/** One line of a table of fields. */
+export interface Field {
+  /** Dotted, with `[]` for the items of a list. */
+  name: string;
+  schema: JsonSchema;
+  need: 'required' | 'one of these' | 'optional';
+  /** Where a parameter stands: path, query or header. */
+  place?: string;
+}
+
+/** Every field of an object, and of the objects in it. */
+export function fieldsOf(schema: JsonSchema, components: Components, prefix = ''): Field[] {
+  const { properties = {}, required = [], oneOf = [] } = withReference(schema, components);
+  const choices = oneOf.flatMap((choice) => choice.required ?? []);
+  return Object.entries(properties).flatMap(([name, property]) => {
+    const field = withReference(property, components);
+    const need = required.includes(name) ? 'required' : choices.includes(name) ? 'one of these' : 'optional';
+    const inside = insideOf(field, components).flatMap(([suffix, part]) =>
+      fieldsOf(part, components, `${prefix}${name}${suffix}.`),
+    );
+    return [{ name: prefix + name, schema: field, need }, ...inside];
+  });
+}
+
+/** The schemas within a field that may have fields of their own. */
+function insideOf(field: JsonSchema, components: Components): [suffix: string, part: JsonSchema][] {
+  const alternatives = (field.anyOf ?? []).flatMap((part) => insideOf(withReference(part, components), components));
+  const values = typeof field.additionalProperties === 'object' ? field.additionalProperties : undefined;
+  return [
+    ...alternatives,
+    ...(field.properties ? [['', field] as [string, JsonSchema]] : []),
+    ...itemsOf('[]', field.items, components),
+    ...itemsOf('.*', values, components),
+  ];
+}
+
+function itemsOf(suffix: string, schema: JsonSchema | undefined, components: Components): [string, JsonSchema][] {
+  if (!schema) return [];
+  return insideOf(withReference(schema, components), components).map(([deeper, part]) => [suffix + deeper, part]);
+}
+
+function withReference(schema: JsonSchema, components: Components): JsonSchema {
+  if (schema.$ref === undefined) return schema;
+  const { $ref: _, ...beside } = schema;
+  return { ...resolveRef(components, schema), ...beside };
+}
+
+/** A table of fields or parameters; the last column is what is said of each and what it may hold. */
+export function fieldTable(title: string, fields: Field[], components: Components): Html | undefined {
+  if (fields.length === 0) return undefined;
+  const rows = fields.map(
+    ({ name, schema, need, place }) => html`<tr><td><code>${name}</code></td>
+<td>${typeOf(schema, components)}${place && html` <span class="quiet">in ${place}</span>`}</td>
+<td class="${need === 'required' ? 'required' : 'quiet'}">${need}</td>
+<td>${inline(schema.description ?? '')} ${constraintsOf(schema)}</td></tr>\n`,
+  );
+  return html`<h4>${title}</h4>
+<div class="scroll"><table><thead><tr><th>Name</th><th>Type</th><th>Needed</th><th>Description</th></tr></thead>
+<tbody>${rows}</tbody></table></div>`;
+}
+
+/** The same table for what is answered, where nothing is sent and so nothing needed. */
+export function answerTable(fields: Field[], components: Components): Html {
+  const rows = fields.map(
+    ({ name, schema }) => html`<tr><td><code>${name}</code></td><td>${typeOf(schema, components)}</td>
+<td>${inline(schema.description ?? '')} ${constraintsOf({ enum: schema.enum })}</td></tr>\n`,
+  );
+  return html`<div class="scroll"><table><thead><tr><th>Name</th><th>Type</th><th>Description</th></tr></thead>
+<tbody>${rows}</tbody></table></div>`;
+}
+
+function typeOf(schema: JsonSchema, components: Components): string {
+  const { type, items, anyOf, properties } = withReference(schema, components);
+  if (anyOf) return anyOf.map((alternative) => typeOf(alternative, components)).join(' or ');
+  const names = [type ?? (properties ? 'object' : 'anything')].flat();
+  return names.map((name) => (name === 'array' && items ? `list of ${typeOf(items, components)}` : name)).join(' or ');
+}
+
+function constraintsOf({
+  enum: choices,
+  minimum,
+  maximum,
+  minLength,
+  maxLength,
+  maxItems,
+}: JsonSchema): Html | undefined {
+  const parts = [
+    choices && `one of ${choices.map(String).join(', ')}`,
+    range(minimum, maximum),
+    range(minLength, maxLength, ' characters'),
+    range(undefined, maxItems, ' items'),
+  ].filter(Boolean);
+  return parts.length > 0 ? html`<span class="quiet">${parts.join('; ')}</span>` : undefined;
+}
+
+function range(from: number | undefined, to: number | undefined, unit = ''): string | undefined {
+  if (from === undefined && to === undefined) return undefined;
+  if (to === undefined) return `at least ${from}${unit}`;
+  return from === undefined ? `at most ${to}${unit}` : `${from} to ${to}${unit}`;
+}

@@ -1,0 +1,66 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import type { RequestContext } from '#kit/context.ts';
+import { type ApiError, isFault } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Metrics } from '#kit/metrics.ts';
+import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
+
+export interface Outcome {
+  /** performance.now() when the request came. */
+  started: number;
+  /** How long a service worked on it. */
+  upstreamMs: number;
+  /** What the gateway itself refused it with. */
+  refusal: ApiError | undefined;
+}
+
+const KNOWN_METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'];
+
+/** What the gateway counts and logs. No label holds a key, a guild, an address or a raw path. */
+export class GatewayEvents {
+  readonly #log: Logger;
+  readonly #requests;
+  readonly #seconds;
+  readonly #overhead;
+  readonly #authentication;
+
+  constructor(metrics: Metrics, log: Logger) {
+    this.#log = log;
+    this.#requests = metrics.counter('http_requests_total', 'Requests answered', ['route', 'method', 'code']);
+    this.#seconds = metrics.duration('http_request_duration_seconds', 'Time to answer', ['route', 'method']);
+    this.#overhead = metrics.duration('gateway_overhead_seconds', 'Time to answer, less that of the service');
+    this.#authentication = metrics.counter('gateway_authentication_total', 'Keys judged', ['result']);
+  }
+
+  authenticated(grant: KeyGrant): void {
+    this.#authentication.inc({ result: grant.legacy ? 'legacy' : 'valid' });
+  }
+
+  /** Once per request, when its answer is written. */
+  answered(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { route }: RequestContext,
+    { started, upstreamMs, refusal }: Outcome,
+  ): void {
+    const ms = performance.now() - started;
+    const method = KNOWN_METHODS.includes(request.method ?? '') ? (request.method ?? '') : 'other';
+    this.#requests.inc({ route, method, code: response.statusCode });
+    this.#seconds.observe({ route, method }, ms / 1000);
+    this.#overhead.observe(Math.max(0, ms - upstreamMs) / 1000);
+    if (refusal?.httpStatus === 401) this.#authentication.inc({ result: refusal.code });
+    this.#write({ method, code: response.statusCode, ms: Math.round(ms * 10) / 10 }, refusal);
+  }
+
+  /** What Node's parser refused before there was a request. */
+  refusedByParser(code: string): void {
+    this.#log.info({ refusal: code }, 'bytes that are no request were refused');
+  }
+
+  #write(fields: Record<string, unknown>, refusal: ApiError | undefined): void {
+    if (!refusal) return this.#log.debug(fields, 'answered');
+    if (isFault(refusal)) return this.#log.error({ ...fields, err: refusal }, 'failed');
+    this.#log.info({ ...fields, refusal: refusal.code }, 'refused');
+  }
+}

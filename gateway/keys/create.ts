@@ -1,0 +1,40 @@
+import type { Clock } from '#kit/clock.ts';
+import type { GrpcClient } from '#kit/grpc-client.ts';
+import type { Part } from '#kit/lifecycle.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Metrics } from '#kit/metrics.ts';
+import type { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
+import { Keys } from './keys.ts';
+import { ChangeProof } from './proof.ts';
+import { KeyUsage } from './usage.ts';
+import { ChangeWatch } from './watch.ts';
+
+export interface CreateKeysOptions {
+  client: GrpcClient<AuthServiceService>;
+  clock: Clock;
+  /** From 0 up to 1. */
+  random: () => number;
+  metrics: Metrics;
+  log: Logger;
+  config: { AUTH_STALE_SECONDS: number; KEY_CACHE_MAX: number };
+}
+
+/** All that knows keys, put together; the parts start in this order. */
+export function createKeys(options: CreateKeysOptions): { keys: Keys; usage: KeyUsage; parts: Part[] } {
+  const { client, clock, random, metrics, log, config } = options;
+  const proof = new ChangeProof();
+  const max = config.KEY_CACHE_MAX;
+  const keys = new Keys({ client, clock, random, metrics, proof, staleSeconds: config.AUTH_STALE_SECONDS, max });
+  const usage = new KeyUsage({ client, clock, log, max });
+  const watch = new ChangeWatch({
+    client,
+    clock,
+    random,
+    metrics,
+    log,
+    beat: () => proof.beat(clock.now()),
+    changed: (change) => keys.changed(change),
+    cut: () => keys.cut(),
+  });
+  return { keys, usage, parts: [usage, watch] };
+}

@@ -1,0 +1,184 @@
+import type { ApiKey } from '#kit/api-key.ts';
+import type { Clock } from '#kit/clock.ts';
+import type { GrpcClient } from '#kit/grpc-client.ts';
+import type { Metrics } from '#kit/metrics.ts';
+import type { AuthServiceService, KeyChange, KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
+import { type CachedGrant, GrantCache } from './cache.ts';
+import { type ChangeProof, isWithin } from './proof.ts';
+import { Refusals } from './refusals.ts';
+import { type Answer, unavailable, Verifier } from './verifier.ts';
+
+/** How long a key is fresh while every change would be heard. */
+const PROVEN_MS = 60_000;
+/** How long it is fresh otherwise: with its spread, and the look-up itself, within the 5 s that the contract promises. */
+const UNPROVEN_MS = 4_000;
+const SPREAD = 0.2;
+const KNOWN_MS = 24 * 3_600_000;
+/** How often a key that changes while auth is being asked is asked for again. */
+const ATTEMPTS = 3;
+const PROBE_EVERY_MS = 1_000;
+
+export interface KeysOptions {
+  client: GrpcClient<AuthServiceService>;
+  clock: Clock;
+  /** From 0 up to 1. */
+  random: () => number;
+  metrics: Metrics;
+  /** Fed by the stream of changes. */
+  proof: ChangeProof;
+  /** How long known keys are served while auth can not be reached; 0 = not at all. */
+  staleSeconds: number;
+  /** The most keys that are remembered. */
+  max: number;
+}
+
+/** Knows keys by their hashes: from memory where that is certain enough, else by asking auth. */
+export class Keys {
+  readonly #options: KeysOptions;
+  readonly #cache: GrantCache;
+  readonly #refusals = new Refusals();
+  readonly #verifier: Verifier;
+  readonly #outcomes;
+  #probedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: KeysOptions) {
+    this.#options = options;
+    this.#cache = new GrantCache(options.max);
+    const { client, clock } = options;
+    this.#verifier = new Verifier({ client, clock, answered: (id, answer) => this.#remember(id, answer) });
+    const help = 'Look-ups of keys: answered from memory, by auth, stale for want of auth, or not at all';
+    const counter = options.metrics.counter('gateway_key_cache_total', help, ['outcome']);
+    this.#outcomes = {
+      hit: counter.labels({ outcome: 'hit' }),
+      refusalHit: counter.labels({ outcome: 'refusal_hit' }),
+      miss: counter.labels({ outcome: 'miss' }),
+      stale: counter.labels({ outcome: 'stale' }),
+      unavailable: counter.labels({ outcome: 'unavailable' }),
+    };
+  }
+
+  /** The key's grant where memory alone can tell; undefined means that `find` must. */
+  peek(key: ApiKey): KeyGrant | undefined {
+    const entry = this.#cache.get(idOf(key.hash));
+    if (!entry) return undefined;
+    const now = this.#options.clock.now();
+    if (this.#isFresh(entry, now)) {
+      this.#outcomes.hit.inc();
+      return entry.grant;
+    }
+    // Nobody waits in vain for an auth that has just failed to answer.
+    if (!this.#verifier.isFailing || !this.#mayBeStale(entry, now)) return undefined;
+    this.#outcomes.stale.inc();
+    this.#probe(now);
+    return entry.grant;
+  }
+
+  /**
+   * The key's grant; undefined when it is unknown, revoked or replaced (INVALID_API_KEY). Whether it has expired is for
+   * the caller to judge. UNAVAILABLE when auth can't be reached and what is known must not be used.
+   */
+  async find(key: ApiKey): Promise<KeyGrant | undefined> {
+    const known = this.peek(key);
+    if (known) return known;
+    const id = idOf(key.hash);
+    if (this.#isRefused(id)) {
+      this.#outcomes.refusalHit.inc();
+      return undefined;
+    }
+    try {
+      const grant = await this.#verify(id, key);
+      this.#outcomes.miss.inc();
+      return grant;
+    } catch (error) {
+      const entry = this.#cache.get(id);
+      const isServed = entry && this.#mayBeStale(entry, this.#options.clock.now());
+      this.#outcomes[isServed ? 'stale' : 'unavailable'].inc();
+      if (!isServed) throw error;
+      return entry.grant;
+    }
+  }
+
+  /** Whether this gateway has verified the key within 24 hours, and it was not refused since. */
+  isKnown(hash: Buffer): boolean {
+    const entry = this.#cache.get(idOf(hash));
+    return entry !== undefined && isWithin(this.#options.clock.now() - entry.readAt, KNOWN_MS);
+  }
+
+  /** A key has changed: whatever is remembered of it or being asked about it must not be relied on. */
+  changed({ hashes, version }: KeyChange): void {
+    for (const hash of hashes) {
+      const id = idOf(hash);
+      this.#cache.markChanged(id, version);
+      this.#verifier.markChanged(id, version);
+      this.#refusals.drop(id);
+    }
+  }
+
+  /** The stream of changes was cut: finds out whether auth is gone before requests have to. */
+  cut(): void {
+    this.#options.proof.cut();
+    this.#probe(this.#options.clock.now());
+  }
+
+  /** Asks auth, again where the key changed meanwhile. */
+  async #verify(id: string, key: ApiKey): Promise<KeyGrant | undefined> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const { grant, changedTo } = await this.#verifier.verify(id, key);
+      const newest = Math.max(changedTo, this.#cache.get(id)?.changedTo ?? 0);
+      if (!grant || grant.version >= newest) return grant && !this.#hasLapsed(grant) ? grant : undefined;
+    }
+    throw unavailable('the key changed whenever auth was asked about it');
+  }
+
+  #remember(id: string, { grant, askedAt, changedTo }: Answer): void {
+    if (grant && !this.#hasLapsed(grant)) {
+      const spread = 1 + SPREAD * (2 * this.#options.random() - 1);
+      if (grant.version >= changedTo) this.#cache.keep(id, grant, askedAt, spread);
+      return;
+    }
+    this.#cache.drop(id);
+    // One that changed meanwhile may be good by now.
+    if (changedTo === 0) this.#refusals.add(id, this.#options.clock.now());
+  }
+
+  /** Whether memory alone tells that the key is no good. */
+  #isRefused(id: string): boolean {
+    const entry = this.#cache.get(id);
+    if (entry && entry.changedTo === 0 && this.#hasLapsed(entry.grant)) {
+      this.#cache.drop(id);
+      this.#refusals.add(id, this.#options.clock.now());
+    }
+    return this.#refusals.has(id, this.#options.clock.now());
+  }
+
+  #isFresh(entry: CachedGrant, now: number): boolean {
+    if (entry.changedTo > 0 || this.#hasLapsed(entry.grant)) return false;
+    const limit = this.#options.proof.covers(entry.readAt, now) ? PROVEN_MS : UNPROVEN_MS;
+    return isWithin(now - entry.readAt, limit * entry.spread);
+  }
+
+  /** Whether a key may be served although auth does not answer. */
+  #mayBeStale(entry: CachedGrant, now: number): boolean {
+    const { proof, staleSeconds } = this.#options;
+    if (entry.changedTo > 0 || this.#hasLapsed(entry.grant)) return false;
+    // While the stream is alive auth can be reached: then only what the stream vouches for.
+    if (proof.isAlive(now) && !proof.covers(entry.readAt, now)) return false;
+    return isWithin(now - proof.confirmedAt(entry.readAt), staleSeconds * 1000);
+  }
+
+  /** Whether the secret was replaced and its grace period is over. */
+  #hasLapsed({ validUntil }: KeyGrant): boolean {
+    return validUntil !== 0 && this.#options.clock.now() >= validUntil * 1000;
+  }
+
+  #probe(now: number): void {
+    if (isWithin(now - this.#probedAt, PROBE_EVERY_MS)) return;
+    this.#probedAt = now;
+    void this.#verifier.probe();
+  }
+}
+
+/** A hash as a short text, to find it by. */
+function idOf(hash: Buffer): string {
+  return hash.toString('latin1');
+}

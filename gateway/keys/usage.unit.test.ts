@@ -1,0 +1,77 @@
+import { expect, test, vi } from 'vitest';
+import { unixSeconds } from '#kit/clock.ts';
+import { newKey, silentLog, startPeer } from './auth-peer.ts';
+import { KeyUsage } from './usage.ts';
+
+async function setUp(max = 2_000) {
+  const { peer, clock, client } = await startPeer();
+  const usage = new KeyUsage({ client, clock, log: silentLog, max });
+  const use = (id: number) => usage.record(peer.grant(newKey(), { keyId: `${id}` }));
+  const told = () => peer.uses.flat().map(({ keyId }) => Number(keyId));
+  return { peer, clock, usage, use, told };
+}
+
+test('the use of a key is told once a minute at most', async () => {
+  const { peer, clock, usage, use, told } = await setUp();
+  use(1);
+  use(1);
+  await usage.send();
+  expect(peer.uses).toEqual([[expect.objectContaining({ keyId: '1', usedAt: unixSeconds(clock.now()) })]]);
+  clock.advance(59_999);
+  use(1);
+  await usage.send();
+  expect(told()).toEqual([1]);
+  clock.advance(1);
+  use(1);
+  use(2);
+  await usage.send();
+  expect(told()).toEqual([1, 1, 2]);
+});
+
+test('many uses are told in batches, none in no message', async () => {
+  const { peer, usage, use } = await setUp();
+  await usage.send();
+  for (let id = 0; id < 1_100; id++) use(id);
+  await usage.send();
+  expect(peer.uses.map(({ length }) => length)).toEqual([500, 500, 100]);
+});
+
+test('it is bounded, and has room again a minute later', async () => {
+  const { clock, usage, use, told } = await setUp(2);
+  for (const id of [1, 2, 3]) use(id);
+  await usage.send();
+  expect(told()).toEqual([1, 2]);
+  clock.advance(60_000);
+  await usage.send();
+  use(3);
+  await usage.send();
+  expect(told()).toEqual([1, 2, 3]);
+});
+
+test('uses that auth can not take are lost, and nobody is told', async () => {
+  const { peer, clock, usage, use, told } = await setUp();
+  peer.isFailing = true;
+  use(1);
+  await usage.send();
+  peer.isFailing = false;
+  use(1);
+  await usage.send();
+  expect(told()).toEqual([]);
+  clock.advance(60_000);
+  use(1);
+  await usage.send();
+  expect(told()).toEqual([1]);
+});
+
+test('uses are told while it runs, when it drains, and when it stops', async () => {
+  const { usage, use, told } = await setUp();
+  await usage.start();
+  use(1);
+  await vi.waitFor(() => expect(told()).toEqual([1]), { timeout: 3_000 });
+  use(2);
+  await usage.drain();
+  expect(told()).toEqual([1, 2]);
+  use(3);
+  await usage.stop();
+  expect(told()).toEqual([1, 2, 3]);
+});

@@ -1,0 +1,246 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Breakers } from '#kit/breaker.ts';
+import { systemClock } from '#kit/clock.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { connectRedis } from '#kit/redis.ts';
+import { type Child, type Program, startProgram } from '#local/child.ts';
+import { prepareRedis } from '#local/redis.ts';
+import { GatewayLimiter } from './gateway-limiter.ts';
+import type { Decision, Limit } from './limiter.ts';
+
+/** Some 30 years: no window ends during a test. */
+const ENDLESS_MS = 1e12;
+/** A decision may wait 50 ms for Redis, and has ten for itself. */
+const USUAL_MS = 60;
+/** What a machine that other tests keep busy may add to single ones. */
+const LONGEST_MS = 250;
+const RECOVERY = { timeout: 5_000, interval: 20 };
+const GUILD = '900000000000000001';
+
+let folder: string;
+let server: { url: string; program: Program };
+let redis: Child | undefined;
+let cleanups: (() => Promise<void>)[];
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'guild-data-limits-'));
+  cleanups = [];
+  const prepared = await prepareRedis({ folder });
+  if (!prepared) throw new Error('no Redis server is installed');
+  server = prepared;
+});
+afterEach(async () => {
+  for (const cleanup of cleanups) await cleanup();
+  await stopRedis();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function startRedis(): Promise<number> {
+  redis = await startProgram(server.program);
+  return redis.pid;
+}
+
+async function stopRedis(): Promise<void> {
+  // One that was told to stand still can not end in order.
+  await redis?.stop(0);
+  redis = undefined;
+}
+
+interface Gateway {
+  limiter: GatewayLimiter;
+  metrics: Metrics;
+  /** How many of so many requests passed, one after another. */
+  passed(limit: Limit, times: number): Promise<number>;
+  decide(limit: Limit): Promise<Decision>;
+}
+
+async function createGateway(replicas: number, url: string | null = server.url): Promise<Gateway> {
+  const log = pino({ level: 'silent' });
+  const metrics = new Metrics();
+  const breakers = new Breakers(metrics);
+  const connection = url === null ? undefined : connectRedis(url, { name: 'test', log });
+  const limiter = new GatewayLimiter({
+    redis: connection?.client,
+    replicas,
+    clock: systemClock,
+    log,
+    metrics,
+    breakers,
+    windowMs: ENDLESS_MS,
+  });
+  cleanups.push(async () => {
+    await connection?.stop();
+    breakers.stop();
+  });
+  await connection?.start();
+  const decide = (limit: Limit) => limiter.decide(GUILD, [limit]);
+  const passed = async (limit: Limit, times: number) => {
+    let count = 0;
+    for (let time = 0; time < times; time += 1) count += Number((await decide(limit)).allowed);
+    return count;
+  };
+  return { limiter, metrics, decide, passed };
+}
+
+const lookup = (limit: number, subject = GUILD): Limit => ({ category: 'lookup', limit, subject });
+
+async function untilExact(gateway: Gateway): Promise<void> {
+  await expect.poll(async () => (await gateway.decide(lookup(1e6, 'probe'))).mode, RECOVERY).toBe('exact');
+  expect(gateway.limiter.isDegraded).toBe(false);
+}
+
+async function duration(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+function median(values: number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
+}
+
+describe('without Redis', () => {
+  test('one gateway that was told of no Redis is exact by itself', async () => {
+    const gateway = await createGateway(1, null);
+    expect(gateway.limiter.isDegraded).toBe(false);
+    expect(await gateway.passed(lookup(20), 50)).toBe(20);
+    expect((await gateway.decide(lookup(20))).mode).toBe('exact');
+  });
+
+  test('several gateways that were told of no Redis divide the limit and say so', async () => {
+    const gateway = await createGateway(3, null);
+    expect(gateway.limiter.isDegraded).toBe(true);
+    expect(await gateway.passed(lookup(20), 50)).toBe(7);
+    expect((await gateway.decide(lookup(20))).mode).toBe('degraded');
+  });
+
+  test('a Redis that is down at the start keeps nobody waiting; once it is there limits are exact', async () => {
+    const gateway = await createGateway(2);
+    expect(gateway.limiter.isDegraded).toBe(true);
+    expect(await duration(() => gateway.decide(lookup(20)))).toBeLessThan(LONGEST_MS);
+    expect(await gateway.passed(lookup(20), 50)).toBe(9);
+    await startRedis();
+    await untilExact(gateway);
+    expect(await gateway.passed(lookup(20, 'other'), 50)).toBe(20);
+  });
+});
+
+describe('a Redis that dies', () => {
+  test('neither its loss nor its return without its counts brings a second window', async () => {
+    await startRedis();
+    const gateway = await createGateway(1);
+    await untilExact(gateway);
+    expect(await gateway.passed(lookup(60), 20)).toBe(20);
+    await stopRedis();
+    expect(await gateway.passed(lookup(60), 15)).toBe(15);
+    expect(gateway.limiter.isDegraded).toBe(true);
+    await startRedis();
+    await untilExact(gateway);
+    expect(await gateway.passed(lookup(60), 60)).toBe(25);
+    const other = await createGateway(1);
+    await untilExact(other);
+    expect(await other.passed(lookup(60), 10)).toBe(0);
+    expect(await other.passed(lookup(60, 'other'), 100)).toBe(60);
+  });
+
+  test('gateways among whom the load was even let no more than the limit through', async () => {
+    await startRedis();
+    const gateways = await Promise.all([createGateway(2), createGateway(2)]);
+    await Promise.all(gateways.map(untilExact));
+    let passed = 0;
+    for (const gateway of [...gateways, ...gateways]) passed += await gateway.passed(lookup(60), 5);
+    await stopRedis();
+    for (const gateway of gateways) passed += await gateway.passed(lookup(60), 60);
+    // The first gateway had last heard of 15, five less than had passed.
+    expect(passed).toBeGreaterThanOrEqual(60);
+    expect(passed).toBeLessThanOrEqual(63);
+    await startRedis();
+    await Promise.all(gateways.map(untilExact));
+    for (const gateway of gateways) expect(await gateway.passed(lookup(60), 60)).toBe(0);
+  });
+
+  test('with the calls that were under way: each is decided, and no more than the limit pass', async () => {
+    await startRedis();
+    const gateway = await createGateway(1);
+    await untilExact(gateway);
+    const decisions = Array.from({ length: 100 }, () => gateway.decide(lookup(60)));
+    const stopped = stopRedis();
+    const later = Array.from({ length: 100 }, () => gateway.decide(lookup(60)));
+    await stopped;
+    const all = await Promise.all([...decisions, ...later]);
+    expect(all.filter(({ allowed }) => allowed)).toHaveLength(60);
+  });
+});
+
+describe('a Redis that hangs', () => {
+  test('costs each decision at most its 50 ms, soon nothing, and never lets more through', async () => {
+    const pid = await startRedis();
+    const gateway = await createGateway(1);
+    await untilExact(gateway);
+    expect(await gateway.passed(lookup(60), 10)).toBe(10);
+    process.kill(pid, 'SIGSTOP');
+    const durations: number[] = [];
+    let passed = 10;
+    for (let request = 0; request < 200; request += 1) {
+      durations.push(await duration(async () => (passed += await gateway.passed(lookup(60), 1))));
+    }
+    expect(passed).toBe(60);
+    expect(Math.max(...durations)).toBeLessThan(LONGEST_MS);
+    // The breaker opens once time-outs are the greater part of half a second.
+    const slow = durations.filter((milliseconds) => milliseconds > 40);
+    expect(slow.length).toBeLessThan(15);
+    expect(median(slow)).toBeLessThan(USUAL_MS);
+    expect(median(durations)).toBeLessThan(5);
+    expect(gateway.limiter.isDegraded).toBe(true);
+    process.kill(pid, 'SIGCONT');
+    await untilExact(gateway);
+    expect(await gateway.passed(lookup(60), 60)).toBe(0);
+    expect(await gateway.passed(lookup(60, 'other'), 100)).toBe(60);
+  });
+
+  test('many requests at once wait no longer', async () => {
+    const pid = await startRedis();
+    const gateway = await createGateway(1);
+    await untilExact(gateway);
+    process.kill(pid, 'SIGSTOP');
+    const burst = Array.from({ length: 200 }, () => duration(() => gateway.decide(lookup(60))));
+    expect(Math.max(...(await Promise.all(burst)))).toBeLessThan(LONGEST_MS);
+    const later: number[] = [];
+    for (let request = 0; request < 20; request += 1) later.push(await duration(() => gateway.decide(lookup(60))));
+    expect(median(later)).toBeLessThan(5);
+  });
+});
+
+describe('with Redis', () => {
+  test('a subject over its limit is refused without a call, until the cap is raised', async () => {
+    await startRedis();
+    const gateway = await createGateway(1);
+    await untilExact(gateway);
+    expect(await gateway.passed(lookup(5), 10)).toBe(5);
+    await stopRedis();
+    const refused = await gateway.decide(lookup(5));
+    expect(refused).toMatchObject({ allowed: false, mode: 'exact', refusedBy: { category: 'lookup', remaining: 0 } });
+    await startRedis();
+    await untilExact(gateway);
+    expect(await gateway.passed(lookup(8), 10)).toBe(3);
+  });
+
+  test('decisions are counted by category and mode, and a request without limits is not', async () => {
+    await startRedis();
+    const gateway = await createGateway(1);
+    await expect.poll(() => gateway.limiter.isDegraded, RECOVERY).toBe(false);
+    const cap: Limit = { category: 'api_key', limit: 1, subject: 'key-1' };
+    for (let time = 0; time < 3; time += 1) await gateway.limiter.decide(GUILD, [lookup(5), cap]);
+    expect(await gateway.limiter.decide(GUILD, [])).toEqual({ allowed: true, mode: 'exact', states: [] });
+    const text = await gateway.metrics.registry.metrics();
+    expect(text).toContain('gateway_limit_decisions_total{category="lookup",decision="allowed",mode="exact"} 1');
+    expect(text).toContain('gateway_limit_decisions_total{category="api_key",decision="refused",mode="exact"} 2');
+    expect(text).toContain('gateway_limiter_degraded 0');
+    await stopRedis();
+    await expect.poll(() => gateway.metrics.registry.metrics()).toContain('gateway_limiter_degraded 1');
+  });
+});

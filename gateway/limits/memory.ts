@@ -1,0 +1,148 @@
+import type { Clock } from '#kit/clock.ts';
+import { type Decision, type Limit, type Limiter, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
+import type { Answer } from './redis.ts';
+
+/** What this process knows of one limit in the current window. */
+interface Count {
+  /** How many passed in all gateways, as Redis last said. */
+  told: number;
+  /** How many this process let through by itself. */
+  own: number;
+  /** How many of those Redis knows of. */
+  reported: number;
+}
+
+/** The counts of one request's limits at one moment. */
+export interface Snapshot {
+  window: number;
+  resetMs: number;
+  counts: Count[];
+  /** Each count's `own` at that moment. */
+  own: number[];
+  /** How many Redis should count at least; it may have been out of reach, or have lost its counts. */
+  known: number[];
+}
+
+export interface MemoryLimiterOptions {
+  clock: Clock;
+  /** How many gateways decide by themselves when this one does; each takes its share of what is left. */
+  replicas?: number;
+  windowMs?: number;
+  /** The most subjects that are counted apart. */
+  maxSubjects?: number;
+}
+
+/** Some 150 bytes each. */
+const MAX_SUBJECTS = 200_000;
+
+/**
+ * Counts in this process. What Redis tells is kept beside it, so that a decision without Redis goes on from there:
+ * what this process lets through by itself weighs as if each replica had done the same, here and when Redis is back.
+ * So together they let through what was left, and in a fresh window each lets through ceil(limit / replicas).
+ *
+ * At most `maxSubjects` are counted apart. Beyond that the further subjects of a category share one count until the
+ * window ends: some are refused too early, none gets more than its limit, and no live count is ever dropped.
+ */
+export class MemoryLimiter implements Limiter {
+  readonly #clock: Clock;
+  readonly #replicas: number;
+  readonly #windowMs: number;
+  readonly #maxSubjects: number;
+  /** All windows end at once, so the counts of past ones go in one step. */
+  readonly #counts = new Map<string, Count>();
+  readonly #overflow = new Map<string, Count>();
+  #window = 0;
+  /** Redis's clock less this one. */
+  #offset = 0;
+
+  constructor({ clock, replicas = 1, windowMs = WINDOW_MS, maxSubjects = MAX_SUBJECTS }: MemoryLimiterOptions) {
+    this.#clock = clock;
+    this.#replicas = replicas;
+    this.#windowMs = windowMs;
+    this.#maxSubjects = maxSubjects;
+  }
+
+  async decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
+    return this.decideNow(guildId, limits);
+  }
+
+  /** Decides in this process alone; `exact` where it is the only one. */
+  decideNow(guildId: string, limits: readonly Limit[]): Decision {
+    const resetMs = this.#enterWindow();
+    const counts = limits.map((limit) => this.#find(limitKey(guildId, limit)) ?? this.#shared(limit.category));
+    const left = () => limits.map(({ limit }, index) => this.#left(limit, counts[index]));
+    const allowed = left().every((remaining) => remaining > 0);
+    if (allowed) for (const count of counts) count.own += 1;
+    return toDecision(limits, {
+      allowed,
+      mode: this.#replicas === 1 ? 'exact' : 'degraded',
+      resetMs,
+      remaining: left(),
+    });
+  }
+
+  /** What is known before Redis is asked. */
+  snapshot(guildId: string, limits: readonly Limit[]): Snapshot {
+    const resetMs = this.#enterWindow();
+    const counts = limits.map((limit) => this.#find(limitKey(guildId, limit)) ?? emptyCount());
+    const known = counts.map(({ told, own, reported }) => told + this.#replicas * (own - reported));
+    return { window: this.#window, resetMs, counts, own: counts.map((count) => count.own), known };
+  }
+
+  /** Keeps what Redis answered to a request that was asked with this snapshot. */
+  learn(guildId: string, limits: readonly Limit[], asked: Snapshot, answer: Answer): void {
+    this.#offset = (answer.window + 1) * this.#windowMs - answer.resetMs - this.#clock.now();
+    this.#enterWindow();
+    if (answer.window !== this.#window) return;
+    const isSame = asked.window === answer.window;
+    const counts = isSame ? asked.counts : this.snapshot(guildId, limits).counts;
+    counts.forEach((count, index) => {
+      count.told = Math.max(count.told, answer.counts[index] ?? 0);
+      if (isSame) count.reported = Math.max(count.reported, asked.own[index] ?? 0);
+    });
+  }
+
+  /** Milliseconds until the current window ends; forgets all counts when it is a new one. */
+  #enterWindow(): number {
+    const now = this.#clock.now() + this.#offset;
+    const window = Math.floor(now / this.#windowMs);
+    // A clock that is set back by a moment at the edge must not bring a second fresh window.
+    if (window !== this.#window && window !== this.#window - 1) {
+      this.#window = window;
+      this.#counts.clear();
+      this.#overflow.clear();
+    }
+    return Math.ceil((this.#window + 1) * this.#windowMs - now);
+  }
+
+  /** How many this process may still let through: its share of what is not known to have passed. */
+  #left(limit: number, count: Count | undefined): number {
+    if (count === undefined) return 0;
+    return Math.ceil((limit - count.told) / this.#replicas) - (count.own - count.reported);
+  }
+
+  #find(key: string): Count | undefined {
+    const found = this.#counts.get(key);
+    if (found || this.#counts.size >= this.#maxSubjects) return found;
+    const count = emptyCount();
+    this.#counts.set(key, count);
+    return count;
+  }
+
+  #shared(category: string): Count {
+    const count = this.#overflow.get(category) ?? emptyCount();
+    this.#overflow.set(category, count);
+    return count;
+  }
+}
+
+/** Refused without a call where Redis has already said that a limit is used up in this window. */
+export function refuseExhausted(limits: readonly Limit[], { counts, resetMs }: Snapshot): Decision | undefined {
+  const remaining = limits.map(({ limit }, index) => limit - (counts[index]?.told ?? 0));
+  if (remaining.every((left) => left > 0)) return undefined;
+  return toDecision(limits, { allowed: false, mode: 'exact', resetMs, remaining });
+}
+
+function emptyCount(): Count {
+  return { told: 0, own: 0, reported: 0 };
+}

@@ -1,0 +1,226 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { connectRedis, type RedisConnection } from '#kit/redis.ts';
+import { testRedisUrl } from '#test/redis.ts';
+import { type RedisNode, startRedisCluster } from '#test/redis-nodes.ts';
+import { type Limit, type Limiter, limitKey } from './limiter.ts';
+import { limiterSuite } from './limits.suite.ts';
+import { RedisLimiter } from './redis.ts';
+
+/** Some 30 years: no window ends during a test. */
+const ENDLESS_MS = 1e12;
+const GUILD = '900000000000000001';
+
+let url: string;
+let connections: RedisConnection[];
+
+beforeAll(async () => {
+  url = await testRedisUrl();
+  connections = await Promise.all([connect(url), connect(url)]);
+});
+afterAll(() => Promise.all(connections.map((connection) => connection.stop())));
+
+async function connect(to: string): Promise<RedisConnection> {
+  const connection = connectRedis(to, { name: 'test', log: pino({ level: 'silent' }) });
+  await connection.start();
+  await vi.waitFor(() => expect(connection.client.status).toBe('ready'), { timeout: 5_000 });
+  return connection;
+}
+
+function client(index = 0) {
+  const connection = connections[index];
+  if (!connection) throw new Error('not connected');
+  return connection.client;
+}
+
+limiterSuite('Redis', async () => {
+  await client().flushdb();
+  return new RedisLimiter(client(), ENDLESS_MS);
+});
+
+describe('Redis limiter', () => {
+  test('a window ends on the clock of Redis; a new one starts from nothing and the key vanishes soon after', async () => {
+    const windowMs = 1_000;
+    const limiter = new RedisLimiter(client(), windowMs);
+    const limit: Limit = { category: 'lookup', limit: 3, subject: 'edge' };
+    const windows = new Map<number, { passed: number; refused: number }>();
+    const ask = async () => {
+      const { window, allowed, resetMs } = await limiter.count(GUILD, [limit]);
+      const seen = windows.get(window) ?? { passed: 0, refused: 0 };
+      windows.set(window, { passed: seen.passed + Number(allowed), refused: seen.refused + Number(!allowed) });
+      expect(resetMs).toBeGreaterThan(0);
+      expect(resetMs).toBeLessThanOrEqual(windowMs);
+      return windows.size;
+    };
+    await expect.poll(ask, { interval: 5, timeout: 5_000 }).toBe(3);
+    const seen = [...windows.values()];
+    expect(Math.max(...seen.map(({ passed }) => passed))).toBe(limit.limit);
+    // Nothing was refused before a window's limit had passed.
+    expect(seen.filter(({ passed, refused }) => refused > 0 && passed !== limit.limit)).toEqual([]);
+    const key = limitKey(GUILD, limit);
+    expect(await client().pttl(key)).toBeLessThanOrEqual(2 * windowMs);
+    await expect.poll(() => client().exists(key), { timeout: 4_000 }).toBe(0);
+  });
+
+  test('one declared key for each limit, in the slot of the guild, and no other', async () => {
+    await client().flushdb();
+    const limits: Limit[] = [
+      { category: 'lookup', limit: 3, subject: GUILD },
+      { category: 'api_key', limit: 3, subject: 'key-1' },
+    ];
+    await new RedisLimiter(client(), ENDLESS_MS).decide(GUILD, limits);
+    const keys = await client().keys('*');
+    expect(keys.toSorted()).toEqual(limits.map((limit) => limitKey(GUILD, limit)).toSorted());
+    expect(keys.every((key) => key.includes(`{${GUILD}}`))).toBe(true);
+  });
+
+  test('a refused request writes nothing', async () => {
+    await client().flushdb();
+    const limiter = new RedisLimiter(client(), ENDLESS_MS);
+    const refused = await limiter.decide(GUILD, [
+      { category: 'lookup', limit: 3, subject: GUILD },
+      { category: 'api_key', limit: 0, subject: 'key-1' },
+    ]);
+    expect(refused.allowed).toBe(false);
+    expect(await client().dbsize()).toBe(0);
+  });
+
+  test('a server that has forgotten the script is given it again, also by many calls at once', async () => {
+    await client().flushdb();
+    const limiter = new RedisLimiter(client(), ENDLESS_MS);
+    await client().script('FLUSH');
+    const limit: Limit = { category: 'lookup', limit: 10, subject: GUILD };
+    const decisions = await Promise.all(Array.from({ length: 30 }, () => limiter.decide(GUILD, [limit])));
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(10);
+  });
+
+  test('counts go on from what the caller knows of this window, not of another', async () => {
+    await client().flushdb();
+    const limiter = new RedisLimiter(client(), ENDLESS_MS);
+    const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
+    const { window } = await limiter.count(GUILD, limits);
+    expect((await limiter.count(GUILD, limits, { window: window - 1, known: [8] })).counts).toEqual([2]);
+    expect((await limiter.count(GUILD, limits, { window, known: [1] })).counts).toEqual([3]);
+    expect((await limiter.count(GUILD, limits, { window, known: [8] })).counts).toEqual([9]);
+    expect(await limiter.count(GUILD, limits, { window, known: [12] })).toMatchObject({ allowed: false, counts: [12] });
+    expect(await limiter.count(GUILD, limits)).toMatchObject({ allowed: false, counts: [12] });
+  });
+
+  test('two gateways never let more than a limit through, and no less, whatever the order of requests', async () => {
+    const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1e9);
+    const random = randomNumbers(seed);
+    for (let round = 0; round < 20; round += 1) {
+      await client().flushdb();
+      const limiters = [new RedisLimiter(client(0), ENDLESS_MS), new RedisLimiter(client(1), ENDLESS_MS)];
+      const { limits, passed } = await randomSchedule(limiters, random);
+      const over = [...limits].filter(([key, { limit }]) => (passed.get(key) ?? 0) > limit);
+      expect(over, `seed ${seed}, round ${round}: over the limit`).toEqual([]);
+      // Of requests that have this limit alone, all that fit have passed.
+      const alone = [...limits].filter(([key]) => key.includes('lookup'));
+      const under = alone.filter(([key, { limit, requests }]) => (passed.get(key) ?? 0) < Math.min(limit, requests));
+      expect(under, `seed ${seed}, round ${round}: refused too early`).toEqual([]);
+    }
+  });
+});
+
+/** Sends requests with one limit, and with two of which one is shared, in random order and number at once. */
+async function randomSchedule(limiters: Limiter[], random: (below: number) => number) {
+  const limits = new Map<string, { limit: number; requests: number }>();
+  const passed = new Map<string, number>();
+  const caps = { lookup: 1 + random(30), members_read: 1 + random(30), api_key: 1 + random(30) };
+  const send = async () => {
+    const guild = `90000000000000000${random(2)}`;
+    const single: Limit[] = [{ category: 'lookup', limit: caps.lookup, subject: guild }];
+    const double: Limit[] = [
+      { category: 'members_read', limit: caps.members_read, subject: guild },
+      { category: 'api_key', limit: caps.api_key, subject: `key-${random(2)}` },
+    ];
+    const wanted = random(2) === 0 ? single : double;
+    const keys = wanted.map((limit) => ({ key: limitKey(guild, limit), limit: limit.limit }));
+    for (const { key, limit } of keys) limits.set(key, { limit, requests: (limits.get(key)?.requests ?? 0) + 1 });
+    if (random(3) === 0) await pause(random(3));
+    const decision = await limiters[random(limiters.length)]?.decide(guild, wanted);
+    if (decision?.allowed) for (const { key } of keys) passed.set(key, (passed.get(key) ?? 0) + 1);
+  };
+  await Promise.all(Array.from({ length: 20 + random(200) }, send));
+  return { limits, passed };
+}
+
+/** Whole numbers below a bound, the same for the same seed (mulberry32). */
+function randomNumbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}
+
+describe('Redis Cluster limiter', () => {
+  let folder: string;
+  let nodes: RedisNode[] = [];
+  let cluster: RedisConnection;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'guild-data-cluster-'));
+    nodes = await startRedisCluster(folder);
+    cluster = await connect(`redis+cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`);
+  });
+  afterAll(async () => {
+    await cluster?.stop();
+    await Promise.all(nodes.map((node) => node.stop()));
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  limiterSuite('Redis Cluster', async () => {
+    await Promise.all(nodes.map(({ port }) => flush(port)));
+    return new RedisLimiter(cluster.client, ENDLESS_MS);
+  });
+
+  test('guilds are spread over the nodes, and all limits of one request are decided on one', async () => {
+    await Promise.all(nodes.map(({ port }) => flush(port)));
+    const limiter = new RedisLimiter(cluster.client, ENDLESS_MS);
+    for (let guild = 0; guild < 40; guild += 1) {
+      const decision = await limiter.decide(String(guild), [
+        { category: 'lookup', limit: 3, subject: String(guild) },
+        { category: 'api_key', limit: 3, subject: `key-${guild}` },
+      ]);
+      expect(decision.allowed).toBe(true);
+    }
+    const sizes = await Promise.all(nodes.map(({ port }) => size(port)));
+    expect(sizes.reduce((sum, count) => sum + count, 0)).toBe(80);
+    expect(sizes.every((count) => count > 0)).toBe(true);
+  });
+
+  test('a cluster that was lost is used again when it is back', async () => {
+    const limiter = new RedisLimiter(cluster.client, ENDLESS_MS);
+    const limits: Limit[] = [{ category: 'lookup', limit: 1e6, subject: GUILD }];
+    const count = (guild: string) =>
+      limiter.count(guild, limits).then(
+        ({ allowed }) => allowed,
+        () => false,
+      );
+    const guilds = ['1', '2', '3', '4'];
+    await Promise.all(nodes.map((node) => node.stop()));
+    expect(await Promise.all(guilds.map(count))).toEqual([false, false, false, false]);
+    await Promise.all(nodes.map((node) => node.start()));
+    await expect.poll(() => Promise.all(guilds.map(count)), { timeout: 15_000 }).toEqual([true, true, true, true]);
+  });
+});
+
+async function withNode<Result>(port: number, work: (node: RedisConnection['client']) => Promise<Result>) {
+  const node = await connect(`redis://127.0.0.1:${port}`);
+  try {
+    return await work(node.client);
+  } finally {
+    await node.stop();
+  }
+}
+
+const flush = (port: number) => withNode(port, (node) => node.flushdb());
+const size = (port: number) => withNode(port, (node) => node.dbsize());

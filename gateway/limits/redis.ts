@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { RedisClient } from '#kit/redis.ts';
+import { type Decision, type Limit, type Limiter, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
+
+const SCRIPT = readFileSync(new URL('./limits.lua', import.meta.url), 'utf8');
+const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
+
+/** What Redis says to one request. */
+export interface Answer {
+  allowed: boolean;
+  /** The number of the window, by Redis's own clock. */
+  window: number;
+  /** Milliseconds until it ends. */
+  resetMs: number;
+  /** How many have passed in it, one for each limit. */
+  counts: number[];
+}
+
+/** What the caller knows to have passed, one for each limit; Redis counts on from there if it knows of fewer. */
+export interface Known {
+  window: number;
+  known: readonly number[];
+}
+
+const NOTHING: Known = { window: -1, known: [] };
+
+/** Counts in Redis, for all gateways together, in one call per request. Redis 7 or Valkey, also as a Cluster. */
+export class RedisLimiter implements Limiter {
+  readonly #redis: RedisClient;
+  readonly #windowMs: number;
+
+  constructor(redis: RedisClient, windowMs = WINDOW_MS) {
+    this.#redis = redis;
+    this.#windowMs = windowMs;
+  }
+
+  /** Whether a call has a chance now. */
+  get isConnected(): boolean {
+    return this.#redis.status === 'ready';
+  }
+
+  /** Rejects when Redis does not answer; how long it may take is the caller's to say. */
+  async decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
+    return exactDecision(limits, await this.count(guildId, limits));
+  }
+
+  async count(guildId: string, limits: readonly Limit[], { window, known } = NOTHING): Promise<Answer> {
+    const keys = limits.map((limit) => limitKey(guildId, limit));
+    const perLimit = limits.flatMap(({ limit }, index) => [limit, known[index] ?? 0]);
+    return readAnswer(await this.#run(keys, [this.#windowMs, window, ...perLimit]));
+  }
+
+  async #run(keys: string[], values: number[]): Promise<unknown> {
+    try {
+      return await this.#redis.evalsha(SCRIPT_SHA, keys.length, ...keys, ...values);
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+      return await this.#redis.eval(SCRIPT, keys.length, ...keys, ...values);
+    }
+  }
+}
+
+/** Redis's answer as a decision. */
+export function exactDecision(limits: readonly Limit[], { allowed, resetMs, counts }: Answer): Decision {
+  const remaining = limits.map(({ limit }, index) => limit - (counts[index] ?? 0));
+  return toDecision(limits, { allowed, mode: 'exact', resetMs, remaining });
+}
+
+function readAnswer(reply: unknown): Answer {
+  const [allowed, window, resetMs, ...counts] = reply as [number, number, number, ...number[]];
+  return { allowed: allowed === 1, window, resetMs, counts };
+}

@@ -1,0 +1,127 @@
+/** The parts of OpenAPI 3.1 that the document uses (https://spec.openapis.org/oas/v3.1.1.html). */
+export interface OpenApiDocument {
+  openapi: '3.1.1';
+  jsonSchemaDialect: string;
+  info: { title: string; version: string; summary: string; description: string };
+  servers: { url: string }[];
+  tags: { name: string; description: string }[];
+  security: Record<string, string[]>[];
+  paths: Record<string, Partial<Record<OperationMethod, Operation>>>;
+  components: Components;
+}
+
+export interface Components {
+  schemas: Record<string, JsonSchema>;
+  responses: Record<string, OpenApiResponse>;
+  parameters: Record<string, Parameter>;
+  headers: Record<string, Header>;
+  securitySchemes: Record<string, Record<string, string>>;
+}
+
+export type OperationMethod = 'get' | 'post' | 'patch' | 'delete';
+
+export interface Ref {
+  $ref: string;
+}
+
+export interface Operation {
+  operationId: string;
+  summary: string;
+  description: string;
+  tags: string[];
+  deprecated?: boolean;
+  security?: Record<string, string[]>[];
+  'x-required-scope'?: string;
+  'x-rate-limit'?: RateLimit;
+  parameters?: (Parameter | Ref)[];
+  requestBody?: { required: boolean; content: Content };
+  responses: Record<string, OpenApiResponse | Ref>;
+}
+
+/** A category's limit; `window` in seconds. */
+export interface RateLimit {
+  category: string;
+  limit: number;
+  window: number;
+  subject: 'guild' | 'key';
+}
+
+export interface Parameter {
+  name: string;
+  in: 'path' | 'query' | 'header';
+  required: boolean;
+  description: string;
+  schema: JsonSchema;
+  example?: unknown;
+}
+
+export interface Header {
+  description: string;
+  schema: JsonSchema;
+}
+
+export interface OpenApiResponse {
+  description: string;
+  headers: Record<string, Ref>;
+  content: Content;
+}
+
+export interface Content {
+  'application/json': MediaType;
+}
+
+export interface MediaType {
+  schema: JsonSchema;
+  example?: unknown;
+  examples?: Record<string, Example>;
+}
+
+export interface Example {
+  summary: string;
+  description?: string;
+  value: unknown;
+}
+
+/** JSON Schema, draft 2020-12, as far as the route table needs it. */
+export interface JsonSchema {
+  $ref?: string;
+  $defs?: Record<string, JsonSchema>;
+  type?: string | string[];
+  description?: string;
+  examples?: unknown[];
+  default?: unknown;
+  const?: unknown;
+  enum?: unknown[];
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  additionalProperties?: JsonSchema | boolean;
+  propertyNames?: JsonSchema;
+  items?: JsonSchema;
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+  allOf?: JsonSchema[];
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+  pattern?: string;
+  format?: string;
+}
+
+const COMPONENTS = '#/components/';
+
+/** A reference to one of the document's components. */
+export function componentRef(kind: keyof Components, name: string): Ref {
+  return { $ref: `${COMPONENTS}${kind}/${name}` };
+}
+
+/** What a reference names; a value that is none is itself. */
+export function resolveRef<Value extends object>(components: Components, value: Value | Ref): Value {
+  if (!('$ref' in value) || value.$ref === undefined) return value as Value;
+  const [kind = '', name = ''] = value.$ref.slice(COMPONENTS.length).split('/');
+  const found = (components as unknown as Record<string, Record<string, unknown>>)[kind]?.[name];
+  if (!value.$ref.startsWith(COMPONENTS) || found === undefined) throw new Error(`${value.$ref} names nothing`);
+  return found as Value;
+}

@@ -1,0 +1,43 @@
+import { type Components, type JsonSchema, resolveRef } from './document.ts';
+
+/** An example of a schema, made of the examples in it; undefined when it has none and its type gives none. */
+export function exampleOf(schema: JsonSchema, components: Components): unknown {
+  // An example beside a reference is nearer to its use than the one behind it.
+  if (schema.examples) return schema.examples[0];
+  const resolved = resolveRef(components, schema);
+  if (resolved !== schema) return exampleOf(resolved, components);
+  const { const: only, enum: choices, type, properties, items, anyOf, oneOf } = schema;
+  if (only !== undefined) return only;
+  if (choices) return choices[0];
+  if (properties) return exampleObject(schema, components);
+  const [alternative] = anyOf ?? oneOf ?? [];
+  if (alternative) return exampleOf(alternative, components);
+  switch ([type].flat()[0]) {
+    case 'array':
+      return items ? [exampleOf(items, components)].filter((item) => item !== undefined) : [];
+    case 'object':
+      return {};
+    case 'boolean':
+      return true;
+    case 'null':
+      return null;
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * What must be there, the first of what excludes each other, and what may be there where its own schema has an
+ * example.
+ */
+function exampleObject(schema: JsonSchema, components: Components): Record<string, unknown> {
+  const { properties = {}, required = [], oneOf = [] } = schema;
+  const [chosen, ...others] = oneOf.map((choice) => choice.required ?? []);
+  const wanted = new Set([...required, ...(chosen ?? [])]);
+  const excluded = new Set(others.flat().filter((name) => !wanted.has(name)));
+  const filled = Object.entries(properties)
+    .filter(([name, property]) => wanted.has(name) || (!excluded.has(name) && property.examples !== undefined))
+    .map(([name, property]) => [name, exampleOf(property, components)])
+    .filter(([, value]) => value !== undefined);
+  return Object.fromEntries(filled);
+}

@@ -1,0 +1,122 @@
+import { STATUS_CODES } from 'node:http';
+import { z } from 'zod';
+import { errorBody } from '#kit/envelope.ts';
+import { ApiError, ERRORS, type ErrorCode } from '#kit/errors.ts';
+import type { Route } from '#proto/rest/route.ts';
+import { type Components, componentRef, type JsonSchema, type OpenApiResponse, type Ref } from './document.ts';
+import { errorsOf, type RouteError, SHARED_ERRORS } from './errors.ts';
+import { exampleOf } from './examples.ts';
+import { type HeaderName, headerRefs, RATE_LIMIT_HEADERS } from './headers.ts';
+import { toJsonSchema } from './json-schema.ts';
+
+/** The envelope of every error, with all that `details` can hold. */
+export const errorEnvelope = z
+  .object({
+    status: z.literal('error'),
+    code: z.int().meta({ description: 'The HTTP status' }),
+    message: z.string().meta({ description: 'For people; may change at any time' }),
+    details: z.object({
+      code: z
+        .enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]])
+        .meta({ description: 'Names the error, for programs' }),
+      errors: z
+        .array(
+          z.object({
+            path: z.string().meta({ description: '`body.x`, `query.x`, `path.x` or `header.X-Guild-ID`' }),
+            message: z.string(),
+          }),
+        )
+        .optional()
+        .meta({ description: 'With INVALID_REQUEST: every fault at once' }),
+      required_scope: z.string().optional().meta({ description: 'With MISSING_SCOPE' }),
+      client_ip: z.string().optional().meta({ description: 'With IP_NOT_ALLOWED: the address that we saw' }),
+      category: z.string().optional().meta({ description: 'With RATE_LIMITED: the limit that refused' }),
+      limit: z.int().optional().meta({ description: 'With RATE_LIMITED: requests a window' }),
+      window: z.int().optional().meta({ description: 'With RATE_LIMITED: seconds' }),
+      retryAfter: z.int().optional().meta({ description: 'With RATE_LIMITED: seconds to wait' }),
+    }),
+  })
+  .meta({ id: 'Error', description: 'What every error looks like' });
+
+/** The answer of success and every error of a route, by status. Shared parts go to `components`. */
+export function responsesOf(route: Route, components: Components): Record<string, OpenApiResponse | Ref> {
+  const responses: Record<string, OpenApiResponse | Ref> = { [route.status]: successResponse(route, components) };
+  const byStatus = Map.groupBy(errorsOf(route), ({ error }) => error.httpStatus);
+  for (const [status, errors] of byStatus) {
+    const isShared = errors.every(({ error }) => SHARED_ERRORS.includes(error.code));
+    responses[status] = isShared ? shared(errors, components) : errorResponse(errors, components);
+  }
+  return responses;
+}
+
+/** The success of any route: the envelope around `data`. */
+export function successEnvelope(status: number, message: string, data: JsonSchema): JsonSchema {
+  return {
+    type: 'object',
+    required: ['status', 'code', 'message', 'data'],
+    properties: {
+      status: { type: 'string', const: 'success' },
+      code: { type: 'integer', const: status },
+      message: { type: 'string', description: 'For people', examples: [message] },
+      data,
+    },
+  };
+}
+
+function successResponse(route: Route, components: Components): OpenApiResponse {
+  const data = toJsonSchema(route.data, 'output', components.schemas);
+  const schema = successEnvelope(route.status, route.message, data);
+  const headers: HeaderName[] = ['X-Request-Id', ...RATE_LIMIT_HEADERS];
+  if (route.writes) headers.push('Idempotency-Replayed');
+  if (route.deprecated) headers.push('Deprecation', 'Sunset', 'Link');
+  return {
+    description: route.message,
+    headers: headerRefs(headers),
+    content: { 'application/json': { schema, example: exampleOf(schema, components) } },
+  };
+}
+
+function shared(errors: RouteError[], components: Components): Ref {
+  const status = errors[0]?.error.httpStatus ?? 500;
+  const name = (STATUS_CODES[status] ?? '').replaceAll(' ', '');
+  components.responses[name] ??= errorResponse(errors, components);
+  return componentRef('responses', name);
+}
+
+/** The answers of one status: the envelope, the codes that `details.code` can have, and an example of each. */
+export function errorResponse(errors: RouteError[], components: Components): OpenApiResponse {
+  const status = errors[0]?.error.httpStatus ?? 500;
+  const codes = [...new Set(errors.map(({ error }) => error.code))];
+  const details = { type: 'object', properties: { code: { type: 'string', enum: codes } } };
+  const narrowed = { type: 'object', properties: { code: { type: 'integer', const: status }, details } };
+  const schema = { allOf: [toJsonSchema(errorEnvelope, 'output', components.schemas), narrowed] };
+  return {
+    description: errors.map(({ error, meaning }) => `\`${error.code}\`: ${meaning}`).join('\n\n'),
+    headers: headerRefs(headersOf(status, errors)),
+    content: { 'application/json': { schema, examples: examplesOf(errors) } },
+  };
+}
+
+function headersOf(status: number, errors: RouteError[]): HeaderName[] {
+  const headers: HeaderName[] = ['X-Request-Id'];
+  // Who may not call is not counted.
+  if (status !== 401 && status !== 403) headers.push(...RATE_LIMIT_HEADERS);
+  const isWaitedFor = errors.some(({ error, advice }) => error.retryAfter !== undefined || /Retry-After/.test(advice));
+  if (isWaitedFor) headers.push('Retry-After');
+  return headers;
+}
+
+function examplesOf(errors: RouteError[]) {
+  const examples = errors.map(({ error, name, meaning, advice }) => [
+    name,
+    { summary: meaning, description: advice, value: JSON.parse(errorBody(error)) as unknown },
+  ]);
+  return Object.fromEntries(examples);
+}
+
+/** The 503 of what needs no key. */
+export function unavailableResponse(components: Components): OpenApiResponse {
+  const error = new ApiError('UNAVAILABLE', { message: 'not ready' });
+  const meaning = 'The gateway is starting, stopping or cut off';
+  return errorResponse([{ error, name: error.code, meaning, advice: 'Send requests to another one.' }], components);
+}

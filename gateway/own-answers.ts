@@ -1,0 +1,61 @@
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import { sendBody, sendError, successBody } from '#kit/envelope.ts';
+import { ApiError, asApiError, methodNotAllowed } from '#kit/errors.ts';
+import type { Readiness } from '#kit/health.ts';
+import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
+import { gatewayRoutes } from '#proto/rest/gateway.ts';
+import { API_PREFIX, type Route } from '#proto/rest/route.ts';
+import { docsPage } from './docs.ts';
+import { openApiDocument } from './openapi.ts';
+import { scopesOf } from './steps/scope.ts';
+
+/** Answered without a key and without being counted. */
+export const PUBLIC_PATHS = ['/healthz', '/openapi.json', '/docs'];
+
+const PAGE_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+};
+
+export interface OwnAnswersOptions {
+  routes: readonly Route[];
+  version: string;
+  serverUrl: string;
+  readiness: Readiness;
+}
+
+/** The Express application for what the gateway answers itself: whoami, health and the documentation. */
+export function createOwnAnswers({ routes, version, serverUrl, readiness }: OwnAnswersOptions): Express {
+  const document = openApiDocument(routes, { version, serverUrl });
+  const json = JSON.stringify(document);
+  const page = docsPage(document);
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.get('/healthz', (_request, response) => {
+    if (!readiness.isReady) throw new ApiError('UNAVAILABLE', { message: 'not ready' });
+    sendBody(response, 200, successBody(200, 'ready', {}));
+  });
+  app.get('/openapi.json', (_request, response) => sendBody(response, 200, json));
+  app.get('/docs', (_request, response) => sendBody(response, 200, page, PAGE_HEADERS));
+  app.get(API_PREFIX + gatewayRoutes.whoami.path, whoami);
+  app.all(PUBLIC_PATHS, () => {
+    throw methodNotAllowed(['GET']);
+  });
+  app.use((thrown: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    sendError(response, asApiError(thrown));
+  });
+  return app;
+}
+
+function whoami(_request: Request, response: Response): void {
+  const grant = response.locals.grant as KeyGrant;
+  const { status, message } = gatewayRoutes.whoami;
+  const data = {
+    guild_id: grant.guildId,
+    prefix: grant.prefix,
+    scopes: scopesOf(grant),
+    legacy: grant.legacy,
+  };
+  sendBody(response, status, successBody(status, message, data));
+}

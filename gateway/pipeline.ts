@@ -1,0 +1,147 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import type { Clock } from '#kit/clock.ts';
+import { type RequestContext, requestContext } from '#kit/context.ts';
+import { sendError } from '#kit/envelope.ts';
+import { ApiError, asApiError } from '#kit/errors.ts';
+import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/principal.ts';
+import { REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
+import type { SecretRing } from '#kit/secrets.ts';
+import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
+import { type AddressList, clientAddress } from './client-address.ts';
+import type { GatewayEvents } from './events.ts';
+import { connectionOptions, stripCredentials, stripReserved } from './headers.ts';
+import type { KeyUsage } from './keys/usage.ts';
+import type { Limiter } from './limits/limiter.ts';
+import type { Proxy } from './proxy.ts';
+import { checkAllowlist } from './steps/allowlist.ts';
+import type { Authenticate } from './steps/authenticate.ts';
+import { announceDeprecation } from './steps/deprecation.ts';
+import { guard } from './steps/guard.ts';
+import { checkGuild } from './steps/guild.ts';
+import { checkLimits } from './steps/limit.ts';
+import type { Match, Matcher } from './steps/match.ts';
+import { checkScope, scopesOf } from './steps/scope.ts';
+
+export interface PipelineParts {
+  matcher: Matcher;
+  authenticate: Authenticate;
+  usage: KeyUsage;
+  limiter: Limiter;
+  proxy: Proxy;
+  /** Answers the gateway's own routes; `response.locals.grant` is the caller's. */
+  ownAnswers: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Paths that need no key. */
+  publicPaths: readonly string[];
+  trustedProxies: AddressList;
+  maxInFlight: number;
+  ring: SecretRing;
+  clock: Clock;
+  events: GatewayEvents;
+}
+
+/** The ordered steps that every request takes (contract, section 2). */
+export class Pipeline {
+  readonly #parts: PipelineParts;
+  #inFlight = 0;
+
+  constructor(parts: PipelineParts) {
+    this.#parts = parts;
+  }
+
+  readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
+    const context = { requestId: requestIdOf(oneHeader(request, REQUEST_ID_HEADER)), route: 'none' };
+    const started = performance.now();
+    response.setHeader(REQUEST_ID_HEADER, context.requestId);
+    this.#inFlight++;
+    response.once('close', () => this.#inFlight--);
+    void requestContext.run(context, () => this.#answer(request, response, context, started));
+  };
+
+  async #answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    context: RequestContext,
+    started: number,
+  ): Promise<void> {
+    let upstreamMs = 0;
+    let refusal: ApiError | undefined;
+    try {
+      upstreamMs = await this.#steps(request, response, context);
+    } catch (thrown) {
+      refusal = asApiError(thrown);
+      sendError(response, refusal);
+    }
+    this.#parts.events.answered(request, response, context, { started, upstreamMs, refusal });
+  }
+
+  /** All the steps; resolves with the milliseconds spent in a service. */
+  async #steps(request: IncomingMessage, response: ServerResponse, context: RequestContext): Promise<number> {
+    const { matcher, authenticate, limiter, usage, clock, events } = this.#parts;
+    guard(request);
+    const address = this.#clientAddress(request);
+    if (connectionOptions(request.headers).includes('close')) response.setHeader('connection', 'close');
+    stripReserved(request.headers);
+    const [path, query] = splitTarget(request.url ?? '');
+    if (this.#parts.publicPaths.includes(path)) return this.#answerHere(request, response, undefined);
+    const match = matcher.match(request.method ?? '', path);
+    context.route = match.route.name;
+    announceDeprecation(match.route, response);
+    this.#refuseOverload();
+    const failingAddress = address?.toString() ?? request.socket.remoteAddress ?? 'unknown';
+    const grant = await authenticate.run({ headers: request.headers, query, address: failingAddress });
+    events.authenticated(grant);
+    checkAllowlist(grant, address);
+    checkGuild(match, request.headers['x-guild-id'], grant.guildId);
+    checkScope(match.route, grant);
+    await checkLimits(match.route, grant, limiter, clock, response);
+    usage.record(grant);
+    return this.#pass(match, grant, request, response, context);
+  }
+
+  /** Hands the request to whoever answers it: the gateway itself, or a service together with the sealed principal. */
+  async #pass(
+    { route }: Match,
+    grant: KeyGrant,
+    request: IncomingMessage,
+    response: ServerResponse,
+    { requestId }: RequestContext,
+  ): Promise<number> {
+    const { proxy, ring, clock } = this.#parts;
+    if (route.service === 'gateway') return this.#answerHere(request, response, grant);
+    const { keyId, guildId, legacy } = grant;
+    const principal: Principal = { keyId, guildId, scopes: scopesOf(grant), legacy, requestId };
+    const sealedFor = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
+    stripCredentials(request.headers);
+    request.headers[REQUEST_ID_HEADER] = requestId;
+    request.headers[PRINCIPAL_HEADER] = sealPrincipal(ring, principal, sealedFor, clock.now());
+    return proxy.forward(request, response, route.service);
+  }
+
+  #answerHere(request: IncomingMessage, response: ServerResponse, grant: KeyGrant | undefined): number {
+    Object.assign(response, { locals: { grant } });
+    this.#parts.ownAnswers(request, response);
+    return 0;
+  }
+
+  #clientAddress(request: IncomingMessage): ReturnType<typeof clientAddress> {
+    const { trustedProxies } = this.#parts;
+    const forwarded = oneHeader(request, 'x-forwarded-for');
+    return clientAddress(request.socket.remoteAddress, forwarded, trustedProxies);
+  }
+
+  #refuseOverload(): void {
+    if (this.#inFlight <= this.#parts.maxInFlight) return;
+    throw new ApiError('UNAVAILABLE', { message: 'Too many requests are under way, try again soon', retryAfter: 1 });
+  }
+}
+
+function oneHeader(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(',') : value;
+}
+
+function splitTarget(target: string): [string, string] {
+  const mark = target.indexOf('?');
+  return mark < 0 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)];
+}

@@ -1,0 +1,126 @@
+import { Agent, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { performance } from 'node:perf_hooks';
+import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
+import { BODY_LIMIT } from '#kit/body.ts';
+import type { Breaker, Breakers } from '#kit/breaker.ts';
+import { ApiError, isFault } from '#kit/errors.ts';
+import type { Part } from '#kit/lifecycle.ts';
+
+type Middleware = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => unknown;
+
+interface Upstream {
+  middleware: Middleware;
+  breaker: Breaker;
+}
+
+/** A request on its way to a service. */
+interface Exchange {
+  /** Known once it has a connection. */
+  outgoing?: ClientRequest;
+  fail: (error: ApiError) => void;
+}
+
+export interface ProxyOptions {
+  /** Base URLs by service name. */
+  services: Record<string, string>;
+  timeoutMs: number;
+  breakers: Breakers;
+}
+
+/** Passes requests on to the services over kept connections; bodies go through untouched. */
+export class Proxy implements Part {
+  readonly name = 'proxy';
+  readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256 });
+  readonly #upstreams: Record<string, Upstream>;
+  readonly #timeoutMs: number;
+  readonly #exchanges = new WeakMap<IncomingMessage, Exchange>();
+
+  constructor({ services, timeoutMs, breakers }: ProxyOptions) {
+    this.#timeoutMs = timeoutMs;
+    this.#upstreams = Object.fromEntries(
+      Object.entries(services).map(([name, target]) => [
+        name,
+        { middleware: this.#middleware(target), breaker: breakers.create(`${name} (http)`, isOutage) },
+      ]),
+    );
+  }
+
+  /**
+   * Resolves with the milliseconds that the service took, once the answer is written or the caller has gone.
+   * UNAVAILABLE, TIMEOUT, or PAYLOAD_TOO_LARGE for a streamed body: then nothing was answered yet.
+   */
+  forward(request: IncomingMessage, response: ServerResponse, service: string): Promise<number> {
+    const { middleware, breaker } = this.#upstreams[service] as Upstream;
+    return breaker.run(() => this.#exchange(middleware, request, response));
+  }
+
+  async stop(): Promise<void> {
+    this.#agent.destroy();
+  }
+
+  #exchange(middleware: Middleware, request: IncomingMessage, response: ServerResponse): Promise<number> {
+    const started = performance.now();
+    return new Promise((resolve, reject) => {
+      const deadline = setTimeout(() => fail(new ApiError('TIMEOUT')), this.#timeoutMs);
+      const fail = (error: ApiError) => {
+        clearTimeout(deadline);
+        exchange.outgoing?.destroy();
+        reject(error);
+      };
+      const exchange: Exchange = { fail };
+      this.#exchanges.set(request, exchange);
+      response.once('close', () => {
+        clearTimeout(deadline);
+        resolve(performance.now() - started);
+      });
+      middleware(request, response, (cause) => fail(new ApiError('UNAVAILABLE', { cause })));
+    });
+  }
+
+  #middleware(target: string): Middleware {
+    return createProxyMiddleware({
+      target,
+      agent: this.#agent,
+      ejectPlugins: true,
+      plugins: [this.#follow],
+    });
+  }
+
+  readonly #follow: Plugin = (proxy) => {
+    proxy.on('proxyReq', (outgoing, request) => {
+      const exchange = this.#exchanges.get(request);
+      if (!exchange) return;
+      exchange.outgoing = outgoing;
+      // Not before the body is piped on in this same turn: a listener alone would let its first bytes go by.
+      if (request.headers['transfer-encoding']) {
+        limitStream(request, () => exchange.fail(new ApiError('PAYLOAD_TOO_LARGE')));
+      }
+    });
+    proxy.on('proxyRes', (incoming, _request, response) => {
+      // The connection to the service is not the caller's.
+      delete incoming.headers['keep-alive'];
+      incoming.headers.connection = String(response.getHeader('connection') ?? 'keep-alive');
+    });
+    proxy.on('error', (cause, request) => {
+      if (request) this.#exchanges.get(request)?.fail(new ApiError('UNAVAILABLE', { cause }));
+    });
+  };
+}
+
+/** Refusals of the request are no failure of the service. */
+function isOutage(error: unknown): boolean {
+  return !(error instanceof ApiError) || isFault(error);
+}
+
+/** Chunked bodies tell their length only as they come. */
+function limitStream(request: IncomingMessage, exceeded: () => void): void {
+  let length = 0;
+  request.on('data', function count(chunk: Buffer) {
+    length += chunk.length;
+    if (length <= BODY_LIMIT) return;
+    request.off('data', count);
+    request.unpipe();
+    request.resume();
+    exceeded();
+  });
+}

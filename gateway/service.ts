@@ -1,0 +1,75 @@
+import { HttpServer } from '#kit/http-server.ts';
+import type { ServiceDefinition } from '#kit/service.ts';
+import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
+import { ROUTES } from '#proto/rest/index.ts';
+import { API_PREFIX } from '#proto/rest/route.ts';
+import packageJson from '../package.json' with { type: 'json' };
+import { AddressList } from './client-address.ts';
+import { type GatewayConfig, readGatewayConfig } from './config.ts';
+import { GatewayEvents } from './events.ts';
+import { createKeys } from './keys/create.ts';
+import { AuthenticationFailures } from './limits/authentication-failures.ts';
+import { GatewayLimiter } from './limits/gateway-limiter.ts';
+import { createOwnAnswers, PUBLIC_PATHS } from './own-answers.ts';
+import { Pipeline } from './pipeline.ts';
+import { answerProtocolErrors } from './protocol-errors.ts';
+import { Proxy } from './proxy.ts';
+import { Authenticate } from './steps/authenticate.ts';
+import { Matcher } from './steps/match.ts';
+
+/** A key verification that takes longer than this is not waited for. */
+const VERIFY_MS = 1_000;
+
+const MAX_HEADER_BYTES = 16 * 1024;
+const REQUEST_MS = 15_000;
+const HEADERS_MS = 10_000;
+const CHECK_EVERY_MS = 1_000;
+
+export const gatewayService: ServiceDefinition<GatewayConfig> = {
+  name: 'gateway',
+  readConfig: readGatewayConfig,
+  build(service) {
+    const { config, clock, log, metrics, breakers, ring, readiness } = service;
+    const client = service
+      .channel('auth', config.AUTH_GRPC_ADDRESS, { deadlineMs: VERIFY_MS })
+      .methods(AuthServiceService);
+    const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
+    const redis = service.redis(config);
+    const limiter = new GatewayLimiter({ redis, replicas: config.GATEWAY_REPLICAS, clock, log, metrics, breakers });
+    const services = { lookup: config.LOOKUP_HTTP_URL, members: config.MEMBERS_HTTP_URL };
+    const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers });
+    const events = new GatewayEvents(metrics, log);
+    const pipeline = new Pipeline({
+      matcher: new Matcher(ROUTES, API_PREFIX),
+      authenticate: new Authenticate(keys, new AuthenticationFailures(clock), clock),
+      usage,
+      limiter,
+      proxy,
+      ownAnswers: createOwnAnswers({
+        routes: ROUTES,
+        version: packageJson.version,
+        serverUrl: config.PUBLIC_URL,
+        readiness,
+      }),
+      publicPaths: PUBLIC_PATHS,
+      trustedProxies: new AddressList(config.TRUSTED_PROXIES),
+      maxInFlight: config.MAX_IN_FLIGHT,
+      ring,
+      clock,
+      events,
+    });
+    const listener = new HttpServer(config.LISTEN_HOST, config.GATEWAY_PORT, pipeline.handle, {
+      // The guard refuses a missing Host itself, in the envelope.
+      requireHostHeader: false,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      requestTimeout: REQUEST_MS,
+      headersTimeout: HEADERS_MS,
+      connectionsCheckingInterval: CHECK_EVERY_MS,
+      keepAliveTimeout: config.KEEP_ALIVE_SECONDS * 1000,
+    });
+    listener.server.maxConnections = config.MAX_CONNECTIONS;
+    answerProtocolErrors(listener.server, (code) => events.refusedByParser(code));
+    service.http = listener;
+    for (const part of [...parts, proxy, listener]) service.lifecycle.add(part);
+  },
+};

@@ -1,0 +1,87 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type ApiKey, readApiKey } from '#kit/api-key.ts';
+import type { Clock } from '#kit/clock.ts';
+import { ApiError } from '#kit/errors.ts';
+import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
+import { AUTHENTICATION_LIMIT, WINDOW_SECONDS } from '#proto/rest/limits.ts';
+import type { Keys } from '../keys/keys.ts';
+import type { AuthenticationFailures } from '../limits/authentication-failures.ts';
+
+const SCHEME = /^(?:ApiKey|Bearer) +(.*)$/i;
+const KEY_SHAPE = /service_[0-9]{17,20}_[0-9A-Za-z]{6}/;
+const KEY_PARAMETERS = ['api_key', 'apikey', 'key', 'access_token'];
+
+export interface Presented {
+  headers: IncomingHttpHeaders;
+  /** Without the question mark. */
+  query: string;
+  /** Whose refusals are counted together. */
+  address: string;
+}
+
+/** Finds out which key a request carries. A refusal counts against its address; a key known good never does. */
+export class Authenticate {
+  readonly #keys: Keys;
+  readonly #failures: AuthenticationFailures;
+  readonly #clock: Clock;
+
+  constructor(keys: Keys, failures: AuthenticationFailures, clock: Clock) {
+    this.#keys = keys;
+    this.#failures = failures;
+    this.#clock = clock;
+  }
+
+  /** The key's grant, not expired. MISSING_API_KEY, INVALID_API_KEY, API_KEY_EXPIRED, RATE_LIMITED, UNAVAILABLE. */
+  async run(presented: Presented): Promise<KeyGrant> {
+    if (hasKeyInQuery(presented.query)) {
+      throw this.#refuse(presented, new ApiError('INVALID_API_KEY', { message: KEY_IN_QUERY }));
+    }
+    const text = presentedKey(presented.headers);
+    if (!text) throw this.#refuse(presented, new ApiError('MISSING_API_KEY', { message: HOW_TO_SEND }));
+    const key = readApiKey(text);
+    if (!key) throw this.#refuse(presented, new ApiError('INVALID_API_KEY'));
+    const grant = await this.#find(key, presented);
+    if (!grant) throw this.#refuse(presented, new ApiError('INVALID_API_KEY'));
+    if (grant.expiresAt > 0 && grant.expiresAt * 1000 <= this.#clock.now()) {
+      throw this.#refuse(presented, new ApiError('API_KEY_EXPIRED'));
+    }
+    return grant;
+  }
+
+  async #find(key: ApiKey, { address }: Presented): Promise<KeyGrant | undefined> {
+    // An address that has guessed too often gets no more look-ups, except for keys that were good lately.
+    if (this.#failures.isExhausted(address) && !this.#keys.isKnown(key.hash)) return undefined;
+    return this.#keys.peek(key) ?? (await this.#keys.find(key));
+  }
+
+  /** The refusal itself, or 429 once the address has had its share of them. */
+  #refuse({ address }: Presented, refusal: ApiError): ApiError {
+    const { exhausted, retryAfterSeconds } = this.#failures.count(address);
+    if (!exhausted) return refusal;
+    const { category, limit } = AUTHENTICATION_LIMIT;
+    return new ApiError('RATE_LIMITED', {
+      message: 'Too many requests with missing or invalid API keys from this address',
+      details: { category, limit, window: WINDOW_SECONDS, retryAfter: retryAfterSeconds },
+      retryAfter: retryAfterSeconds,
+    });
+  }
+}
+
+const HOW_TO_SEND = 'An API key is required: send it as X-API-Key, or as Authorization: ApiKey or Bearer';
+const KEY_IN_QUERY = 'Invalid API key for this guild: keys are sent in a header, never in the address';
+
+/** X-API-Key, else the credentials of Authorization in one of its two schemes. */
+function presentedKey(headers: IncomingHttpHeaders): string | undefined {
+  const given = headers['x-api-key'];
+  if (typeof given === 'string' && given !== '') return given;
+  return SCHEME.exec(headers.authorization ?? '')?.[1]?.trim();
+}
+
+/** Keys in addresses end up in logs and histories, so such a request is refused even beside a good header. */
+function hasKeyInQuery(query: string): boolean {
+  if (query === '') return false;
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (KEY_PARAMETERS.includes(name.toLowerCase()) || KEY_SHAPE.test(value) || KEY_SHAPE.test(name)) return true;
+  }
+  return false;
+}

@@ -1,0 +1,69 @@
+import type { IncomingMessage } from 'node:http';
+import { BODY_LIMIT } from '#kit/body.ts';
+import { ApiError, type Fault, invalidRequest } from '#kit/errors.ts';
+import { connectionOptions } from '../headers.ts';
+
+const BODILESS = ['GET', 'HEAD', 'OPTIONS'];
+const FRAMING = ['transfer-encoding', 'content-length', 'host'];
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+const HIDDEN_PATH = /%(?:2e|2f|5c|00)|\\|#/i;
+const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
+
+/**
+ * Refuses requests that servers behind could read in another way than we do, and bodies declared too large.
+ * Node's parser has refused the rest: both lengths at once, differing lengths, folded headers, bare line feeds.
+ */
+export function guard(request: IncomingMessage): void {
+  const fault = targetFault(request.url ?? '') ?? headerFault(request) ?? framingFault(request);
+  if (fault) throw invalidRequest([fault]);
+  if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT) throw new ApiError('PAYLOAD_TOO_LARGE');
+}
+
+function targetFault(target: string): Fault | undefined {
+  const [path = '', ...query] = target.split('?');
+  if (!path.startsWith('/')) return { path: 'path', message: 'must begin with a slash' };
+  if (!VISIBLE_ASCII.test(target)) return { path: 'path', message: 'must be percent-encoded ASCII' };
+  if (HIDDEN_PATH.test(path)) {
+    return { path: 'path', message: 'must not hold encoded dots, slashes, backslashes or zero bytes' };
+  }
+  if (DOT_SEGMENT.test(path)) return { path: 'path', message: 'must not hold dot segments' };
+  if (!isDecodable(path)) return { path: 'path', message: 'has a percent-escape that can not be read' };
+  if (!isDecodable(query.join('?'))) return { path: 'query', message: 'has a percent-escape that can not be read' };
+  return undefined;
+}
+
+function headerFault(request: IncomingMessage): Fault | undefined {
+  let hosts = 0;
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    const name = request.rawHeaders[index] as string;
+    if (name.includes('_')) return { path: `header.${name}`, message: 'must not have an underscore in its name' };
+    if (name.toLowerCase() === 'host') hosts++;
+  }
+  if (hosts !== 1) return { path: 'header.Host', message: 'must be given exactly once' };
+  if (connectionOptions(request.headers).some((name) => FRAMING.includes(name))) {
+    return { path: 'header.Connection', message: 'must not name headers that frame the request' };
+  }
+  return undefined;
+}
+
+function framingFault(request: IncomingMessage): Fault | undefined {
+  const encoding = request.headers['transfer-encoding'];
+  if (encoding !== undefined && (encoding !== 'chunked' || request.httpVersion === '1.0')) {
+    return { path: 'header.Transfer-Encoding', message: 'must be chunked, and HTTP/1.1' };
+  }
+  const hasBody = encoding !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
+  if (hasBody && BODILESS.includes(request.method ?? '')) {
+    return { path: 'body', message: `must not come with ${request.method}` };
+  }
+  return undefined;
+}
+
+function isDecodable(text: string): boolean {
+  if (!text.includes('%')) return true;
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

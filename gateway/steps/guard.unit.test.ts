@@ -1,0 +1,92 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addressOf, listen } from '#kit/health.ts';
+import { asApiError } from '#kit/errors.ts';
+import { sendRaw } from '#test/raw-http.ts';
+import { guard } from './guard.ts';
+
+/** Answers with the code of the refusal, or `passed`. */
+function verdict(request: IncomingMessage): string {
+  try {
+    guard(request);
+    return 'passed';
+  } catch (error) {
+    return asApiError(error).code;
+  }
+}
+
+const server = createServer({ requireHostHeader: false }, (request, response) => {
+  response.setHeader('connection', 'close').end(verdict(request));
+});
+
+beforeAll(() => listen(server, '127.0.0.1', 0));
+afterAll(() => server.close());
+
+/** The verdict on these bytes; `\n` stands for CRLF. */
+async function send(raw: string): Promise<string> {
+  const answer = await sendRaw(addressOf(server), raw);
+  return answer.split('\r\n').at(-1) ?? '';
+}
+
+const get = (target: string, headers = '') => send(`GET ${target} HTTP/1.1\nHost: x\n${headers}\n`);
+
+describe('the guard', () => {
+  it.each(['/', '/a/b?c=d', '/a%20b', '/a?b=%C3%A9', '/a..b/c', '/?x=../y', '/a;b=c'])(
+    'lets %s pass',
+    async (target) => {
+      expect(await get(target)).toContain('passed');
+    },
+  );
+
+  it.each([
+    'http://x/a',
+    '*',
+    '/a/../b',
+    '/a/./b',
+    '/..',
+    '/a/%2e%2e/b',
+    '/a%2Fb',
+    '/a%5cb',
+    '/a%00',
+    '/a\\b',
+    '/a%',
+    '/a%zz',
+    '/a?b=%',
+    '/a?b=%ff',
+  ])('refuses the target %s', async (target) => {
+    expect(await get(target)).toContain('INVALID_REQUEST');
+  });
+
+  it.each([
+    'Host: y\n',
+    'X_Api_Key: service\n',
+    'Transfer-Encoding: chunked\n',
+    'Content-Length: 5\n',
+    'Connection: keep-alive, Transfer-Encoding\n',
+    'Connection: Content-Length\n',
+  ])('refuses GET with the header %j', async (headers) => {
+    expect(await get('/', headers)).toContain('INVALID_REQUEST');
+  });
+
+  it('refuses a request without a Host', async () => {
+    expect(await send('GET / HTTP/1.1\nConnection: close\n\n')).toContain('INVALID_REQUEST');
+  });
+
+  it.each(['gzip, chunked', 'Chunked', 'identity, chunked'])('refuses Transfer-Encoding: %s', async (encoding) => {
+    expect(await send(`POST / HTTP/1.1\nHost: x\nTransfer-Encoding: ${encoding}\n\n0\n\n`)).toContain(
+      'INVALID_REQUEST',
+    );
+  });
+
+  it('refuses Transfer-Encoding in HTTP/1.0', async () => {
+    const raw = 'POST / HTTP/1.0\nHost: x\nTransfer-Encoding: chunked\n\n0\n\n';
+    expect(await send(raw)).not.toContain('passed');
+  });
+
+  it('lets a chunked body pass, and one of 64 KiB, but none that is declared larger', async () => {
+    const post = (headers: string) => send(`POST / HTTP/1.1\nHost: x\n${headers}\n\n`);
+    expect(await post('Transfer-Encoding: chunked')).toContain('passed');
+    expect(await post('Content-Length: 65536')).toContain('passed');
+    expect(await post('Content-Length: 65537')).toContain('PAYLOAD_TOO_LARGE');
+  });
+});

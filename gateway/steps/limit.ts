@@ -1,0 +1,51 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '#kit/clock.ts';
+import { ApiError } from '#kit/errors.ts';
+import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
+import { CATEGORIES, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
+import type { Route } from '#proto/rest/route.ts';
+import { type Counted, type Limit, type Limiter, tightest } from '../limits/limiter.ts';
+
+/** Counts a request against all its limits in one step and tells the tightest in headers. RATE_LIMITED. */
+export async function checkLimits(
+  route: Route,
+  grant: KeyGrant,
+  limiter: Limiter,
+  clock: Clock,
+  response: ServerResponse,
+): Promise<void> {
+  const limits = limitsOf(route, grant);
+  if (limits.length === 0) return;
+  const decision = await limiter.decide(grant.guildId, limits);
+  const told = decision.allowed ? tightest(decision.states) : decision.refusedBy;
+  if (told) tell(told, clock, response);
+  if (!decision.allowed) throw rateLimited(decision.refusedBy);
+}
+
+function limitsOf(route: Route, grant: KeyGrant): Limit[] {
+  const limits: Limit[] = [];
+  if (route.category !== null) {
+    const { limit, per } = CATEGORIES[route.category];
+    limits.push({ category: route.category, limit, subject: per === 'guild' ? grant.guildId : grant.keyId });
+  }
+  if (grant.rateLimit > 0) {
+    limits.push({ category: KEY_CAP_CATEGORY, limit: grant.rateLimit, subject: grant.keyId });
+  }
+  return limits;
+}
+
+function tell({ limit, remaining, resetMs }: Counted, clock: Clock, response: ServerResponse): void {
+  response.setHeader('x-ratelimit-limit', limit);
+  response.setHeader('x-ratelimit-remaining', remaining);
+  // Windows end on whole seconds of Redis's clock; rounding takes the way to here out again.
+  response.setHeader('x-ratelimit-reset', Math.round((clock.now() + resetMs) / 1000));
+}
+
+function rateLimited({ category, limit, resetMs }: Counted): ApiError {
+  const retryAfter = Math.max(1, Math.ceil(resetMs / 1000));
+  return new ApiError('RATE_LIMITED', {
+    message: `Rate limit exceeded: ${limit} requests in ${WINDOW_SECONDS} seconds; try again in ${retryAfter} seconds`,
+    details: { category, limit, window: WINDOW_SECONDS, retryAfter },
+    retryAfter,
+  });
+}

@@ -1,0 +1,67 @@
+import { ApiError, methodNotAllowed } from '#kit/errors.ts';
+import type { Route } from '#proto/rest/route.ts';
+
+interface Node {
+  literals: Map<string, Node>;
+  parameter?: Node;
+  /** By method, where a route ends here. */
+  routes: Map<string, Route>;
+}
+
+export interface Match {
+  route: Route;
+  /** `:guildId` where the path has one. */
+  guildId: string | undefined;
+}
+
+const newNode = (): Node => ({ literals: new Map(), routes: new Map() });
+
+/** Finds a request's row of the route table, segment by segment. Paths are strict and case-sensitive. */
+export class Matcher {
+  readonly #root = newNode();
+
+  constructor(routes: readonly Route[], prefix: string) {
+    for (const route of routes) this.#add(route, (prefix + route.path).split('/'));
+  }
+
+  /** The row; ROUTE_NOT_FOUND, or METHOD_NOT_ALLOWED with the methods that the path takes. */
+  match(method: string, path: string): Match {
+    const segments = path.split('/');
+    const node = find(this.#root, segments, 0);
+    if (!node) throw new ApiError('ROUTE_NOT_FOUND');
+    const route = node.routes.get(method === 'HEAD' ? 'GET' : method);
+    if (!route) throw methodNotAllowed([...node.routes.keys()]);
+    const index = route.guild === 'path' ? guildIndex(route, segments.length) : -1;
+    return { route, guildId: index < 0 ? undefined : decodeURIComponent(segments[index] as string) };
+  }
+
+  #add(route: Route, segments: string[]): void {
+    let node = this.#root;
+    for (const segment of segments) {
+      if (segment.startsWith(':')) {
+        node.parameter ??= newNode();
+        node = node.parameter;
+      } else {
+        const next = node.literals.get(segment) ?? newNode();
+        node.literals.set(segment, next);
+        node = next;
+      }
+    }
+    node.routes.set(route.method, route);
+  }
+}
+
+function find(node: Node, segments: readonly string[], index: number): Node | undefined {
+  if (index === segments.length) return node.routes.size > 0 ? node : undefined;
+  const segment = segments[index] as string;
+  const literal = node.literals.get(segment);
+  const found = literal && find(literal, segments, index + 1);
+  if (found || !node.parameter || segment === '') return found;
+  return find(node.parameter, segments, index + 1);
+}
+
+/** Where `:guildId` stands, counted from the end, since the table's paths lack the prefix. */
+function guildIndex(route: Route, length: number): number {
+  const segments = route.path.split('/');
+  return length - segments.length + segments.indexOf(':guildId');
+}

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { ApiError } from '#kit/errors.ts';
+import { defineRoutes, type Method, route } from '#proto/rest/route.ts';
+import { Matcher } from './match.ts';
+
+const row = (method: Method, path: string, guild: 'path' | 'key' = 'key') =>
+  route({
+    method,
+    path,
+    scope: null,
+    category: null,
+    guild,
+    data: z.object({}),
+    status: 200,
+    message: '',
+    summary: '',
+    writes: false,
+  });
+
+const routes = defineRoutes('test', {
+  list: row('GET', '/things'),
+  make: row('POST', '/things'),
+  one: row('GET', '/things/:id'),
+  fixed: row('GET', '/things/newest'),
+  ofGuild: row('GET', '/guilds/:guildId/things/:id', 'path'),
+});
+const matcher = new Matcher(Object.values(routes), '/api/v1');
+const name = (method: string, path: string) => matcher.match(method, path).route.name;
+
+function refusal(method: string, path: string): ApiError {
+  try {
+    matcher.match(method, path);
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+  }
+  throw new Error('matched');
+}
+
+describe('matching a request to its row of the route table', () => {
+  it('finds fixed paths before those with a parameter, and HEAD where GET is', () => {
+    expect(name('GET', '/api/v1/things')).toBe('list');
+    expect(name('POST', '/api/v1/things')).toBe('make');
+    expect(name('GET', '/api/v1/things/newest')).toBe('fixed');
+    expect(name('GET', '/api/v1/things/7')).toBe('one');
+    expect(name('HEAD', '/api/v1/things/7')).toBe('one');
+  });
+
+  it('hands out the guild that the path names, decoded', () => {
+    expect(matcher.match('GET', '/api/v1/guilds/90/things/7').guildId).toBe('90');
+    expect(matcher.match('GET', '/api/v1/guilds/%39%30/things/7').guildId).toBe('90');
+    expect(matcher.match('GET', '/api/v1/things/7').guildId).toBeUndefined();
+  });
+
+  it.each([
+    '/api/v1/things/',
+    '/api/v1//things',
+    '/api/v1/Things',
+    '/API/v1/things',
+    '/api/v1/things/7/',
+    '/api/v1/things/7/8',
+    '/api/v1/guilds//things/7',
+    '/api/v1',
+    '/',
+    '/things',
+    '/api/v1/constructor',
+    '/api/v1/__proto__',
+  ])('knows no %s', (path) => {
+    expect(refusal('GET', path).code).toBe('ROUTE_NOT_FOUND');
+  });
+
+  it.each(['PUT', 'OPTIONS', 'DELETE', 'TRACE', 'PURGE'])(
+    'refuses %s on a known path and names what it takes',
+    (method) => {
+      const error = refusal(method, '/api/v1/things');
+      expect(error.code).toBe('METHOD_NOT_ALLOWED');
+      expect(error.details).toEqual({ allow: 'GET, HEAD, POST' });
+    },
+  );
+});

@@ -1,0 +1,26 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+const MAPPED_BITS = 96;
+
+/**
+ * An entry of an allowlist in its one spelling, undefined when it is no address or CIDR: `10.1.2.3/8` becomes
+ * `10.0.0.0/8`, IPv6 is shortened, and an IPv4 address written as IPv6 becomes IPv4, as client addresses do.
+ */
+export function normaliseAllowlistEntry(entry: string): string | undefined {
+  const [text = '', length, ...rest] = entry.split('/');
+  // ipaddr.js alone would read 10.1 and 010.0.0.1 too, and not as everybody does.
+  if (isIP(text) === 0 || text.includes('%') || rest.length > 0) return undefined;
+  const given = ipaddr.parse(text);
+  const address = ipaddr.process(text);
+  if (length === undefined) return address.toString();
+  if (!/^(?:0|[1-9][0-9]{0,2})$/.test(length)) return undefined;
+  const bits = Number(length) - (given.kind() === address.kind() ? 0 : MAPPED_BITS);
+  return network(address, bits);
+}
+
+function network(address: ipaddr.IPv4 | ipaddr.IPv6, bits: number): string | undefined {
+  const kind = address.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6;
+  const cidr = `${address.toString()}/${bits}`;
+  return kind.isValidCIDR(cidr) ? `${kind.networkAddressFromCIDR(cidr).toString()}/${bits}` : undefined;
+}

@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto';
+import { Listener } from '#kit/listener.ts';
+import { SecretRing } from '#kit/secrets.ts';
+import type { ServiceDefinition } from '#kit/service.ts';
+import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
+import { decodeChange, recentChanges } from './changes.ts';
+import { type AuthConfig, readAuthConfig } from './config.ts';
+import { AuthEvents } from './events.ts';
+import { authHandlers, keyAdminHandlers } from './grpc.ts';
+import { KeyAdmin } from './keys.ts';
+import { CHANGES_CHANNEL } from './store.ts';
+import { Watchers } from './watchers.ts';
+
+export const authService: ServiceDefinition<AuthConfig> = {
+  name: 'auth',
+  readConfig: readAuthConfig,
+  build(service) {
+    const { config, metrics, log, lifecycle } = service;
+    const database = service.database(config);
+    const { clock } = service;
+    const events = new AuthEvents(metrics, log);
+    const keys = new KeyAdmin({ database, clock, random: randomBytes, events });
+
+    const watchers = new Watchers({
+      recent: () => recentChanges(database, clock.now()),
+      isHearing: () => listener.isHearing,
+      events,
+    });
+    const listener = new Listener({
+      url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
+      name: service.name,
+      channel: CHANGES_CHANNEL,
+      metrics,
+      log,
+      onNotification: (payload) => {
+        const change = decodeChange(payload);
+        if (change) watchers.tell(change);
+        else void watchers.lookAgain();
+      },
+      onListening: () => watchers.tellRecent(),
+      onProof: () => watchers.beat(),
+    });
+    lifecycle.add(listener);
+    lifecycle.add(watchers);
+
+    const grpc = service.serveGrpc(config);
+    service.serveInternal(grpc, AuthServiceService, authHandlers(database, clock, watchers, events));
+    // Whoever holds INTERNAL_SECRETS alone can not make keys.
+    grpc.add(KeyAdminServiceService, keyAdminHandlers(keys, clock), new SecretRing(config.ADMIN_SECRETS));
+  },
+};

@@ -1,0 +1,65 @@
+import { unixSeconds } from '#kit/clock.ts';
+import type { AuditEntry, Key } from '#proto/gen/guild/auth/v1/admin.ts';
+import type { KeyGrant, KeyChange as KeyChangeMessage } from '#proto/gen/guild/auth/v1/auth.ts';
+import { formatKeyId, type Grant, type KeyChange, type KeyRecord } from './key.ts';
+import type { AuditRow } from './store.ts';
+
+/** A key as its owner may see it. */
+export function keyView(key: KeyRecord): Key {
+  return {
+    id: formatKeyId(key),
+    guildId: key.guildId,
+    name: key.name,
+    prefix: key.prefix,
+    legacy: key.scopes === null,
+    scopes: key.scopes ?? [],
+    ipAllowlist: key.ipAllowlist,
+    rateLimit: key.rateLimit ?? undefined,
+    expiresAt: optionalSeconds(key.expiresAt),
+    createdAt: unixSeconds(key.createdAt),
+    revokedAt: optionalSeconds(key.revokedAt),
+    rotatedUntil: optionalSeconds(key.rotatedUntil),
+    lastUsedAt: optionalSeconds(key.lastUsedAt),
+  };
+}
+
+export function auditView(guildId: string, row: AuditRow): AuditEntry {
+  return {
+    id: String(row.id),
+    at: unixSeconds(row.at),
+    actor: row.actor,
+    action: row.action,
+    keyId: formatKeyId({ guildId, number: row.number }),
+    details: JSON.stringify(row.details),
+  };
+}
+
+/** What the gateway needs to know of a secret that was shown; 0 stands for none. */
+export function grantView(grant: Grant): KeyGrant {
+  return {
+    keyId: formatKeyId(grant),
+    guildId: grant.guildId,
+    prefix: grant.prefix,
+    legacy: grant.scopes === null,
+    scopes: grant.scopes ?? [],
+    ipAllowlist: grant.ipAllowlist,
+    rateLimit: grant.rateLimit ?? 0,
+    expiresAt: optionalSeconds(grant.expiresAt) ?? 0,
+    validUntil: grant.validUntil ? Math.max(1, unixSeconds(grant.validUntil)) : 0,
+    version: grant.version,
+  };
+}
+
+export function changeView(change: KeyChange): KeyChangeMessage {
+  return {
+    keyId: formatKeyId(change),
+    guildId: change.guildId,
+    version: change.version,
+    hashes: change.hashes,
+    changedAtMs: change.changedAt.getTime(),
+  };
+}
+
+function optionalSeconds(time: Date | null): number | undefined {
+  return time ? unixSeconds(time) : undefined;
+}

@@ -1,0 +1,6 @@
+import { auditCommands } from './audit.ts';
+import type { Command } from './command.ts';
+import { keyCommands } from './keys.ts';
+
+/** All that guildctl can do, in the order of its help. */
+export const COMMANDS: readonly Command[] = [...keyCommands, ...auditCommands];

@@ -1,0 +1,132 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { Breakers } from '#kit/breaker.ts';
+import { systemClock } from '#kit/clock.ts';
+import { type Environment, grpcAddress, readConfig, secrets } from '#kit/config.ts';
+import type { ApiError } from '#kit/errors.ts';
+import type { DefinitionShape } from '#kit/grpc.ts';
+import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { SecretRing } from '#kit/secrets.ts';
+
+const DEADLINE_MS = 5_000;
+
+/** Why a service can't be reached, in words that say what to do. */
+export class ConnectionError extends Error {}
+
+/** The services that a command may call, connected when they are first needed. */
+export class Connections {
+  readonly #environment: Environment;
+  readonly #breakers: Breakers;
+  readonly #metrics = new Metrics();
+  readonly #open: GrpcChannel[] = [];
+
+  constructor(environment: Environment) {
+    this.#environment = environment;
+    this.#breakers = new Breakers(this.#metrics);
+  }
+
+  /** The methods of a service as an administrator calls them. */
+  admin<Definition extends DefinitionShape>(definition: Definition, service: string): GrpcClient<Definition> {
+    const { address, adminSecrets } = readAccess(this.#environment, service);
+    const channel = new GrpcChannel({
+      caller: 'guildctl',
+      audience: service,
+      address,
+      ring: new SecretRing(adminSecrets),
+      clock: systemClock,
+      metrics: this.#metrics,
+      breaker: this.#breakers.create(service, isGrpcFailure),
+      deadlineMs: DEADLINE_MS,
+    });
+    this.#open.push(channel);
+    return channel.methods(definition);
+  }
+
+  close(): void {
+    for (const channel of this.#open) channel.close();
+    this.#breakers.stop();
+  }
+}
+
+interface Access {
+  address: string;
+  adminSecrets: string[];
+}
+
+/** GUILDCTL_<SERVICE> and ADMIN_SECRETS; what is left out comes from the system that `npm start` runs here. */
+export function readAccess(environment: Environment, service: string): Access {
+  const variable = `GUILDCTL_${service.toUpperCase()}`;
+  const config = readConfig(
+    { [variable]: grpcAddress().optional(), ADMIN_SECRETS: secrets().optional() },
+    environment,
+  ) as { ADMIN_SECRETS?: string[] };
+  const folder = dataFolder(environment);
+  return {
+    address: environment[variable] || localAddress(folder, service, variable),
+    adminSecrets: config.ADMIN_SECRETS ?? [localAdminSecret(folder)],
+  };
+}
+
+function dataFolder(environment: Environment): string {
+  const given = environment['DATA_DIR'];
+  return given ? resolve(given) : join(import.meta.dirname, '..', '..', '.data');
+}
+
+const upFile = z.object({
+  pid: z.number(),
+  services: z.record(z.string(), z.object({ grpc: z.string().nullish() })),
+});
+
+/** The address in `up.json`, which is there only while the system runs, or after it was killed. */
+function localAddress(folder: string, service: string, variable: string): string {
+  const path = join(folder, 'up.json');
+  const hint = `start it with \`npm start\`, or set ${variable} and ADMIN_SECRETS to reach one that runs elsewhere`;
+  if (!existsSync(path)) throw new ConnectionError(`${service} is not running here: ${hint}`);
+  const up = upFile.safeParse(JSON.parse(readFileSync(path, 'utf8')));
+  if (!up.success) throw new ConnectionError(`${path} is not what \`npm start\` writes`);
+  if (!isAlive(up.data.pid)) throw new ConnectionError(`${service} is no longer running here: ${hint}`);
+  const address = up.data.services[service]?.grpc;
+  if (!address) throw new ConnectionError(`${path} names no address of ${service}: set ${variable}`);
+  return address;
+}
+
+/** The secret that `npm start` makes for administrators. */
+function localAdminSecret(folder: string): string {
+  const path = join(folder, 'secrets', 'admin');
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+    throw new ConnectionError(`The administrators' secret can not be read (${code}, ${path}): set ADMIN_SECRETS`);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Another user's process is alive too.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** gRPC's own codes. */
+const UNAUTHENTICATED = 16;
+const DEADLINE_EXCEEDED = 4;
+
+/** What an error of a call means to whoever typed the command. */
+export function explain(error: ApiError): string {
+  const cause = error.cause as { code?: unknown } | undefined;
+  if (cause?.code === UNAUTHENTICATED) {
+    return 'The service refused the secret: ADMIN_SECRETS is not its own, or the clocks differ by more than 30 s';
+  }
+  if (cause?.code === DEADLINE_EXCEEDED) {
+    const seconds = DEADLINE_MS / 1000;
+    return `The service did not answer within ${seconds} s: is it running? What was asked may still have been done`;
+  }
+  if (error.code === 'UNAVAILABLE') return 'The service can not do this now: its database may be down. Try again soon';
+  return error.message;
+}

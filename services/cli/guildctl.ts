@@ -1,0 +1,107 @@
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { ConfigError, type Environment } from '#kit/config.ts';
+import { ApiError, type Fault } from '#kit/errors.ts';
+import { type Command, Input, UsageError } from './command.ts';
+import { COMMANDS } from './commands.ts';
+import { ConnectionError, Connections, explain } from './connections.ts';
+
+export interface Surroundings {
+  environment: Environment;
+  /** The operating system's user: who asks, where `--actor` does not say. */
+  user: string;
+  /** Standard output and standard error, a text at a time. */
+  out: (text: string) => void;
+  error: (text: string) => void;
+}
+
+const COMMON = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } satisfies ParseArgsOptionsConfig;
+
+/** Runs one command line. Returns the exit status: 0, or 1 after a failure was told on standard error. */
+export async function guildctl(words: readonly string[], surroundings: Surroundings): Promise<number> {
+  const { out, error } = surroundings;
+  const command = COMMANDS.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '));
+  if (!command) {
+    if (words.some((word) => word === '--help' || word === '-h')) return say(out, overview(), 0);
+    const typed = words.slice(0, 2).join(' ');
+    const problem = /^(?:-|$)/.test(typed) ? 'a command is required' : `there is no command "${typed}"`;
+    return say(error, `guildctl: ${problem}\n\n${overview()}`, 1);
+  }
+  try {
+    return await runCommand(command, words.slice(command.name.split(' ').length), surroundings);
+  } catch (thrown) {
+    return say(error, `guildctl: ${reason(thrown, command)}`, 1);
+  }
+}
+
+async function runCommand(command: Command, rest: string[], surroundings: Surroundings): Promise<number> {
+  const { values, positionals } = read(command, rest);
+  if (values['help']) return say(surroundings.out, help(command), 0);
+  const input = new Input(values, positionals[0], surroundings.user);
+  const connections = new Connections(surroundings.environment);
+  try {
+    const { document, text } = await command.run(input, connections);
+    return say(surroundings.out, values['json'] ? JSON.stringify(document) : text, 0);
+  } finally {
+    connections.close();
+  }
+}
+
+/** Throws a UsageError for what the command does not take. */
+function read({ options, argument }: Command, words: string[]) {
+  try {
+    const parsed = parseArgs({ args: words, options: { ...options, ...COMMON }, allowPositionals: true });
+    const [, surplus] = argument === undefined ? [undefined, ...parsed.positionals] : parsed.positionals;
+    if (surplus !== undefined) throw new UsageError([`"${surplus}" is one argument too many`]);
+    return parsed;
+  } catch (error) {
+    if (error instanceof TypeError) throw new UsageError([error.message]);
+    throw error;
+  }
+}
+
+function say(write: (text: string) => void, text: string, status: number): number {
+  write(`${text}\n`);
+  return status;
+}
+
+function reason(error: unknown, command: Command): string {
+  if (error instanceof UsageError) {
+    return `${error.faults.join('\n          ')}\n\n${usage(command)}\nMore with --help.`;
+  }
+  if (error instanceof ConfigError || error instanceof ConnectionError) return error.message;
+  if (!(error instanceof ApiError))
+    return `something went wrong: ${error instanceof Error ? error.message : 'unknown'}`;
+  const faults = (error.details['errors'] as Fault[] | undefined) ?? [];
+  return faults.length > 0 ? faults.map(faultText).join('\n          ') : explain(error);
+}
+
+/** Options that are not named like their fields. */
+const OPTIONS: Record<string, string> = {
+  guild_id: '--guild',
+  key_id: 'KEY_ID',
+  ip_allowlist: '--allow-ip',
+  grace_seconds: '--grace',
+};
+
+/** `request.ip_allowlist[1]` as the second `--allow-ip`. */
+function faultText({ path, message }: Fault): string {
+  const [, field = path, index] = /^request\.(\w+)(?:\[(\d+)\])?/.exec(path) ?? [];
+  const option = OPTIONS[field] ?? `--${field.replaceAll('_', '-')}`;
+  return `${option}${index === undefined ? '' : ` (number ${Number(index) + 1})`} ${message}`;
+}
+
+function usage({ name, usage }: Command): string {
+  return `Usage: guildctl ${name} ${usage} [--json]`;
+}
+
+function help(command: Command): string {
+  const notes = command.notes?.map((line) => `\n  ${line}`).join('') ?? '';
+  const common = '\n  --json           print one JSON document and nothing else';
+  return `guildctl ${command.name}: ${command.summary}\n\n${usage(command)}\n${notes}${common}`;
+}
+
+function overview(): string {
+  const width = Math.max(...COMMANDS.map(({ name }) => name.length));
+  const lines = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
+  return `Usage: guildctl COMMAND [OPTIONS] [--json] [--help]\n\n${lines.join('\n')}`;
+}

@@ -1,0 +1,99 @@
+/** Where Redis is, and how to speak to it. */
+export interface RedisTarget {
+  kind: 'standalone' | 'sentinel' | 'cluster';
+  tls: boolean;
+  hosts: { host: string; port: number }[];
+  username: string | undefined;
+  password: string | undefined;
+  database: number;
+  /** Sentinel alone: the name of the group whose primary is meant. */
+  master: string | undefined;
+  /** Sentinel alone: what the sentinels themselves ask for. */
+  sentinelUsername: string | undefined;
+  sentinelPassword: string | undefined;
+}
+
+const URL_SHAPE =
+  /^(?<scheme>rediss?)(?:\+(?<kind>sentinel|cluster))?:\/\/(?:(?<user>[^@/:]*)(?::(?<password>[^@/]*))?@)?(?<hosts>[^@/?#]+)(?:\/(?<path>[^/?#]*))?(?:\?(?<query>[^#]*))?$/;
+const HOST_SHAPE = /^(?:\[(?<ipv6>[0-9A-Fa-f:.]+)\]|(?<name>[^\s:[\]]+))(?::(?<port>[0-9]{1,5}))?$/;
+
+/**
+ * Reads one of
+ * - `redis://user:password@host:6379/0`
+ * - `redis+sentinel://user:password@host1:26379,host2:26379/mymaster?db=0`, where the sentinels have a password of
+ *   their own with `&sentinel_username=…&sentinel_password=…`
+ * - `redis+cluster://user:password@host1:6379,host2:6379`
+ *
+ * and the same with `rediss` for TLS (to the sentinels too). User, password, ports and database may be left out; what
+ * has a special meaning in a URL is percent-encoded. The error names no value.
+ */
+export function parseRedisUrl(url: string): RedisTarget {
+  const parts = URL_SHAPE.exec(url)?.groups;
+  if (!parts) throw new Error('must be redis://, redis+sentinel:// or redis+cluster://, or the same with rediss');
+  const kind = (parts['kind'] ?? 'standalone') as RedisTarget['kind'];
+  const query = new URLSearchParams(parts['query']);
+  const path = decode(parts['path']);
+  checkOptions(kind, query);
+  return {
+    kind,
+    tls: parts['scheme'] === 'rediss',
+    hosts: parseHosts(kind, parts['hosts'] ?? ''),
+    username: decode(parts['user']),
+    password: decode(parts['password']),
+    database: parseDatabase(query.get('db') ?? (kind === 'sentinel' ? undefined : path), kind),
+    master: kind === 'sentinel' ? requireMaster(path) : undefined,
+    sentinelUsername: query.get('sentinel_username') ?? undefined,
+    sentinelPassword: query.get('sentinel_password') ?? undefined,
+  };
+}
+
+/** What is wrong with a URL, in words that hold none of it; undefined when it is fine. */
+export function redisUrlFault(url: string): string | undefined {
+  try {
+    parseRedisUrl(url);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function checkOptions(kind: RedisTarget['kind'], query: URLSearchParams): void {
+  const known = kind === 'sentinel' ? ['db', 'sentinel_username', 'sentinel_password'] : ['db'];
+  if ([...query.keys()].some((name) => !known.includes(name))) {
+    throw new Error(`must have no other options than ${known.join(', ')}`);
+  }
+}
+
+function parseHosts(kind: RedisTarget['kind'], hosts: string): RedisTarget['hosts'] {
+  const all = hosts.split(',').map((text) => {
+    const parts = HOST_SHAPE.exec(text)?.groups;
+    const host = parts?.['ipv6'] ?? parts?.['name'];
+    const port = Number(parts?.['port'] ?? (kind === 'sentinel' ? 26379 : 6379));
+    if (host === undefined || port < 1 || port > 65535) throw new Error('must name its hosts as host:port');
+    return { host, port };
+  });
+  if (kind === 'standalone' && all.length > 1) throw new Error('must name one host, or begin with redis+cluster://');
+  return all;
+}
+
+function parseDatabase(text: string | undefined, kind: RedisTarget['kind']): number {
+  if (text === undefined || text === '') return 0;
+  if (!/^[0-9]{1,5}$/.test(text)) throw new Error('must name the database as a number');
+  if (kind === 'cluster' && Number(text) !== 0) throw new Error('must use database 0, the only one of a cluster');
+  return Number(text);
+}
+
+function requireMaster(path: string | undefined): string {
+  if (!path) throw new Error('must name the primary: redis+sentinel://host:26379/mymaster');
+  return path;
+}
+
+/** Undefined for what is empty or left out. */
+function decode(text: string | undefined): string | undefined {
+  if (!text) return undefined;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error('must be percent-encoded');
+  }
+}

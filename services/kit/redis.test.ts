@@ -1,0 +1,165 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { startProgram } from '#local/child.ts';
+import { freePorts } from '#local/ports.ts';
+import { prepareRedis } from '#local/redis.ts';
+import { testRedisUrl } from '#test/redis.ts';
+import { type RedisNode, startRedisNode } from '#test/redis-nodes.ts';
+import { connectRedis, type RedisConnection } from './redis.ts';
+
+let folder: string;
+let lines: string[];
+let cleanups: (() => Promise<unknown>)[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'guild-data-redis-'));
+  lines = [];
+  cleanups = [];
+});
+afterEach(async () => {
+  for (const cleanup of cleanups.toReversed()) await cleanup();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function connect(url: string, commandTimeoutMs?: number): Promise<RedisConnection> {
+  const log = pino({ level: 'debug' }, { write: (line: string) => lines.push(line) });
+  const connection = connectRedis(url, { name: 'test', log, commandTimeoutMs });
+  cleanups.push(() => connection.stop());
+  await connection.start();
+  return connection;
+}
+
+async function startNode(settings: string[], flags: string[] = []): Promise<RedisNode> {
+  const node = await startRedisNode(folder, settings, flags);
+  cleanups.push(() => node.stop());
+  return node;
+}
+
+const untilReady = ({ client }: RedisConnection) =>
+  vi.waitFor(() => expect(client.status).toBe('ready'), { timeout: 10_000 });
+
+async function duration(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+/** At once: nothing is queued while there is no connection. */
+async function expectRefused({ client }: RedisConnection): Promise<void> {
+  expect(await duration(() => expect(client.get('key')).rejects.toThrow("isn't writeable"))).toBeLessThan(50);
+}
+
+test('commands are answered by the database that the URL names', async () => {
+  const url = await testRedisUrl();
+  const connection = await connect(url);
+  await untilReady(connection);
+  expect(await connection.client.set('key', 'value')).toBe('OK');
+  const inOther = await connect(url.replace(/[0-9]+$/, '0'));
+  await untilReady(inOther);
+  expect(await inOther.client.exists('key')).toBe(0);
+});
+
+test('without a server start succeeds, a command is refused at once, and the reason is logged once', async () => {
+  const [port] = await freePorts(1);
+  const connection = await connect(`redis://:hunter2@127.0.0.1:${port}`);
+  await expectRefused(connection);
+  await vi.waitFor(() => expect(lines.join('')).toContain('ECONNREFUSED'));
+  const attempts = vi.fn<() => void>();
+  connection.client.on('connecting', attempts);
+  await vi.waitFor(() => expect(attempts.mock.calls.length).toBeGreaterThan(2), { timeout: 5_000 });
+  expect(lines.filter((line) => line.includes('ECONNREFUSED'))).toHaveLength(1);
+  expect(lines.join('')).not.toContain('hunter2');
+});
+
+test('a server that dies is found again within seconds, and its loss and return are logged', async () => {
+  const server = await prepareRedis({ folder });
+  if (!server) throw new Error('no Redis server is installed');
+  const first = await startProgram(server.program);
+  const connection = await connect(server.url);
+  await untilReady(connection);
+  await first.stop(0);
+  await vi.waitFor(() => expect(lines.join('')).toContain('can not be used'), { timeout: 5_000 });
+  await expectRefused(connection);
+  const second = await startProgram(server.program);
+  cleanups.push(() => second.stop(0));
+  await untilReady(connection);
+  expect(await connection.client.set('key', 'value')).toBe('OK');
+  expect(lines.filter((line) => line.includes('connected to Redis'))).toHaveLength(2);
+});
+
+test('a wrong password is logged without it', async () => {
+  const node = await startNode(['requirepass right']);
+  await connect(`redis://:hunter2@127.0.0.1:${node.port}`);
+  await vi.waitFor(() => expect(lines.join('')).toContain('WRONGPASS'), { timeout: 5_000 });
+  expect(lines.join('')).not.toContain('hunter2');
+});
+
+test('a server that hangs: a command is refused in time, the connection made anew, and none is sent twice', async () => {
+  const node = await startNode([]);
+  const connection = await connect(`redis://127.0.0.1:${node.port}`, 100);
+  await untilReady(connection);
+  process.kill(node.pid(), 'SIGSTOP');
+  const increment = () => expect(connection.client.incr('key')).rejects.toThrow('timed out');
+  expect(await duration(increment)).toBeLessThan(200);
+  await vi.waitFor(() => expect(connection.client.status).not.toBe('ready'), { timeout: 5_000 });
+  process.kill(node.pid(), 'SIGCONT');
+  await untilReady(connection);
+  expect(Number(await connection.client.get('key'))).toBeLessThanOrEqual(1);
+});
+
+test('a server that takes connections and says nothing is no reason to wait or to fail', async () => {
+  const sockets = new Set<Socket>();
+  const silent: Server = createServer((socket) => sockets.add(socket.on('error', () => {})));
+  const [port = 0] = await freePorts(1);
+  await new Promise<void>((resolve) => silent.listen(port, '127.0.0.1', resolve));
+  cleanups.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+  const connection = await connect(`redis://127.0.0.1:${port}`, 100);
+  await vi.waitFor(() => expect(sockets.size).toBeGreaterThan(1), { timeout: 5_000 });
+  await expectRefused(connection);
+});
+
+test('a client that gave up for good is connected again', async () => {
+  const connection = await connect(await testRedisUrl());
+  await untilReady(connection);
+  connection.client.disconnect();
+  await vi.waitFor(() => expect(connection.client.status).toBe('end'));
+  await untilReady(connection);
+});
+
+test('through sentinels the primary is used, and after a failover the new one', async () => {
+  const settings = ['requirepass secret', 'masterauth secret'];
+  const primary = await startNode(settings);
+  const replica = await startNode([...settings, `replicaof 127.0.0.1 ${primary.port}`, 'repl-diskless-sync-delay 0']);
+  const sentinel = await startNode(
+    [
+      `sentinel monitor guild 127.0.0.1 ${primary.port} 1`,
+      'sentinel auth-pass guild secret',
+      'sentinel down-after-milliseconds guild 500',
+      'sentinel failover-timeout guild 3000',
+    ],
+    ['--sentinel'],
+  );
+  const connection = await connect(`redis+sentinel://:secret@127.0.0.1:${sentinel.port}/guild?db=1`);
+  await untilReady(connection);
+  await connection.client.set('key', 'value');
+  const direct = await connect(`redis://:secret@127.0.0.1:${replica.port}/1`);
+  await vi.waitFor(async () => expect(await direct.client.get('key')).toBe('value'), { timeout: 10_000 });
+  const info = await connect(`redis://127.0.0.1:${sentinel.port}`);
+  await vi.waitFor(async () => expect(await replicasOf(info)).toBe(1), { timeout: 15_000 });
+  await primary.stop();
+  await vi.waitFor(async () => expect(await connection.client.set('key', 'after')).toBe('OK'), { timeout: 15_000 });
+  expect(await direct.client.get('key')).toBe('after');
+}, 45_000);
+
+/** How many replicas a sentinel knows and finds well. */
+async function replicasOf({ client }: RedisConnection): Promise<number> {
+  const replicas = (await client.call('SENTINEL', 'REPLICAS', 'guild')) as unknown[];
+  return replicas.filter((replica) => JSON.stringify(replica).includes('"master-link-status","ok"')).length;
+}

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { unixSeconds } from '#kit/clock.ts';
+import type { GrpcHandlers } from '#kit/grpc.ts';
+import { checked } from '#kit/validate.ts';
+import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { chatId, gameId, guildId, text } from '#proto/rest/schemas.ts';
+import type { Links } from './domain.ts';
+
+/** The most users of one GetLinks, on either side. */
+const MOST_USERS = 1_000;
+
+const limit = z.int().min(1).max(100);
+const operationId = z.uuid();
+
+const getLinks = z.object({
+  guildId,
+  chatIds: z.array(chatId).max(MOST_USERS),
+  gameIds: z.array(gameId).max(MOST_USERS),
+});
+const listLinks = z.object({
+  guildId,
+  updatedSince: z.int().min(0).max(99_999_999_999),
+  limit,
+  position: z.string().max(64),
+});
+const listHistory = z.object({ guildId, chatId, limit });
+const createLink = z.object({ guildId, operationId, chatId, gameId, gameUsername: text(1, 50) });
+const account = z.discriminatedUnion('$case', [
+  z.object({ $case: z.literal('chatId'), value: chatId }).transform(({ value }) => ({ chatId: value })),
+  z.object({ $case: z.literal('gameId'), value: gameId }).transform(({ value }) => ({ gameId: value })),
+]);
+const deleteLink = z.object({ guildId, operationId, account });
+
+/** The methods of guild.lookup.v1.LookupService. */
+export function lookupMethods(links: Links): GrpcHandlers<typeof LookupServiceService> {
+  return {
+    async getLinks(message) {
+      const { guildId, ...users } = checked(getLinks, message, 'request');
+      return { links: await links.find(guildId, users) };
+    },
+    async listLinks(message) {
+      const { guildId, ...page } = checked(listLinks, message, 'request');
+      const { links: found, next } = await links.list(guildId, page);
+      return { links: found, nextPosition: next ?? '' };
+    },
+    async listHistory(message) {
+      const { guildId, chatId, limit } = checked(listHistory, message, 'request');
+      const { link, changes } = await links.history(guildId, chatId, limit);
+      return { link, changes: changes.map((change) => ({ ...change, createdAt: unixSeconds(change.createdAt) })) };
+    },
+    async createLink(message) {
+      const { guildId, operationId, ...link } = checked(createLink, message, 'request');
+      return { link: await links.create(guildId, operationId, link) };
+    },
+    async deleteLink(message) {
+      const { guildId, operationId, account } = checked(deleteLink, message, 'request');
+      return { link: await links.delete(guildId, operationId, account) };
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import { Retention } from '#kit/retention.ts';
+import type { ServiceDefinition } from '#kit/service.ts';
+import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { lookupRoutes } from '#proto/rest/lookup.ts';
+import { type LookupConfig, readLookupConfig } from './config.ts';
+import { Links } from './domain.ts';
+import { LookupEvents } from './events.ts';
+import { lookupMethods } from './grpc.ts';
+import { lookupHandlers } from './http.ts';
+
+/** Owns the links between chat and game accounts. */
+export const lookupService: ServiceDefinition<LookupConfig> = {
+  name: 'lookup',
+  readConfig: readLookupConfig,
+  build(service) {
+    const { config, metrics, log } = service;
+    const database = service.database(config);
+    const { clock } = service;
+    const links = new Links(database, clock, new LookupEvents(metrics, log));
+    const operations = {
+      table: 'lookup.operations',
+      column: 'created_at',
+      seconds: config.RETENTION_OPERATIONS_SECONDS,
+    };
+    service.lifecycle.add(new Retention(database, [operations], clock, log));
+    service.serveInternal(service.serveGrpc(config), LookupServiceService, lookupMethods(links));
+    service.serveHttp(config, lookupRoutes, lookupHandlers(links));
+  },
+};

@@ -1,0 +1,33 @@
+import {
+  databaseConfig,
+  type Environment,
+  grpcAddress,
+  grpcConfig,
+  httpConfig,
+  number,
+  processConfig,
+  readConfig,
+} from '#kit/config.ts';
+import { gamePlatformConfig } from '#platforms/config.ts';
+
+const HOUR = 3600;
+const DAY = 24 * HOUR;
+
+const shape = {
+  ...processConfig,
+  ...databaseConfig,
+  ...grpcConfig,
+  ...httpConfig,
+  ...gamePlatformConfig,
+  LOOKUP_GRPC_ADDRESS: grpcAddress(),
+  /** How long answers to writes with an Idempotency-Key are kept. */
+  RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
+  /** How long verification tokens are kept after they have expired. */
+  RETENTION_TOKENS_SECONDS: number(DAY, HOUR),
+  /** How long finished changes of links are kept. */
+  RETENTION_INTENTS_SECONDS: number(DAY, HOUR),
+};
+
+export const readMembersConfig = (environment: Environment) => readConfig(shape, environment);
+
+export type MembersConfig = ReturnType<typeof readMembersConfig>;

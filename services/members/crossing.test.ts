@@ -1,0 +1,242 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { RunningService } from '#kit/service.ts';
+import { createTestDatabase } from '#test/database.ts';
+import { type Proxy, startProxy } from '#test/proxy.ts';
+import type { SealedAnswer } from '#test/sealed.ts';
+import { GUILD, MembersFixture, newAccounts, statusesOf } from './fixture.ts';
+
+const ABANDONED_MS = 10_000;
+
+const fixture = new MembersFixture();
+/** Between lookup and `distant`, a replica of members. */
+let proxy: Proxy;
+let distant: RunningService;
+
+beforeAll(async () => {
+  await fixture.start();
+  proxy = await startProxy(fixture.lookup.addresses.grpc ?? '');
+  distant = await fixture.startMembers({ LOOKUP_GRPC_ADDRESS: proxy.address });
+});
+afterEach(() => proxy.loseAnswers(false));
+afterAll(async () => {
+  await distant.stop();
+  await proxy.stop();
+  await fixture.stop();
+});
+
+const replayed = (answer: SealedAnswer) => answer.headers.get('idempotency-replayed');
+const statusOf = async (token: string) => (await fixture.get(`/verification/tokens/${token}`)).body.data.status;
+
+/** What a replica leaves behind that was killed before it called lookup. */
+async function intend(change: Record<string, unknown>): Promise<string> {
+  const row = { guild_id: GUILD, operation_id: randomUUID(), ...change };
+  const now = fixture.clock.now();
+  const times = { created_at: new Date(now), due_at: new Date(now + ABANDONED_MS) };
+  const columns = Object.entries({ ...row, ...times });
+  await fixture.query(
+    `INSERT INTO members.intents (${columns.map(([name]) => name).join(', ')})
+     VALUES (${columns.map((_, index) => `$${index + 1}`).join(', ')})`,
+    columns.map(([, value]) => value),
+  );
+  return row.operation_id;
+}
+
+/** Ten seconds pass, and more until the replicas have finished what is open. */
+async function finishAbandoned(): Promise<void> {
+  fixture.clock.advance(ABANDONED_MS);
+  const open = () => {
+    fixture.clock.advance(1_000);
+    return fixture.openIntents();
+  };
+  await expect.poll(open, { timeout: 10_000, interval: 100 }).toBe(0);
+}
+
+/** From here on lookup does what the distant replica asks of it, and its answers are lost. */
+async function loseAnswers(): Promise<void> {
+  await fixture.get(`/guilds/${GUILD}/verified`, { at: distant });
+  proxy.loseAnswers(true);
+}
+
+describe('a replica that is killed', () => {
+  test('before it called lookup: another links, completes the token and keeps the answer', async () => {
+    const { chatId, gameId } = newAccounts();
+    const { token, code } = await fixture.token(chatId);
+    await fixture.stopLookup();
+    const interrupted = await fixture.redeem({ code }, gameId, { key: 'killed early' });
+    expect(interrupted.status).toBe(503);
+    expect(interrupted.headers.get('retry-after')).toBe('1');
+    expect(await statusOf(token)).toBe('pending');
+    await fixture.restartLookup();
+    expect(await fixture.linkOf(chatId)).toBeUndefined();
+    await finishAbandoned();
+    expect(await fixture.linkOf(chatId)).toMatchObject({ gameId });
+    expect(await statusOf(token)).toBe('completed');
+    const repeat = await fixture.redeem({ code }, gameId, { key: 'killed early' });
+    expect(replayed(repeat)).toBe('true');
+    expect(repeat.body).toMatchObject({ code: 200, message: 'Account verified', data: { chat_id: chatId } });
+  });
+
+  test('after lookup did it: another settles, and the repeat gets the first answer', async () => {
+    const { chatId, gameId } = newAccounts();
+    const { token, code } = await fixture.token(chatId);
+    await loseAnswers();
+    expect((await fixture.redeem({ code }, gameId, { key: 'killed late', at: distant })).status).toBe(504);
+    expect(await fixture.linkOf(chatId)).toMatchObject({ gameId });
+    expect(await statusOf(token)).toBe('pending');
+    const running = await fixture.redeem({ code }, gameId, { key: 'killed late' });
+    expect(running).toMatchObject({ status: 409, body: { details: { code: 'CONFLICT' } } });
+    expect(running.headers.get('retry-after')).toBe('1');
+    await finishAbandoned();
+    expect(await statusOf(token)).toBe('completed');
+    const repeat = await fixture.redeem({ code }, gameId, { key: 'killed late' });
+    expect(replayed(repeat)).toBe('true');
+    expect(repeat.status).toBe(200);
+    const history = (await fixture.get(`/guilds/${GUILD}/links/${chatId}`)).body.data.history;
+    expect(history).toHaveLength(1);
+  });
+
+  test('while the account is linked by someone else: its token works again', async () => {
+    const { chatId, gameId } = newAccounts();
+    const { token } = await fixture.token(chatId);
+    const [row] = await fixture.query('SELECT id FROM members.verification_tokens WHERE chat_id = $1', [chatId]);
+    const change = { kind: 'redeem', chat_id: chatId, game_id: gameId, game_username: 'Player', token_id: row?.['id'] };
+    const operationId = await intend(change);
+    await fixture.query('UPDATE members.verification_tokens SET operation_id = $1 WHERE chat_id = $2', [
+      operationId,
+      chatId,
+    ]);
+    // Past members, so that nothing finishes the intent first.
+    await fixture.linkPastMembers(newAccounts().chatId, gameId);
+    await finishAbandoned();
+    expect(await statusOf(token)).toBe('pending');
+    expect((await fixture.redeem({ token }, newAccounts().gameId)).status).toBe(200);
+  });
+
+  test('in the middle of an unlink: another finishes it', async () => {
+    const { chatId, gameId } = newAccounts();
+    await fixture.link(chatId, gameId);
+    await intend({ kind: 'unlink', game_id: gameId });
+    await finishAbandoned();
+    expect(await fixture.linkOf(chatId)).toBeUndefined();
+  });
+
+  test('leaves a hundred changes: two replicas finish each once', async () => {
+    const accounts = Array.from({ length: 100 }, newAccounts);
+    for (const { chatId, gameId } of accounts) {
+      await intend({ kind: 'link', chat_id: chatId, game_id: gameId, game_username: 'Player' });
+    }
+    await finishAbandoned();
+    const rows = await fixture.query(
+      'SELECT chat_id, count(*)::int AS changes FROM lookup.link_history WHERE chat_id = ANY($1) GROUP BY chat_id',
+      [accounts.map(({ chatId }) => chatId)],
+    );
+    expect(rows).toHaveLength(100);
+    expect(rows.every(({ changes }) => changes === 1)).toBe(true);
+  });
+});
+
+/** A link, and an unlink of it that was not finished. */
+async function unfinishedUnlink(): Promise<{ chatId: string; gameId: number }> {
+  const { chatId, gameId } = newAccounts();
+  await fixture.link(chatId, gameId);
+  await intend({ kind: 'unlink', chat_id: chatId });
+  return { chatId, gameId };
+}
+
+describe('what its caller has given up', () => {
+  test('an unlink never removes a link that was made later', async () => {
+    const { chatId, gameId } = await unfinishedUnlink();
+    // Done without a key right after the kill: the open unlink is finished first.
+    expect((await fixture.link(chatId, gameId)).status).toBe(201);
+    await finishAbandoned();
+    expect(await fixture.linkOf(chatId)).toMatchObject({ gameId });
+  });
+
+  test('a link never comes back after an unlink', async () => {
+    const { chatId, gameId } = newAccounts();
+    await intend({ kind: 'link', chat_id: chatId, game_id: gameId, game_username: 'Player' });
+    expect((await fixture.unlink({ game_id: gameId })).status).toBe(200);
+    await finishAbandoned();
+    expect(await fixture.linkOf(chatId)).toBeUndefined();
+  });
+
+  test('repeated without a key has the outcome of the first', async () => {
+    const accounts = newAccounts();
+    const { code } = await fixture.token(accounts.chatId);
+    await loseAnswers();
+    expect((await fixture.redeem({ code }, accounts.gameId, { at: distant })).status).toBe(504);
+    expect((await fixture.redeem({ code }, accounts.gameId)).status).toBe(200);
+    expect((await fixture.redeem({ code }, accounts.gameId)).status).toBe(404);
+    const { chatId } = await unfinishedUnlink();
+    fixture.clock.advance(ABANDONED_MS);
+    expect(statusesOf([await fixture.unlink({ chat_id: chatId })])).toEqual([200]);
+  });
+
+  test('repeated with its key after a minute has the outcome of the first', async () => {
+    const { chatId, gameId } = newAccounts();
+    await fixture.stopLookup();
+    expect((await fixture.link(chatId, gameId, { key: 'minute' })).status).toBe(503);
+    fixture.clock.advance(60_000);
+    await fixture.restartLookup();
+    const repeat = await fixture.link(chatId, gameId, { key: 'minute' });
+    expect(repeat).toMatchObject({ status: 201, body: { data: { chat_id: chatId, game_id: gameId } } });
+    expect(replayed(await fixture.link(chatId, gameId, { key: 'minute' }))).toBe('true');
+  });
+});
+
+test('without lookup every route that needs it answers 503 with Retry-After, and no 404', async () => {
+  const { chatId, gameId } = newAccounts();
+  const { token, code } = await fixture.token(chatId);
+  await fixture.stopLookup();
+  const answers = await Promise.all([
+    fixture.redeem({ code }, gameId),
+    fixture.link(newAccounts().chatId, newAccounts().gameId),
+    fixture.unlink({ chat_id: newAccounts().chatId }),
+    fixture.get(`/guilds/${GUILD}/verified`),
+    fixture.get(`/guilds/${GUILD}/links/${chatId}`),
+  ]);
+  // The code is held by the redeem that could not be finished: another player is not told that it was used.
+  answers.push(await fixture.redeem({ code }, newAccounts().gameId));
+  for (const answer of answers) {
+    expect(answer).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
+    expect(answer.headers.get('retry-after')).toBe('1');
+  }
+  expect(await statusOf(token)).toBe('pending');
+  expect((await fixture.token(newAccounts().chatId)).code).toHaveLength(8);
+  await fixture.restartLookup();
+  await finishAbandoned();
+});
+
+test('when the database fails between lookup and the settling, the caller is told 503 and it is settled later', async () => {
+  const { chatId, gameId } = newAccounts();
+  await fixture.query(`CREATE FUNCTION members.fail() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'out of order' USING ERRCODE = '57P01'; END $$`);
+  await fixture.query(`CREATE TRIGGER fail BEFORE UPDATE OF finished_at ON members.intents
+    FOR EACH ROW EXECUTE FUNCTION members.fail()`);
+  const answer = await fixture.link(chatId, gameId, { key: 'unsettled' });
+  expect(answer).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
+  await fixture.query('DROP TRIGGER fail ON members.intents');
+  await finishAbandoned();
+  expect(replayed(await fixture.link(chatId, gameId, { key: 'unsettled' }))).toBe('true');
+});
+
+test('without its database members answers 503 with Retry-After', async () => {
+  const lost = await createTestDatabase();
+  const members = await fixture.startMembers({ DATABASE_URL: lost.url });
+  await lost.drop();
+  const { chatId, gameId } = newAccounts();
+  const answers = [
+    await fixture.link(chatId, gameId, { at: members }),
+    await fixture.link(chatId, gameId, { at: members, key: 'no database' }),
+    await fixture.redeem({ code: 'AAAAAAAA' }, gameId, { at: members }),
+    await fixture.unlink({ chat_id: chatId }, { at: members }),
+    await fixture.post('/verification/tokens', { guild_id: GUILD, chat_id: chatId }, { at: members }),
+    await fixture.get('/verification/tokens/x', { at: members }),
+  ];
+  for (const answer of answers) {
+    expect(answer).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
+    expect(answer.headers.get('retry-after')).toBe('1');
+  }
+  await members.stop();
+});

@@ -1,0 +1,225 @@
+import type { Clock } from '#kit/clock.ts';
+import { type Answer, ok } from '#kit/envelope.ts';
+import { ApiError, asApiError, isFault } from '#kit/errors.ts';
+import type { GrpcClient } from '#kit/grpc-client.ts';
+import { type Claim, type Idempotency, Replay, type RepeatableWrite, type WriteOutcome } from '#kit/idempotency.ts';
+import type { Database } from '#kit/postgres.ts';
+import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { MembersEvents } from '../events.ts';
+import * as store from '../store/intents.ts';
+import { type Change, type Intent, isSameChange } from '../store/intents.ts';
+import { completeToken, freeToken, holdToken } from '../store/tokens.ts';
+import { changeViews } from '../views.ts';
+
+/** After this long whoever began an intent has given up, and any replica finishes it. */
+const ABANDONED_MS = 10_000;
+/** How often a change begins anew because another took its token first. */
+const MOST_BEGINNINGS = 5;
+/** Open intents of one account: more than a few mean that lookup is down, and then the first one fails. */
+const MOST_EARLIER = 20;
+
+type Kind = Change['kind'];
+type AnswerTo<Of extends Kind> = Answer<ReturnType<(typeof changeViews)[Of]>>;
+/** What lookup made of a change: the link that was made or removed, or why not. */
+type Outcome = Link | ApiError;
+
+export interface ChangesOptions {
+  database: Database;
+  idempotency: Idempotency;
+  lookup: GrpcClient<typeof LookupServiceService>;
+  clock: Clock;
+  /** UUIDs. */
+  newOperationId: () => string;
+  events: MembersEvents;
+}
+
+/**
+ * Changes of links cross two stores: what is intended is written here, lookup is called with the intent's ID as often
+ * as it takes, then intent, token and kept answer are settled in one transaction. Why this is safe at every step is
+ * in deploy/decisions/0001-links-cross-two-stores.md.
+ */
+export class LinkChanges {
+  readonly #options: ChangesOptions;
+  /** Those who wait for the same intent wait for one call. */
+  readonly #running = new Map<string, Promise<Outcome>>();
+
+  constructor(options: ChangesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Carries out a change, or gives the first answer to it again. `prepare` says what the change is, and throws where
+   * there is nothing to change; it is asked anew when another took the token first.
+   */
+  async perform<Of extends Kind>(
+    write: RepeatableWrite,
+    prepare: () => Promise<Change & { kind: Of }>,
+  ): Promise<WriteOutcome<AnswerTo<Of>['data']>> {
+    const claim = await this.#claim(write);
+    if (claim instanceof Replay) return claim;
+    for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
+      const { change, repeated } = await this.#prepare(write.guildId, claim, prepare);
+      if (repeated) {
+        await this.#keepAnswer(claim, answerTo(change.kind, repeated));
+        return told(answerTo(change.kind, repeated));
+      }
+      const intent = await this.#begin(write.guildId, change, claim);
+      if (intent) return told(answerTo(change.kind, await this.finish(intent)));
+    }
+    const busy = new ApiError('UNAVAILABLE', { message: 'Too many want this at once, try again soon' });
+    await this.#keepAnswer(claim, busy);
+    throw busy;
+  }
+
+  /** Calls lookup and settles; may be repeated by anybody at any time. Throws when lookup or the database fails. */
+  finish(intent: Intent): Promise<Outcome> {
+    const running = this.#running.get(intent.operationId);
+    if (running) return running;
+    const started = this.#finish(intent).finally(() => this.#running.delete(intent.operationId));
+    this.#running.set(intent.operationId, started);
+    return started;
+  }
+
+  /** Takes intents that nobody works at any more; `limit` at most. */
+  takeAbandoned(limit: number): Promise<Intent[]> {
+    const { database, clock } = this.#options;
+    const now = clock.now();
+    return store.takeDueIntents(database, new Date(now), new Date(now + ABANDONED_MS), limit);
+  }
+
+  async #claim(write: RepeatableWrite): Promise<Claim | Replay | undefined> {
+    const { database, idempotency } = this.#options;
+    if (write.key === undefined) return undefined;
+    return database.transaction((transaction) => idempotency.claim(transaction, write));
+  }
+
+  /** Nothing is written yet, so every error here is an answer of its own and ends the claim. */
+  async #prepare<Of extends Kind>(
+    guildId: string,
+    claim: Claim | undefined,
+    prepare: () => Promise<Change & { kind: Of }>,
+  ): Promise<{ change: Change & { kind: Of }; repeated: Outcome | undefined }> {
+    try {
+      const change = await prepare();
+      return { change, repeated: await this.#finishEarlier(guildId, change) };
+    } catch (error) {
+      await this.#keepAnswer(claim, asApiError(error));
+      throw error;
+    }
+  }
+
+  /**
+   * Finishes what is still open on either account, or it could undo this change later. Where one of these is the same
+   * change, given up by its caller, its outcome is that of this one too.
+   */
+  async #finishEarlier(guildId: string, change: Change): Promise<Outcome | undefined> {
+    const { database, clock } = this.#options;
+    let repeated: Outcome | undefined;
+    for (const earlier of await store.openIntents(database, guildId, change, MOST_EARLIER)) {
+      const outcome = await this.finish(earlier);
+      const isAbandoned = earlier.failures > 0 || earlier.dueAt.getTime() <= clock.now();
+      if (isAbandoned && isSameChange(earlier, change)) repeated ??= outcome;
+    }
+    return repeated;
+  }
+
+  /** Writes the intent and takes its token; undefined when the token is taken. An error may come after the commit. */
+  #begin(guildId: string, change: Change, claim: Claim | undefined): Promise<Intent | undefined> {
+    const { database, clock, newOperationId } = this.#options;
+    const now = clock.now();
+    const times = { createdAt: new Date(now), dueAt: new Date(now + ABANDONED_MS) };
+    const intent: Intent = {
+      ...change,
+      guildId,
+      operationId: newOperationId(),
+      claim: claim ?? null,
+      ...times,
+      failures: 0,
+    };
+    return database.transaction(async (transaction) => {
+      const { tokenId, operationId, createdAt } = intent;
+      if (tokenId !== null && !(await holdToken(transaction, guildId, tokenId, operationId, createdAt)))
+        return undefined;
+      await store.insertIntent(transaction, intent);
+      return intent;
+    });
+  }
+
+  async #finish(intent: Intent): Promise<Outcome> {
+    const { database, events } = this.#options;
+    try {
+      const outcome = await this.#callLookup(intent);
+      await this.#settle(intent, outcome);
+      return outcome;
+    } catch (error) {
+      events.changeFailed(intent, error);
+      // When this fails too, the intent is due in a while all the same.
+      await store.countFailure(database, intent).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Lookup gives every call with this operation's ID the same outcome. */
+  async #callLookup(intent: Intent): Promise<Outcome> {
+    const { lookup } = this.#options;
+    const { guildId, operationId, chatId, gameId, gameUsername } = intent;
+    try {
+      const { link } =
+        intent.kind === 'unlink'
+          ? await lookup.deleteLink({ guildId, operationId, account: accountOf(intent) })
+          : await lookup.createLink({
+              guildId,
+              operationId,
+              chatId: chatId ?? '',
+              gameId: gameId ?? 0,
+              gameUsername: gameUsername ?? '',
+            });
+      return link ?? new ApiError('INTERNAL', { cause: new Error('lookup answered without a link') });
+    } catch (thrown) {
+      const error = asApiError(thrown);
+      if (isFault(error)) throw error;
+      if (error.code === 'CONFLICT' || error.code === 'NOT_FOUND') return error;
+      // Refused for good: tried again it would be refused again.
+      return new ApiError('INTERNAL', { cause: error });
+    }
+  }
+
+  /** Only one of those who finish an intent settles it. */
+  async #settle(intent: Intent, outcome: Outcome): Promise<void> {
+    const { database, idempotency, clock, events } = this.#options;
+    const { guildId, tokenId } = intent;
+    const now = new Date(clock.now());
+    const isFirst = await database.transaction(async (transaction) => {
+      if (!(await store.finishIntent(transaction, intent, now))) return false;
+      if (tokenId !== null) {
+        if (outcome instanceof ApiError) await freeToken(transaction, guildId, tokenId);
+        else await completeToken(transaction, guildId, tokenId, outcome.gameId, now);
+      }
+      await idempotency.settle(transaction, intent.claim ?? undefined, answerTo(intent.kind, outcome));
+      return true;
+    });
+    if (!isFirst) return;
+    if (outcome instanceof ApiError) events.changeRefused(intent, outcome);
+    else events.changeDone(intent, outcome);
+  }
+
+  #keepAnswer(claim: Claim | undefined, answer: Answer | ApiError): Promise<void> {
+    const { database, idempotency } = this.#options;
+    return idempotency.settle(database, claim, answer);
+  }
+}
+
+function answerTo<Of extends Kind>(kind: Of, outcome: Outcome): AnswerTo<Of> | ApiError {
+  return outcome instanceof ApiError ? outcome : (ok(changeViews[kind](outcome)) as AnswerTo<Of>);
+}
+
+function told<Data>(answer: Answer<Data> | ApiError): Answer<Data> {
+  if (answer instanceof ApiError) throw answer;
+  return answer;
+}
+
+function accountOf({ chatId, gameId }: Change) {
+  return chatId === null
+    ? { $case: 'gameId' as const, value: gameId ?? 0 }
+    : { $case: 'chatId' as const, value: chatId };
+}

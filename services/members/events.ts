@@ -1,0 +1,48 @@
+import { asApiError } from '#kit/errors.ts';
+import type { Logger } from '#kit/log.ts';
+import type { Metrics } from '#kit/metrics.ts';
+import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { Intent } from './store/intents.ts';
+
+/** What happens in verification: a counter and a line in the log for each. Tokens and codes are never told. */
+export class MembersEvents {
+  readonly #tokens;
+  readonly #changes;
+  readonly #log: Logger;
+
+  constructor(metrics: Metrics, log: Logger) {
+    this.#tokens = metrics.counter('members_tokens_created_total', 'Verification tokens created');
+    this.#changes = metrics.counter('members_link_changes_total', 'Changes of links', ['kind', 'outcome']);
+    this.#log = log;
+  }
+
+  tokenCreated(guildId: string, chatId: string): void {
+    this.#tokens.inc();
+    this.#log.info({ guild_id: guildId, chat_id: chatId }, 'a verification token was created');
+  }
+
+  /** A redeem, link or unlink was done. */
+  changeDone(intent: Intent, { chatId, gameId }: Link): void {
+    this.#changes.inc({ kind: intent.kind, outcome: 'done' });
+    this.#log.info({ ...namesOf(intent), chat_id: chatId, game_id: gameId }, `${intent.kind} done`);
+  }
+
+  /** Lookup refused it: linked already, or not linked. */
+  changeRefused(intent: Intent, { code }: { code: string }): void {
+    this.#changes.inc({ kind: intent.kind, outcome: 'refused' });
+    this.#log.info({ ...namesOf(intent), code }, `${intent.kind} refused`);
+  }
+
+  /** Lookup or our database failed: it is finished later. */
+  changeFailed(intent: Intent, error: unknown): void {
+    this.#changes.inc({ kind: intent.kind, outcome: 'failed' });
+    this.#log.warn({ ...namesOf(intent), code: asApiError(error).code }, `${intent.kind} has to be finished later`);
+  }
+}
+
+const namesOf = ({ guildId, operationId, chatId, gameId }: Intent) => ({
+  guild_id: guildId,
+  operation_id: operationId,
+  chat_id: chatId,
+  game_id: gameId,
+});

@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import { ManualClock } from '#kit/clock.ts';
+import type { Environment } from '#kit/config.ts';
+import type { GrpcClient } from '#kit/grpc-client.ts';
+import { type RunningService, startService } from '#kit/service.ts';
+import { type Simulators, startSimulators } from '#local/simulators/main.ts';
+import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { lookupService } from '#services/lookup/service.ts';
+import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { connect } from '#test/grpc.ts';
+import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/sealed.ts';
+import { membersService } from './service.ts';
+
+export const GUILD = '900000000000000001';
+export const OTHER_GUILD = '900000000000000002';
+
+/** Chat accounts and players that no other test of the file has; players unknown to the game platform. */
+export function newAccounts(): { chatId: string; gameId: number } {
+  const number = ++lastAccount;
+  return { chatId: String(930000000000000000n + BigInt(number)), gameId: 1_000_000 + number };
+}
+let lastAccount = 0;
+
+/** The statuses of answers, in ascending order. */
+export function statusesOf(answers: SealedAnswer[]): number[] {
+  return answers.map(({ status }) => status).sort((a, b) => a - b);
+}
+
+interface Request {
+  body?: unknown;
+  key?: string;
+  guildId?: string;
+  /** Another replica than the first. */
+  at?: RunningService;
+}
+
+/** Real members and lookup on a real database, and a simulated game platform; one clock for all. */
+export class MembersFixture {
+  readonly clock = new ManualClock(Date.now());
+  database!: TestDatabase;
+  simulators!: Simulators;
+  lookup!: RunningService;
+  members!: RunningService;
+  #client: Client | undefined;
+
+  async start(): Promise<this> {
+    [this.database, this.simulators] = await Promise.all([createTestDatabase(), startSimulators()]);
+    this.lookup = await this.startLookup();
+    this.members = await this.startMembers();
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await this.#client?.end();
+    await Promise.all([this.members.stop(), this.lookup.stop(), this.simulators.stop()]);
+    await this.database.drop();
+  }
+
+  /** Lookup is gone; calls to it wait in vain. */
+  stopLookup(): Promise<void> {
+    return this.lookup.stop();
+  }
+
+  /** Lookup is back on its port. */
+  async restartLookup(): Promise<void> {
+    this.lookup = await this.startLookup({ GRPC_PORT: this.lookup.addresses.grpc?.split(':')[1] });
+  }
+
+  startLookup(environment: Environment = {}): Promise<RunningService> {
+    const { clock } = this;
+    return startService(lookupService, { ...testEnvironment(this.database.url), ...environment }, { clock });
+  }
+
+  /** What a replica of members is told. */
+  environment(): Environment {
+    return {
+      ...testEnvironment(this.database.url),
+      LOOKUP_GRPC_ADDRESS: this.lookup.addresses.grpc,
+      GAME_USERS_URL: this.simulators.game,
+    };
+  }
+
+  startMembers(environment: Environment = {}): Promise<RunningService> {
+    return startService(membersService, { ...this.environment(), ...environment }, { clock: this.clock });
+  }
+
+  get = (path: string, request: Request = {}) => this.#call('GET', path, request);
+  post = (path: string, body: unknown, request: Request = {}) => this.#call('POST', path, { body, ...request });
+
+  #call(
+    method: string,
+    path: string,
+    { body, key, guildId = GUILD, at = this.members }: Request,
+  ): Promise<SealedAnswer> {
+    const service = { address: at.addresses.http ?? '', audience: 'members', clock: this.clock };
+    const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
+    return sealedFetch(service, { guildId }, { method, path, body, headers });
+  }
+
+  /** A new token, with its code. */
+  async token(chatId: string, fields: object = {}): Promise<{ token: string; code: string; expires_at: number }> {
+    const answer = await this.post('/verification/tokens', { guild_id: GUILD, chat_id: chatId, ...fields });
+    return answer.body.data;
+  }
+
+  redeem = (secret: object, gameId: number, request: Request = {}) =>
+    this.post(
+      '/verification/redeem',
+      { guild_id: GUILD, ...secret, game_id: gameId, game_username: 'Player' },
+      request,
+    );
+
+  link = (chatId: string, gameId: number, request: Request = {}) =>
+    this.post(
+      '/verification/link',
+      { guild_id: GUILD, chat_id: chatId, game_id: gameId, game_username: 'Player' },
+      request,
+    );
+
+  unlink = (account: object, request: Request = {}) =>
+    this.post('/verification/unlink', { guild_id: GUILD, ...account }, request);
+
+  /** The link that lookup has. */
+  linkOf(chatId: string): Promise<{ chatId: string; gameId: number } | undefined> {
+    return this.#askLookup(async (lookup) => {
+      const { links } = await lookup.getLinks({ guildId: GUILD, chatIds: [chatId], gameIds: [] });
+      return links[0];
+    });
+  }
+
+  /** Links two accounts without members. */
+  linkPastMembers(chatId: string, gameId: number): Promise<unknown> {
+    const link = { chatId, gameId, gameUsername: 'Player' };
+    return this.#askLookup((lookup) => lookup.createLink({ guildId: GUILD, operationId: randomUUID(), ...link }));
+  }
+
+  async #askLookup<Result>(ask: (lookup: GrpcClient<typeof LookupServiceService>) => Promise<Result>): Promise<Result> {
+    const { client, close } = connect(LookupServiceService, 'lookup', this.lookup.addresses.grpc ?? '', this.clock);
+    return ask(client).finally(close);
+  }
+
+  /** The rows of a statement, past members. */
+  async query(text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+    if (!this.#client) {
+      this.#client = new Client({ connectionString: this.database.url });
+      await this.#client.connect();
+    }
+    return (await this.#client.query(text, values)).rows;
+  }
+
+  /** How many changes are not finished. */
+  async openIntents(): Promise<number> {
+    const [row] = await this.query('SELECT count(*)::int AS open FROM members.intents WHERE finished_at IS NULL');
+    return Number(row?.['open']);
+  }
+}

@@ -1,0 +1,59 @@
+-- Answers to writes with an Idempotency-Key, given again to their repeats.
+CREATE TABLE members.idempotency (
+  guild_id text COLLATE "C" NOT NULL,
+  method text NOT NULL,
+  path text NOT NULL,
+  key text NOT NULL,
+  body_hash bytea NOT NULL,
+  status smallint,
+  answer bytea,
+  claim uuid,
+  claimed_until timestamptz,
+  created_at timestamptz NOT NULL,
+  PRIMARY KEY (guild_id, method, path, key)
+);
+
+CREATE INDEX idempotency_created ON members.idempotency (created_at);
+
+-- With a token or its code a player proves to own a game account. Both are kept as HMACs alone.
+CREATE TABLE members.verification_tokens (
+  guild_id text COLLATE "C" NOT NULL,
+  id bigint GENERATED ALWAYS AS IDENTITY,
+  token_mac bytea NOT NULL,
+  code_mac bytea NOT NULL,
+  chat_id text COLLATE "C" NOT NULL,
+  created_at timestamptz NOT NULL,
+  expires_at timestamptz NOT NULL,
+  -- the intent that redeems it now
+  operation_id uuid,
+  completed_at timestamptz,
+  game_id bigint,
+  PRIMARY KEY (guild_id, id),
+  CONSTRAINT verification_tokens_token UNIQUE (guild_id, token_mac),
+  CONSTRAINT verification_tokens_code UNIQUE (guild_id, code_mac)
+);
+
+CREATE INDEX verification_tokens_expires ON members.verification_tokens (expires_at);
+
+-- Changes of links: written here before lookup is called, so that any replica can finish what another has begun.
+CREATE TABLE members.intents (
+  guild_id text COLLATE "C" NOT NULL,
+  operation_id uuid NOT NULL,
+  kind text NOT NULL CHECK (kind IN ('redeem', 'link', 'unlink')),
+  chat_id text COLLATE "C",
+  game_id bigint,
+  game_username text,
+  token_id bigint,
+  -- which answer of members.idempotency it settles
+  claim jsonb,
+  created_at timestamptz NOT NULL,
+  -- when any replica may finish it
+  due_at timestamptz NOT NULL,
+  failures integer NOT NULL DEFAULT 0,
+  finished_at timestamptz,
+  PRIMARY KEY (guild_id, operation_id)
+);
+
+CREATE INDEX intents_open ON members.intents (guild_id, created_at) WHERE finished_at IS NULL;
+CREATE INDEX intents_due ON members.intents (due_at) WHERE finished_at IS NULL;
+CREATE INDEX intents_finished ON members.intents (finished_at);

@@ -1,0 +1,44 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { Idempotency } from '#kit/idempotency.ts';
+import { Retention } from '#kit/retention.ts';
+import type { ServiceDefinition } from '#kit/service.ts';
+import { Roblox } from '#platforms/roblox.ts';
+import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { membersRoutes } from '#proto/rest/members.ts';
+import { type MembersConfig, readMembersConfig } from './config.ts';
+import { LinkChanges } from './domain/changes.ts';
+import { Sweep } from './domain/sweep.ts';
+import { VerificationTokens } from './domain/tokens.ts';
+import { Verification } from './domain/verification.ts';
+import { MembersEvents } from './events.ts';
+import { membersHandlers } from './http.ts';
+
+/** Verifies players and changes links. */
+export const membersService: ServiceDefinition<MembersConfig> = {
+  name: 'members',
+  readConfig: readMembersConfig,
+  build(service) {
+    const { config, metrics, log, ring, breakers, lifecycle } = service;
+    const database = service.database(config);
+    const { clock } = service;
+    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
+    const game = new Roblox({ config, breakers, metrics, clock });
+
+    const events = new MembersEvents(metrics, log);
+    const idempotency = new Idempotency('members', database, ring, clock);
+    const tokens = new VerificationTokens({ database, idempotency, ring, clock, random: randomBytes, events });
+    const changes = new LinkChanges({ database, idempotency, lookup, clock, newOperationId: randomUUID, events });
+    const verification = new Verification(tokens, changes, game);
+
+    lifecycle.add(new Sweep(changes, log));
+    lifecycle.add(new Retention(database, retentionRules(config), clock, log));
+    service.serveGrpc(config);
+    service.serveHttp(config, membersRoutes, membersHandlers({ lookup, tokens, verification }));
+  },
+};
+
+const retentionRules = (config: MembersConfig) => [
+  { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
+  { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
+  { table: 'members.intents', column: 'finished_at', seconds: config.RETENTION_INTENTS_SECONDS },
+];

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { TEST_SECRETS } from '#test/sealed.ts';
+import { GUILD, MembersFixture, newAccounts, OTHER_GUILD } from './fixture.ts';
+
+const fixture = new MembersFixture();
+beforeAll(() => fixture.start());
+afterAll(() => fixture.stop());
+
+const faultsOf = (answer: { body: { details: { errors: { path: string }[] } } }) =>
+  answer.body.details.errors.map(({ path }) => path);
+const statusOf = async (token: string) => (await fixture.get(`/verification/tokens/${token}`)).body.data;
+
+describe('POST /verification/tokens', () => {
+  test('makes a token, a code and the time until which they work', async () => {
+    const { chatId } = newAccounts();
+    const answer = await fixture.post('/verification/tokens', { guild_id: GUILD, chat_id: chatId });
+    expect(answer.status).toBe(201);
+    expect(answer.body).toEqual({
+      status: 'success',
+      code: 201,
+      message: 'Verification token created',
+      data: {
+        token: expect.stringMatching(/^[0-9A-Za-z]{32}$/),
+        code: expect.stringMatching(/^[2-9ACDEFHJKMNPRTVWXY]{8}$/),
+        expires_at: Math.floor(fixture.clock.now() / 1000) + 900,
+      },
+    });
+  });
+
+  test.each([60, 1800])('takes a ttl of %i seconds', async (ttl) => {
+    const { expires_at } = await fixture.token(newAccounts().chatId, { ttl_seconds: ttl });
+    expect(expires_at).toBe(Math.floor(fixture.clock.now() / 1000) + ttl);
+  });
+
+  test.each([59, 1801, 60.5, '900', true])('refuses a ttl of %s', async (ttl) => {
+    const body = { guild_id: GUILD, chat_id: newAccounts().chatId, ttl_seconds: ttl };
+    const answer = await fixture.post('/verification/tokens', body);
+    expect(answer.status).toBe(400);
+    expect(faultsOf(answer)).toEqual(['body.ttl_seconds']);
+  });
+
+  test('lists all faults at once, and refuses another guild', async () => {
+    const bad = await fixture.post('/verification/tokens', { chat_id: 7, ttl_seconds: 0 });
+    expect(faultsOf(bad)).toEqual(['body.guild_id', 'body.chat_id', 'body.ttl_seconds']);
+    const other = await fixture.post('/verification/tokens', { guild_id: OTHER_GUILD, chat_id: '1' });
+    expect(other).toMatchObject({ status: 403, body: { details: { code: 'GUILD_MISMATCH' } } });
+  });
+
+  test('a newer token leaves older ones of the account valid', async () => {
+    const { chatId } = newAccounts();
+    const older = await fixture.token(chatId);
+    await fixture.token(chatId);
+    expect((await statusOf(older.token)).status).toBe('pending');
+  });
+
+  test('neither token nor code is in the database as it is, answers that are kept included', async () => {
+    const { chatId } = newAccounts();
+    const body = { guild_id: GUILD, chat_id: chatId };
+    const { token, code } = (await fixture.post('/verification/tokens', body, { key: 'kept' })).body.data;
+    const rows = await fixture.query('SELECT t::text FROM members.verification_tokens t');
+    const kept = await fixture.query(
+      "SELECT convert_from(answer, 'LATIN1') AS answer, i::text FROM members.idempotency i",
+    );
+    const everything = JSON.stringify([rows, kept]);
+    for (const secret of [token, code]) {
+      expect(everything).not.toContain(secret);
+      expect(everything).not.toContain(Buffer.from(secret).toString('hex'));
+    }
+  });
+});
+
+describe('GET /verification/tokens/:token', () => {
+  test('is pending, and expired from its time on', async () => {
+    const { chatId } = newAccounts();
+    const { token, expires_at } = await fixture.token(chatId, { ttl_seconds: 60 });
+    const answer = await fixture.get(`/verification/tokens/${token}`);
+    expect(answer.body).toEqual({
+      status: 'success',
+      code: 200,
+      message: 'Verification token found',
+      data: { status: 'pending', chat_id: chatId, game_id: null, expires_at },
+    });
+    fixture.clock.advance(59_999);
+    expect((await statusOf(token)).status).toBe('pending');
+    fixture.clock.advance(1);
+    expect(await statusOf(token)).toEqual({ status: 'expired', chat_id: chatId, game_id: null, expires_at });
+  });
+
+  test('is completed with the player, also after its time', async () => {
+    const { chatId, gameId } = newAccounts();
+    const { token, expires_at } = await fixture.token(chatId);
+    await fixture.redeem({ token }, gameId);
+    fixture.clock.advance(901_000);
+    expect(await statusOf(token)).toEqual({ status: 'completed', chat_id: chatId, game_id: gameId, expires_at });
+  });
+
+  test('an unknown one, a code and one of another guild read the same', async () => {
+    const { token, code } = await fixture.token(newAccounts().chatId);
+    const answers = await Promise.all([
+      fixture.get('/verification/tokens/nonsense'),
+      fixture.get(`/verification/tokens/${code}`),
+      fixture.get(`/verification/tokens/${token}`, { guildId: OTHER_GUILD }),
+    ]);
+    for (const answer of answers) {
+      expect(answer.status).toBe(404);
+      expect(answer.body).toEqual({
+        status: 'error',
+        code: 404,
+        message: 'No such token in this guild',
+        details: { code: 'NOT_FOUND' },
+      });
+    }
+    expect(faultsOf(await fixture.get(`/verification/tokens/${'x'.repeat(129)}`))).toEqual(['path.token']);
+  });
+});
+
+test('tokens that were made under the older secret still work while both are known', async () => {
+  const { chatId, gameId } = newAccounts();
+  const { token, code } = await fixture.token(chatId);
+  const INTERNAL_SECRETS = ['the newer secret of more than 32 bytes', ...TEST_SECRETS].join(',');
+  const replica = await fixture.startMembers({ INTERNAL_SECRETS });
+  const lookup = await fixture.startLookup({ INTERNAL_SECRETS });
+  const rotated = await fixture.startMembers({ INTERNAL_SECRETS, LOOKUP_GRPC_ADDRESS: lookup.addresses.grpc });
+  expect((await fixture.get(`/verification/tokens/${token}`, { at: replica })).body.data.status).toBe('pending');
+  expect((await fixture.redeem({ code }, gameId, { at: rotated })).status).toBe(200);
+  for (const service of [replica, rotated, lookup]) await service.stop();
+});

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GUILD, type Network, startNetwork } from '../network.ts';
+import { sendRaw } from '../raw-http.ts';
+
+let network: Network;
+let key: string;
+
+beforeAll(async () => {
+  network = await startNetwork();
+  key = (await network.createKey()).secret;
+});
+afterAll(() => network.stop());
+
+/** The answers to raw bytes, in order. */
+async function answersTo(raw: string): Promise<{ status: number; head: string; code: string | undefined }[]> {
+  const text = await sendRaw(network.address('gateway', 'http'), raw);
+  return text
+    .split(/(?=HTTP\/1\.1 \d{3} )/)
+    .filter(Boolean)
+    .map((answer) => {
+      const [head = '', body = ''] = answer.split('\r\n\r\n');
+      const json = body === '' ? {} : JSON.parse(body);
+      return { status: Number(head.slice(9, 12)), head: head.toLowerCase(), code: json.details?.code };
+    });
+}
+
+describe('what Node hands out beside the request listener is answered in the envelope', () => {
+  it.each([
+    ['no request at all', 'BAD\n\n', 400, 'INVALID_REQUEST'],
+    [
+      'both lengths',
+      'POST /api/v1/reverse HTTP/1.1\nHost: x\nContent-Length: 2\nTransfer-Encoding: chunked\n\n',
+      400,
+      'INVALID_REQUEST',
+    ],
+    ['no Host', 'GET /api/v1/whoami HTTP/1.1\nConnection: close\n\n', 400, 'INVALID_REQUEST'],
+    ['headers over 16 KiB', `GET / HTTP/1.1\nHost: x\nX-Large: ${'x'.repeat(20_000)}\n\n`, 431, 'HEADERS_TOO_LARGE'],
+    ['an expectation', 'GET / HTTP/1.1\nHost: x\nExpect: tea\nConnection: close\n\n', 417, 'EXPECTATION_FAILED'],
+    ['CONNECT', 'CONNECT x:80 HTTP/1.1\nHost: x:80\n\n', 405, 'METHOD_NOT_ALLOWED'],
+    [
+      'Upgrade',
+      'GET /api/v1/whoami HTTP/1.1\nHost: x\nConnection: Upgrade\nUpgrade: websocket\n\n',
+      405,
+      'METHOD_NOT_ALLOWED',
+    ],
+    ['an unknown method', 'BREW / HTTP/1.1\nHost: x\n\n', 400, 'INVALID_REQUEST'],
+  ])('%s', async (_what, raw, status, code) => {
+    const [answer, ...more] = await answersTo(raw);
+    expect(more).toEqual([]);
+    expect(answer).toMatchObject({ status, code });
+    for (const header of ['x-request-id: ', 'cache-control: no-store', 'x-content-type-options: nosniff']) {
+      expect(answer?.head).toContain(header);
+    }
+    expect(answer?.head.includes('allow: get, head, post, patch, delete')).toBe(status === 405);
+  });
+
+  it('a fault behind a request waits for its answer, then closes', async () => {
+    const good = `GET /api/v1/whoami HTTP/1.1\nHost: x\nX-API-Key: ${key}\n\n`;
+    const answers = await answersTo(`${good}GARBAGE\n\n`);
+    expect(answers.map(({ status }) => status)).toEqual([200]);
+  });
+
+  it('a fault within a body is the answer to its request', async () => {
+    const answers = await answersTo(
+      `POST /api/v1/reverse HTTP/1.1\nHost: x\nX-API-Key: ${key}\nContent-Type: application/json\nTransfer-Encoding: chunked\n\nzz\n`,
+    );
+    expect(answers).toMatchObject([{ status: 400, code: 'INVALID_REQUEST' }]);
+  });
+});
+
+describe('bodies that come in chunks', () => {
+  const post = (headers: string, body: string) =>
+    `POST /api/v1/lookup/status HTTP/1.1\nHost: x\nX-API-Key: ${key}\nContent-Type: application/json\nConnection: close\n${headers}\n\n${body}`;
+  const chunk = (text: string) => `${text.length.toString(16)}\n${text}\n`;
+
+  it('are passed on whole', async () => {
+    const json = JSON.stringify({ guild_id: GUILD, game_ids: [7] });
+    const body = `${chunk(json.slice(0, 9))}${chunk(json.slice(9))}0\n\n`;
+    expect(await answersTo(post('Transfer-Encoding: chunked', body))).toMatchObject([{ status: 200 }]);
+  });
+
+  it('are refused once they grow over 64 KiB, and the next request on the connection is answered', async () => {
+    const large = post('Transfer-Encoding: chunked', `${chunk('x'.repeat(40_000)).repeat(2)}0\n\n`).replace(
+      'Connection: close\n',
+      '',
+    );
+    const next = `GET /api/v1/whoami HTTP/1.1\nHost: x\nX-API-Key: ${key}\nConnection: close\n\n`;
+    expect((await answersTo(large + next)).map(({ status }) => status)).toEqual([413, 200]);
+  });
+});
+
+describe('headers that a caller could forge', () => {
+  it.each(['x-guild-principal', 'X-Guild-Principal', 'x-internal-key'])('%s changes nothing', async (name) => {
+    const { status, json } = await network.call(`/lookup/game/7`, {
+      headers: { [name]: 'e30.AAAA', 'x-guild-id': GUILD },
+    });
+    expect([status, json.details.code]).toEqual([401, 'MISSING_API_KEY']);
+  });
+
+  it('a service answers nobody without a sealed principal', async () => {
+    const direct = `http://${network.address('lookup', 'http')}/api/v1/lookup/game/7`;
+    for (const headers of [{}, { 'x-api-key': key }, { 'x-guild-principal': 'e30.AAAA' }]) {
+      const answer = await fetch(direct, { headers });
+      expect([answer.status, ((await answer.json()) as { details: { code: string } }).details.code]).toEqual([
+        401,
+        'MISSING_API_KEY',
+      ]);
+    }
+  });
+
+  it('X-Forwarded-For is believed of trusted proxies alone', async () => {
+    const own = await network.createKey({ ipAllowlist: ['198.51.100.7'] });
+    const headers = { 'x-forwarded-for': '198.51.100.7' };
+    expect((await network.call('/whoami', { key: own.secret, headers })).json.details.client_ip).toBe('127.0.0.1');
+    await network.startOne('gateway', { TRUSTED_PROXIES: '127.0.0.0/8' });
+    expect((await network.call('/whoami', { key: own.secret, headers })).status).toBe(200);
+    const longer = { 'x-forwarded-for': '198.51.100.7, 203.0.113.9' };
+    const answer = await network.call('/whoami', { key: own.secret, headers: longer });
+    expect(answer.json.details.client_ip).toBe('203.0.113.9');
+  });
+});

@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto';
+import { Breakers } from '#kit/breaker.ts';
+import { type Clock, systemClock } from '#kit/clock.ts';
+import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
+import { createLog } from '#kit/log.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { SecretRing } from '#kit/secrets.ts';
+import { type RunningService, startService } from '#kit/service.ts';
+import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { AuthServiceService, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
+import { authService } from '#services/auth/service.ts';
+
+export const INTERNAL_SECRET = randomBytes(32).toString('hex');
+export const ADMIN_SECRET = randomBytes(32).toString('hex');
+
+export interface TestAuth {
+  service: RunningService;
+  address: string;
+  auth: GrpcClient<typeof AuthServiceService>;
+  admin: GrpcClient<typeof KeyAdminServiceService>;
+  /** Every line that the service has logged. */
+  log: string[];
+  stop(): Promise<void>;
+}
+
+export interface TestAuthOptions {
+  databaseUrl: string;
+  /** Where it listens for changes; `databaseUrl` when left out. */
+  directUrl?: string;
+  /** The database's clock when left out. */
+  clock?: Clock;
+}
+
+/** An auth service on free ports, and clients with the right secrets. */
+export async function startTestAuth({ databaseUrl, directUrl, clock }: TestAuthOptions): Promise<TestAuth> {
+  const log: string[] = [];
+  const destination = { write: (line: string) => void log.push(line) };
+  const environment = {
+    LISTEN_HOST: '127.0.0.1',
+    INTERNAL_SECRETS: INTERNAL_SECRET,
+    ADMIN_SECRETS: ADMIN_SECRET,
+    DATABASE_URL: databaseUrl,
+    DATABASE_DIRECT_URL: directUrl,
+  };
+  const service = await startService(authService, environment, {
+    log: await createLog({ service: 'auth', level: 'info', destination }),
+    ...(clock ? { clock } : {}),
+  });
+  const address = service.addresses.grpc ?? '';
+  const [internal, admin] = [authChannel(address, INTERNAL_SECRET, clock), authChannel(address, ADMIN_SECRET, clock)];
+  return {
+    service,
+    address,
+    log,
+    auth: internal.methods(AuthServiceService),
+    admin: admin.methods(KeyAdminServiceService),
+    stop: async () => {
+      internal.close();
+      admin.close();
+      await service.stop();
+    },
+  };
+}
+
+/** A connection to an auth service as somebody who holds `secret`. */
+export function authChannel(address: string, secret: string, clock: Clock = systemClock): GrpcChannel {
+  const metrics = new Metrics();
+  const breaker = new Breakers(metrics).create('auth', isGrpcFailure);
+  return new GrpcChannel({
+    caller: 'test',
+    audience: 'auth',
+    address,
+    ring: new SecretRing([secret]),
+    clock,
+    metrics,
+    breaker,
+  });
+}
+
+export interface Watched {
+  /** Everything told so far, with the time of its arrival by performance.now(). */
+  told: { event: NonNullable<WatchResponse['event']>; at: number }[];
+  /** Whether the service has ended the stream without an error. */
+  hasEnded: boolean;
+  cancel(): void;
+}
+
+/** Watches until cancelled. */
+export function watchKeys(auth: TestAuth['auth']): Watched {
+  const stream = auth.watch({});
+  const watched: Watched = { told: [], hasEnded: false, cancel: () => stream.cancel() };
+  stream.on('data', ({ event }: WatchResponse) => {
+    if (event) watched.told.push({ event, at: performance.now() });
+  });
+  stream.on('end', () => (watched.hasEnded = true));
+  stream.on('error', () => undefined);
+  return watched;
+}
+
+/** The versions of a key that a watcher was told. */
+export function toldVersions({ told }: Watched, keyId: string): number[] {
+  return told.flatMap(({ event }) =>
+    event.$case === 'change' && event.value.keyId === keyId ? [event.value.version] : [],
+  );
+}
+
+/** How many beats a watcher was told. */
+export function toldBeats({ told }: Watched): number {
+  return told.filter(({ event }) => event.$case === 'beat').length;
+}

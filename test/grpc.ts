@@ -1,0 +1,32 @@
+import { Breakers } from '#kit/breaker.ts';
+import { type Clock, systemClock } from '#kit/clock.ts';
+import type { DefinitionShape } from '#kit/grpc.ts';
+import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { SecretRing } from '#kit/secrets.ts';
+import { TEST_SECRETS } from './sealed.ts';
+
+/** Calls a service's gRPC as another service does. */
+export function connect<Definition extends DefinitionShape>(
+  definition: Definition,
+  audience: string,
+  address: string,
+  clock: Clock = systemClock,
+): { client: GrpcClient<Definition>; close: () => void } {
+  const metrics = new Metrics();
+  const breakers = new Breakers(metrics);
+  const channel = new GrpcChannel({
+    caller: 'test',
+    audience,
+    address,
+    ring: new SecretRing(TEST_SECRETS),
+    clock,
+    metrics,
+    breaker: breakers.create(audience, isGrpcFailure),
+  });
+  const close = () => {
+    channel.close();
+    breakers.stop();
+  };
+  return { client: channel.methods(definition), close };
+}

@@ -1,0 +1,210 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '#kit/clock.ts';
+import type { Environment } from '#kit/config.ts';
+import { GrpcChannel } from '#kit/grpc-client.ts';
+import { Breaker } from '#kit/breaker.ts';
+import { systemClock } from '#kit/clock.ts';
+import { createLog, type Logger } from '#kit/log.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { SecretRing } from '#kit/secrets.ts';
+import { type RunningService, startService } from '#kit/service.ts';
+import { startSimulators } from '#local/simulators/main.ts';
+import { type CreateKeyRequest, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { SCOPES } from '#proto/rest/scopes.ts';
+import { authService } from '#services/auth/service.ts';
+import { lookupService } from '#services/lookup/service.ts';
+import { membersService } from '#services/members/service.ts';
+import { gatewayService } from '#gateway/service.ts';
+import { createTestDatabase } from './database.ts';
+import { testRedisUrl } from './redis.ts';
+
+export const GUILD = '900000000000000001';
+export const OTHER_GUILD = '900000000000000002';
+
+export interface NetworkOptions {
+  /** Added to the environment of each process. */
+  environment?: Environment;
+  /** `null`: without Redis. */
+  redisUrl?: string | null;
+  clock?: Clock;
+  /** Every log line of every process ends up here. */
+  logLines?: string[];
+}
+
+export interface Call {
+  method?: string;
+  key?: string | undefined;
+  headers?: Record<string, string>;
+  /** Sent as JSON unless it is a string or a Buffer. */
+  body?: unknown;
+}
+
+export interface CallResult {
+  status: number;
+  headers: Headers;
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into whatever came back
+  json: any;
+}
+
+/** The whole system in this process: real services, PostgreSQL, Redis, gRPC and HTTP on free ports. */
+export class Network {
+  readonly services = new Map<string, RunningService>();
+  readonly secrets = { internal: randomBytes(32).toString('hex'), admin: randomBytes(32).toString('hex') };
+  readonly #options: NetworkOptions;
+  readonly #log: Logger;
+  readonly #cleanups: (() => Promise<unknown>)[] = [];
+  databaseUrl = '';
+  redisUrl: string | null = null;
+  simulators!: Awaited<ReturnType<typeof startSimulators>>;
+
+  constructor(options: NetworkOptions, log: Logger) {
+    this.#options = options;
+    this.#log = log;
+  }
+
+  /** The gateway's base URL, with the prefix of the API. */
+  get api(): string {
+    return `http://${this.address('gateway', 'http')}/api/v1`;
+  }
+
+  address(name: string, listener: 'admin' | 'http' | 'grpc'): string {
+    const address = this.services.get(name)?.addresses[listener];
+    if (!address) throw new Error(`${name} has no ${listener}`);
+    return address;
+  }
+
+  async start(): Promise<void> {
+    const database = await createTestDatabase();
+    this.databaseUrl = database.url;
+    this.#cleanups.push(() => database.drop());
+    this.redisUrl = this.#options.redisUrl === undefined ? await testRedisUrl() : this.#options.redisUrl;
+    this.simulators = await startSimulators({});
+    this.#cleanups.push(() => this.simulators.stop());
+    for (const name of ['auth', 'lookup', 'members', 'gateway']) await this.startOne(name);
+  }
+
+  /** Starts a service that is not running; the others must be told its address by starting it on the same ports. */
+  async startOne(name: string, environment: Environment = {}): Promise<RunningService> {
+    const overrides = {
+      log: this.#log.child({ service: name }),
+      ...(this.#options.clock && { clock: this.#options.clock }),
+    };
+    const all = { ...this.#environment(), ...this.#options.environment, ...environment };
+    const service = await this.#startNamed(name, all, overrides);
+    this.services.set(name, service);
+    return service;
+  }
+
+  /** The variables that make a service come back on the ports that it has now. */
+  samePorts(name: string): Environment {
+    const { admin, http, grpc } = this.services.get(name)?.addresses ?? { admin: ':0' };
+    const port = (address: string | undefined) => address?.split(':').at(-1);
+    return { ADMIN_PORT: port(admin), HTTP_PORT: port(http), GRPC_PORT: port(grpc) };
+  }
+
+  async createKey(options: Partial<CreateKeyRequest> = {}): Promise<{ id: string; secret: string }> {
+    const request = {
+      guildId: GUILD,
+      name: 'test',
+      legacy: false,
+      scopes: [...SCOPES],
+      ipAllowlist: [],
+      actor: 'test',
+    };
+    const { key, secret } = await this.admin().createKey({ ...request, ...options });
+    if (!key) throw new Error('no key');
+    return { id: key.id, secret };
+  }
+
+  /** Key administration, as guildctl does it. */
+  admin() {
+    const channel = new GrpcChannel({
+      caller: 'test',
+      audience: 'auth',
+      address: this.address('auth', 'grpc'),
+      ring: new SecretRing([this.secrets.admin]),
+      clock: systemClock,
+      metrics: new Metrics(),
+      breaker: new Breaker('auth', () => false),
+    });
+    this.#cleanups.push(async () => channel.close());
+    return channel.methods(KeyAdminServiceService);
+  }
+
+  /** A call through the gateway. */
+  async call(path: string, { method = 'GET', key, headers = {}, body }: Call = {}): Promise<CallResult> {
+    const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
+    const response = await fetch(this.api + path, {
+      method,
+      headers: {
+        ...(key === undefined ? {} : { 'x-api-key': key }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: isRaw ? (body as string) : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, json: text === '' ? undefined : JSON.parse(text) };
+  }
+
+  /** Services that others have taken the place of, to be stopped with the rest. */
+  extra(...services: (RunningService | undefined)[]): void {
+    for (const service of services) this.#cleanups.push(async () => service?.stop());
+  }
+
+  async stop(): Promise<void> {
+    for (const service of [...this.services.values()].toReversed()) await service.stop();
+    for (const cleanup of this.#cleanups.toReversed()) await cleanup();
+  }
+
+  #startNamed(
+    name: string,
+    environment: Environment,
+    overrides: { log: Logger; clock?: Clock },
+  ): Promise<RunningService> {
+    switch (name) {
+      case 'auth':
+        return startService(authService, environment, overrides);
+      case 'lookup':
+        return startService(lookupService, environment, overrides);
+      case 'members':
+        return startService(membersService, environment, overrides);
+      case 'gateway':
+        return startService(gatewayService, environment, overrides);
+      default:
+        throw new Error(`there is no service ${name}`);
+    }
+  }
+
+  /** The addresses of all that runs already. */
+  #environment(): Environment {
+    const { game, chat } = this.simulators;
+    const environment: Environment = {
+      LISTEN_HOST: '127.0.0.1',
+      GATEWAY_PORT: '0',
+      DATABASE_URL: this.databaseUrl,
+      REDIS_URL: this.redisUrl ?? undefined,
+      INTERNAL_SECRETS: this.secrets.internal,
+      ADMIN_SECRETS: this.secrets.admin,
+      CHAT_API_URL: `${chat}/api/v10`,
+      CHAT_BOT_TOKEN: 'test-bot-token',
+      GAME_API_KEY: 'test-game-key',
+    };
+    for (const host of ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY'])
+      environment[`GAME_${host}_URL`] = game;
+    for (const [name, { addresses }] of this.services) {
+      if (addresses.grpc) environment[`${name.toUpperCase()}_GRPC_ADDRESS`] = addresses.grpc;
+      if (addresses.http) environment[`${name.toUpperCase()}_HTTP_URL`] = `http://${addresses.http}`;
+    }
+    return environment;
+  }
+}
+
+/** Starts the whole system; `stop()` it in afterAll. */
+export async function startNetwork(options: NetworkOptions = {}): Promise<Network> {
+  const destination = { write: (line: string) => void options.logLines?.push(line) };
+  const log = await createLog({ service: 'network', level: options.logLines ? 'debug' : 'silent', destination });
+  const network = new Network(options, log);
+  await network.start();
+  return network;
+}

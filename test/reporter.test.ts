@@ -1,0 +1,79 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import { runScript } from './processes.ts';
+
+const repository = join(import.meta.dirname, '..');
+let folder: string;
+
+/** Inside the repository, so that the files find its packages. */
+beforeEach(() => {
+  folder = mkdtempSync(join(repository, 'node_modules', '.reporter-'));
+  return () => rmSync(folder, { recursive: true });
+});
+
+/** Runs vitest on test files given by name; returns its exit status and the last line that it printed. */
+async function run(
+  files: Record<string, string>,
+  setup?: string,
+): Promise<{ status: unknown; last: string | undefined }> {
+  const config = {
+    root: folder,
+    test: {
+      include: ['*.case.mjs'],
+      reporters: ['default', join(repository, 'test', 'reporter.ts')],
+      ...(setup === undefined ? {} : { globalSetup: './setup.mjs' }),
+    },
+  };
+  writeFileSync(join(folder, 'vitest.config.mjs'), `export default ${JSON.stringify(config)}`);
+  if (setup !== undefined) writeFileSync(join(folder, 'setup.mjs'), setup);
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(folder, name), `import { beforeAll, expect, test } from 'vitest';\n${text}`);
+  }
+  const vitest = join(repository, 'node_modules', 'vitest', 'vitest.mjs');
+  const script = runScript([process.execPath, vitest, 'run', '--root', folder], { VITEST: '', CI: 'true' });
+  const status = await script.ended;
+  return { status, last: script.output().trimEnd().split('\n').at(-1) };
+}
+
+const PASSING = "test('a', () => {}); test.skip('b', () => {});";
+
+test('the last line counts what passed, failed and was skipped', async () => {
+  expect(await run({ 'a.case.mjs': "test('a', () => {});" })).toEqual({ status: 0, last: '1 passed, 0 failed' });
+  const mixed = { 'a.case.mjs': PASSING, 'b.case.mjs': "test('c', () => expect(1).toBe(2));" };
+  expect(await run(mixed)).toEqual({ status: 1, last: '1 passed, 1 failed, 1 skipped' });
+});
+
+test.each([
+  ['a file that can not be loaded', "import './missing.mjs';", '1 passed, 1 failed, 1 skipped'],
+  [
+    'a hook that throws',
+    "beforeAll(() => { throw new Error('no'); }); test('c', () => {});",
+    '1 passed, 1 failed, 2 skipped',
+  ],
+  [
+    'an error nobody caught',
+    "test('c', () => { void Promise.reject(new Error('lost')); });",
+    '2 passed, 1 failed, 1 skipped',
+  ],
+  [
+    'a process that ends itself',
+    "test('c', () => { process.kill(process.pid, 'SIGKILL'); });",
+    // Killed before or after its test was announced.
+    '1 passed, [12] failed, 1 skipped',
+  ],
+])('%s counts as failed', async (_name, text, last) => {
+  expect(await run({ 'a.case.mjs': PASSING, 'b.case.mjs': text })).toEqual({
+    status: 1,
+    last: expect.stringMatching(new RegExp(`^${last}$`)),
+  });
+});
+
+test('a set-up that fails counts as failed', async () => {
+  const setup = "export default () => { throw new Error('no server'); }";
+  expect(await run({ 'a.case.mjs': PASSING }, setup)).toEqual({ status: 1, last: '0 passed, 1 failed' });
+});
+
+test('a run without tests counts as failed', async () => {
+  expect(await run({})).toEqual({ status: 1, last: '0 passed, 1 failed' });
+});
