@@ -35,10 +35,14 @@ export interface GamePlatform {
   /** Its name; null when there is no such item. Up to an hour old. */
   itemName(item: GameItem): Promise<string | null>;
   /**
-   * For each user, by group, the ranks that the user holds there; a group in which there are none is left out.
-   * 50 users a call where the platform can, and no call for what is cached (30 s).
+   * For each user, by group, the ranks that the user holds in those of the groups; one in which there are none is left
+   * out. 50 users a call where the platform can, and no call for what is cached (30 s). The groups are named because the
+   * platform tells roles, of which only those need to be looked up: people are in dozens of groups.
    */
-  ranks(userIds: readonly number[]): Promise<Map<number, ReadonlyMap<number, readonly number[]> | Unknown>>;
+  ranks(
+    userIds: readonly number[],
+    groupIds: readonly number[],
+  ): Promise<Map<number, ReadonlyMap<number, readonly number[]> | Unknown>>;
   /** For each of the items whether the user owns it: one call for all of them where the platform can. */
   owns(userId: number, items: readonly GameItem[]): Promise<(boolean | Unknown)[]>;
   /** When the account was made. Up to an hour old. */
