@@ -31,7 +31,7 @@ export class Checks {
     const [link] = links;
     if (!link) throw new ApiError('NOT_FOUND', { message: 'The member is not verified in this guild' });
     const ranks = await this.#game.ranksIn(link.gameId, target.groupId);
-    return weighRank(target, new Map([[target.groupId, ranks]]));
+    return weighRank(target, new Map(ranks.length > 0 ? [[target.groupId, ranks]] : []));
   }
 
   /** The group, where it exists, and why group and range make no sound binding. Errors: the game platform's. */
