@@ -80,7 +80,8 @@ const rule = (path: string[], error: string, holds: (fields: Record<string, unkn
 const soundRange = rule(
   ['max_rank'],
   'must be at least min_rank',
-  ({ min_rank: min, max_rank: max }) => typeof min !== 'number' || typeof max !== 'number' || max >= min,
+  ({ binding_type: type = 'group_rank', min_rank: min, max_rank: max }) =>
+    type !== 'group_rank' || typeof min !== 'number' || typeof max !== 'number' || max >= min,
 );
 
 /** The field is there where the type needs it. */
@@ -169,7 +170,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
     message: 'Binding added',
     summary: 'Binds a chat role to game data',
     description:
-      'Nothing is saved unless both platforms know what is named. Fields that the type does not need are ignored. ' +
+      'Nothing is saved unless both platforms know what is named. Fields that the type does not need must be well formed and are ignored. ' +
       'No member changes by it before the next sync.',
     writes: true,
     errors: {

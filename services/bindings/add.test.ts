@@ -1,0 +1,318 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { RunningService } from '#kit/service.ts';
+import { BindingsFixture, BOOSTER, CAPTAIN, faultsOf, HARBORMASTER, OFFICER, rankBinding } from './fixture.ts';
+
+const fixture = new BindingsFixture();
+beforeAll(() => fixture.start());
+afterAll(() => fixture.stop());
+beforeEach(() => void fixture.nextGuild());
+afterEach(() => fixture.calm());
+
+const nothing = {
+  game_group_id: null,
+  game_group_name: null,
+  min_rank: null,
+  max_rank: null,
+  gamepass_id: null,
+  asset_id: null,
+  badge_id: null,
+  account_age_platform: null,
+  account_age_min_days: null,
+  priority: null,
+};
+const role = { chat_role_id: OFFICER, chat_role_name: 'Officer' };
+const add = (fields: object) => fixture.add({ chat_role_id: OFFICER, ...fields });
+
+describe('a binding is added and answered as it is listed', () => {
+  test.each([
+    [
+      'group_rank',
+      { game_group_id: 501, min_rank: 50, max_rank: 255, priority: 10 },
+      { game_group_id: 501, game_group_name: 'Harbor Crew', min_rank: 50, max_rank: 255, priority: 10 },
+    ],
+    [
+      'group_rank',
+      { game_group_id: '502', min_rank: 0, max_rank: 0 },
+      { game_group_id: 502, game_group_name: 'Lighthouse Builders', min_rank: 0, max_rank: 0 },
+    ],
+    ['gamepass', { game_gamepass_id: 601 }, { gamepass_id: 601 }],
+    ['asset', { game_asset_id: 701, priority: -1 }, { asset_id: 701, priority: -1 }],
+    ['badge', { game_badge_id: 801 }, { badge_id: 801 }],
+    [
+      'account_age',
+      { account_age_platform: 'chat', account_age_min_days: 30 },
+      { account_age_platform: 'chat', account_age_min_days: 30 },
+    ],
+    [
+      'account_age',
+      { account_age_platform: 'game', account_age_min_days: 0 },
+      { account_age_platform: 'game', account_age_min_days: 0 },
+    ],
+  ])('%s %j', async (type, fields, shown) => {
+    const answer = await add({ binding_type: type, ...fields });
+    expect(answer.status).toBe(201);
+    const data = { id: expect.any(Number), ...role, binding_type: type, ...nothing, ...shown };
+    expect(answer.body).toEqual({ status: 'success', code: 201, message: 'Binding added', data });
+    expect((await fixture.list()).body.data).toEqual({ bindings: [answer.body.data] });
+  });
+
+  test('fields of other types, unknown ones and null are ignored, and decide nothing', async () => {
+    const other = { game_group_id: 999, min_rank: 9, max_rank: 1, game_badge_id: 1, account_age_min_days: 3 };
+    const more = { account_age_platform: null, extra: [] };
+    const answer = await add({ binding_type: 'gamepass', game_gamepass_id: 601, ...other, ...more });
+    expect(answer.body.data).toEqual({
+      id: expect.any(Number),
+      ...role,
+      binding_type: 'gamepass',
+      ...nothing,
+      gamepass_id: 601,
+    });
+    expect((await add({ binding_type: 'gamepass', game_gamepass_id: 601 })).status).toBe(409);
+  });
+});
+
+describe('a body that does not fit', () => {
+  test.each([
+    ['nothing at all', {}, ['body.chat_role_id', 'body.binding_type']],
+    ['an unknown type', { chat_role_id: OFFICER, binding_type: 'rank' }, ['body.binding_type']],
+    [
+      'a group_rank alone',
+      { binding_type: 'group_rank' },
+      ['chat_role_id', 'game_group_id', 'min_rank', 'max_rank'].map((name) => `body.${name}`),
+    ],
+    [
+      'a gamepass alone',
+      { chat_role_id: OFFICER, binding_type: 'gamepass', game_asset_id: 701 },
+      ['body.game_gamepass_id'],
+    ],
+    ['an asset alone', { chat_role_id: OFFICER, binding_type: 'asset' }, ['body.game_asset_id']],
+    [
+      'a badge that is null',
+      { chat_role_id: OFFICER, binding_type: 'badge', game_badge_id: null },
+      ['body.game_badge_id'],
+    ],
+    [
+      'an account_age alone',
+      { chat_role_id: OFFICER, binding_type: 'account_age' },
+      ['body.account_age_platform', 'body.account_age_min_days'],
+    ],
+    [
+      'an account_age of another platform',
+      { chat_role_id: OFFICER, binding_type: 'account_age', account_age_platform: 'roblox', account_age_min_days: -1 },
+      ['body.account_age_platform', 'body.account_age_min_days'],
+    ],
+    ['max_rank below min_rank', rankBinding({ min_rank: 51, max_rank: 50 }), ['body.max_rank']],
+    ['ranks outside 0 to 255', rankBinding({ min_rank: -1, max_rank: 256 }), ['body.min_rank', 'body.max_rank']],
+    [
+      'ranks that are no whole numbers',
+      rankBinding({ min_rank: 1.5, max_rank: '50' }),
+      ['body.min_rank', 'body.max_rank'],
+    ],
+    ['a group that is no ID', rankBinding({ game_group_id: 0 }), ['body.game_group_id']],
+    ['a role that is a number', rankBinding({ chat_role_id: 910000000000000001 }), ['body.chat_role_id']],
+    ['a priority that is no whole number', rankBinding({ priority: 1.5 }), ['body.priority']],
+    ['a priority beyond 32 bits', rankBinding({ priority: 2 ** 31 }), ['body.priority']],
+  ])('with %s tells every fault at once, and neither platform is asked', async (_what, fields, faults) => {
+    const answer = await fixture.call('POST', '/bindings/add', { guild_id: fixture.guild, ...fields });
+    expect(answer).toMatchObject({ status: 400, body: { details: { code: 'INVALID_REQUEST' } } });
+    expect(faultsOf(answer)).toEqual(faults);
+    expect([await fixture.game.calls(), await fixture.chat.calls()]).toEqual([{}, {}]);
+  });
+
+  test('without guild_id, or with that of another guild', async () => {
+    const without = await fixture.call('POST', '/bindings/add', rankBinding());
+    expect(faultsOf(without)).toEqual(['body.guild_id']);
+    const other = await fixture.call('POST', '/bindings/add', rankBinding({ guild_id: '900000000000000999' }));
+    expect(other).toMatchObject({ status: 403, body: { details: { code: 'GUILD_MISMATCH' } } });
+  });
+});
+
+describe('what a binding names is checked before it is saved', () => {
+  test.each([
+    ['group', { binding_type: 'group_rank', game_group_id: 599, min_rank: 1, max_rank: 2 }, 599],
+    ['gamepass', { binding_type: 'gamepass', game_gamepass_id: 699 }, 699],
+    ['asset', { binding_type: 'asset', game_asset_id: 799 }, 799],
+    ['badge', { binding_type: 'badge', game_badge_id: 899 }, 899],
+  ])('a %s that the game platform does not know is INVALID_TARGET', async (kind, fields, id) => {
+    const answer = await add(fields);
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual({
+      status: 'error',
+      code: 400,
+      message: `The game platform knows no ${kind} ${id}`,
+      details: {
+        code: 'INVALID_TARGET',
+        errors: [{ path: `body.game_${kind}_id`, message: `is no ${kind} of the game platform` }],
+      },
+    });
+    expect(await fixture.stored()).toBe(0);
+  });
+
+  test.each([
+    ['is not in the guild', '910000000000000777', 400, 'INVALID_REQUEST', 'body.chat_role_id is no role of the guild'],
+    ['belongs to an integration', BOOSTER, 422, 'NOT_APPLICABLE', 'The role Server Booster belongs to an integration'],
+    [
+      'stands above the bot',
+      HARBORMASTER,
+      422,
+      'NOT_APPLICABLE',
+      "The role Harbormaster is not below the bot's highest role",
+    ],
+  ])('a role that %s is refused', async (_what, chatRoleId, status, code, message) => {
+    const answer = await fixture.add(rankBinding({ chat_role_id: chatRoleId }));
+    expect(answer).toMatchObject({ status, body: { message, details: { code } } });
+    expect(await fixture.stored()).toBe(0);
+  });
+
+  test('@everyone is no role that can be given', async () => {
+    const answer = await fixture.add(rankBinding({ chat_role_id: fixture.guild }));
+    expect(faultsOf(answer)).toEqual(['body.chat_role_id']);
+  });
+
+  test('the game target comes first, then the role', async () => {
+    const answer = await fixture.add(rankBinding({ chat_role_id: BOOSTER, game_group_id: 599 }));
+    expect(answer.body.details.code).toBe('INVALID_TARGET');
+  });
+
+  test('an account_age needs no call to the game platform', async () => {
+    const age = { binding_type: 'account_age', account_age_platform: 'game', account_age_min_days: 7 };
+    expect((await add(age)).status).toBe(201);
+    expect(await fixture.game.calls()).toEqual({});
+  });
+});
+
+describe('nothing is saved and the key is free again', () => {
+  const outages = [
+    ['answers 500', { status: 500 }, 502, 'PLATFORM_ERROR', null],
+    ['refuses', { status: 403 }, 502, 'PLATFORM_ERROR', null],
+    ['answers nonsense', { broken: true }, 502, 'PLATFORM_ERROR', null],
+    ['is cut off in the middle', { truncate: true }, 502, 'PLATFORM_ERROR', null],
+    ['cuts the connection', { reset: true }, 502, 'PLATFORM_ERROR', null],
+    ['wants no more calls', { status: 429, retry_after: 7 }, 503, 'UNAVAILABLE', '7'],
+  ] as const;
+  let replica: RunningService;
+  // Caches, breakers and what is kept quiet are those of a replica.
+  beforeEach(async () => {
+    replica = await fixture.startBindings();
+  });
+  afterEach(() => replica.stop());
+
+  test.each(
+    outages.flatMap((outage) => [['game', '/groups/', ...outage] as const, ['chat', '/roles', ...outage] as const]),
+  )('when the %s platform (%s) %s', async (platform, match, _what, fault, status, code, retryAfter) => {
+    await fixture[platform].fault(match, fault);
+    const answer = await fixture.add(rankBinding(), { key: 'outage', at: replica });
+    expect(answer).toMatchObject({ status, body: { details: { code } } });
+    expect(answer.headers.get('retry-after')).toBe(retryAfter);
+    expect(answer.body.message).toContain(platform);
+    expect(await fixture.stored()).toBe(0);
+    await fixture.calm();
+    fixture.clock.advance(7_000);
+    expect((await fixture.add(rankBinding(), { key: 'outage', at: replica })).status).toBe(201);
+  });
+
+  test.each([
+    ['game', '/groups/', { status: 404 }, 502],
+    ['chat', '/roles', { delay_ms: 20_000 }, 504],
+  ] as const)('when the %s platform loses a route or is too slow', async (platform, match, fault, status) => {
+    await fixture[platform].fault(match, fault);
+    const started = performance.now();
+    expect((await fixture.add(rankBinding(), { at: replica })).status).toBe(status);
+    expect(performance.now() - started).toBeLessThan(7_500);
+    expect(await fixture.stored()).toBe(0);
+  });
+
+  test('when both are slow: it is over before the gateway gives up', async () => {
+    await fixture.game.fault('/groups/', { delay_ms: 4_000 });
+    await fixture.chat.fault('/roles', { delay_ms: 4_000 });
+    const started = performance.now();
+    const answer = await fixture.add(rankBinding(), { at: replica });
+    expect(answer).toMatchObject({ status: 504, body: { details: { code: 'TIMEOUT' } } });
+    expect(performance.now() - started).toBeLessThan(7_500);
+    expect(await fixture.stored()).toBe(0);
+  });
+});
+
+describe('a guild has no two identical bindings and at most 500', () => {
+  const identical = {
+    status: 409,
+    body: { message: 'The guild has an identical binding already', details: { code: 'CONFLICT' } },
+  };
+
+  test('same role, type, target and range is identical, whatever its priority', async () => {
+    await fixture.added(rankBinding());
+    expect(await fixture.add(rankBinding({ priority: 3 }))).toMatchObject(identical);
+    for (const other of [{ chat_role_id: CAPTAIN }, { game_group_id: 502 }, { min_rank: 51 }, { max_rank: 254 }]) {
+      await fixture.added(rankBinding(other));
+    }
+    fixture.nextGuild();
+    await fixture.added(rankBinding());
+  });
+
+  test.each([
+    { binding_type: 'gamepass', game_gamepass_id: 601 },
+    { binding_type: 'account_age', account_age_platform: 'chat', account_age_min_days: 3 },
+  ])('also where most columns are null: %j', async (fields) => {
+    expect((await add(fields)).status).toBe(201);
+    expect(await add(fields)).toMatchObject(identical);
+  });
+
+  test('of 12 identical ones at the same time one is added', async () => {
+    const answers = await Promise.all(Array.from({ length: 12 }, () => fixture.add(rankBinding())));
+    expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([201, ...Array(11).fill(409)]);
+    expect(await fixture.stored()).toBe(1);
+  });
+
+  test('of 12 different ones at the same time those up to the 500th are added, on two replicas', async () => {
+    const replica = await fixture.startBindings();
+    await fixture.query(
+      `INSERT INTO bindings.bindings (guild_id, chat_role_id, type, asset_id, created_at, updated_at)
+       SELECT $1, $2, 'asset', n, now(), now() FROM generate_series(1, 495) n`,
+      [fixture.guild, OFFICER],
+    );
+    const ranks = Array.from({ length: 12 }, (_, index) => index);
+    const answers = await Promise.all(
+      ranks.map((rank) => fixture.add(rankBinding({ min_rank: rank }), { at: rank % 2 ? replica : fixture.bindings })),
+    );
+    expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([
+      ...Array(5).fill(201),
+      ...Array(7).fill(409),
+    ]);
+    expect(answers.find(({ status }) => status === 409)?.body.message).toBe(
+      'The guild has 500 bindings, which is the most: remove one first',
+    );
+    expect(await fixture.stored()).toBe(500);
+    await replica.stop();
+  });
+});
+
+describe('with an Idempotency-Key', () => {
+  test('a repeat gets the first answer and adds nothing, also when the platforms are down by then', async () => {
+    const first = await fixture.add(rankBinding(), { key: 'once' });
+    await fixture.game.fault('', { status: 500 });
+    await fixture.chat.fault('', { status: 500 });
+    const again = await fixture.add(rankBinding(), { key: 'once' });
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    expect([again.status, again.body]).toEqual([201, first.body]);
+    expect(await fixture.stored()).toBe(1);
+    expect((await fixture.add(rankBinding({ priority: 1 }), { key: 'once' })).status).toBe(409);
+  });
+
+  test('of equal ones at the same time one is added; the others are told to come again', async () => {
+    const answers = await Promise.all(Array.from({ length: 6 }, () => fixture.add(rankBinding(), { key: 'burst' })));
+    const [added, ...others] = answers.toSorted((a, b) => a.status - b.status);
+    expect(added?.status).toBe(201);
+    for (const { status, headers } of others) {
+      if (status === 201) expect(headers.get('idempotency-replayed')).toBe('true');
+      else expect([status, headers.get('retry-after')]).toEqual([409, '1']);
+    }
+    expect(await fixture.stored()).toBe(1);
+  });
+
+  test('a role that can not be given stays refused', async () => {
+    const give = () => fixture.add(rankBinding({ chat_role_id: BOOSTER }), { key: 'managed' });
+    expect((await give()).status).toBe(422);
+    const again = await give();
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([422, 'true']);
+  });
+});
