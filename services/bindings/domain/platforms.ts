@@ -22,13 +22,14 @@ export async function checkTargets(
   chat: ChatPlatform,
   guildId: string,
   binding: NewBinding,
+  deadlineMs = CHECK_MS,
 ): Promise<BindingNames> {
   const check = async () => {
     const group = await checkGameTarget(game, targetOf(binding));
     const { name } = checkRole(await chat.roles(guildId), binding.chatRoleId);
     return { role: name, group };
   };
-  return within(CHECK_MS, check()).catch((error: unknown) => {
+  return within(deadlineMs, check()).catch((error: unknown) => {
     throw error instanceof DeadlineError
       ? new ApiError('TIMEOUT', { message: 'The platforms took too long', cause: error })
       : error;
