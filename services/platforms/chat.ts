@@ -17,6 +17,6 @@ export interface ChatRole {
  * TIMEOUT when it is too slow, UNAVAILABLE while it wants no calls or has kept failing.
  */
 export interface ChatPlatform {
-  /** The guild's roles, the highest first, without `@everyone`; up to a minute old. */
-  roles(guildId: string): Promise<ChatRole[]>;
+  /** The guild's roles, the highest first, without `@everyone`; up to a minute old, unless they are to be fresh. */
+  roles(guildId: string, options?: { fresh?: boolean }): Promise<ChatRole[]>;
 }

@@ -67,8 +67,8 @@ export class Discord implements ChatPlatform {
     });
   }
 
-  async roles(guildId: string): Promise<ChatRole[]> {
-    const roles = await this.#roles.get(guildId);
+  async roles(guildId: string, { fresh = false } = {}): Promise<ChatRole[]> {
+    const roles = await (fresh ? this.#roles.reload(guildId) : this.#roles.get(guildId));
     if (roles !== null) return roles;
     const message = `The bot is not in the guild ${guildId}, or may not look into it: invite it with the scope "bot"`;
     throw new ApiError('PLATFORM_ERROR', { message });
