@@ -1,6 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service.ts';
-import { BindingsFixture, BOOSTER, CAPTAIN, faultsOf, HARBORMASTER, OFFICER, rankBinding } from './fixture.ts';
+import {
+  BindingsFixture,
+  bindingsWorld,
+  BOOSTER,
+  CAPTAIN,
+  faultsOf,
+  HARBORMASTER,
+  OFFICER,
+  rankBinding,
+} from './fixture.ts';
 
 const fixture = new BindingsFixture();
 beforeAll(() => fixture.start());
@@ -162,6 +171,27 @@ describe('what a binding names is checked before it is saved', () => {
     const answer = await fixture.add(rankBinding({ chat_role_id: chatRoleId }));
     expect(answer).toMatchObject({ status, body: { message, details: { code } } });
     expect(await fixture.stored()).toBe(0);
+  });
+
+  test('a role that was made a moment ago can be given', async () => {
+    const world = bindingsWorld();
+    const harbor = world.chat.guilds.find(({ id }) => id === fixture.guild);
+    if (!harbor?.roles) throw new Error('no such guild');
+    const young = '910000000000000099';
+    await fixture.added(rankBinding());
+    await fixture.chat.putWorld({
+      ...world,
+      chat: {
+        guilds: world.chat.guilds.map((guild) =>
+          guild === harbor
+            ? { ...harbor, roles: [...(harbor.roles ?? []), { id: young, name: 'Young', position: 1 }] }
+            : guild,
+        ),
+      },
+    });
+    expect((await fixture.add(rankBinding({ chat_role_id: young }))).body.data).toMatchObject({
+      chat_role_name: 'Young',
+    });
   });
 
   test('@everyone is no role that can be given', async () => {

@@ -1,5 +1,5 @@
 import { Idempotency } from '#kit/idempotency.ts';
-import { Retention } from '#kit/retention.ts';
+import { Retention, type RetentionRule } from '#kit/retention.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';
@@ -32,13 +32,13 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     const checks = new Checks(bindings, game, lookup);
     const evaluation = new Evaluation({ database, game, clock, events });
 
-    const idempotent = {
-      table: 'bindings.idempotency',
-      column: 'created_at',
-      seconds: config.RETENTION_IDEMPOTENCY_SECONDS,
-    };
-    lifecycle.add(new Retention(database, [idempotent], clock, log));
+    lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     service.serveInternal(service.serveGrpc(config), BindingsServiceService, bindingsMethods(bindings, evaluation));
     service.serveHttp(config, bindingsRoutes, bindingsHandlers(bindings, checks));
   },
 };
+
+/** Which rows go when. Bindings stay until they are removed. */
+export const retentionRules = (config: BindingsConfig): RetentionRule[] => [
+  { table: 'bindings.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
+];

@@ -1,8 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ManualClock } from '#kit/clock.ts';
+import { createLog } from '#kit/log.ts';
 import type { Database, Queryable } from '#kit/postgres.ts';
+import { Retention } from '#kit/retention.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { scansOf } from '#test/explain.ts';
+import { testEnvironment } from '#test/sealed.ts';
 import type { Binding } from './binding.ts';
+import { readBindingsConfig } from './config.ts';
+import { retentionRules } from './service.ts';
 import * as store from './store.ts';
 
 const GUILD = '900000000000000007';
@@ -72,4 +78,23 @@ test.each([
 ])('the table refuses %s', async (_what, wrong) => {
   const insert = store.insertBinding(database, GUILD, { ...binding, ...(wrong as Partial<Binding>) }, now);
   await expect(insert).rejects.toMatchObject({ code: '23514' });
+});
+
+test('kept answers go after a day; bindings stay', async () => {
+  await database.query(
+    `INSERT INTO bindings.idempotency (guild_id, method, path, key, body_hash, created_at)
+     VALUES ($1, 'POST', '/', 'key', '', $2)`,
+    [GUILD, now],
+  );
+  const environment = { LOOKUP_GRPC_ADDRESS: 'lookup:1', CHAT_BOT_TOKEN: 'token' };
+  const config = readBindingsConfig({ ...testEnvironment(testDatabase.url), ...environment });
+  const clock = new ManualClock(now.getTime() + 24 * 3600_000);
+  const log = await createLog({ service: 'test', level: 'silent' });
+  const retention = new Retention(database, retentionRules(config), clock, log);
+  const count = async (table: string) => (await database.query(`SELECT 1 FROM bindings.${table}`)).length;
+  await retention.sweep();
+  expect(await count('idempotency')).toBe(1);
+  clock.advance(1);
+  await retention.sweep();
+  expect(await Promise.all(['idempotency', 'bindings'].map(count))).toEqual([0, 100_000]);
 });

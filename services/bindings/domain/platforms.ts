@@ -26,8 +26,7 @@ export async function checkTargets(
 ): Promise<BindingNames> {
   const check = async () => {
     const group = await checkGameTarget(game, targetOf(binding));
-    const { name } = checkRole(await chat.roles(guildId), binding.chatRoleId);
-    return { role: name, group };
+    return { role: await checkRole(chat, guildId, binding.chatRoleId), group };
   };
   return within(deadlineMs, check()).catch((error: unknown) => {
     throw error instanceof DeadlineError
@@ -59,13 +58,16 @@ function unknownTarget(kind: string, id: number): ApiError {
   });
 }
 
-function checkRole(roles: readonly ChatRole[], id: string): ChatRole {
-  const role = roles.find((candidate) => candidate.id === id);
+/** The role's name. Only roles as they are now refuse: one made or moved a moment ago is not yet remembered. */
+async function checkRole(chat: ChatPlatform, guildId: string, id: string): Promise<string> {
+  const find = (roles: readonly ChatRole[]) => roles.find((role) => role.id === id);
+  const remembered = find(await chat.roles(guildId));
+  if (remembered?.assignable) return remembered.name;
+  const role = find(await chat.roles(guildId, { fresh: true }));
   if (!role) throw invalidRequest([{ path: 'body.chat_role_id', message: 'is no role of the guild' }]);
-  if (role.managed)
-    throw new ApiError('NOT_APPLICABLE', { message: `The role ${role.name} belongs to an integration` });
-  if (!role.assignable) {
-    throw new ApiError('NOT_APPLICABLE', { message: `The role ${role.name} is not below the bot's highest role` });
-  }
-  return role;
+  if (role.managed) throw notApplicable(`The role ${role.name} belongs to an integration`);
+  if (!role.assignable) throw notApplicable(`The role ${role.name} is not below the bot's highest role`);
+  return role.name;
 }
+
+const notApplicable = (message: string) => new ApiError('NOT_APPLICABLE', { message });
