@@ -20,6 +20,21 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return { url: url.href, drop: () => execute(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
 }
 
+/** The rows of one statement, on a connection of its own. */
+export async function databaseRows<Row extends object>(
+  url: string,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query<Row>(text, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
 /** A pool on a test's database, as services have it. */
 export async function openTestPool(url: string): Promise<Database> {
   const log = await createLog({ service: 'test', level: 'silent' });
@@ -27,11 +42,5 @@ export async function openTestPool(url: string): Promise<Database> {
 }
 
 async function execute(statement: string): Promise<void> {
-  const client = new Client({ connectionString: inject('postgresUrl') });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
+  await databaseRows(inject('postgresUrl'), statement);
 }
