@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readApiKey } from '#kit/api-key.ts';
 import { Breakers } from '#kit/breaker.ts';
 import { type Clock, systemClock } from '#kit/clock.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
@@ -6,8 +7,8 @@ import { createLog } from '#kit/log.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import { type RunningService, startService } from '#kit/service.ts';
-import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
-import { AuthServiceService, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
+import { type CreateKeyRequest, type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { AuthServiceService, type KeyGrant, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
 import { authService } from '#services/auth/service.ts';
 
 export const INTERNAL_SECRET = randomBytes(32).toString('hex');
@@ -75,6 +76,27 @@ export function authChannel(address: string, secret: string, clock: Clock = syst
     metrics,
     breaker,
   });
+}
+
+/** A new key of a guild, for look-ups unless something else is asked. */
+export async function createKey(
+  { admin }: TestAuth,
+  asked: Partial<CreateKeyRequest> & { guildId: string },
+): Promise<{ key: Key; secret: string }> {
+  const request = { name: '', legacy: false, scopes: ['lookup:read'], ipAllowlist: [], actor: 'ada', ...asked };
+  const { key, secret } = await admin.createKey(request);
+  return { key: key as Key, secret };
+}
+
+/** What the keys allow, in one call; undefined for those that are unknown. */
+export async function verifyKeys({ auth }: TestAuth, ...secrets: string[]): Promise<(KeyGrant | undefined)[]> {
+  const keys = secrets.map((secret) => {
+    const read = readApiKey(secret);
+    if (!read) throw new Error('not a key');
+    return { guildId: read.guildId, hash: read.hash };
+  });
+  const { results } = await auth.verify({ keys });
+  return results.map((result) => result.grant);
 }
 
 export interface Watched {

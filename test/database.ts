@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { inject } from 'vitest';
+import { createLog } from '#kit/log.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { type Database, openDatabase } from '#kit/postgres.ts';
 
 export type TestDatabase = {
   url: string;
@@ -17,12 +20,27 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return { url: url.href, drop: () => execute(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
 }
 
-async function execute(statement: string): Promise<void> {
-  const client = new Client({ connectionString: inject('postgresUrl') });
+/** The rows of one statement, on a connection of its own. */
+export async function databaseRows<Row extends object>(
+  url: string,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  const client = new Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(statement);
+    return (await client.query<Row>(text, values)).rows;
   } finally {
     await client.end();
   }
+}
+
+/** A pool on a test's database, as services have it. */
+export async function openTestPool(url: string): Promise<Database> {
+  const log = await createLog({ service: 'test', level: 'silent' });
+  return openDatabase({ url, poolMax: 1, name: 'test', metrics: new Metrics(), log });
+}
+
+async function execute(statement: string): Promise<void> {
+  await databaseRows(inject('postgresUrl'), statement);
 }

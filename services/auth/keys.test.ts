@@ -1,13 +1,9 @@
-import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readApiKey } from '#kit/api-key.ts';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import type { ApiError } from '#kit/errors.ts';
-import type { CreateKeyRequest, Key } from '#proto/gen/guild/auth/v1/admin.ts';
-import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
-import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
-import { authChannel, INTERNAL_SECRET, startTestAuth, type TestAuth } from '#test/auth.ts';
-import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { authChannel, createKey, INTERNAL_SECRET, startTestAuth, type TestAuth, verifyKeys } from '#test/auth.ts';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
 
 const clock = new ManualClock();
 let database: TestDatabase;
@@ -26,22 +22,6 @@ afterAll(async () => {
 
 const newGuild = () => String(++lastGuild);
 const now = () => unixSeconds(clock.now());
-
-async function create(asked: Partial<CreateKeyRequest> & { guildId: string }): Promise<{ key: Key; secret: string }> {
-  const request = { name: '', legacy: false, scopes: ['lookup:read'], ipAllowlist: [], actor: 'ada', ...asked };
-  const { key, secret } = await service.admin.createKey(request);
-  return { key: key as Key, secret };
-}
-
-async function verify(...secrets: string[]): Promise<(KeyGrant | undefined)[]> {
-  const keys = secrets.map((secret) => {
-    const read = readApiKey(secret);
-    if (!read) throw new Error('not a key');
-    return { guildId: read.guildId, hash: read.hash };
-  });
-  const { results } = await service.auth.verify({ keys });
-  return results.map((result) => result.grant);
-}
 
 async function list(guildId: string): Promise<Key[]> {
   return (await service.admin.listKeys({ guildId })).keys;
@@ -64,7 +44,7 @@ async function refusal(promise: Promise<unknown>): Promise<ApiError> {
 test('a new key is verified by its hash and says what it allows', async () => {
   const guildId = newGuild();
   const expiresAt = now() + 60;
-  const { key, secret } = await create({
+  const { key, secret } = await createKey(service, {
     guildId,
     name: 'Game servers',
     scopes: ['server:write', 'lookup:read', 'server:write'],
@@ -82,20 +62,20 @@ test('a new key is verified by its hash and says what it allows', async () => {
   const prefix = secret.slice(0, `service_${guildId}_`.length + 6);
   const common = { guildId, prefix, legacy: false, ...settings };
   expect(key).toMatchObject({ id: `${guildId}-1`, name: 'Game servers', createdAt: now(), ...common });
-  expect(await verify(secret)).toEqual([{ keyId: key.id, ...common, validUntil: 0, version: 1 }]);
+  expect(await verifyKeys(service, secret)).toEqual([{ keyId: key.id, ...common, validUntil: 0, version: 1 }]);
   expect(await list(guildId)).toEqual([key]);
 });
 
 test('a legacy key has no scopes until it is given some, and is an ordinary key from then on', async () => {
-  const { key, secret } = await create({ guildId: newGuild(), legacy: true, scopes: [] });
-  expect(await verify(secret)).toMatchObject([{ legacy: true, scopes: [] }]);
+  const { key, secret } = await createKey(service, { guildId: newGuild(), legacy: true, scopes: [] });
+  expect(await verifyKeys(service, secret)).toMatchObject([{ legacy: true, scopes: [] }]);
   await service.admin.updateKey({ keyId: key.id, scopes: { values: ['members:read'] }, actor: 'ada' });
-  expect(await verify(secret)).toMatchObject([{ legacy: false, scopes: ['members:read'], version: 2 }]);
+  expect(await verifyKeys(service, secret)).toMatchObject([{ legacy: false, scopes: ['members:read'], version: 2 }]);
 });
 
 test('14 creations at once leave exactly ten keys', async () => {
   const guildId = newGuild();
-  const results = await Promise.allSettled(Array.from({ length: 14 }, () => create({ guildId })));
+  const results = await Promise.allSettled(Array.from({ length: 14 }, () => createKey(service, { guildId })));
   const refused = results.filter((result) => result.status === 'rejected');
   expect(refused.map(({ reason }) => (reason as ApiError).code)).toEqual(Array(4).fill('CONFLICT'));
   const keys = await list(guildId);
@@ -105,24 +85,26 @@ test('14 creations at once leave exactly ten keys', async () => {
 
 test('a revoked or expired key makes room for another, in its own guild alone', async () => {
   const guildId = newGuild();
-  const [first] = await Promise.all(Array.from({ length: 10 }, () => create({ guildId, expiresAt: now() + 10 })));
-  await expect(create({ guildId })).rejects.toMatchObject({ code: 'CONFLICT' });
-  await expect(create({ guildId: newGuild() })).resolves.toBeDefined();
+  const [first] = await Promise.all(
+    Array.from({ length: 10 }, () => createKey(service, { guildId, expiresAt: now() + 10 })),
+  );
+  await expect(createKey(service, { guildId })).rejects.toMatchObject({ code: 'CONFLICT' });
+  await expect(createKey(service, { guildId: newGuild() })).resolves.toBeDefined();
   await service.admin.revokeKey({ keyId: first?.key.id ?? '', actor: 'ada' });
-  await create({ guildId });
-  await expect(create({ guildId })).rejects.toMatchObject({ code: 'CONFLICT' });
+  await createKey(service, { guildId });
+  await expect(createKey(service, { guildId })).rejects.toMatchObject({ code: 'CONFLICT' });
   clock.advance(10_000);
-  await Promise.all(Array.from({ length: 9 }, () => create({ guildId })));
-  await expect(create({ guildId })).rejects.toMatchObject({ code: 'CONFLICT' });
+  await Promise.all(Array.from({ length: 9 }, () => createKey(service, { guildId })));
+  await expect(createKey(service, { guildId })).rejects.toMatchObject({ code: 'CONFLICT' });
 });
 
 test('an update can not make an expired key the eleventh active one, also not against a creation', async () => {
   const guildId = newGuild();
-  const { key } = await create({ guildId, expiresAt: now() + 10 });
+  const { key } = await createKey(service, { guildId, expiresAt: now() + 10 });
   clock.advance(10_000);
-  await Promise.all(Array.from({ length: 9 }, () => create({ guildId })));
+  await Promise.all(Array.from({ length: 9 }, () => createKey(service, { guildId })));
   const revive = () => service.admin.updateKey({ keyId: key.id, expiresAt: 0, actor: 'ada' });
-  const results = await Promise.allSettled([revive(), create({ guildId })]);
+  const results = await Promise.allSettled([revive(), createKey(service, { guildId })]);
   expect(results.map((result) => result.status).sort()).toEqual(['fulfilled', 'rejected']);
   const active = (await list(guildId)).filter((one) => !one.expiresAt);
   expect(active).toHaveLength(10);
@@ -131,7 +113,7 @@ test('an update can not make an expired key the eleventh active one, also not ag
 });
 
 test('an update changes what it names and nothing else; 0 and an empty list take settings away', async () => {
-  const { key } = await create({ guildId: newGuild(), name: 'Old', rateLimit: 5, expiresAt: now() + 60 });
+  const { key } = await createKey(service, { guildId: newGuild(), name: 'Old', rateLimit: 5, expiresAt: now() + 60 });
   const renamed = await service.admin.updateKey({ keyId: key.id, name: 'New', actor: 'ada' });
   expect(renamed.key).toEqual({ ...key, name: 'New' });
   const listed = await service.admin.updateKey({ keyId: key.id, ipAllowlist: { values: ['::/0'] }, actor: 'ada' });
@@ -140,94 +122,6 @@ test('an update changes what it names and nothing else; 0 and an empty list take
   const cleared = await service.admin.updateKey({ keyId: key.id, ...bare, actor: 'ada' });
   expect(cleared.key).toMatchObject({ ipAllowlist: [], scopes: [], legacy: false });
   expect([cleared.key?.rateLimit, cleared.key?.expiresAt]).toEqual([undefined, undefined]);
-});
-
-test('rotated secrets work until their grace is over, each by itself; the key stays the same', async () => {
-  const guildId = newGuild();
-  const { key, secret: first } = await create({ guildId, name: 'Servers', rateLimit: 7 });
-  const rotate = (graceSeconds: number) => service.admin.rotateKey({ keyId: key.id, graceSeconds, actor: 'ada' });
-  const { key: rotated, secret: second } = await rotate(100);
-  expect(rotated).toEqual({ ...key, prefix: readApiKey(second)?.prefix, rotatedUntil: now() + 100 });
-  expect(rotated?.prefix).not.toBe(key.prefix);
-  const { secret: third } = await rotate(50);
-  expect(await verify(first, second, third)).toMatchObject([
-    { keyId: key.id, validUntil: now() + 100, prefix: key.prefix, version: 3 },
-    { keyId: key.id, validUntil: now() + 50 },
-    { keyId: key.id, validUntil: 0 },
-  ]);
-  clock.advance(50_000);
-  expect((await verify(first, second, third)).map(Boolean)).toEqual([true, false, true]);
-  clock.advance(50_000);
-  expect((await verify(first, second, third)).map(Boolean)).toEqual([false, false, true]);
-  expect((await list(guildId))[0]?.rotatedUntil).toBeUndefined();
-  const { secret: fourth } = await rotate(0);
-  expect((await verify(third, fourth)).map(Boolean)).toEqual([false, true]);
-  await Promise.all(Array.from({ length: 9 }, () => create({ guildId })));
-  expect((await rotate(604_800)).key?.rotatedUntil).toBe(now() + 604_800);
-});
-
-test('secrets long past their grace are forgotten at the next rotation', async () => {
-  const { key, secret } = await create({ guildId: newGuild() });
-  const rotate = () => service.admin.rotateKey({ keyId: key.id, graceSeconds: 0, actor: 'ada' });
-  await rotate();
-  clock.advance(3_700_000);
-  await rotate();
-  const hashes = await rows<{ hash: Buffer }>('SELECT hash FROM auth.key_secrets WHERE guild_id = $1', [key.guildId]);
-  expect(hashes).toHaveLength(2);
-  expect(hashes.some(({ hash }) => readApiKey(secret)?.hash.equals(hash))).toBe(false);
-});
-
-test('a revoked key is unknown, with its rotated secrets; revoking it again succeeds and changes nothing', async () => {
-  const guildId = newGuild();
-  const { key, secret } = await create({ guildId });
-  const { secret: second } = await service.admin.rotateKey({ keyId: key.id, graceSeconds: 60, actor: 'ada' });
-  const revokedAt = now();
-  const revoked = await service.admin.revokeKey({ keyId: key.id, actor: 'bruno' });
-  expect(revoked.key).toMatchObject({ id: key.id, revokedAt });
-  expect(revoked.key?.rotatedUntil).toBeUndefined();
-  expect(await verify(secret, second)).toEqual([undefined, undefined]);
-  clock.advance(5_000);
-  expect((await service.admin.revokeKey({ keyId: key.id, actor: 'ada' })).key).toMatchObject({ revokedAt });
-  expect((await audit(guildId)).map((entry) => entry.action)).toEqual(['revoke', 'rotate', 'create']);
-  const rotating = service.admin.rotateKey({ keyId: key.id, graceSeconds: 0, actor: 'ada' });
-  await expect(rotating).rejects.toMatchObject({ code: 'CONFLICT' });
-  const renaming = service.admin.updateKey({ keyId: key.id, name: 'again', actor: 'ada' });
-  await expect(renaming).rejects.toMatchObject({ code: 'CONFLICT' });
-});
-
-test('all keys of a guild are revoked at once, and no other', async () => {
-  const [guildId, other] = [newGuild(), newGuild()];
-  const made = await Promise.all([guildId, guildId, guildId, other].map((guild) => create({ guildId: guild })));
-  await service.admin.revokeKey({ keyId: `${guildId}-2`, actor: 'ada' });
-  const { keys } = await service.admin.revokeGuildKeys({ guildId, actor: 'bruno' });
-  expect(keys.map((key) => key.id)).toEqual([`${guildId}-3`, `${guildId}-1`]);
-  const grants = await verify(...made.map(({ secret }) => secret));
-  expect(grants.map(Boolean)).toEqual([false, false, false, true]);
-  expect((await service.admin.revokeGuildKeys({ guildId, actor: 'bruno' })).keys).toEqual([]);
-});
-
-test('secrets are answered in the order asked; an expired key is told with its expiry', async () => {
-  const expiring = await create({ guildId: newGuild(), expiresAt: now() + 1 });
-  const revoked = await create({ guildId: newGuild() });
-  const good = await create({ guildId: newGuild() });
-  await service.admin.revokeKey({ keyId: revoked.key.id, actor: 'ada' });
-  clock.advance(1_000);
-  const asked = [good, revoked, expiring, good, revoked].map(({ secret }) => secret);
-  const grants = await verify(...asked);
-  expect(grants.map((grant) => grant?.keyId)).toEqual([
-    good.key.id,
-    undefined,
-    expiring.key.id,
-    good.key.id,
-    undefined,
-  ]);
-  expect(grants[2]?.expiresAt).toBe(now());
-  const hash = readApiKey(good.secret)?.hash as Buffer;
-  const elsewhere = await service.auth.verify({ keys: [{ guildId: newGuild(), hash }] });
-  expect(elsewhere.results).toEqual([{ grant: undefined }]);
-  expect((await service.auth.verify({ keys: [] })).results).toEqual([]);
-  const sixtyFive = Array.from({ length: 65 }, () => ({ guildId: good.key.guildId, hash }));
-  await expect(service.auth.verify({ keys: sixtyFive })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
 });
 
 test('every fault of a request is told at once', async () => {
@@ -240,7 +134,7 @@ test('every fault of a request is told at once', async () => {
     expiresAt: now(),
     actor: '',
   };
-  const { code, details } = await refusal(create(asked));
+  const { code, details } = await refusal(createKey(service, asked));
   expect(code).toBe('INVALID_REQUEST');
   expect((details['errors'] as { path: string }[]).map(({ path }) => path)).toEqual([
     'request.guild_id',
@@ -253,11 +147,11 @@ test('every fault of a request is told at once', async () => {
     'request.expires_at',
     'request.actor',
   ]);
-  const { key } = await create({ guildId: newGuild() });
+  const { key } = await createKey(service, { guildId: newGuild() });
   for (const [wrong, path] of [
-    [() => create({ guildId: newGuild(), legacy: true }), 'request.scopes'],
-    [() => create({ guildId: newGuild(), rateLimit: 0 }), 'request.rate_limit'],
-    [() => create({ guildId: newGuild(), expiresAt: clock.now() + 1e6 }), 'request.expires_at'],
+    [() => createKey(service, { guildId: newGuild(), legacy: true }), 'request.scopes'],
+    [() => createKey(service, { guildId: newGuild(), rateLimit: 0 }), 'request.rate_limit'],
+    [() => createKey(service, { guildId: newGuild(), expiresAt: clock.now() + 1e6 }), 'request.expires_at'],
     [() => service.admin.updateKey({ keyId: key.id, actor: 'ada' }), 'request.key_id'],
     [() => service.admin.rotateKey({ keyId: key.id, graceSeconds: 604_801, actor: 'ada' }), 'request.grace_seconds'],
     [() => service.admin.revokeKey({ keyId: 'nonsense', actor: 'ada' }), 'request.key_id'],
@@ -271,7 +165,7 @@ test('every fault of a request is told at once', async () => {
 
 test('the audit says who did what to which key, the newest first, from a time on', async () => {
   const guildId = newGuild();
-  const { key } = await create({ guildId, name: 'Servers' });
+  const { key } = await createKey(service, { guildId, name: 'Servers' });
   clock.advance(10_000);
   await service.admin.updateKey({ keyId: key.id, rateLimit: 9, actor: 'bruno' });
   const rotated = await service.admin.rotateKey({ keyId: key.id, graceSeconds: 5, actor: 'chiara' });
@@ -293,27 +187,15 @@ test('the audit says who did what to which key, the newest first, from a time on
   expect((await service.admin.listAudit({ guildId, limit: 1 })).entries).toHaveLength(1);
 });
 
-test('the time of last use moves forward only, also when many tell it at once', async () => {
-  const guildId = newGuild();
-  const made = await Promise.all(Array.from({ length: 5 }, () => create({ guildId })));
-  clock.advance(100_000);
-  const uses = (usedAt: number) => made.map(({ key }) => ({ guildId, keyId: key.id, usedAt }));
-  await Promise.all([3, 9, 1, 7].map((ago) => service.auth.recordUse({ uses: uses(now() - ago).toReversed() })));
-  const lastUses = async () => (await list(guildId)).map((key) => key.lastUsedAt);
-  expect(await lastUses()).toEqual(Array(5).fill(now() - 1));
-  await service.auth.recordUse({ uses: uses(now() + 500) });
-  expect(await lastUses()).toEqual(Array(5).fill(now()));
-  expect(await verify(made[0]?.secret ?? '')).toMatchObject([{ version: 1 }]);
-});
-
 test('no key stands in the database or in the log', async () => {
-  const { key, secret } = await create({ guildId: newGuild(), name: 'Secret' });
+  const { key, secret } = await createKey(service, { guildId: newGuild(), name: 'Secret' });
   const rotated = await service.admin.rotateKey({ keyId: key.id, graceSeconds: 60, actor: 'ada' });
-  const tables = await rows<{ name: string }>(
+  const tables = await databaseRows<{ name: string }>(
+    database.url,
     "SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables WHERE table_schema = 'auth'",
   );
   const dumps = await Promise.all(
-    tables.map(({ name }) => rows<{ row: string }>(`SELECT t::text AS row FROM ${name} t`)),
+    tables.map(({ name }) => databaseRows<{ row: string }>(database.url, `SELECT t::text AS row FROM ${name} t`)),
   );
   const all = [...dumps.flat().map(({ row }) => row), ...service.log].join('\n');
   expect(all).toContain(key.prefix);
@@ -334,13 +216,3 @@ test('key administration takes the secret of administrators, and no other', asyn
   }
   expect(await list(guildId)).toEqual([]);
 });
-
-async function rows<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
-  const client = new Client({ connectionString: database.url });
-  await client.connect();
-  try {
-    return (await client.query<Row>(text, values)).rows;
-  } finally {
-    await client.end();
-  }
-}

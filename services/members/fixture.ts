@@ -27,6 +27,9 @@ export function statusesOf(answers: SealedAnswer[]): number[] {
   return answers.map(({ status }) => status).sort((a, b) => a - b);
 }
 
+/** The port in `host:port`. */
+export const portOf = (address = '') => Number(address.split(':').at(-1));
+
 interface Request {
   body?: unknown;
   key?: string;
@@ -64,7 +67,7 @@ export class MembersFixture {
 
   /** Lookup is back on its port. */
   async restartLookup(): Promise<void> {
-    this.lookup = await this.startLookup({ GRPC_PORT: this.lookup.addresses.grpc?.split(':')[1] });
+    this.lookup = await this.startLookup({ GRPC_PORT: String(portOf(this.lookup.addresses.grpc)) });
   }
 
   startLookup(environment: Environment = {}): Promise<RunningService> {

@@ -12,7 +12,7 @@ const MOST_NAMES = 10_000;
 /** Of the users host: "The user id is invalid." */
 const UNKNOWN_USER = 3;
 
-const userAnswer = z.object({ id: z.int(), name: z.string().min(1).max(50) });
+const userAnswer = z.object({ id: z.int(), name: z.string().regex(/^\P{Cc}{1,50}$/u) });
 const errorAnswer = z.object({ errors: z.array(z.object({ code: z.number() })) });
 
 export interface RobloxOptions {

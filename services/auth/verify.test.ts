@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readApiKey } from '#kit/api-key.ts';
+import { ManualClock, unixSeconds } from '#kit/clock.ts';
+import type { Key } from '#proto/gen/guild/auth/v1/admin.ts';
+import { createKey, startTestAuth, type TestAuth, verifyKeys } from '#test/auth.ts';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
+
+const clock = new ManualClock();
+let database: TestDatabase;
+let service: TestAuth;
+let lastGuild = 900000000000000000n;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  service = await startTestAuth({ databaseUrl: database.url, clock });
+});
+
+afterAll(async () => {
+  await service.stop();
+  await database.drop();
+});
+
+const newGuild = () => String(++lastGuild);
+const now = () => unixSeconds(clock.now());
+
+async function list(guildId: string): Promise<Key[]> {
+  return (await service.admin.listKeys({ guildId })).keys;
+}
+
+test('rotated secrets work until their grace is over, each by itself; the key stays the same', async () => {
+  const guildId = newGuild();
+  const { key, secret: first } = await createKey(service, { guildId, name: 'Servers', rateLimit: 7 });
+  const rotate = (graceSeconds: number) => service.admin.rotateKey({ keyId: key.id, graceSeconds, actor: 'ada' });
+  const { key: rotated, secret: second } = await rotate(100);
+  expect(rotated).toEqual({ ...key, prefix: readApiKey(second)?.prefix, rotatedUntil: now() + 100 });
+  expect(rotated?.prefix).not.toBe(key.prefix);
+  const { secret: third } = await rotate(50);
+  expect(await verifyKeys(service, first, second, third)).toMatchObject([
+    { keyId: key.id, validUntil: now() + 100, prefix: key.prefix, version: 3 },
+    { keyId: key.id, validUntil: now() + 50 },
+    { keyId: key.id, validUntil: 0 },
+  ]);
+  clock.advance(50_000);
+  expect((await verifyKeys(service, first, second, third)).map(Boolean)).toEqual([true, false, true]);
+  clock.advance(50_000);
+  expect((await verifyKeys(service, first, second, third)).map(Boolean)).toEqual([false, false, true]);
+  expect((await list(guildId))[0]?.rotatedUntil).toBeUndefined();
+  const { secret: fourth } = await rotate(0);
+  expect((await verifyKeys(service, third, fourth)).map(Boolean)).toEqual([false, true]);
+  await Promise.all(Array.from({ length: 9 }, () => createKey(service, { guildId })));
+  expect((await rotate(604_800)).key?.rotatedUntil).toBe(now() + 604_800);
+});
+
+test('secrets long past their grace are forgotten at the next rotation', async () => {
+  const { key, secret } = await createKey(service, { guildId: newGuild() });
+  const rotate = () => service.admin.rotateKey({ keyId: key.id, graceSeconds: 0, actor: 'ada' });
+  await rotate();
+  clock.advance(3_700_000);
+  await rotate();
+  const hashes = await databaseRows<{ hash: Buffer }>(
+    database.url,
+    'SELECT hash FROM auth.key_secrets WHERE guild_id = $1',
+    [key.guildId],
+  );
+  expect(hashes).toHaveLength(2);
+  expect(hashes.some(({ hash }) => readApiKey(secret)?.hash.equals(hash))).toBe(false);
+});
+
+test('a revoked key is unknown, with its rotated secrets; revoking it again succeeds and changes nothing', async () => {
+  const guildId = newGuild();
+  const { key, secret } = await createKey(service, { guildId });
+  const { secret: second } = await service.admin.rotateKey({ keyId: key.id, graceSeconds: 60, actor: 'ada' });
+  const revokedAt = now();
+  const revoked = await service.admin.revokeKey({ keyId: key.id, actor: 'bruno' });
+  expect(revoked.key).toMatchObject({ id: key.id, revokedAt });
+  expect(revoked.key?.rotatedUntil).toBeUndefined();
+  expect(await verifyKeys(service, secret, second)).toEqual([undefined, undefined]);
+  clock.advance(5_000);
+  expect((await service.admin.revokeKey({ keyId: key.id, actor: 'ada' })).key).toMatchObject({ revokedAt });
+  expect((await service.admin.listAudit({ guildId, limit: 0 })).entries.map((entry) => entry.action)).toEqual([
+    'revoke',
+    'rotate',
+    'create',
+  ]);
+  const rotating = service.admin.rotateKey({ keyId: key.id, graceSeconds: 0, actor: 'ada' });
+  await expect(rotating).rejects.toMatchObject({ code: 'CONFLICT' });
+  const renaming = service.admin.updateKey({ keyId: key.id, name: 'again', actor: 'ada' });
+  await expect(renaming).rejects.toMatchObject({ code: 'CONFLICT' });
+});
+
+test('all keys of a guild are revoked at once, and no other', async () => {
+  const [guildId, other] = [newGuild(), newGuild()];
+  const made = await Promise.all(
+    [guildId, guildId, guildId, other].map((guild) => createKey(service, { guildId: guild })),
+  );
+  await service.admin.revokeKey({ keyId: `${guildId}-2`, actor: 'ada' });
+  const { keys } = await service.admin.revokeGuildKeys({ guildId, actor: 'bruno' });
+  expect(keys.map((key) => key.id)).toEqual([`${guildId}-3`, `${guildId}-1`]);
+  const grants = await verifyKeys(service, ...made.map(({ secret }) => secret));
+  expect(grants.map(Boolean)).toEqual([false, false, false, true]);
+  expect((await service.admin.revokeGuildKeys({ guildId, actor: 'bruno' })).keys).toEqual([]);
+});
+
+test('secrets are answered in the order asked; an expired key is told with its expiry', async () => {
+  const expiring = await createKey(service, { guildId: newGuild(), expiresAt: now() + 1 });
+  const revoked = await createKey(service, { guildId: newGuild() });
+  const good = await createKey(service, { guildId: newGuild() });
+  await service.admin.revokeKey({ keyId: revoked.key.id, actor: 'ada' });
+  clock.advance(1_000);
+  const asked = [good, revoked, expiring, good, revoked].map(({ secret }) => secret);
+  const grants = await verifyKeys(service, ...asked);
+  expect(grants.map((grant) => grant?.keyId)).toEqual([
+    good.key.id,
+    undefined,
+    expiring.key.id,
+    good.key.id,
+    undefined,
+  ]);
+  expect(grants[2]?.expiresAt).toBe(now());
+  const hash = readApiKey(good.secret)?.hash as Buffer;
+  const elsewhere = await service.auth.verify({ keys: [{ guildId: newGuild(), hash }] });
+  expect(elsewhere.results).toEqual([{ grant: undefined }]);
+  expect((await service.auth.verify({ keys: [] })).results).toEqual([]);
+  const sixtyFive = Array.from({ length: 65 }, () => ({ guildId: good.key.guildId, hash }));
+  await expect(service.auth.verify({ keys: sixtyFive })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+});
+
+test('the time of last use moves forward only, also when many tell it at once', async () => {
+  const guildId = newGuild();
+  const made = await Promise.all(Array.from({ length: 5 }, () => createKey(service, { guildId })));
+  clock.advance(100_000);
+  const uses = (usedAt: number) => made.map(({ key }) => ({ guildId, keyId: key.id, usedAt }));
+  await Promise.all([3, 9, 1, 7].map((ago) => service.auth.recordUse({ uses: uses(now() - ago).toReversed() })));
+  const lastUses = async () => (await list(guildId)).map((key) => key.lastUsedAt);
+  expect(await lastUses()).toEqual(Array(5).fill(now() - 1));
+  await service.auth.recordUse({ uses: uses(now() + 500) });
+  expect(await lastUses()).toEqual(Array(5).fill(now()));
+  expect(await verifyKeys(service, made[0]?.secret ?? '')).toMatchObject([{ version: 1 }]);
+});
