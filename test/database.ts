@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { inject } from 'vitest';
+import { createLog } from '#kit/log.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { type Database, openDatabase } from '#kit/postgres.ts';
 
 export type TestDatabase = {
   url: string;
@@ -30,6 +33,12 @@ export async function databaseRows<Row extends object>(
   } finally {
     await client.end();
   }
+}
+
+/** A pool on a test's database, as services have it. */
+export async function openTestPool(url: string): Promise<Database> {
+  const log = await createLog({ service: 'test', level: 'silent' });
+  return openDatabase({ url, poolMax: 1, name: 'test', metrics: new Metrics(), log });
 }
 
 async function execute(statement: string): Promise<void> {

@@ -8,16 +8,22 @@ export interface TcpProxy {
   /** Also new connections are taken and left without an answer, until `thaw`. */
   freezeAll(): void;
   thaw(): void;
+  /** From now on what the target answers on the connections that are open is lost; what it is asked still arrives. */
+  loseAnswers(): void;
+  /** Ends the connections that are open. */
+  cut(): void;
   close(): Promise<void>;
 }
 
 /** Passes bytes to another port of this machine until it is told to keep them, like a network that loses packets. */
 export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const open = new Set<Socket>();
+  const targets = new WeakSet<Socket>();
   let isFrozen = false;
   const server = createServer((incoming) => {
     const outgoing = connect(target, '127.0.0.1');
     const pair = [incoming, outgoing] as const;
+    targets.add(outgoing);
     for (const socket of pair) {
       open.add(socket);
       socket.on('error', () => undefined);
@@ -33,6 +39,9 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const freeze = () => {
     for (const socket of open) socket.unpipe().resume();
   };
+  const cut = () => {
+    for (const socket of open) socket.destroy();
+  };
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -45,8 +54,12 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     thaw: () => {
       isFrozen = false;
     },
+    loseAnswers: () => {
+      for (const socket of open) if (targets.has(socket)) socket.unpipe().resume();
+    },
+    cut,
     close: async () => {
-      for (const socket of open) socket.destroy();
+      cut();
       server.close();
       await once(server, 'close');
     },

@@ -137,7 +137,7 @@ describe('a Redis that dies', () => {
     expect(await gateway.passed(lookup(60), 20)).toBe(20);
     await stopRedis();
     expect(await gateway.passed(lookup(60), 15)).toBe(15);
-    expect(gateway.limiter.isDegraded).toBe(true);
+    await expect.poll(() => gateway.limiter.isDegraded, RECOVERY).toBe(true);
     await startRedis();
     await untilExact(gateway);
     expect(await gateway.passed(lookup(60), 60)).toBe(25);

@@ -3,12 +3,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { ManualClock } from '#kit/clock.ts';
 import type { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
-import { createLog } from '#kit/log.ts';
 import { Metrics } from '#kit/metrics.ts';
-import { type Database, openDatabase } from '#kit/postgres.ts';
+import type { Database } from '#kit/postgres.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { type Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { connect } from '#test/grpc.ts';
 import { testEnvironment } from '#test/sealed.ts';
 import { Links } from './domain.ts';
@@ -140,7 +139,7 @@ describe('DeleteLink', () => {
 
   test('an operation is remembered by the history when its own record is long gone', async () => {
     const [linking, unlinking] = [randomUUID(), randomUUID()];
-    const pool = await openTestDatabase();
+    const pool = await openPool();
     const { link } = await create(linkOf(1), linking);
     await removeByChat(chat(1), unlinking);
     const forget = () => pool.query('DELETE FROM lookup.operations WHERE guild_id = $1', [guildId]);
@@ -201,7 +200,7 @@ describe('ListLinks', () => {
 
   test('links that changed within one microsecond of each other are neither lost nor repeated', async () => {
     for (let number = 1; number <= 6; number++) await create(linkOf(number));
-    const pool = await openTestDatabase();
+    const pool = await openPool();
     await pool.query(
       `UPDATE lookup.links SET updated_at = timestamptz '2026-05-01 10:00:00.123456Z'
          + (CASE WHEN game_id > 7003 THEN 1 ELSE 0 END) * interval '1 microsecond'
@@ -220,7 +219,7 @@ describe('ListLinks', () => {
   test('updated_since reaches five seconds back, and no further', async () => {
     const clock = new ManualClock();
     const events = new LookupEvents(new Metrics(), lookup.log);
-    const links = new Links(await openTestDatabase(), clock, events);
+    const links = new Links(await openPool(), clock, events);
     for (let number = 1; number <= 3; number++) {
       await links.create(guildId, randomUUID(), linkOf(number));
       clock.advance(4_000);
@@ -266,9 +265,8 @@ async function faultsOf(call: Promise<unknown>): Promise<string[]> {
 
 const pools: Database[] = [];
 
-async function openTestDatabase(): Promise<Database> {
-  const log = await createLog({ service: 'test', level: 'silent' });
-  const pool = openDatabase({ url: database.url, poolMax: 1, name: 'test', metrics: new Metrics(), log });
+async function openPool(): Promise<Database> {
+  const pool = await openTestPool(database.url);
   pools.push(pool);
   return pool;
 }

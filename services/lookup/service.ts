@@ -1,4 +1,4 @@
-import { Retention } from '#kit/retention.ts';
+import { Retention, type RetentionRule } from '#kit/retention.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { lookupRoutes } from '#proto/rest/lookup.ts';
@@ -17,13 +17,13 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     const database = service.database(config);
     const { clock } = service;
     const links = new Links(database, clock, new LookupEvents(metrics, log));
-    const operations = {
-      table: 'lookup.operations',
-      column: 'created_at',
-      seconds: config.RETENTION_OPERATIONS_SECONDS,
-    };
-    service.lifecycle.add(new Retention(database, [operations], clock, log));
+    service.lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     service.serveInternal(service.serveGrpc(config), LookupServiceService, lookupMethods(links));
     service.serveHttp(config, lookupRoutes, lookupHandlers(links));
   },
 };
+
+/** Which rows go when. */
+export const retentionRules = (config: LookupConfig): RetentionRule[] => [
+  { table: 'lookup.operations', column: 'created_at', seconds: config.RETENTION_OPERATIONS_SECONDS },
+];

@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ManualClock } from '#kit/clock.ts';
 import { createLog } from '#kit/log.ts';
-import { Metrics } from '#kit/metrics.ts';
-import { type Database, openDatabase, type Queryable } from '#kit/postgres.ts';
-import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import type { Database, Queryable } from '#kit/postgres.ts';
+import { Retention } from '#kit/retention.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { scansOf } from '#test/explain.ts';
+import { testEnvironment } from '#test/sealed.ts';
+import { readLookupConfig } from './config.ts';
+import { retentionRules } from './service.ts';
 import * as store from './store.ts';
 
 const GUILD = '900000000000000001';
@@ -14,8 +19,7 @@ let database: Database;
 
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
-  const log = await createLog({ service: 'test', level: 'silent' });
-  database = openDatabase({ url: testDatabase.url, poolMax: 1, name: 'test', metrics: new Metrics(), log });
+  database = await openTestPool(testDatabase.url);
   // 100,000 links in three guilds, one of which has nearly all.
   await database.query(
     `INSERT INTO lookup.links (guild_id, chat_id, game_id, game_username, version, linked_at, updated_at)
@@ -40,33 +44,6 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-interface Plan {
-  'Node Type': string;
-  'Relation Name'?: string;
-  'Index Name'?: string;
-  Plans?: Plan[];
-}
-
-/** A bitmap heap scan only fetches what the bitmap index scan below it found. */
-const READS_A_TABLE = /^(Seq|Index|Index Only|Bitmap Index|Tid|Sample) Scan$/;
-
-/** What a statement does to the tables, as `index` or `how it reads table`. */
-async function scansOf(statement: (on: Queryable) => Promise<unknown>): Promise<string[]> {
-  const plans: Plan[] = [];
-  await statement({
-    query: async (text, values) => {
-      const rows = await database.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(`EXPLAIN (FORMAT JSON) ${text}`, values);
-      plans.push(...rows.flatMap((row) => row['QUERY PLAN'].map(({ Plan }) => Plan)));
-      return [];
-    },
-  });
-  const all = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(all)];
-  return plans
-    .flatMap(all)
-    .filter((plan) => READS_A_TABLE.test(plan['Node Type']))
-    .map((plan) => plan['Index Name'] ?? `${plan['Node Type']} of ${plan['Relation Name']}`);
-}
-
 const page = Array.from({ length: 25 }, (_, index) => index + 1);
 const link = { chatId: CHAT, gameId: 500, gameUsername: 'User' };
 const now = new Date();
@@ -80,5 +57,19 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['deleteLink by game', (on) => store.deleteLink(on, GUILD, randomUUID(), now, { gameId: 5 }), ['links_game']],
   ['findOutcome', (on) => store.findOutcome(on, GUILD, randomUUID(), 'linked'), ['link_history_operation']],
 ])('on 100,000 links %s reads through its index alone', async (_name, statement, indexes) => {
-  expect(await scansOf(statement)).toEqual(indexes);
+  expect(await scansOf(database, statement)).toEqual(indexes);
+});
+
+test('operations are forgotten after a week, and links and their history never', async () => {
+  const clock = new ManualClock(Date.now());
+  const config = readLookupConfig(testEnvironment(testDatabase.url));
+  const log = await createLog({ service: 'test', level: 'silent' });
+  const retention = new Retention(database, retentionRules(config), clock, log);
+  const count = async (table: string) => (await database.query(`SELECT 1 FROM lookup.${table}`)).length;
+  clock.advance(7 * 24 * 3600_000 - 60_000);
+  await retention.sweep();
+  expect(await count('operations')).toBe(100_000);
+  clock.advance(120_000);
+  await retention.sweep();
+  expect(await Promise.all(['operations', 'links', 'link_history'].map(count))).toEqual([0, 100_000, 100_000]);
 });

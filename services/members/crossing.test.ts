@@ -2,26 +2,26 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service.ts';
 import { createTestDatabase } from '#test/database.ts';
-import { type Proxy, startProxy } from '#test/proxy.ts';
 import type { SealedAnswer } from '#test/sealed.ts';
-import { GUILD, MembersFixture, newAccounts, statusesOf } from './fixture.ts';
+import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { GUILD, MembersFixture, newAccounts, portOf, statusesOf } from './fixture.ts';
 
 const ABANDONED_MS = 10_000;
 
 const fixture = new MembersFixture();
 /** Between lookup and `distant`, a replica of members. */
-let proxy: Proxy;
+let proxy: TcpProxy;
 let distant: RunningService;
 
 beforeAll(async () => {
   await fixture.start();
-  proxy = await startProxy(fixture.lookup.addresses.grpc ?? '');
-  distant = await fixture.startMembers({ LOOKUP_GRPC_ADDRESS: proxy.address });
+  proxy = await startTcpProxy(portOf(fixture.lookup.addresses.grpc));
+  distant = await fixture.startMembers({ LOOKUP_GRPC_ADDRESS: `127.0.0.1:${proxy.port}` });
 });
-afterEach(() => proxy.loseAnswers(false));
+afterEach(() => proxy.cut());
 afterAll(async () => {
   await distant.stop();
-  await proxy.stop();
+  await proxy.close();
   await fixture.stop();
 });
 
@@ -55,7 +55,7 @@ async function finishAbandoned(): Promise<void> {
 /** From here on lookup does what the distant replica asks of it, and its answers are lost. */
 async function loseAnswers(): Promise<void> {
   await fixture.get(`/guilds/${GUILD}/verified`, { at: distant });
-  proxy.loseAnswers(true);
+  proxy.loseAnswers();
 }
 
 describe('a replica that is killed', () => {

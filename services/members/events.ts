@@ -21,6 +21,12 @@ export class MembersEvents {
     this.#log.info({ guild_id: guildId, chat_id: chatId }, 'a verification token was created');
   }
 
+  /** Someone gave a code or token that is wrong, used or expired: many of these are guesses. */
+  secretRefused(guildId: string, gameId: number): void {
+    this.#changes.inc({ kind: 'redeem', outcome: 'not found' });
+    this.#log.info({ guild_id: guildId, game_id: gameId }, 'a verification code was refused');
+  }
+
   /** A redeem, link or unlink was done. */
   changeDone(intent: Intent, { chatId, gameId }: Link): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'done' });

@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { ManualClock } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
+import type { Logger } from '#kit/log.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
@@ -26,6 +27,9 @@ let lastAccount = 0;
 export function statusesOf(answers: SealedAnswer[]): number[] {
   return answers.map(({ status }) => status).sort((a, b) => a - b);
 }
+
+/** The port in `host:port`. */
+export const portOf = (address = '') => Number(address.split(':').at(-1));
 
 interface Request {
   body?: unknown;
@@ -64,7 +68,7 @@ export class MembersFixture {
 
   /** Lookup is back on its port. */
   async restartLookup(): Promise<void> {
-    this.lookup = await this.startLookup({ GRPC_PORT: this.lookup.addresses.grpc?.split(':')[1] });
+    this.lookup = await this.startLookup({ GRPC_PORT: String(portOf(this.lookup.addresses.grpc)) });
   }
 
   startLookup(environment: Environment = {}): Promise<RunningService> {
@@ -81,8 +85,8 @@ export class MembersFixture {
     };
   }
 
-  startMembers(environment: Environment = {}): Promise<RunningService> {
-    return startService(membersService, { ...this.environment(), ...environment }, { clock: this.clock });
+  startMembers(environment: Environment = {}, log?: Logger): Promise<RunningService> {
+    return startService(membersService, { ...this.environment(), ...environment }, { clock: this.clock, log });
   }
 
   get = (path: string, request: Request = {}) => this.#call('GET', path, request);

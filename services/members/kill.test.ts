@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service.ts';
-import { startProxy } from '#test/proxy.ts';
-import { GUILD, MembersFixture, newAccounts } from './fixture.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { GUILD, MembersFixture, newAccounts, portOf } from './fixture.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
 
@@ -27,12 +27,12 @@ async function startProcess(lookupAddress: string): Promise<{ process: ChildProc
 test('kill -9 between the two stores: another process gives the answer that the caller never got', async () => {
   const { chatId, gameId } = newAccounts();
   const { token, code } = await fixture.token(chatId);
-  const proxy = await startProxy(fixture.lookup.addresses.grpc ?? '');
-  const { process: members, at } = await startProcess(proxy.address);
+  const proxy = await startTcpProxy(portOf(fixture.lookup.addresses.grpc));
+  const { process: members, at } = await startProcess(`127.0.0.1:${proxy.port}`);
   // A connection to lookup first: the one that is lost later must have been there.
   expect((await fixture.get(`/guilds/${GUILD}/verified`, { at })).status).toBe(200);
 
-  proxy.loseAnswers(true);
+  proxy.loseAnswers();
   const told = fixture.redeem({ code }, gameId, { key: 'killed', at }).then(
     () => 'an answer',
     () => 'nothing',
@@ -52,5 +52,5 @@ test('kill -9 between the two stores: another process gives the answer that the 
   const repeat = await fixture.redeem({ code }, gameId, { key: 'killed' });
   expect(repeat).toMatchObject({ status: 200, body: { data: { chat_id: chatId, game_id: gameId } } });
   expect(repeat.headers.get('idempotency-replayed')).toBe('true');
-  await proxy.stop();
+  await proxy.close();
 });

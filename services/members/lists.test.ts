@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { encodeCursor } from '#kit/cursor.ts';
 import { GUILD, MembersFixture, newAccounts, OTHER_GUILD } from './fixture.ts';
 
 const fixture = new MembersFixture();
@@ -59,10 +60,7 @@ describe('GET /guilds/:guildId/verified', () => {
 
   test('a cursor belongs to its guild and its filters, and can not be made up', async () => {
     const { next_cursor: cursor } = (await list('?limit=1')).body.data;
-    const madeUp = (position: string) => {
-      const [, owner] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as string[];
-      return Buffer.from(JSON.stringify([position, owner])).toString('base64url');
-    };
+    const madeUp = (position: string) => encodeCursor({ route: 'listVerified', guildId: GUILD }, position);
     for (const answer of [
       await list(`?cursor=${cursor}`, OTHER_GUILD),
       await list(`?cursor=${cursor}&updated_since=1`),

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Idempotency } from '#kit/idempotency.ts';
-import { Retention } from '#kit/retention.ts';
+import { Retention, type RetentionRule } from '#kit/retention.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { Roblox } from '#platforms/roblox.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
@@ -28,7 +28,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const idempotency = new Idempotency('members', database, ring, clock);
     const tokens = new VerificationTokens({ database, idempotency, ring, clock, random: randomBytes, events });
     const changes = new LinkChanges({ database, idempotency, lookup, clock, newOperationId: randomUUID, events });
-    const verification = new Verification(tokens, changes, game);
+    const verification = new Verification(tokens, changes, game, events);
 
     lifecycle.add(new Sweep(changes, log));
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
@@ -37,7 +37,8 @@ export const membersService: ServiceDefinition<MembersConfig> = {
   },
 };
 
-const retentionRules = (config: MembersConfig) => [
+/** Which rows go when. */
+export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
   { table: 'members.intents', column: 'finished_at', seconds: config.RETENTION_INTENTS_SECONDS },

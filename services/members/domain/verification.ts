@@ -1,6 +1,7 @@
 import { ApiError } from '#kit/errors.ts';
 import type { RepeatableWrite } from '#kit/idempotency.ts';
 import type { GamePlatform } from '#platforms/game.ts';
+import type { MembersEvents } from '../events.ts';
 import type { LinkChanges } from './changes.ts';
 import type { Secret, VerificationTokens } from './tokens.ts';
 
@@ -9,11 +10,13 @@ export class Verification {
   readonly #tokens: VerificationTokens;
   readonly #changes: LinkChanges;
   readonly #game: GamePlatform;
+  readonly #events: MembersEvents;
 
-  constructor(tokens: VerificationTokens, changes: LinkChanges, game: GamePlatform) {
+  constructor(tokens: VerificationTokens, changes: LinkChanges, game: GamePlatform, events: MembersEvents) {
     this.#tokens = tokens;
     this.#changes = changes;
     this.#game = game;
+    this.#events = events;
   }
 
   /** NOT_FOUND for a secret that is wrong, used, expired or another guild's; CONFLICT if either side is linked. */
@@ -21,6 +24,7 @@ export class Verification {
     return this.#changes.perform(write, async () => {
       const token = await this.#tokens.find(write.guildId, secret);
       if (!token || !this.#tokens.isOpen(token)) {
+        this.#events.secretRefused(write.guildId, player.gameId);
         throw new ApiError('NOT_FOUND', { message: 'The code is wrong, used or expired' });
       }
       return { kind: 'redeem', chatId: token.chatId, tokenId: token.id, ...player };

@@ -56,4 +56,4 @@ CREATE TABLE members.intents (
 
 CREATE INDEX intents_open ON members.intents (guild_id, created_at) WHERE finished_at IS NULL;
 CREATE INDEX intents_due ON members.intents (due_at) WHERE finished_at IS NULL;
-CREATE INDEX intents_finished ON members.intents (finished_at);
+CREATE INDEX intents_finished ON members.intents (finished_at) WHERE finished_at IS NOT NULL;

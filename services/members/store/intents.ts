@@ -71,11 +71,12 @@ export function openIntents(
 /** Takes intents of all guilds that are due; other replicas pass them over until `until`. */
 export function takeDueIntents(on: Queryable, now: Date, until: Date, limit: number): Promise<Intent[]> {
   return on.query(
-    `UPDATE members.intents SET due_at = $2
-     WHERE (guild_id, operation_id) IN (
-       SELECT guild_id, operation_id FROM members.intents
+    `WITH due AS MATERIALIZED (
+       SELECT guild_id AS guild, operation_id AS operation FROM members.intents
        WHERE finished_at IS NULL AND due_at <= $1
-       ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+       ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED
+     )
+     UPDATE members.intents SET due_at = $2 FROM due WHERE guild_id = due.guild AND operation_id = due.operation
      RETURNING ${INTENT}`,
     [now, until, limit],
   );

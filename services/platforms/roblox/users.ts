@@ -10,7 +10,7 @@ const MOST_USERS = 10_000;
 /** Of the users host: "The user id is invalid." */
 const UNKNOWN_USER = 3;
 
-const userAnswer = z.object({ id: z.int(), name: z.string().min(1).max(50), created: z.string().optional() });
+const userAnswer = z.object({ id: z.int(), name: z.string().regex(/^\P{Cc}{1,50}$/u), created: z.string().optional() });
 
 type Profile = { user: GameUser; createdAt: Date | Unknown };
 

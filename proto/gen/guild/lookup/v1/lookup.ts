@@ -22,7 +22,9 @@ export interface Link {
 
 export interface GetLinksRequest {
   guildId: string;
+  /** Up to 1,000. */
   chatIds: string[];
+  /** Up to 1,000. */
   gameIds: number[];
 }
 
@@ -32,7 +34,7 @@ export interface GetLinksResponse {
 
 export interface ListLinksRequest {
   guildId: string;
-  /** Only links changed since (Unix seconds); 0 = all. */
+  /** Only links changed since (Unix seconds) or in the 5 s before, so that none is missed; 0 = all. */
   updatedSince: number;
   /** 1 to 100. */
   limit: number;
@@ -920,7 +922,7 @@ export const DeleteLinkResponse: MessageFns<DeleteLinkResponse> = {
  */
 export type LookupServiceService = typeof LookupServiceService;
 export const LookupServiceService = {
-  /** The links of up to 1,000 users; those without one are left out. */
+  /** The links of these users, each once; those without one are left out. */
   getLinks: {
     path: "/guild.lookup.v1.LookupService/GetLinks" as const,
     requestStream: false as const,
@@ -950,7 +952,10 @@ export const LookupServiceService = {
     responseSerialize: (value: ListHistoryResponse): Buffer => Buffer.from(ListHistoryResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListHistoryResponse => ListHistoryResponse.decode(value),
   },
-  /** CONFLICT if either side is linked in the guild already. Repeating an operation gives its first outcome. */
+  /**
+   * CONFLICT if either side is linked in the guild already. Repeating an operation gives its first outcome, refusals
+   * included, and changes nothing.
+   */
   createLink: {
     path: "/guild.lookup.v1.LookupService/CreateLink" as const,
     requestStream: false as const,
@@ -960,7 +965,10 @@ export const LookupServiceService = {
     responseSerialize: (value: CreateLinkResponse): Buffer => Buffer.from(CreateLinkResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CreateLinkResponse => CreateLinkResponse.decode(value),
   },
-  /** NOT_FOUND if there is no such link. Repeating an operation gives its first outcome. */
+  /**
+   * NOT_FOUND if there is no such link. Repeating an operation gives its first outcome, refusals included, and changes
+   * nothing.
+   */
   deleteLink: {
     path: "/guild.lookup.v1.LookupService/DeleteLink" as const,
     requestStream: false as const,
@@ -973,15 +981,21 @@ export const LookupServiceService = {
 } as const;
 
 export interface LookupServiceServer extends UntypedServiceImplementation {
-  /** The links of up to 1,000 users; those without one are left out. */
+  /** The links of these users, each once; those without one are left out. */
   getLinks: handleUnaryCall<GetLinksRequest, GetLinksResponse>;
   /** A page of links, the least recently changed first. */
   listLinks: handleUnaryCall<ListLinksRequest, ListLinksResponse>;
   /** What happened to a chat account's links, newest first. */
   listHistory: handleUnaryCall<ListHistoryRequest, ListHistoryResponse>;
-  /** CONFLICT if either side is linked in the guild already. Repeating an operation gives its first outcome. */
+  /**
+   * CONFLICT if either side is linked in the guild already. Repeating an operation gives its first outcome, refusals
+   * included, and changes nothing.
+   */
   createLink: handleUnaryCall<CreateLinkRequest, CreateLinkResponse>;
-  /** NOT_FOUND if there is no such link. Repeating an operation gives its first outcome. */
+  /**
+   * NOT_FOUND if there is no such link. Repeating an operation gives its first outcome, refusals included, and changes
+   * nothing.
+   */
   deleteLink: handleUnaryCall<DeleteLinkRequest, DeleteLinkResponse>;
 }
 

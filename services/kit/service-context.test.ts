@@ -1,0 +1,79 @@
+import { pino } from 'pino';
+import { afterEach, expect, test } from 'vitest';
+import { ManualClock } from './clock.ts';
+import { databaseConfig, grpcConfig, httpConfig, processConfig, readConfig } from './config.ts';
+import { SampleService, sampleRoutes } from './fixtures/sample.ts';
+import type { GrpcClient } from './grpc-client.ts';
+import { type RunningService, type ServiceContext, type ServiceDefinition, startService } from './service.ts';
+
+const ENVIRONMENT = { LISTEN_HOST: '127.0.0.1', INTERNAL_SECRETS: 'the secret of these tests is long enough' };
+const log = pino({ level: 'silent' });
+const started: RunningService[] = [];
+
+afterEach(async () => {
+  for (const service of started.splice(0).toReversed()) await service.stop();
+});
+
+type Build = (service: ServiceContext<ReturnType<typeof readSampleConfig>>) => void;
+
+const readSampleConfig = (environment: Record<string, string | undefined>) =>
+  readConfig({ ...processConfig, ...grpcConfig, ...httpConfig, PG_POOL_MAX: databaseConfig.PG_POOL_MAX }, environment);
+
+async function start(name: string, build: Build, clock = new ManualClock()): Promise<RunningService> {
+  const definition: ServiceDefinition<ReturnType<typeof readSampleConfig>> = {
+    name,
+    readConfig: readSampleConfig,
+    build,
+  };
+  const service = await startService(definition, ENVIRONMENT, { clock, log });
+  started.push(service);
+  return service;
+}
+
+const handle = async () => ({ data: { seen: 1, removed: true } });
+
+test('services in one process each have their own ports, clock and metrics, and call each other', async () => {
+  const sample = await start('sample', (service) => {
+    const server = service.serveGrpc(service.config);
+    service.serveInternal(server, SampleService, { say: async ({ text }) => ({ text }), count: async () => undefined });
+  });
+  let client: GrpcClient<typeof SampleService> | undefined;
+  const other = await start('other', (service) => {
+    client = service.client(SampleService, 'sample', sample.addresses.grpc ?? '', { deadlineMs: 500 });
+    service.serveHttp(service.config, sampleRoutes, { getBoat: handle, addBoat: handle, removeBoat: handle });
+  });
+  expect(await client?.say({ text: 'hello' })).toEqual({ text: 'hello' });
+  expect(Object.keys(sample.addresses).filter((name) => sample.addresses[name as 'admin'])).toEqual(['admin', 'grpc']);
+  expect(
+    new Set([sample.addresses.admin, sample.addresses.grpc, other.addresses.admin, other.addresses.http]).size,
+  ).toBe(4);
+  expect((await fetch(`http://${other.addresses.http}/api/v1/boats/1`)).status).toBe(401);
+  const metrics = await (await fetch(`http://${other.addresses.admin}/metrics`)).text();
+  expect(metrics).toContain('grpc_client_handled_total{method="/guild.sample.v1.SampleService/Say",code="OK"} 1');
+  expect(metrics).toContain('http_requests_total{route="none",method="GET",code="401"} 1');
+  expect(metrics).toContain('breaker_open{dependency="sample"} 0');
+  expect(metrics).not.toContain('grpc_server_handled_total{');
+});
+
+test('headers that the gateway lets through fit together with what it adds', async () => {
+  const { addresses } = await start('sample', (service) => {
+    service.serveHttp(service.config, sampleRoutes, { getBoat: handle, addBoat: handle, removeBoat: handle });
+  });
+  const headers = { 'x-long': 'x'.repeat(16 * 1024), 'x-more': 'x'.repeat(4 * 1024) };
+  expect((await fetch(`http://${addresses.http}/api/v1/boats/1`, { headers })).status).toBe(401);
+});
+
+test('a part that can not start stops the others, and its error is thrown', async () => {
+  let stopped = false;
+  const starting = start('sample', (service) => {
+    service.lifecycle.add({ name: 'first', stop: async () => void (stopped = true) });
+    service.lifecycle.add({ name: 'second', start: () => Promise.reject(new Error('no luck')) });
+  });
+  await expect(starting).rejects.toThrow('no luck');
+  expect(stopped).toBe(true);
+});
+
+test('faults of the environment are thrown before anything is built', async () => {
+  const definition = { name: 'sample', readConfig: readSampleConfig, build: () => expect.unreachable() };
+  await expect(startService(definition, {}, { log })).rejects.toThrow('INTERNAL_SECRETS is required');
+});

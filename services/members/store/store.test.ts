@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ManualClock } from '#kit/clock.ts';
+import { createLog } from '#kit/log.ts';
+import type { Database, Queryable } from '#kit/postgres.ts';
+import { Retention } from '#kit/retention.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { scansOf } from '#test/explain.ts';
+import { testEnvironment } from '#test/sealed.ts';
+import { readMembersConfig } from '../config.ts';
+import { retentionRules } from '../service.ts';
+import * as intents from './intents.ts';
+import * as tokens from './tokens.ts';
+
+const GUILD = '900000000000000001';
+const CHAT = '920000000000000500';
+const now = new Date();
+const mac = Buffer.alloc(32);
+
+let testDatabase: TestDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = await openTestPool(testDatabase.url);
+  // 100,000 tokens of one guild, and as many changes of a hundred guilds while lookup is down: a tenth is open.
+  await database.query(
+    `INSERT INTO members.verification_tokens (guild_id, token_mac, code_mac, chat_id, created_at, expires_at)
+     SELECT $1, sha256(n::text::bytea), sha256((-n)::text::bytea), (920000000000000000 + n)::text, now(), now()
+     FROM generate_series(1, 100000) n`,
+    [GUILD],
+  );
+  await database.query(
+    `INSERT INTO members.intents
+       (guild_id, operation_id, kind, chat_id, game_id, game_username, created_at, due_at, finished_at)
+     SELECT (900000000000000001 + n % 100)::text, gen_random_uuid(), 'link', (920000000000000000 + n)::text, n, 'User',
+       now(), now(), CASE WHEN n % 10 = 0 THEN NULL ELSE now() END
+     FROM generate_series(1, 100000) n`,
+  );
+  await database.query('ANALYZE members.verification_tokens');
+  await database.query('ANALYZE members.intents');
+});
+
+afterAll(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+const intent = { guildId: GUILD, operationId: randomUUID() };
+
+test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
+  ['findToken by code', (on) => tokens.findToken(on, GUILD, 'code', [mac, mac]), ['verification_tokens_code']],
+  ['findToken by token', (on) => tokens.findToken(on, GUILD, 'token', [mac]), ['verification_tokens_token']],
+  ['holdToken', (on) => tokens.holdToken(on, GUILD, 5, randomUUID(), now), ['verification_tokens_pkey']],
+  ['completeToken', (on) => tokens.completeToken(on, GUILD, 5, 7, now), ['verification_tokens_pkey']],
+  ['freeToken', (on) => tokens.freeToken(on, GUILD, 5), ['verification_tokens_pkey']],
+  ['openIntents', (on) => intents.openIntents(on, GUILD, { chatId: CHAT, gameId: 500 }, 20), ['intents_open']],
+  ['takeDueIntents', (on) => intents.takeDueIntents(on, now, now, 20), ['intents_due', 'intents_pkey']],
+  ['finishIntent', (on) => intents.finishIntent(on, intent, now), ['intents_pkey']],
+  ['countFailure', (on) => intents.countFailure(on, intent), ['intents_pkey']],
+])('on 100,000 rows %s reads through its index alone', async (_name, statement, indexes) => {
+  expect(await scansOf(database, statement)).toEqual(indexes);
+});
+
+test('what is finished or expired goes after a day, and what is open stays', async () => {
+  const clock = new ManualClock(Date.now());
+  const config = readMembersConfig({ ...testEnvironment(testDatabase.url), LOOKUP_GRPC_ADDRESS: 'localhost:1' });
+  const log = await createLog({ service: 'test', level: 'silent' });
+  await database.query(
+    `INSERT INTO members.idempotency (guild_id, method, path, key, body_hash, created_at)
+     VALUES ($1, 'POST', '/', 'key', '', $2)`,
+    [GUILD, now],
+  );
+  const retention = new Retention(database, retentionRules(config), clock, log);
+  const count = async (table: string) => (await database.query(`SELECT 1 FROM members.${table}`)).length;
+  const counts = () => Promise.all(['verification_tokens', 'intents', 'idempotency'].map(count));
+  clock.advance(23 * 3600_000);
+  await retention.sweep();
+  expect(await counts()).toEqual([100_000, 100_000, 1]);
+  clock.advance(2 * 3600_000);
+  await retention.sweep();
+  expect(await counts()).toEqual([0, 10_000, 0]);
+});

@@ -1,0 +1,28 @@
+import type { Queryable } from '#kit/postgres.ts';
+
+interface Plan {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Index Name'?: string;
+  Plans?: Plan[];
+}
+
+/** A bitmap heap scan only fetches what the bitmap index scan below it found. */
+const READS_A_TABLE = /^(Seq|Index|Index Only|Bitmap Index|Tid|Sample) Scan$/;
+
+/** How a store's statement reads its tables: the name of each index, or `Seq Scan of table`. Nothing is changed. */
+export async function scansOf(database: Queryable, statement: (on: Queryable) => Promise<unknown>): Promise<string[]> {
+  const plans: Plan[] = [];
+  await statement({
+    query: async (text, values) => {
+      const rows = await database.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(`EXPLAIN (FORMAT JSON) ${text}`, values);
+      plans.push(...rows.flatMap((row) => row['QUERY PLAN'].map(({ Plan }) => Plan)));
+      return [];
+    },
+  });
+  const all = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(all)];
+  return plans
+    .flatMap(all)
+    .filter((plan) => READS_A_TABLE.test(plan['Node Type']))
+    .map((plan) => plan['Index Name'] ?? `${plan['Node Type']} of ${plan['Relation Name']}`);
+}
