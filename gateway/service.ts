@@ -54,7 +54,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       ownAnswers: createOwnAnswers({
         routes,
         version: packageJson.version,
-        serverUrl: config.PUBLIC_URL,
+        serverUrl: config.PUBLIC_URL ?? `http://127.0.0.1:${config.GATEWAY_PORT}`,
         readiness,
       }),
       publicPaths: PUBLIC_PATHS,

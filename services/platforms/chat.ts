@@ -17,6 +17,9 @@ export interface ChatRole {
  * TIMEOUT when it is too slow, UNAVAILABLE while it wants no calls or has kept failing.
  */
 export interface ChatPlatform {
-  /** The guild's roles, the highest first, without `@everyone`; up to a minute old, unless they are to be fresh. */
+  /**
+   * The guild's roles, the highest first, without `@everyone`; up to a minute old, unless they are to be fresh.
+   * PLATFORM_ERROR also where the bot is not in the guild; its message says what to do.
+   */
   roles(guildId: string, options?: { fresh?: boolean }): Promise<ChatRole[]>;
 }

@@ -1,14 +1,18 @@
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { pino } from 'pino';
 import { Breakers } from '#kit/breaker.ts';
 import { ManualClock } from '#kit/clock.ts';
 import { addressOf, listen } from '#kit/health.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { type SimulatorOptions, type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { World } from '#local/simulators/world.ts';
-import { type GamePlatformConfig, gamePlatformConfig } from './config.ts';
+import { type ChatPlatformConfig, type GamePlatformConfig, gamePlatformConfig } from './config.ts';
+import { Discord } from './discord.ts';
+import type { PlatformOptions } from './http.ts';
 import { Roblox } from './roblox.ts';
 
-export const DEADLINE_MS = 300;
+/** Of every call, so that no test waits for long. */
+const DEADLINE_MS = 500;
 
 /** One simulated platform, from the outside. */
 export class Platform {
@@ -49,7 +53,7 @@ export class Platform {
 export class PlatformsFixture {
   readonly clock = new ManualClock();
   readonly metrics = new Metrics();
-  readonly breakers = new Breakers(this.metrics);
+  readonly logLines: string[] = [];
   readonly game: Platform;
   readonly chat: Platform;
   readonly #simulators: Simulators;
@@ -69,23 +73,38 @@ export class PlatformsFixture {
 
   async stop(): Promise<void> {
     for (const cleanup of this.#cleanups) cleanup();
-    this.breakers.stop();
     await this.#simulators.stop();
-  }
-
-  get options() {
-    const { breakers, metrics, clock } = this;
-    return { breakers, metrics, clock, deadlineMs: DEADLINE_MS };
   }
 
   /** A connector without anything in its caches and with its breakers closed. */
   roblox(config: Partial<GamePlatformConfig> = {}): Roblox {
-    return new Roblox({ config: { ...gameConfig(this.game.url), ...config }, ...this.options });
+    return new Roblox({ config: { ...gameConfig(this.game.url), ...config }, ...this.#options() });
+  }
+
+  /** The same with a key for Open Cloud. */
+  robloxWithKey(config: Partial<GamePlatformConfig> = {}): Roblox {
+    return this.roblox({ GAME_API_KEY: 'test-game-key', ...config });
+  }
+
+  discord(config: Partial<ChatPlatformConfig> = {}): Discord {
+    const own = {
+      CHAT_API_URL: `${this.chat.url}/api/v10`,
+      CHAT_BOT_TOKEN: 'token',
+      CHAT_BOT_URL: 'https://bot.example',
+    };
+    const log = pino({ level: 'info' }, { write: (line) => this.logLines.push(line) });
+    return new Discord({ config: { ...own, ...config }, log, ...this.#options() });
+  }
+
+  #options(): PlatformOptions {
+    const breakers = new Breakers(this.metrics);
+    this.#cleanups.push(() => breakers.stop());
+    return { breakers, metrics: this.metrics, clock: this.clock, deadlineMs: DEADLINE_MS };
   }
 
   /** A server of the test's own, for what the simulator does not do. */
-  async serve(answer: (path: string, response: ServerResponse) => void): Promise<string> {
-    const server = createServer((request, response) => answer(request.url ?? '', response));
+  async serve(answer: (path: string, response: ServerResponse, request: IncomingMessage) => void): Promise<string> {
+    const server = createServer((request, response) => answer(request.url ?? '', response, request));
     await listen(server, '127.0.0.1', 0);
     this.#cleanups.push(() => {
       server.closeAllConnections();
@@ -99,4 +118,29 @@ export class PlatformsFixture {
 export function gameConfig(url: string): GamePlatformConfig {
   const { GAME_API_KEY: _, ...urls } = gamePlatformConfig;
   return Object.fromEntries(Object.keys(urls).map((name) => [name, url])) as GamePlatformConfig;
+}
+
+export interface CrewOptions {
+  users: number;
+  /** Of each user, in as many groups. */
+  groups?: number;
+  /** Of each user, in each group. */
+  ranks?: number[];
+}
+
+/** A world of users 1, 2, …, each in the groups 101, 102, …, which have the roles of ranks 1, 10, 100 and 255. */
+export function crewWorld({ users, groups = 1, ranks = [10] }: CrewOptions) {
+  const groupIds = Array.from({ length: groups }, (_, index) => 101 + index);
+  const roles = (group: number) =>
+    [1, 10, 100, 255].map((rank) => ({ id: group * 1000 + rank, name: `${rank}`, rank }));
+  return {
+    game: {
+      groups: groupIds.map((id) => ({ id, name: `Group ${id}`, roles: roles(id) })),
+      users: Array.from({ length: users }, (_, index) => ({
+        id: index + 1,
+        name: `User${index + 1}`,
+        groups: groupIds.map((group_id) => ({ group_id, ranks })),
+      })),
+    },
+  };
 }

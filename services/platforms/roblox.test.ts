@@ -46,6 +46,7 @@ test.each([
   ['has lost the route', { status: 404, body: { errors: [{ code: 0, message: 'NotFound' }] } }],
   ['answers another user', { status: 200, body: { id: 7002, name: 'Ben' } }],
   ['answers without a name', { status: 200, body: { id: 7001 } }],
+  ['answers a name that no database takes', { status: 200, body: { id: 7001, name: 'Ada\u0000' } }],
   ['answers broken JSON', { broken: true }],
   ['is cut off in the middle', { truncate: true }],
   ['cuts the connection', { reset: true }],

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { GameItem } from '../game.ts';
 import type { PlatformHost } from '../http.ts';
-import {} from './answers.ts';
 
 /** The most rows of a page; without being asked it has ten. */
 const PAGE_SIZE = 100;
