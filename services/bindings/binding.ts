@@ -45,7 +45,7 @@ export function targetOf(binding: NewBinding): Target {
       return { kind: 'item', item: { kind: 'asset', id: binding.assetId as number } };
     case 'badge':
       return { kind: 'item', item: { kind: 'badge', id: binding.badgeId as number } };
-    case 'account_age':
+    default:
       return {
         kind: 'age',
         platform: binding.accountAgePlatform as 'chat' | 'game',

@@ -242,7 +242,7 @@ describe('what the game platform does not tell is unknown', () => {
     await addAll(rankBinding(), gamepass(CAPTAIN), age('game', 1, DECKHAND), age('chat', 1));
     await fixture.game.fault('', fault);
     expect(rolesOf(await evaluate([ADA, DMITRI]))).toEqual(
-      Array(2).fill({ [OFFICER]: WANTED, [CAPTAIN]: UNKNOWN, [DECKHAND]: UNKNOWN }),
+      [ADA, DMITRI].map(() => ({ [OFFICER]: WANTED, [CAPTAIN]: UNKNOWN, [DECKHAND]: UNKNOWN })),
     );
   });
 

@@ -46,7 +46,7 @@ function targetMessage(binding: Binding): BindingMessage['target'] {
       };
     case 'item':
       return { $case: `${target.item.kind}Id`, value: target.item.id };
-    case 'age':
+    default:
       return { $case: 'accountAge', value: { platform: target.platform, minDays: target.minDays } };
   }
 }

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createTestDatabase } from '#test/database.ts';
 import { hashJson } from './body.ts';
 import { ManualClock } from './clock.ts';
@@ -236,63 +236,6 @@ test('a claim in a transaction that is rolled back was never made', async () => 
   });
   await expect(failing).rejects.toThrow('crash');
   expect(await claim()).toHaveProperty('id');
-});
-
-describe('work that has to be prepared outside', () => {
-  const prepared = (prepare: () => Promise<string>, own: Partial<RepeatableWrite> = {}) =>
-    idempotency.afterPreparing(write({}, own), prepare, (transaction, name) => build(name)(transaction));
-  const ada = async () => 'Ada';
-
-  test('is done once: a repeat gets the first answer and prepares nothing', async () => {
-    expect(await prepared(ada)).toEqual({ data: { name: 'Ada' } });
-    const prepare = vi.fn<() => Promise<string>>();
-    expect(await prepared(prepare)).toBeInstanceOf(Replay);
-    expect(prepare).not.toHaveBeenCalled();
-    expect(await boats()).toEqual(['Ada']);
-  });
-
-  test('without a key is done and not remembered', async () => {
-    expect(await prepared(ada, { key: undefined })).toEqual({ data: { name: 'Ada' } });
-    expect(await database.query('SELECT 1 FROM fleet.idempotency')).toEqual([]);
-  });
-
-  test('holds no connection while it is prepared, and a repeat is told to come again', async () => {
-    const others = async () => {
-      await expect(prepared(ada)).rejects.toMatchObject({ code: 'CONFLICT', retryAfter: 1 });
-      await Promise.all(Array.from({ length: 5 }, () => database.transaction((on) => on.query('SELECT 1'))));
-      return 'Ada';
-    };
-    await Promise.all(['a', 'b', 'c', 'd', 'e'].map((key) => prepared(async () => key, { key })));
-    expect(await prepared(others)).toEqual({ data: { name: 'Ada' } });
-  });
-
-  test('that is refused keeps the refusals that are kept and frees the key for all others', async () => {
-    const refused = (code: ErrorCode, key: string) => prepared(() => Promise.reject(new ApiError(code)), { key });
-    await expect(refused('NOT_APPLICABLE', 'kept')).rejects.toMatchObject({ code: 'NOT_APPLICABLE' });
-    expect(await prepared(ada, { key: 'kept' })).toMatchObject({ status: 422 });
-    await expect(refused('PLATFORM_ERROR', 'free')).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
-    expect(await prepared(ada, { key: 'free' })).toEqual({ data: { name: 'Ada' } });
-    const conflict = idempotency.afterPreparing(write({}, { key: 'late' }), ada, refuse('CONFLICT'));
-    await expect(conflict).rejects.toMatchObject({ code: 'CONFLICT' });
-    expect(await prepared(ada, { key: 'late' })).toMatchObject({ status: 409 });
-    expect(await boats()).toEqual(['Ada']);
-  });
-
-  test('whose commit was done and not heard of is not done again', async () => {
-    const deaf: Database = {
-      ...database,
-      transaction: async (work) => {
-        const result = await database.transaction(work);
-        if (!(result instanceof Object && 'data' in result)) return result;
-        throw new ApiError('UNAVAILABLE');
-      },
-    };
-    const told = new Idempotency('fleet', deaf, new SecretRing([OLD]), clock);
-    const lost = told.afterPreparing(write({}), ada, (transaction, name) => build(name)(transaction));
-    await expect(lost).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-    expect(await prepared(ada)).toMatchObject({ status: 201 });
-    expect(await boats()).toEqual(['Ada']);
-  });
 });
 
 test('retention deletes what is past its time, batch by batch, also when another table can not be swept', async () => {

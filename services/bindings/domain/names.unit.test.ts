@@ -5,7 +5,7 @@ import { Names } from './names.ts';
 const forever = () => new Promise<string>(() => undefined);
 
 function named(load: (key: number) => Promise<string>, clock = new ManualClock()) {
-  const asked = vi.fn(load);
+  const asked = vi.fn<typeof load>(load);
   return { names: new Names({ load: asked, freshMs: 60_000, clock, waitMs: 20 }), asked, clock };
 }
 

@@ -46,7 +46,7 @@ async function checkGameTarget(game: GamePlatform, target: Target): Promise<stri
     case 'item':
       if ((await game.itemName(target.item)) === null) throw unknownTarget(target.item.kind, target.item.id);
       return null;
-    case 'age':
+    default:
       return null;
   }
 }

@@ -29,7 +29,7 @@ export function weigh(target: Target, facts: Facts, now: number): Weighed {
       return weighRank(target, facts.ranks);
     case 'item':
       return weighItem(target.item, facts.owns(target.item));
-    case 'age':
+    default:
       return weighAge(target, facts.createdAt[target.platform], now);
   }
 }
