@@ -83,13 +83,18 @@ export class Network {
     for (const name of ['auth', 'lookup', 'members', 'gateway']) await this.startOne(name);
   }
 
-  /** Starts a service that is not running; the others must be told its address by starting it on the same ports. */
+  /**
+   * Starts a service; one that is there already goes on, unless the test stops it, until all stop. Others must be told
+   * its address: start it on the same ports, or them after it.
+   */
   async startOne(name: string, environment: Environment = {}): Promise<RunningService> {
     const overrides = {
       log: this.#log.child({ service: name }),
       ...(this.#options.clock && { clock: this.#options.clock }),
     };
     const all = { ...this.#environment(), ...this.#options.environment, ...environment };
+    const earlier = this.services.get(name);
+    if (earlier) this.#cleanups.push(() => earlier.stop());
     const service = await this.#startNamed(name, all, overrides);
     this.services.set(name, service);
     return service;
@@ -145,11 +150,6 @@ export class Network {
     });
     const text = await response.text();
     return { status: response.status, headers: response.headers, json: text === '' ? undefined : JSON.parse(text) };
-  }
-
-  /** Services that others have taken the place of, to be stopped with the rest. */
-  extra(...services: (RunningService | undefined)[]): void {
-    for (const service of services) this.#cleanups.push(async () => service?.stop());
   }
 
   async stop(): Promise<void> {
