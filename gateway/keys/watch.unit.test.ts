@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { changeMessage, changeOf, metric, newKey, startPeer } from './auth-peer.ts';
+import { changeMessage, changeOf, metric, newKey, startPeer } from './fixtures/auth-peer.ts';
 import { ChangeWatch } from './watch.ts';
 
 async function setUp() {
