@@ -1,12 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
-import { GrpcChannel } from '#kit/grpc-client.ts';
-import { Breaker } from '#kit/breaker.ts';
-import { systemClock } from '#kit/clock.ts';
+import { type Clock, systemClock } from '#kit/clock.ts';
 import { createLog, type Logger } from '#kit/log.ts';
-import { Metrics } from '#kit/metrics.ts';
-import { SecretRing } from '#kit/secrets.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { startSimulators } from '#local/simulators/main.ts';
 import { type CreateKeyRequest, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
@@ -16,6 +11,7 @@ import { lookupService } from '#services/lookup/service.ts';
 import { membersService } from '#services/members/service.ts';
 import { gatewayService } from '#gateway/service.ts';
 import { createTestDatabase } from './database.ts';
+import { connect } from './grpc.ts';
 import { testRedisUrl } from './redis.ts';
 
 export const GUILD = '900000000000000001';
@@ -123,17 +119,10 @@ export class Network {
 
   /** Key administration, as guildctl does it. */
   admin() {
-    const channel = new GrpcChannel({
-      caller: 'test',
-      audience: 'auth',
-      address: this.address('auth', 'grpc'),
-      ring: new SecretRing([this.secrets.admin]),
-      clock: systemClock,
-      metrics: new Metrics(),
-      breaker: new Breaker('auth', () => false),
-    });
-    this.#cleanups.push(async () => channel.close());
-    return channel.methods(KeyAdminServiceService);
+    const address = this.address('auth', 'grpc');
+    const { client, close } = connect(KeyAdminServiceService, 'auth', address, systemClock, [this.secrets.admin]);
+    this.#cleanups.push(async () => close());
+    return client;
   }
 
   /** A call through the gateway. */
