@@ -5,6 +5,10 @@ import { BODY_LIMIT } from '#kit/body.ts';
 import type { Breaker, Breakers } from '#kit/breaker.ts';
 import { ApiError, isFault } from '#kit/errors.ts';
 import type { Part } from '#kit/lifecycle.ts';
+import { ROUTES } from '#proto/rest/index.ts';
+
+/** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
+const IDLE_MS = 60_000;
 
 type Middleware = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => unknown;
 
@@ -22,9 +26,6 @@ interface Exchange {
   heard: () => void;
 }
 
-/** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
-const IDLE_MS = 60_000;
-
 export interface ProxyOptions {
   /** Base URLs by service name. */
   services: Record<string, string>;
@@ -41,6 +42,7 @@ export class Proxy implements Part {
   readonly #exchanges = new WeakMap<IncomingMessage, Exchange>();
 
   constructor({ services, timeoutMs, breakers }: ProxyOptions) {
+    requireAddresses(services);
     this.#timeoutMs = timeoutMs;
     this.#upstreams = Object.fromEntries(
       Object.entries(services).map(([name, target]) => [
@@ -121,6 +123,12 @@ export class Proxy implements Part {
       if (request) this.#exchanges.get(request)?.fail(new ApiError('UNAVAILABLE', { cause }));
     });
   };
+}
+
+/** A row of the table that leads nowhere would be a fault for each of its callers, and not for whoever wrote it. */
+function requireAddresses(services: Readonly<Record<string, string>>): void {
+  const missing = new Set(ROUTES.map(({ service }) => service).filter((name) => name !== 'gateway' && !services[name]));
+  if (missing.size > 0) throw new Error(`the gateway has no address of ${[...missing].join(', ')}`);
 }
 
 /** Refusals of the request are no failure of the service. */
