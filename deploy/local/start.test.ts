@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createTestDatabase } from '#test/database.ts';
 import { processesUsing, type RunningScript, runScript } from '#test/processes.ts';
 import { testRedisUrl } from '#test/redis.ts';
+import { DEPLOYABLES } from './processes.ts';
 import type { Up } from './system.ts';
 
 const SCRIPT = join(import.meta.dirname, 'fixtures', 'start.ts');
@@ -60,7 +61,8 @@ test('up.json is there when all is ready and not before, private, and gone when 
   expect(() => readUp()).toThrow('ENOENT');
   const up = await untilUp(script);
   const answers = await Promise.all(Object.values(up.services).map(({ admin }) => fetch(`${admin}/readyz`)));
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(answers.map(({ status }) => status)).toEqual(DEPLOYABLES.map(() => 200));
+  expect(Object.keys(up.services).toSorted()).toEqual(DEPLOYABLES.map(({ name }) => name).toSorted());
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(up).toMatchObject({
     pid: script.process.pid,
