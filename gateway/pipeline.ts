@@ -11,6 +11,7 @@ import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { type AddressList, clientAddress } from './client-address.ts';
 import type { GatewayEvents } from './events.ts';
 import { connectionOptions, stripCredentials, stripReserved } from './headers.ts';
+import { boundLeftover } from './leftover.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
 import type { Proxy } from './proxy.ts';
@@ -53,6 +54,7 @@ export class Pipeline {
     const context = { requestId: requestIdOf(oneHeader(request, REQUEST_ID_HEADER)), route: 'none' };
     const started = performance.now();
     response.setHeader(REQUEST_ID_HEADER, context.requestId);
+    boundLeftover(request, response);
     this.#inFlight++;
     response.once('close', () => this.#inFlight--);
     void requestContext.run(context, () => this.#answer(request, response, context, started));
@@ -89,13 +91,15 @@ export class Pipeline {
     announceDeprecation(match.route, response);
     this.#refuseOverload();
     const failingAddress = address?.toString() ?? request.socket.remoteAddress ?? 'unknown';
-    const grant = await authenticate.run({ headers: request.headers, query, address: failingAddress });
+    const grant = await authenticate.run({ headers: request.headers, query, address: failingAddress, response });
     events.authenticated(grant);
     checkAllowlist(grant, address);
     checkGuild(match, request.headers['x-guild-id'], grant.guildId);
     checkScope(match.route, grant);
     await checkLimits(match.route, grant, limiter, clock, response);
     usage.record(grant);
+    // A fault in the rest of its body may have been the answer meanwhile.
+    if (response.writableEnded) return 0;
     return this.#pass(match, grant, request, response, context);
   }
 

@@ -54,7 +54,7 @@ export class Proxy implements Part {
 
   /**
    * Resolves with the milliseconds that the service took, once the answer is written or the caller has gone.
-   * UNAVAILABLE, TIMEOUT, or PAYLOAD_TOO_LARGE for a streamed body: then nothing was answered yet.
+   * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, or PAYLOAD_TOO_LARGE for a streamed body: then nothing was answered yet.
    */
   forward(request: IncomingMessage, response: ServerResponse, service: string): Promise<number> {
     const { middleware, breaker } = this.#upstreams[service] as Upstream;
@@ -78,10 +78,12 @@ export class Proxy implements Part {
         exchange.outgoing?.destroy();
         reject(error);
       };
-      // How long a caller may take to send is the parser's to say; no service is slow because its caller is.
+      // No service is slow because its caller is: the time runs from the caller's last byte, and is the caller's
+      // own while there are more to come.
+      const late = () => fail(new ApiError(request.complete ? 'TIMEOUT' : 'REQUEST_TIMEOUT'));
       const heard = () => {
         clearTimeout(deadline);
-        deadline = setTimeout(() => fail(new ApiError('TIMEOUT')), this.#timeoutMs);
+        deadline = setTimeout(late, this.#timeoutMs);
       };
       const exchange: Exchange = { fail, heard };
       heard();
