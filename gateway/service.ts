@@ -35,6 +35,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       .methods(AuthServiceService);
     const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
     const redis = service.redis(config);
+    if (!redis) log.warn('REDIS_URL is not set: limits are counted in this process alone');
     const limiter = new GatewayLimiter({ redis, replicas: config.GATEWAY_REPLICAS, clock, log, metrics, breakers });
     const services = { lookup: config.LOOKUP_HTTP_URL, members: config.MEMBERS_HTTP_URL };
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers });
