@@ -37,7 +37,11 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     const redis = service.redis(config);
     if (!redis) log.warn('REDIS_URL is not set: limits are counted in this process alone');
     const limiter = new GatewayLimiter({ redis, replicas: config.GATEWAY_REPLICAS, clock, log, metrics, breakers });
-    const services = { lookup: config.LOOKUP_HTTP_URL, members: config.MEMBERS_HTTP_URL };
+    const services = {
+      lookup: config.LOOKUP_HTTP_URL,
+      members: config.MEMBERS_HTTP_URL,
+      moderation: config.MODERATION_HTTP_URL,
+    };
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers });
     const events = new GatewayEvents(metrics, log);
     const pipeline = new Pipeline({

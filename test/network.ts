@@ -14,6 +14,7 @@ import { SCOPES } from '#proto/rest/scopes.ts';
 import { authService } from '#services/auth/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { membersService } from '#services/members/service.ts';
+import { moderationService } from '#services/moderation/service.ts';
 import { gatewayService } from '#gateway/service.ts';
 import { createTestDatabase } from './database.ts';
 import { testRedisUrl } from './redis.ts';
@@ -80,7 +81,7 @@ export class Network {
     this.redisUrl = this.#options.redisUrl === undefined ? await testRedisUrl() : this.#options.redisUrl;
     this.simulators = await startSimulators({});
     this.#cleanups.push(() => this.simulators.stop());
-    for (const name of ['auth', 'lookup', 'members', 'gateway']) await this.startOne(name);
+    for (const name of ['auth', 'lookup', 'members', 'moderation', 'gateway']) await this.startOne(name);
   }
 
   /** Starts a service that is not running; the others must be told its address by starting it on the same ports. */
@@ -169,6 +170,8 @@ export class Network {
         return startService(lookupService, environment, overrides);
       case 'members':
         return startService(membersService, environment, overrides);
+      case 'moderation':
+        return startService(moderationService, environment, overrides);
       case 'gateway':
         return startService(gatewayService, environment, overrides);
       default:
