@@ -36,7 +36,11 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
     const redis = service.redis(config);
     const limiter = new GatewayLimiter({ redis, replicas: config.GATEWAY_REPLICAS, clock, log, metrics, breakers });
-    const services = { lookup: config.LOOKUP_HTTP_URL, members: config.MEMBERS_HTTP_URL };
+    const services = {
+      lookup: config.LOOKUP_HTTP_URL,
+      members: config.MEMBERS_HTTP_URL,
+      activity: config.ACTIVITY_HTTP_URL,
+    };
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers });
     const events = new GatewayEvents(metrics, log);
     const pipeline = new Pipeline({
