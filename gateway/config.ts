@@ -33,6 +33,7 @@ export const readGatewayConfig = (environment: Environment) =>
       AUTH_GRPC_ADDRESS: grpcAddress(),
       LOOKUP_HTTP_URL: url('http'),
       MEMBERS_HTTP_URL: url('http'),
+      ACTIVITY_HTTP_URL: url('http'),
       MODERATION_HTTP_URL: url('http'),
       /** Over how many gateways limits are parted while Redis is away. */
       GATEWAY_REPLICAS: number(1, 1, 1000),

@@ -40,6 +40,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     const services = {
       lookup: config.LOOKUP_HTTP_URL,
       members: config.MEMBERS_HTTP_URL,
+      activity: config.ACTIVITY_HTTP_URL,
       moderation: config.MODERATION_HTTP_URL,
     };
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers });

@@ -12,6 +12,7 @@ export function connect<Definition extends DefinitionShape>(
   audience: string,
   address: string,
   clock: Clock = systemClock,
+  secrets: readonly string[] = TEST_SECRETS,
 ): { client: GrpcClient<Definition>; close: () => void } {
   const metrics = new Metrics();
   const breakers = new Breakers(metrics);
@@ -19,7 +20,7 @@ export function connect<Definition extends DefinitionShape>(
     caller: 'test',
     audience,
     address,
-    ring: new SecretRing(TEST_SECRETS),
+    ring: new SecretRing(secrets),
     clock,
     metrics,
     breaker: breakers.create(audience, isGrpcFailure),

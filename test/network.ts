@@ -11,6 +11,7 @@ import { type RunningService, startService } from '#kit/service.ts';
 import { startSimulators } from '#local/simulators/main.ts';
 import { type CreateKeyRequest, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
+import { activityService } from '#services/activity/service.ts';
 import { authService } from '#services/auth/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { membersService } from '#services/members/service.ts';
@@ -81,7 +82,7 @@ export class Network {
     this.redisUrl = this.#options.redisUrl === undefined ? await testRedisUrl() : this.#options.redisUrl;
     this.simulators = await startSimulators({});
     this.#cleanups.push(() => this.simulators.stop());
-    for (const name of ['auth', 'lookup', 'members', 'moderation', 'gateway']) await this.startOne(name);
+    for (const name of ['auth', 'lookup', 'members', 'activity', 'moderation', 'gateway']) await this.startOne(name);
   }
 
   /** Starts a service that is not running; the others must be told its address by starting it on the same ports. */
@@ -170,6 +171,8 @@ export class Network {
         return startService(lookupService, environment, overrides);
       case 'members':
         return startService(membersService, environment, overrides);
+      case 'activity':
+        return startService(activityService, environment, overrides);
       case 'moderation':
         return startService(moderationService, environment, overrides);
       case 'gateway':

@@ -5,6 +5,8 @@ const ports: Record<string, Ports> = {
   auth: { admin: 1, grpc: 2 },
   lookup: { admin: 3, http: 4, grpc: 5 },
   members: { admin: 6, http: 7, grpc: 8 },
+  activity: { admin: 10, http: 11, grpc: 12 },
+  moderation: { admin: 13, http: 14, grpc: 15 },
   gateway: { admin: 9, public: 8080 },
 };
 const shared: Shared = {
@@ -34,13 +36,15 @@ test('the gateway knows its peers and holds neither the database nor the platfor
     AUTH_GRPC_ADDRESS: '127.0.0.1:2',
     LOOKUP_HTTP_URL: 'http://127.0.0.1:4',
     MEMBERS_HTTP_URL: 'http://127.0.0.1:7',
+    ACTIVITY_HTTP_URL: 'http://127.0.0.1:11',
+    MODERATION_HTTP_URL: 'http://127.0.0.1:14',
     REDIS_URL: 'redis://redis',
   });
 });
 
-test('auth alone is given the secret with which keys are made, whatever the shell has set', () => {
+test('the secret of operators is given to the services that they change alone, whatever the shell has set', () => {
   const holders = DEPLOYABLES.filter(({ name }) => environment(name, { ADMIN_SECRETS: 'mine' })['ADMIN_SECRETS']);
-  expect(holders.map(({ name }) => name)).toEqual(['auth']);
+  expect(holders.map(({ name }) => name)).toEqual(['auth', 'activity', 'moderation']);
   expect(environment('auth', { ADMIN_SECRETS: 'mine' })['ADMIN_SECRETS']).toBe('admin');
 });
 

@@ -1,3 +1,4 @@
+import { activityRoutes } from './activity.ts';
 import { gatewayRoutes } from './gateway.ts';
 import { lookupRoutes } from './lookup.ts';
 import { membersRoutes } from './members.ts';
@@ -5,6 +6,10 @@ import { moderationRoutes } from './moderation.ts';
 import type { Route } from './route.ts';
 
 /** The route table: every route of the service. */
-export const ROUTES: readonly Route[] = [gatewayRoutes, lookupRoutes, membersRoutes, moderationRoutes].flatMap(
-  (table): Route[] => Object.values(table),
-);
+export const ROUTES: readonly Route[] = [
+  gatewayRoutes,
+  lookupRoutes,
+  membersRoutes,
+  moderationRoutes,
+  activityRoutes,
+].flatMap((table): Route[] => Object.values(table));

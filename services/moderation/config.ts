@@ -1,14 +1,14 @@
 import {
-  ConfigError,
+  adminConfig,
   databaseConfig,
   type Environment,
   grpcAddress,
   grpcConfig,
   httpConfig,
+  keepAdminApart,
   number,
   processConfig,
   readConfig,
-  secrets,
 } from '#kit/config.ts';
 
 const HOUR = 3600;
@@ -19,10 +19,9 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
+  ...adminConfig,
   /** Decisions are delivered there; while nobody answers they wait. */
   ACTIVITY_GRPC_ADDRESS: grpcAddress(),
-  /** For the flagged list: held by guildctl and the services that operators change. */
-  ADMIN_SECRETS: secrets(),
   /** How long a status may be remembered; 0 reads the database each time. */
   STATUS_CACHE_SECONDS: number(10, 0, 10),
   /** The most players whose status is remembered. */
@@ -33,14 +32,7 @@ const shape = {
   RETENTION_OUTBOX_SECONDS: number(DAY, HOUR),
 };
 
-export type ModerationConfig = ReturnType<typeof readModerationConfig>;
-
 /** What moderation is told; throws a ConfigError that lists every fault. */
-export function readModerationConfig(environment: Environment) {
-  const config = readConfig(shape, environment);
-  if (config.ADMIN_SECRETS.some((secret) => config.INTERNAL_SECRETS.includes(secret))) {
-    // Every service could flag players then.
-    throw new ConfigError(['ADMIN_SECRETS must not hold a secret of INTERNAL_SECRETS']);
-  }
-  return config;
-}
+export const readModerationConfig = (environment: Environment) => keepAdminApart(readConfig(shape, environment));
+
+export type ModerationConfig = ReturnType<typeof readModerationConfig>;
