@@ -108,3 +108,33 @@ test('a check that is remembered makes no call; one that is not sure to hear cha
   await ask();
   expect(statements).toBe(4);
 });
+
+test('a change that comes while a check reads the database shows in the next check, not what was read', async () => {
+  const cache = newCache();
+  const ban = { id: 1, kind: 'ban', gameId: 1, placeId: null, expiresAt: null };
+  let rows: object[] = [];
+  const gates: PromiseWithResolvers<void>[] = [];
+  const query = async <Result>() => {
+    const found = rows;
+    const gate = Promise.withResolvers<void>();
+    gates.push(gate);
+    await gate.promise;
+    return found as Result[];
+  };
+  const events = new ModerationEvents(new Metrics(), await createLog({ service: 'test', level: 'silent' }));
+  const standings = new Standings({ database: { query }, cache, clock, isHearing: () => true, events });
+  const isBanned = async () => {
+    const found = await standings.find({ guildId: GUILD, gameIds: [1], placeId: null });
+    return found.get(1)?.punishment('ban', clock.now()) !== undefined;
+  };
+  const early = isBanned();
+  rows = [ban];
+  cache.drop(GUILD);
+  const late = isBanned();
+  // The later one answers first.
+  gates[1]?.resolve();
+  expect(await late).toBe(true);
+  gates[0]?.resolve();
+  expect(await early).toBe(false);
+  expect(await isBanned()).toBe(true);
+});
