@@ -13,7 +13,7 @@ const LOOK_AT = 100;
 /** Guilds that are delivered for at once. */
 const MOST_GUILDS = 8;
 /** How long other replicas leave a guild alone; longer than a delivery may take. */
-const LEASE_MS = 10_000;
+const LEASE_MS = 5_000;
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 5_000;
 
