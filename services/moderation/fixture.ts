@@ -34,7 +34,7 @@ interface Request {
 export interface ReplicaProcess {
   at: RunningService;
   /** Resolves when it has ended. */
-  kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  kill: (signal: 'SIGKILL' | 'SIGTERM') => Promise<void>;
 }
 
 async function kill(child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {

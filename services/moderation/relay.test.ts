@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
 import { type DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
 import { ModerationFixture, newGuild } from './fixture.ts';
@@ -28,7 +28,9 @@ async function logged(guild = guildId): Promise<string[]> {
   return rows.map(({ action }) => action);
 }
 
-const delivered = (guild = guildId) => expect.poll(() => fixture.undelivered(guild), { timeout: 15_000 }).toBe(0);
+/** Waits until nothing of the guild waits. */
+const delivered = (guild = guildId) =>
+  vi.waitUntil(async () => (await fixture.undelivered(guild)) === 0, { timeout: 15_000 });
 
 describe('a decision reaches activity', () => {
   test('with all that a game server needs to act on it', async () => {

@@ -21,7 +21,7 @@ export interface RelayOptions {
   database: Queryable;
   clock: Clock;
   /** Hands an event over; the same one again changes nothing. */
-  deliver(event: Event): Promise<unknown>;
+  deliver: (event: Event) => Promise<unknown>;
   events: ModerationEvents;
 }
 

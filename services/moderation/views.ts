@@ -5,7 +5,7 @@ import type { ShieldEntry } from './domain/shield.ts';
 import type { Event } from './store/outbox.ts';
 
 const secondsOrNull = (time: Date | null) => (time === null ? null : unixSeconds(time));
-const scopeOf = (placeId: number | null) => (placeId === null ? 'global' : 'place') as 'global' | 'place';
+const scopeOf = (placeId: number | null): 'global' | 'place' => (placeId === null ? 'global' : 'place');
 
 /** What ban and mute have in common. */
 function deciderView({ moderatorGameId, moderatorChatId }: Pick<Punishment, 'moderatorGameId' | 'moderatorChatId'>) {

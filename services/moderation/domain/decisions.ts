@@ -15,7 +15,7 @@ export interface DecisionsOptions {
   clock: Clock;
   events: ModerationEvents;
   /** Called with the guild after each commit, also where its answer was lost. */
-  changed(guildId: string): void;
+  changed: (guildId: string) => void;
 }
 
 interface Outcome {

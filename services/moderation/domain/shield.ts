@@ -35,7 +35,7 @@ export interface ShieldOptions {
   clock: Clock;
   events: ModerationEvents;
   /** Called with the guild after each change. */
-  changed(guildId: string): void;
+  changed: (guildId: string) => void;
 }
 
 /** The flagged list, as operators keep it. */

@@ -41,7 +41,7 @@ export interface StandingsOptions {
   cache: StandingCache;
   clock: Clock;
   /** Whether changes that other replicas make are heard. */
-  isHearing(): boolean;
+  isHearing: () => boolean;
   events: ModerationEvents;
 }
 
