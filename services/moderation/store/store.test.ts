@@ -3,7 +3,7 @@ import { ManualClock } from '#kit/clock.ts';
 import { createLog } from '#kit/log.ts';
 import type { Database, Queryable } from '#kit/postgres.ts';
 import { Retention } from '#kit/retention.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
 import { scansOf } from '#test/explain.ts';
 import { testEnvironment } from '#test/sealed.ts';
 import { readModerationConfig } from '../config.ts';
@@ -23,8 +23,10 @@ let database: Database;
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
   database = await openTestPool(testDatabase.url);
+  // Past the pool, whose statements may take five seconds.
+  const seed = (text: string, values: unknown[] = []) => databaseRows(testDatabase.url, text, values);
   // 100,000 of each, nearly all of one guild: bans and mutes, half of them over; a tenth of the outbox is open.
-  await database.query(
+  await seed(
     `INSERT INTO moderation.punishments
        (guild_id, kind, game_id, place_id, reason, created_at, expires_at, ended_at, updated_at)
      SELECT CASE WHEN n % 100 > 1 THEN $1 ELSE (900000000000000001 + n % 7)::text END,
@@ -34,22 +36,22 @@ beforeAll(async () => {
      FROM generate_series(1, 100000) n, LATERAL (SELECT now() - n * interval '5 seconds' AS at) times`,
     [GUILD],
   );
-  await database.query(
+  await seed(
     `INSERT INTO moderation.log (guild_id, action, punishment_id, game_id, place_id, moderator_game_id, created_at)
      SELECT guild_id, kind, id, game_id, place_id, id % 50, created_at FROM moderation.punishments`,
   );
-  await database.query(
+  await seed(
     `INSERT INTO moderation.outbox (guild_id, log_id, due_at, delivered_at)
      SELECT guild_id, id, created_at, CASE WHEN id % 10 > 0 THEN now() END FROM moderation.log`,
   );
-  await database.query(
+  await seed(
     `INSERT INTO moderation.shield
        (guild_id, game_id, reason, category, source, actor, flagged_at, expires_at)
      SELECT CASE WHEN n % 2 = 0 THEN '0' ELSE $1 END, n, 'Sells', 'scammer', 'operator', 'ada', now(), 'infinity'
      FROM generate_series(1, 100000) n`,
     [GUILD],
   );
-  for (const table of ['punishments', 'log', 'outbox', 'shield']) await database.query(`ANALYZE moderation.${table}`);
+  for (const table of ['punishments', 'log', 'outbox', 'shield']) await seed(`ANALYZE moderation.${table}`);
 });
 
 afterAll(async () => {
