@@ -29,7 +29,15 @@ export const DEPLOYABLES: readonly Deployable[] = [
     listens: ['http', 'grpc'],
     calls: [],
     proxies: [],
-    holds: ['database', 'redis'],
+    holds: ['database'],
+  },
+  {
+    name: 'bindings',
+    main: 'services/bindings/main.ts',
+    listens: ['http', 'grpc'],
+    calls: ['lookup'],
+    proxies: [],
+    holds: ['database', 'redis', 'platforms'],
   },
   {
     name: 'members',
@@ -60,7 +68,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     main: 'gateway/main.ts',
     listens: ['public'],
     calls: ['auth'],
-    proxies: ['lookup', 'members', 'activity', 'moderation'],
+    proxies: ['lookup', 'bindings', 'members', 'activity', 'moderation'],
     holds: ['redis'],
   },
 ];

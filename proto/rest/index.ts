@@ -1,4 +1,5 @@
 import { activityRoutes } from './activity.ts';
+import { bindingsRoutes } from './bindings.ts';
 import { gatewayRoutes } from './gateway.ts';
 import { lookupRoutes } from './lookup.ts';
 import { membersRoutes } from './members.ts';
@@ -9,6 +10,7 @@ import type { Route } from './route.ts';
 export const ROUTES: readonly Route[] = [
   gatewayRoutes,
   lookupRoutes,
+  bindingsRoutes,
   membersRoutes,
   moderationRoutes,
   activityRoutes,
