@@ -212,7 +212,8 @@ describe('acknowledging', () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, index) => fixture.ack(server, id, { status: statuses[index % 2] })),
     );
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 200, 409, 409, 409, 409]);
+    const count = (code: number) => answers.filter(({ status }) => status === code).length;
+    expect([count(200), count(409)]).toEqual([4, 4]);
   });
 
   test('a command that is unknown, of another server or of another guild is not found', async () => {
