@@ -26,8 +26,8 @@ export const readGatewayConfig = (environment: Environment) =>
       ...keysConfig,
       /** The public listener. */
       GATEWAY_PORT: port(8080),
-      /** Where callers reach it, for the OpenAPI document. */
-      PUBLIC_URL: url('http', 'https').default('http://127.0.0.1:8080'),
+      /** Where callers reach it, for the OpenAPI document; this machine when left out. */
+      PUBLIC_URL: url('http', 'https').optional(),
       /** Whose X-Forwarded-For is believed. */
       TRUSTED_PROXIES: list(cidr),
       AUTH_GRPC_ADDRESS: grpcAddress(),

@@ -35,6 +35,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       .methods(AuthServiceService);
     const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
     const redis = service.redis(config);
+    if (!redis) log.warn('REDIS_URL is not set: limits are counted in this process alone');
     const limiter = new GatewayLimiter({ redis, replicas: config.GATEWAY_REPLICAS, clock, log, metrics, breakers });
     const services = {
       lookup: config.LOOKUP_HTTP_URL,
@@ -52,7 +53,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       ownAnswers: createOwnAnswers({
         routes: ROUTES,
         version: packageJson.version,
-        serverUrl: config.PUBLIC_URL,
+        serverUrl: config.PUBLIC_URL ?? `http://127.0.0.1:${config.GATEWAY_PORT}`,
         readiness,
       }),
       publicPaths: PUBLIC_PATHS,

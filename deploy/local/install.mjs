@@ -54,7 +54,8 @@ async function installNow() {
   const progress = setInterval(() => console.error(`… still installing (${seconds()} s)`), 10_000);
   // Tied to this process where that is possible: an npm that outlives us would write beside the next one.
   const tie = existsSync('/usr/bin/setpriv') ? ['/usr/bin/setpriv', '--pdeathsig', 'KILL', '--'] : [];
-  const [program, ...parameters] = [...tie, 'npm', 'ci', '--no-audit', '--no-fund'];
+  // npm would warn of packages that are too new for the machine's Node; they run on the pinned one.
+  const [program, ...parameters] = [...tie, 'npm', 'ci', '--no-audit', '--no-fund', '--loglevel=error'];
   // What npm says goes to standard error: standard output is the command's.
   const child = spawn(program, parameters, {
     cwd: repository,

@@ -35,7 +35,7 @@ test('packages are installed the first time and when package-lock.json has chang
   const second = run('echo', 'done');
   expect(await second.ended).toBe(0);
   expect(second.output()).toBe('done\n');
-  expect(calls()).toEqual(['ci --no-audit --no-fund']);
+  expect(calls()).toEqual(['ci --no-audit --no-fund --loglevel=error']);
   writeFileSync(join(folder, 'package-lock.json'), '{"changed": true}');
   expect(await run('true').ended).toBe(0);
   expect(calls()).toHaveLength(2);

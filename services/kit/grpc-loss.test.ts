@@ -78,7 +78,7 @@ test('a call that takes too long is TIMEOUT, and one that finds nobody UNAVAILAB
   const late = expect.objectContaining({ code: 'TIMEOUT' });
   await expect(connect(server.address, { deadlineMs: 100 }).methods.say({ text: '' })).rejects.toThrow(late);
   await expect(connect('127.0.0.1:1', { deadlineMs: 100 }).methods.say({ text: '' })).rejects.toThrow(UNAVAILABLE);
-  expect(performance.now() - started).toBeLessThan(2_000);
+  expect(performance.now() - started).toBeLessThan(5_000);
 });
 
 test('a server that was started again on its port is called at once', async () => {

@@ -59,6 +59,8 @@ export class ServiceContext<Config extends ProcessConfig> {
   readonly admin: AdminServer;
   /** This process's clock; the database's once `database` was called. */
   clock: Clock;
+  /** By which seals and call tokens are judged: they come from processes, and no database may refuse them. */
+  readonly processClock: Clock;
   http: HttpServer | undefined;
   grpc: GrpcServer | undefined;
   readonly #overrides: ServiceOverrides;
@@ -67,7 +69,8 @@ export class ServiceContext<Config extends ProcessConfig> {
     this.name = name;
     this.config = config;
     this.log = log;
-    this.clock = overrides.clock ?? systemClock;
+    this.processClock = overrides.clock ?? systemClock;
+    this.clock = this.processClock;
     this.#overrides = overrides;
     this.lifecycle = new Lifecycle(log);
     this.ring = new SecretRing(config.INTERNAL_SECRETS);
@@ -108,7 +111,7 @@ export class ServiceContext<Config extends ProcessConfig> {
   /** Connects to another service. A call may take 3 s, unless told otherwise. */
   channel(audience: string, address: string, options: { deadlineMs?: number } = {}): GrpcChannel {
     const breaker = this.breakers.create(audience, isGrpcFailure);
-    const { ring, clock, metrics, name: caller } = this;
+    const { ring, processClock: clock, metrics, name: caller } = this;
     const channel = new GrpcChannel({ caller, audience, address, ring, clock, metrics, breaker, ...options });
     this.lifecycle.add({ name: `channel to ${audience}`, stop: async () => channel.close() });
     return channel;
@@ -126,7 +129,7 @@ export class ServiceContext<Config extends ProcessConfig> {
 
   /** Answers gRPC. More services are added to what it returns. */
   serveGrpc(config: { GRPC_PORT: number; GRPC_REFLECTION: boolean }): GrpcServer {
-    const { clock, metrics, log, readiness, name: service } = this;
+    const { processClock: clock, metrics, log, readiness, name: service } = this;
     const listen = { host: this.config.LISTEN_HOST, port: config.GRPC_PORT, reflection: config.GRPC_REFLECTION };
     this.grpc = new GrpcServer({ service, clock, metrics, log, readiness, ...listen });
     this.lifecycle.add(this.grpc);
@@ -148,7 +151,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     table: Table,
     handlers: HttpHandlers<Table>,
   ): void {
-    const { ring, clock, metrics, log, name: service } = this;
+    const { ring, processClock: clock, metrics, log, name: service } = this;
     const app = createHttpApp(table, handlers, { service, ring, clock, metrics, log });
     this.http = new HttpServer(this.config.LISTEN_HOST, config.HTTP_PORT, app, BEHIND_GATEWAY);
     this.lifecycle.add(this.http);

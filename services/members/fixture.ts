@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { ManualClock } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
+import type { Logger } from '#kit/log.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
@@ -84,8 +85,8 @@ export class MembersFixture {
     };
   }
 
-  startMembers(environment: Environment = {}): Promise<RunningService> {
-    return startService(membersService, { ...this.environment(), ...environment }, { clock: this.clock });
+  startMembers(environment: Environment = {}, log?: Logger): Promise<RunningService> {
+    return startService(membersService, { ...this.environment(), ...environment }, { clock: this.clock, log });
   }
 
   get = (path: string, request: Request = {}) => this.#call('GET', path, request);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createLog } from '#kit/log.ts';
 import { TEST_SECRETS } from '#test/sealed.ts';
 import { GUILD, MembersFixture, newAccounts, OTHER_GUILD } from './fixture.ts';
 
@@ -57,11 +58,10 @@ describe('POST /verification/tokens', () => {
     const { chatId } = newAccounts();
     const body = { guild_id: GUILD, chat_id: chatId };
     const { token, code } = (await fixture.post('/verification/tokens', body, { key: 'kept' })).body.data;
-    const rows = await fixture.query('SELECT t::text FROM members.verification_tokens t');
-    const kept = await fixture.query(
-      "SELECT convert_from(answer, 'LATIN1') AS answer, i::text FROM members.idempotency i",
-    );
-    const everything = JSON.stringify([rows, kept]);
+    const tokens = await fixture.query('SELECT t::text FROM members.verification_tokens t');
+    const answers = await fixture.query('SELECT i::text FROM members.idempotency i');
+    expect(answers).toHaveLength(1);
+    const everything = JSON.stringify([tokens, answers]);
     for (const secret of [token, code]) {
       expect(everything).not.toContain(secret);
       expect(everything).not.toContain(Buffer.from(secret).toString('hex'));
@@ -124,4 +124,26 @@ test('tokens that were made under the older secret still work while both are kno
   expect((await fixture.get(`/verification/tokens/${token}`, { at: replica })).body.data.status).toBe('pending');
   expect((await fixture.redeem({ code }, gameId, { at: rotated })).status).toBe(200);
   for (const service of [replica, rotated, lookup]) await service.stop();
+});
+
+test('neither token nor code is logged or measured, whatever becomes of them', async () => {
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  const at = await fixture.startMembers({}, await createLog({ service: 'members', level: 'trace', destination }));
+  const [one, other] = [newAccounts(), newAccounts()];
+  const made = [await fixture.token(one.chatId), await fixture.token(other.chatId)] as const;
+  await fixture.post('/verification/tokens', { guild_id: GUILD, chat_id: one.chatId }, { at });
+  await fixture.redeem({ code: made[0].code }, one.gameId, { at });
+  await fixture.redeem({ code: made[0].code }, other.gameId, { at });
+  await fixture.redeem({ token: made[1].token }, one.gameId, { at });
+  await fixture.get(`/verification/tokens/${made[1].token}`, { at });
+  const metrics = await (await fetch(`http://${at.addresses.admin}/metrics`)).text();
+  await at.stop();
+  const messages = lines.map((line) => JSON.parse(line).msg);
+  const told = ['a verification token was created', 'redeem done', 'a verification code was refused', 'redeem refused'];
+  expect(messages).toEqual(expect.arrayContaining(told));
+  expect(metrics).toContain('members_link_changes_total{kind="redeem",outcome="done"} 1');
+  for (const secret of made.flatMap(({ token, code }) => [token, code])) {
+    expect(lines.join('') + metrics).not.toContain(secret);
+  }
 });

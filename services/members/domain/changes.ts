@@ -15,8 +15,8 @@ import { changeViews } from '../views.ts';
 const ABANDONED_MS = 10_000;
 /** How often a change begins anew because another took its token first. */
 const MOST_BEGINNINGS = 5;
-/** Open intents of one account: more than a few mean that lookup is down, and then the first one fails. */
-const MOST_EARLIER = 20;
+/** An account seldom has more than one open intent. */
+const EARLIER_BATCH = 20;
 
 type Kind = Change['kind'];
 type AnswerTo<Of extends Kind> = Answer<ReturnType<(typeof changeViews)[Of]>>;
@@ -115,10 +115,14 @@ export class LinkChanges {
   async #finishEarlier(guildId: string, change: Change): Promise<Outcome | undefined> {
     const { database, clock } = this.#options;
     let repeated: Outcome | undefined;
-    for (const earlier of await store.openIntents(database, guildId, change, MOST_EARLIER)) {
-      const outcome = await this.finish(earlier);
-      const isAbandoned = earlier.failures > 0 || earlier.dueAt.getTime() <= clock.now();
-      if (isAbandoned && isSameChange(earlier, change)) repeated ??= outcome;
+    for (let found = EARLIER_BATCH; found === EARLIER_BATCH; ) {
+      const open = await store.openIntents(database, guildId, change, EARLIER_BATCH);
+      for (const earlier of open) {
+        const outcome = await this.finish(earlier);
+        const isAbandoned = earlier.failures > 0 || earlier.dueAt.getTime() <= clock.now();
+        if (isAbandoned && isSameChange(earlier, change)) repeated ??= outcome;
+      }
+      found = open.length;
     }
     return repeated;
   }

@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import { ROUTES } from '#proto/rest/index.ts';
+import { CODE, isOfTests, SERVICES, type Source, SOURCES, serviceOf } from './sources.ts';
+
+/** Who calls whom over gRPC; guildctl (services/cli) may call any. */
+const CALLS: Record<string, string[]> = {
+  gateway: ['auth'],
+  auth: [],
+  lookup: [],
+  bindings: ['lookup'],
+  members: ['lookup', 'bindings'],
+  activity: ['lookup', 'members'],
+  moderation: ['activity'],
+};
+
+const isCode = (target: string) => /^(?:proto|services|gateway|deploy|test)\//.test(target);
+
+/** `path -> target` of every import by these files that is not allowed. */
+function forbidden(files: readonly Source[], isAllowed: (target: string, source: Source) => boolean): string[] {
+  return files.flatMap((source) =>
+    source.imports
+      .filter(({ target }) => !isAllowed(target, source))
+      .map(({ target }) => `${source.path} -> ${target}`),
+  );
+}
+
+const below = (...folders: string[]) => CODE.filter(({ path }) => folders.some((folder) => path.startsWith(folder)));
+const isBelow = (target: string, ...folders: string[]) => folders.some((folder) => target.startsWith(folder));
+
+test('imports are found and lead to files that are there', () => {
+  const paths = new Set(SOURCES.map(({ path }) => path));
+  const dangling = forbidden(SOURCES, (target) => !isCode(target) || paths.has(target) || target.endsWith('.json'));
+  expect(dangling).toEqual([]);
+  const { imports } = SOURCES.find(({ path }) => path === 'services/kit/http.ts') as Source;
+  expect(imports).toContainEqual({ target: 'proto/rest/route.ts', isType: false });
+  expect(imports).toContainEqual({ target: 'services/kit/log.ts', isType: true });
+  expect(imports).toContainEqual({ target: 'express', isType: false });
+});
+
+test('the contracts import nothing that runs', () => {
+  expect(forbidden(below('proto/'), (target) => isBelow(target, 'proto/') || !isCode(target))).toEqual([]);
+});
+
+test('the kit imports no service and of the contracts only what a route is', () => {
+  const isAllowed = (target: string) => isBelow(target, 'services/kit/', 'proto/rest/route.ts') || !isCode(target);
+  expect(forbidden(below('services/kit/'), isAllowed)).toEqual([]);
+});
+
+test('the kit names no route and no table of a service', () => {
+  const names = ROUTES.map(({ name }) => name).join('|');
+  const tables = Object.keys(CALLS).join('|');
+  // A quoted name of a route, or a statement's `schema.table`.
+  const word = new RegExp(`['"\`](?:${names})['"\`]|\\b(?:FROM|INTO|UPDATE|TABLE|JOIN)\\s+(?:${tables})\\.`);
+  expect(
+    below('services/kit/')
+      .filter(({ text }) => word.test(text))
+      .map(({ path }) => path),
+  ).toEqual([]);
+});
+
+test('the connectors import no service', () => {
+  const isAllowed = (target: string) => isBelow(target, 'services/platforms/', 'services/kit/') || !isCode(target);
+  expect(forbidden(below('services/platforms/'), isAllowed)).toEqual([]);
+});
+
+test('no service imports another', () => {
+  const services = CODE.filter(({ path }) => SERVICES.includes(serviceOf(path) ?? ''));
+  const isAllowed = (target: string, { path }: Source) =>
+    isBelow(target, `services/${serviceOf(path)}/`, 'services/kit/', 'services/platforms/', 'proto/') ||
+    !isCode(target);
+  expect(forbidden(services, isAllowed)).toEqual([]);
+});
+
+test('the gateway imports itself, the kit and the contracts alone', () => {
+  const isAllowed = (target: string) => isBelow(target, 'gateway/', 'services/kit/', 'proto/') || !isCode(target);
+  expect(forbidden(below('gateway/'), isAllowed)).toEqual([]);
+});
+
+test('the command line imports the kit and the contracts alone', () => {
+  const isAllowed = (target: string) => isBelow(target, 'services/cli/', 'services/kit/', 'proto/') || !isCode(target);
+  expect(forbidden(below('services/cli/'), isAllowed)).toEqual([]);
+});
+
+test('domain code knows no transport and no database', () => {
+  const domain = CODE.filter(({ path }) => /^services\/[^/]+\/domain(?:\.ts$|\/)/.test(path));
+  const transports = /^(?:express|pg|ioredis|@grpc\/.*|node:(?:http|https|http2|net))$/;
+  expect(forbidden(domain, (target) => !transports.test(target))).toEqual([]);
+});
+
+test('tests and what belongs to them are imported by tests alone', () => {
+  expect(forbidden(CODE, (target) => !isCode(target) || !isOfTests(target))).toEqual([]);
+});
+
+/** The services whose generated code a file uses. */
+const calledBy = ({ imports }: Source) =>
+  imports.flatMap(({ target }) => /^proto\/gen\/guild\/([^/]+)\//.exec(target)?.[1] ?? []);
+
+test('services call each other over gRPC only as is written down', () => {
+  const callers = CODE.filter(({ path }) => serviceOf(path) !== 'cli' && !path.startsWith('deploy/'));
+  const wrong = callers.flatMap((source) => {
+    const caller = serviceOf(source.path) ?? source.path.split('/')[0] ?? '';
+    const called = calledBy(source).filter((name) => name !== caller && name !== 'common');
+    return called.filter((name) => !CALLS[caller]?.includes(name)).map((name) => `${source.path} calls ${name}`);
+  });
+  expect(wrong).toEqual([]);
+  expect(SERVICES.filter((name) => !(name in CALLS))).toEqual([]);
+});
+
+test('no circle of calls is written down', () => {
+  const reaches = (from: string, to: string): boolean =>
+    (CALLS[from] ?? []).some((next) => next === to || reaches(next, to));
+  expect(Object.keys(CALLS).filter((name) => reaches(name, name))).toEqual([]);
+});

@@ -1,0 +1,83 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import packageJson from '../../package.json' with { type: 'json' };
+
+const ROOT = join(import.meta.dirname, '../..');
+const FOLDERS = ['proto', 'services', 'gateway', 'deploy', 'test'];
+const ALIASES = Object.entries(packageJson.imports).map(([name, target]) => [name.slice(0, -1), target.slice(0, -1)]);
+
+const IMPORT = /^(?:import|export)\s+(type\s)?([^;'"]*?)\sfrom\s+'([^']+)'|^import\s+'([^']+)'|\bimport\('([^']+)'\)/gm;
+
+export interface Import {
+  /** A file of the repository, or the name of a package. */
+  target: string;
+  /** Whether types alone are imported, which leaves nothing at run time. */
+  isType: boolean;
+}
+
+export interface Source {
+  /** From the root of the repository. */
+  path: string;
+  text: string;
+  imports: Import[];
+}
+
+/** Every program file of the repository, generated ones too. */
+export const SOURCES: Source[] = FOLDERS.flatMap((folder) => filesBelow(folder, /\.(ts|mjs)$/)).map((path) => {
+  const text = readText(path);
+  return { path, text, imports: importsOf(path, text) };
+});
+
+export const isGenerated = ({ path }: Source) => path.startsWith('proto/gen/');
+
+/** Tests, and what only they use. */
+export const isOfTests = (path: string) => /\.test\.ts$|\/fixtures?(?:\/|\.ts$)|\/test-[^/]+\.ts$|^test\//.test(path);
+
+/** What runs in production. */
+export const CODE = SOURCES.filter((source) => !isGenerated(source) && !isOfTests(source.path));
+
+/** The name of the service that a file belongs to, if any; of `services/kit/…` it is `kit`. */
+export function serviceOf(path: string): string | undefined {
+  return /^services\/([^/]+)\//.exec(path)?.[1];
+}
+
+/** The services that there are so far, without what they share and the command line. */
+export const SERVICES = [...new Set(CODE.map(({ path }) => serviceOf(path)))].filter((name) => {
+  return name !== undefined && !['kit', 'platforms', 'cli'].includes(name);
+}) as string[];
+
+export function readText(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8');
+}
+
+/** Files below a folder of the repository; none where there is no such folder yet. */
+export function filesBelow(folder: string, name: RegExp): string[] {
+  let entries: string[];
+  try {
+    entries = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+  return entries.filter((path) => name.test(path) && !path.includes('node_modules')).map((path) => join(folder, path));
+}
+
+function importsOf(path: string, text: string): Import[] {
+  return [...text.matchAll(IMPORT)].map(([, type, names = '', from, bare, dynamic]) => ({
+    target: resolve(path, from ?? bare ?? dynamic ?? ''),
+    isType: type !== undefined || isAllTypes(names),
+  }));
+}
+
+/** `{ type A, type B }` names types alone. */
+function isAllTypes(names: string): boolean {
+  const [, inner] = /^\{([^}]*)\}$/.exec(names.trim()) ?? [];
+  const parts = (inner ?? '').split(',').filter((part) => part.trim() !== '');
+  return parts.length > 0 && parts.every((part) => part.trim().startsWith('type '));
+}
+
+function resolve(path: string, specifier: string): string {
+  if (specifier.startsWith('.')) return relative(ROOT, join(ROOT, dirname(path), specifier));
+  const [alias, target] = ALIASES.find(([name]) => name !== undefined && specifier.startsWith(name)) ?? [];
+  return alias === undefined ? specifier : join(target ?? '', specifier.slice(alias.length));
+}
