@@ -1,8 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { RunningService } from '#kit/service.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
@@ -174,26 +171,13 @@ test.each([
   expect([status, body.details]).toEqual([400, { code: 'INVALID_REQUEST', errors: [{ path, message }] }]);
 });
 
-const MAIN = join(import.meta.dirname, 'main.ts');
-
-/** Activity as a process of its own, once it is ready. */
-async function startProcess(databaseUrl: string): Promise<{ process: ChildProcess; at: RunningService }> {
-  const environment = { ...fixture.environment(), DATABASE_URL: databaseUrl, LOG_LEVEL: 'info' };
-  const child = spawn(process.execPath, [MAIN], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
-  for await (const line of createInterface({ input: child.stdout })) {
-    const { addresses } = JSON.parse(line) as { addresses?: RunningService['addresses'] };
-    if (addresses) return { process: child, at: { ...fixture.activity, addresses } };
-  }
-  throw new Error('activity did not become ready');
-}
-
 test('kill -9 between the lease and its answer loses nothing: the command comes again', async () => {
   const guildId = newGuild();
   const proxy = await startTcpProxy(Number(new URL(fixture.testDatabase.url).port));
   const url = new URL(fixture.testDatabase.url);
   url.port = String(proxy.port);
   fixture.clock.advance(Date.now() - fixture.clock.now());
-  const { process: activity, at } = await startProcess(url.href);
+  const { process: activity, at } = await fixture.startProcess(url.href);
   const [id] = await fixture.send('a', { guildId, ttlSeconds: 600 });
   expect(await fixture.take('nobody', '', { guildId, at })).toEqual([]);
 
