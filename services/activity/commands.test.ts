@@ -212,7 +212,8 @@ describe('acknowledging', () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, index) => fixture.ack(server, id, { status: statuses[index % 2] })),
     );
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 200, 409, 409, 409, 409]);
+    const count = (code: number) => answers.filter(({ status }) => status === code).length;
+    expect([count(200), count(409)]).toEqual([4, 4]);
   });
 
   test('a command that is unknown, of another server or of another guild is not found', async () => {
@@ -260,42 +261,5 @@ describe('acknowledging', () => {
     const server = newServer();
     const [id = ''] = await fixture.send(server);
     expect((await fixture.ack(server, id.toUpperCase(), { result: [] })).body.data.command_id).toBe(id);
-  });
-});
-
-describe('operators', () => {
-  test('see the newest commands first, each with its state', async () => {
-    const guildId = newGuild();
-    await fixture.beat('a', {}, { guildId });
-    const ids: string[] = [];
-    for (const ttlSeconds of [5, 600, 600, 600]) ids.push(...(await fixture.send('a', { guildId, ttlSeconds })));
-    fixture.clock.advance(5_000);
-    const [acked = ''] = idsOf(await fixture.take('a', '?limit=2', { guildId }));
-    await fixture.ack('a', acked, { status: 'rejected', result: [1], error: 'no' }, { guildId });
-    const { commands } = await fixture.admin().listCommands({ guildId, limit: 0 });
-    expect(commands.map(({ commandId, state }) => [commandId, state])).toEqual([
-      [ids[3], 'queued'],
-      [ids[2], 'leased'],
-      [ids[1], 'rejected'],
-      [ids[0], 'expired'],
-    ]);
-    expect(commands[2]).toMatchObject({ attempt: 1, result: '[1]', error: 'no', ackedAt: unixNow(), issuedBy: 'ada' });
-    expect((await fixture.admin().listCommands({ guildId, limit: 2 })).commands).toHaveLength(2);
-  });
-
-  test('are told every fault of what they ask', async () => {
-    const asked = fixture.send('a b', { type: 'dance', payload: '[]', ttlSeconds: 0, target: { gameId: 0 } });
-    const error = await asked.catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: 'INVALID_REQUEST' });
-    const { errors } = (error as { details: { errors: { path: string }[] } }).details;
-    expect(errors.map(({ path }) => path).toSorted()).toEqual([
-      'request.payload',
-      'request.servers.value',
-      'request.target.game_id',
-      'request.ttl',
-      'request.type',
-    ]);
-    await expect(fixture.send('a', { payload: `{"x":"${'x'.repeat(8_192)}"}` })).rejects.toThrow('at most 8 KiB');
-    await expect(fixture.deliver({ eventId: 'x' })).rejects.toThrow('request.event_id');
   });
 });

@@ -67,9 +67,4 @@ export class ActivityEvents {
     this.#sessions.inc({ change: 'ended' });
     this.#log.info({ guild_id: guildId, session_id: sessionId }, 'a staff session was ended');
   }
-
-  /** Waiting polls find their commands all the same, a little later. */
-  notifyFailed(error: unknown): void {
-    this.#log.warn({ err: error }, 'other processes could not be told of new commands');
-  }
 }

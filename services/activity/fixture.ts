@@ -1,4 +1,7 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import type { Database } from '#kit/postgres.ts';
 import { ManualClock } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
@@ -63,6 +66,20 @@ export class ActivityFixture {
 
   startActivity(environment: Environment = {}): Promise<RunningService> {
     return startService(activityService, { ...this.environment(), ...environment }, { clock: this.clock });
+  }
+
+  /** Activity as a process of its own, at the machine's time, once it is ready. */
+  async startProcess(databaseUrl: string): Promise<{ process: ChildProcess; at: RunningService }> {
+    const env = { ...this.environment(), DATABASE_URL: databaseUrl, LOG_LEVEL: 'info' };
+    const main = join(import.meta.dirname, 'main.ts');
+    const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    for await (const line of createInterface({ input: child.stdout })) {
+      const { addresses } = JSON.parse(line) as { addresses?: RunningService['addresses'] };
+      // Its log is read no further, and must not fill the pipe.
+      child.stdout.resume();
+      if (addresses) return { process: child, at: { ...this.activity, addresses } };
+    }
+    throw new Error('activity did not become ready');
   }
 
   get = (path: string, { at, guildId = GUILD, signal }: Request & { signal?: AbortSignal } = {}) =>

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Listener } from '#kit/listener.ts';
+import { Notifier, readNames } from '#kit/notifier.ts';
 import { Retention } from '#kit/retention.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
@@ -11,7 +12,6 @@ import { type ActivityConfig, readActivityConfig } from './config.ts';
 import { Commands } from './domain/commands.ts';
 import { Intervals } from './domain/intervals.ts';
 import { Leases } from './domain/leases.ts';
-import { COMMANDS_CHANNEL, guildsOf, Notifier } from './domain/notifier.ts';
 import { Polls } from './domain/polls.ts';
 import { Servers } from './domain/servers.ts';
 import { Sessions } from './domain/sessions.ts';
@@ -19,6 +19,9 @@ import { Staff } from './domain/staff.ts';
 import { ActivityEvents } from './events.ts';
 import { commandAdminMethods, decisionMethods } from './grpc.ts';
 import { activityHandlers } from './http.ts';
+
+/** On which processes tell each other which guilds have new commands. */
+const COMMANDS_CHANNEL = 'activity_commands';
 
 /** Staff, game servers, and what these are told. */
 export const activityService: ServiceDefinition<ActivityConfig> = {
@@ -31,7 +34,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const events = new ActivityEvents(metrics, log);
     const idempotency = new Idempotency('activity', database, ring, clock);
 
-    const notifier = new Notifier(database, events);
+    const notifier = new Notifier(database, COMMANDS_CHANNEL, log);
     const commands = new Commands({ database, idempotency, clock, notifier, events });
     const leases = new Leases(database, clock, events);
     const polls = new Polls({ database, leases, clock, mostWaiting: config.MAX_WAITING_POLLS });
@@ -49,7 +52,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
         channel: COMMANDS_CHANNEL,
         metrics,
         log,
-        onNotification: (payload) => polls.wake(guildsOf(payload)),
+        onNotification: (payload) => polls.wake(readNames(payload)),
         onListening: async () => polls.wake(),
         onProof: () => undefined,
       }),

@@ -2,10 +2,10 @@ import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { type Answer, ok } from '#kit/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
+import type { Notifier } from '#kit/notifier.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import type { ActivityEvents } from '../events.ts';
 import * as store from '../store/commands.ts';
-import type { Notifier } from './notifier.ts';
 
 /** Who is to get a command. */
 export type Servers = { serverId: string } | { placeId: number } | { all: true };

@@ -201,13 +201,13 @@ export async function ackCommands(on: Queryable, acks: readonly Ack[], now: Date
     `WITH given AS (
        SELECT * FROM json_to_recordset($1)
          AS given ("guildId" text, "serverId" text, "commandId" uuid, status text, result text, error text)
-     ), open AS (
+     ), named AS (
        SELECT given.* FROM given JOIN activity.commands
-         ON guild_id = "guildId" AND command_id = "commandId" AND server_id = "serverId" AND acked_at IS NULL
+         ON guild_id = "guildId" AND command_id = "commandId" AND server_id = "serverId"
        ORDER BY "commandId" FOR UPDATE OF commands
      )
-     UPDATE activity.commands SET status = open.status, result = open.result::json, error = open.error, acked_at = $2
-     FROM open WHERE guild_id = "guildId" AND command_id = "commandId" AND acked_at IS NULL
+     UPDATE activity.commands SET status = named.status, result = named.result::json, error = named.error, acked_at = $2
+     FROM named WHERE guild_id = "guildId" AND command_id = "commandId" AND acked_at IS NULL
      RETURNING command_id AS "commandId"`,
     [JSON.stringify(rows), now],
   );
