@@ -40,6 +40,8 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       lookup: config.LOOKUP_HTTP_URL,
       bindings: config.BINDINGS_HTTP_URL,
       members: config.MEMBERS_HTTP_URL,
+      activity: config.ACTIVITY_HTTP_URL,
+      moderation: config.MODERATION_HTTP_URL,
     };
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers });
     const events = new GatewayEvents(metrics, log);
