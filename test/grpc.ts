@@ -6,7 +6,7 @@ import { Metrics } from '#kit/metrics.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import { TEST_SECRETS } from './sealed.ts';
 
-/** Calls a service's gRPC as another service does. */
+/** Calls a service's gRPC as another service does, or as whoever holds these secrets. */
 export function connect<Definition extends DefinitionShape>(
   definition: Definition,
   audience: string,

@@ -29,7 +29,15 @@ export const DEPLOYABLES: readonly Deployable[] = [
     listens: ['http', 'grpc'],
     calls: [],
     proxies: [],
-    holds: ['database', 'redis'],
+    holds: ['database'],
+  },
+  {
+    name: 'bindings',
+    main: 'services/bindings/main.ts',
+    listens: ['http', 'grpc'],
+    calls: ['lookup'],
+    proxies: [],
+    holds: ['database', 'redis', 'platforms'],
   },
   {
     name: 'members',
@@ -52,7 +60,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     main: 'gateway/main.ts',
     listens: ['public'],
     calls: ['auth'],
-    proxies: ['lookup', 'members', 'activity'],
+    proxies: ['lookup', 'bindings', 'members', 'activity'],
     holds: ['redis'],
   },
 ];

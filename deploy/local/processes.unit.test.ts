@@ -4,9 +4,10 @@ import { DEPLOYABLES, environmentOf, type Ports, type Shared } from './processes
 const ports: Record<string, Ports> = {
   auth: { admin: 1, grpc: 2 },
   lookup: { admin: 3, http: 4, grpc: 5 },
-  members: { admin: 6, http: 7, grpc: 8 },
-  activity: { admin: 10, http: 11, grpc: 12 },
-  gateway: { admin: 9, public: 8080 },
+  bindings: { admin: 6, http: 7, grpc: 8 },
+  members: { admin: 9, http: 10, grpc: 11 },
+  activity: { admin: 12, http: 13, grpc: 14 },
+  gateway: { admin: 15, public: 8080 },
 };
 const shared: Shared = {
   databaseUrl: 'postgres://database',
@@ -30,12 +31,13 @@ test('the gateway knows its peers and holds neither the database nor the platfor
     LOG_LEVEL: 'info',
     LISTEN_HOST: '127.0.0.1',
     INTERNAL_SECRETS: 'internal',
-    ADMIN_PORT: '9',
+    ADMIN_PORT: '15',
     GATEWAY_PORT: '8080',
     AUTH_GRPC_ADDRESS: '127.0.0.1:2',
     LOOKUP_HTTP_URL: 'http://127.0.0.1:4',
-    MEMBERS_HTTP_URL: 'http://127.0.0.1:7',
-    ACTIVITY_HTTP_URL: 'http://127.0.0.1:11',
+    BINDINGS_HTTP_URL: 'http://127.0.0.1:7',
+    MEMBERS_HTTP_URL: 'http://127.0.0.1:10',
+    ACTIVITY_HTTP_URL: 'http://127.0.0.1:13',
     REDIS_URL: 'redis://redis',
   });
 });
@@ -76,7 +78,7 @@ test("the operator's settings are handed on; ports, addresses and npm's variable
 });
 
 test('without Redis there is no REDIS_URL, so that everything keeps to memory', () => {
-  expect(environment('lookup', { REDIS_URL: 'redis://other' }, { redisUrl: null })['REDIS_URL']).toBeUndefined();
+  expect(environment('gateway', { REDIS_URL: 'redis://other' }, { redisUrl: null })['REDIS_URL']).toBeUndefined();
 });
 
 test('the table names only processes that exist', () => {

@@ -14,12 +14,14 @@ import type { Clock } from './clock.ts';
 import { requestContext } from './context.ts';
 import { ApiError, isFault } from './errors.ts';
 import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './grpc.ts';
-import { fromStatus } from './grpc-errors.ts';
+import { fromStatus, isAnswer } from './grpc-errors.ts';
 import type { Metrics } from './metrics.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
 import type { SecretRing } from './secrets.ts';
 
 const DEADLINE_MS = 3_000;
+/** Of one answer: verdicts on 500 roles of 100 members, each with its reason, take 5 MiB. */
+const MOST_BYTES = 16 * 1024 * 1024;
 
 /** A promise for each unary method, a stream for each streaming one. Errors are ApiErrors. */
 export type GrpcClient<Definition extends DefinitionShape> = {
@@ -42,9 +44,9 @@ export interface GrpcClientOptions {
   deadlineMs?: number;
 }
 
-/** A refusal that the called service thought about is no failure of it, nor is one of the platform behind it. */
+/** Only a service that can't be reached or does not answer has failed; what it answers may be another's failure. */
 export function isGrpcFailure(error: unknown): boolean {
-  return !(error instanceof ApiError) || (isFault(error) && error.code !== 'PLATFORM_ERROR');
+  return !(error instanceof ApiError) || (isFault(error) && !isAnswer(error));
 }
 
 /** One connection to a service, and its methods as functions. */
@@ -62,6 +64,7 @@ export class GrpcChannel {
       'grpc.max_reconnect_backoff_ms': 1_000,
       'grpc.keepalive_time_ms': 10_000,
       'grpc.keepalive_timeout_ms': 2_000,
+      'grpc.max_receive_message_length': MOST_BYTES,
     });
   }
 

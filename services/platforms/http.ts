@@ -1,26 +1,38 @@
+import type { z } from 'zod';
 import type { Breaker, Breakers } from '#kit/breaker.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Metrics } from '#kit/metrics.ts';
+import { Gate } from './gate.ts';
+import { Quiet } from './quiet.ts';
 
 const DEADLINE_MS = 5_000;
 const MOST_BYTES = 1024 * 1024;
-/** How long we keep quiet after a 429 that does not say how long, and at most. */
-const QUIET_SECONDS = 1;
-const MOST_QUIET_SECONDS = 3600;
+const MOST_AT_ONCE = 20;
+const MOST_WAITING = 1_000;
 
-export interface PlatformHostOptions {
+/** What the connectors share. */
+export interface PlatformOptions {
+  breakers: Breakers;
+  metrics: Metrics;
+  clock: Clock;
+  /** From a call to the last byte of its answer; before it, a call may wait as long for its turn. */
+  deadlineMs?: number;
+}
+
+export interface PlatformHostOptions extends PlatformOptions {
   /** `game-users`: what metrics and breakers call it. */
   name: string;
   /** `game platform`: what callers are told. */
   platform: string;
   /** Without a trailing slash. */
   url: string;
-  breakers: Breakers;
-  metrics: Metrics;
-  clock: Clock;
-  /** From the call to the last byte of the answer. */
-  deadlineMs?: number;
+}
+
+export interface CallOptions {
+  headers?: Record<string, string>;
+  /** Which of the host's rate limits the call counts on, where it has several. */
+  limit?: string;
 }
 
 /** An answer that the platform thought about: 2xx, or a 4xx other than 429. */
@@ -31,51 +43,76 @@ export interface PlatformAnswer {
 }
 
 /**
- * One host of a platform: each call has a deadline, follows no redirect and reads at most 1 MiB; a host that keeps
- * failing is left alone for a while, and so is one that answered 429, for as long as it asked.
+ * One host of a platform: at most 20 calls at once, each with a deadline; a call follows no redirect and reads at most
+ * 1 MiB. A host that keeps failing is left alone for a while, and so is one that answered 429, for as long as it asked.
  */
 export class PlatformHost {
   readonly #options: PlatformHostOptions;
   readonly #breaker: Breaker;
+  readonly #gate: Gate;
+  readonly #quiet: Quiet;
   readonly #calls;
   readonly #seconds;
-  #quietUntil = 0;
 
   constructor(options: PlatformHostOptions) {
+    const { name, platform, breakers, metrics, clock, deadlineMs = DEADLINE_MS } = options;
     this.#options = options;
-    this.#breaker = options.breakers.create(options.name, () => true);
-    this.#calls = options.metrics.counter('platform_calls_total', 'Calls to a platform', ['host', 'outcome']);
-    this.#seconds = options.metrics.duration('platform_call_duration_seconds', 'Time of a call', ['host']);
+    this.#breaker = breakers.create(name, () => true);
+    this.#gate = new Gate({
+      most: MOST_AT_ONCE,
+      mostWaiting: MOST_WAITING,
+      patienceMs: deadlineMs,
+      message: `Too many calls to the ${platform} are waiting`,
+    });
+    this.#quiet = new Quiet(clock);
+    this.#calls = metrics.counter('platform_calls_total', 'Calls to a platform', ['host', 'outcome']);
+    this.#seconds = metrics.duration('platform_call_duration_seconds', 'Time of a call', ['host']);
   }
 
   /** GET of a path. Errors: PLATFORM_ERROR, TIMEOUT, UNAVAILABLE. */
-  async get(path: string): Promise<PlatformAnswer> {
-    this.#keepQuiet();
-    const response = await this.#breaker.run(() => this.#fetch(path));
-    if (response.status !== 429) return response;
-    this.#quietUntil = this.#options.clock.now() + 1000 * retryAfterSeconds(response.headers, this.#options.clock);
-    throw this.#wantsNoCalls();
+  get(path: string, { headers = {}, limit = '' }: CallOptions = {}): Promise<PlatformAnswer> {
+    return this.#gate.run(async () => {
+      this.#keepQuiet(limit);
+      const response = await this.#breaker.run(() => this.#fetch(path, headers));
+      if (response.status !== 429) return response;
+      this.#quiet.note(limit, response.headers);
+      throw this.#wantsNoCalls(limit);
+    });
   }
 
-  #keepQuiet(): void {
-    if (this.#options.clock.now() >= this.#quietUntil) return;
+  /** What a 200 holds; PLATFORM_ERROR for another status and for another shape. */
+  expect<Shape>(answer: PlatformAnswer, schema: z.ZodType<Shape>): Shape {
+    const parsed = answer.status === 200 ? schema.safeParse(answer.body) : undefined;
+    if (!parsed?.success) throw this.misunderstood(answer);
+    return parsed.data;
+  }
+
+  /** Thrown when the host answered something that can't be: PLATFORM_ERROR, with the details for the log alone. */
+  misunderstood({ status }: Pick<PlatformAnswer, 'status'>, what = 'another shape'): ApiError {
+    const { name, platform } = this.#options;
+    const cause = new Error(`${name} answered ${status} with ${what}`);
+    return new ApiError('PLATFORM_ERROR', { message: `The ${platform} gave no good answer`, cause });
+  }
+
+  #keepQuiet(limit: string): void {
+    if (this.#quiet.secondsLeft(limit) === 0) return;
     this.#calls.inc({ host: this.#options.name, outcome: 'held back' });
-    throw this.#wantsNoCalls();
+    throw this.#wantsNoCalls(limit);
   }
 
-  #wantsNoCalls(): ApiError {
-    const { platform, clock } = this.#options;
-    const retryAfter = Math.max(1, Math.ceil((this.#quietUntil - clock.now()) / 1000));
-    return new ApiError('UNAVAILABLE', { message: `The ${platform} takes no more calls for now`, retryAfter });
+  #wantsNoCalls(limit: string): ApiError {
+    const retryAfter = Math.max(1, this.#quiet.secondsLeft(limit));
+    const message = `The ${this.#options.platform} takes no more calls for now`;
+    return new ApiError('UNAVAILABLE', { message, retryAfter });
   }
 
-  async #fetch(path: string): Promise<PlatformAnswer & { headers: Headers }> {
+  async #fetch(path: string, given: Record<string, string>): Promise<PlatformAnswer & { headers: Headers }> {
     const { name, platform, url, deadlineMs = DEADLINE_MS } = this.#options;
     const signal = AbortSignal.timeout(deadlineMs);
     const elapsed = this.#seconds.startTimer({ host: name });
     let outcome = 'failed';
     try {
-      const headers = { accept: 'application/json' };
+      const headers = { accept: 'application/json', ...given };
       const response = await fetch(url + path, { headers, redirect: 'error', signal });
       outcome = String(response.status);
       return { status: response.status, headers: response.headers, body: await readAnswer(response) };
@@ -104,11 +141,4 @@ async function readAnswer(response: Response): Promise<unknown> {
     chunks.push(chunk);
   }
   return JSON.parse(Buffer.concat(chunks).toString('utf8'));
-}
-
-/** Retry-After holds seconds or a date (RFC 9110, section 10.2.3). */
-function retryAfterSeconds(headers: Headers, clock: Clock): number {
-  const given = headers.get('retry-after') ?? '';
-  const seconds = /^[0-9]+(?:\.[0-9]+)?$/.test(given) ? Number(given) : (Date.parse(given) - clock.now()) / 1000;
-  return Math.min(Math.max(Number.isNaN(seconds) ? QUIET_SECONDS : seconds, 0), MOST_QUIET_SECONDS);
 }

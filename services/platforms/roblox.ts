@@ -1,67 +1,68 @@
-import { z } from 'zod';
-import type { Breakers } from '#kit/breaker.ts';
-import { LoadingCache } from '#kit/cache.ts';
-import type { Clock } from '#kit/clock.ts';
-import { ApiError } from '#kit/errors.ts';
-import type { Metrics } from '#kit/metrics.ts';
-import type { GamePlatform, GameUser } from './game.ts';
-import { type PlatformAnswer, PlatformHost } from './http.ts';
+import type { GamePlatformConfig } from './config.ts';
+import type { GameGroup, GameItem, GamePlatform, GameUser, Unknown } from './game.ts';
+import type { PlatformOptions } from './http.ts';
+import { OpenCloud } from './roblox/cloud.ts';
+import { Groups } from './roblox/groups.ts';
+import { robloxHosts } from './roblox/hosts.ts';
+import { Items } from './roblox/items.ts';
+import { Ownership, ownedByCloud, ownedByItem } from './roblox/ownership.ts';
+import { holdingsByCloud, holdingsByUser, UserRanks } from './roblox/ranks.ts';
+import { Users } from './roblox/users.ts';
 
-const NAME_KEPT_MS = 3600_000;
-const MOST_NAMES = 10_000;
-/** Of the users host: "The user id is invalid." */
-const UNKNOWN_USER = 3;
-
-const userAnswer = z.object({ id: z.int(), name: z.string().regex(/^\P{Cc}{1,50}$/u) });
-const errorAnswer = z.object({ errors: z.array(z.object({ code: z.number() })) });
-
-export interface RobloxOptions {
-  config: { GAME_USERS_URL: string };
-  breakers: Breakers;
-  metrics: Metrics;
-  clock: Clock;
-  /** Of one call. */
-  deadlineMs?: number;
+export interface RobloxOptions extends PlatformOptions {
+  config: GamePlatformConfig;
 }
 
-/** Roblox by its public web APIs, as their documentation described them in August 2026. */
+/**
+ * Roblox by its public web APIs, as their documentation described them in August 2026: ranks and ownership by Open
+ * Cloud where there is a key, all else by the anonymous hosts.
+ */
 export class Roblox implements GamePlatform {
-  readonly #users: PlatformHost;
-  readonly #names: LoadingCache<GameUser | null>;
+  readonly #users: Users;
+  readonly #groups: Groups;
+  readonly #items: Items;
+  readonly #ranks: UserRanks;
+  readonly #ownership: Ownership;
 
   constructor({ config, ...options }: RobloxOptions) {
-    this.#users = new PlatformHost({
-      name: 'game-users',
-      platform: 'game platform',
-      url: config.GAME_USERS_URL,
-      ...options,
-    });
-    this.#names = new LoadingCache<GameUser | null>({
-      ttlMs: NAME_KEPT_MS,
-      max: MOST_NAMES,
-      clock: options.clock,
-      load: (id) => this.#loadUser(Number(id)),
-      // Who is unknown may sign up in the next minute.
-      remember: (user) => user !== null,
-    });
+    const { clock } = options;
+    const hosts = robloxHosts(config, options);
+    const cloud = config.GAME_API_KEY === undefined ? undefined : new OpenCloud(hosts.apis, config.GAME_API_KEY);
+    this.#users = new Users(hosts.users, clock);
+    this.#groups = new Groups(hosts.groups, clock);
+    this.#items = new Items(hosts, clock);
+    this.#ranks = new UserRanks(cloud ? holdingsByCloud(cloud) : holdingsByUser(hosts.groups), this.#groups, clock);
+    this.#ownership = new Ownership(cloud ? ownedByCloud(cloud) : ownedByItem(hosts.inventory));
   }
 
-  /** Names are up to an hour old. */
   user(id: number): Promise<GameUser | null> {
-    return this.#names.get(String(id));
+    return this.#users.user(id);
   }
 
-  /** `GET /v1/users/{id}`: 200 with the user, 404 with code 3 when there is none. */
-  async #loadUser(id: number): Promise<GameUser | null> {
-    const answer = await this.#users.get(`/v1/users/${id}`);
-    if (answer.status === 404 && errorCode(answer) === UNKNOWN_USER) return null;
-    const user = userAnswer.safeParse(answer.body);
-    if (answer.status === 200 && user.data?.id === id) return user.data;
-    throw new ApiError('PLATFORM_ERROR', { cause: new Error(`users answered ${answer.status} with another shape`) });
+  group(id: number): Promise<GameGroup | null> {
+    return this.#groups.group(id);
   }
-}
 
-/** The code in `{"errors":[{"code":3,"message":"…"}]}`. */
-function errorCode({ body }: PlatformAnswer): number | undefined {
-  return errorAnswer.safeParse(body).data?.errors[0]?.code;
+  itemName(item: GameItem): Promise<string | null> {
+    return this.#items.name(item);
+  }
+
+  ranks(
+    userIds: readonly number[],
+    groupIds: readonly number[],
+  ): Promise<Map<number, ReadonlyMap<number, readonly number[]> | Unknown>> {
+    return this.#ranks.of(userIds, groupIds);
+  }
+
+  ranksIn(userId: number, groupId: number): Promise<readonly number[]> {
+    return this.#ranks.ofOne(userId, groupId);
+  }
+
+  owns(userId: number, items: readonly GameItem[]): Promise<(boolean | Unknown)[]> {
+    return this.#ownership.of(userId, items);
+  }
+
+  createdAt(userId: number): Promise<Date | Unknown> {
+    return this.#users.createdAt(userId);
+  }
 }

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import { readConfig } from '#kit/config.ts';
+import { chatPlatformConfig, gamePlatformConfig } from './config.ts';
+
+const read = (environment: Record<string, string>) =>
+  readConfig({ ...gamePlatformConfig, ...chatPlatformConfig }, environment);
+
+test('left out, the platforms are the real ones and there is no key', () => {
+  const config = read({ CHAT_BOT_TOKEN: 'token' });
+  expect(config.GAME_API_KEY).toBeUndefined();
+  const urls = Object.entries(config).filter(([name]) => /^GAME_.*_URL$/.test(name));
+  expect(urls).toHaveLength(6);
+  for (const [, url] of urls) expect(url).toMatch(/^https:\/\/[a-z]+\.roblox\.com$/);
+  expect(config.CHAT_API_URL).toBe('https://discord.com/api/v10');
+});
+
+test('an address that is none, and a key that fits in no header, are faults that do not show it', () => {
+  const faulty = () => read({ GAME_APIS_URL: 'ftp://game', GAME_API_KEY: 'two words', CHAT_BOT_TOKEN: 'line\nline' });
+  expect(faulty).toThrow(/3 fault\(s\)/);
+  expect(faulty).toThrow(/GAME_API_KEY must be printable ASCII without spaces/);
+  expect(faulty).not.toThrow(/two words|ftp/);
+  expect(() => read({})).toThrow(/CHAT_BOT_TOKEN is required/);
+});

@@ -1,0 +1,193 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
+import { PlatformsFixture } from './fixture.ts';
+
+const GUILD = '900000000000000001';
+const OTHER_GUILD = '900000000000000009';
+const SELF = 'GET /api/v10/users/@me';
+const ROLES = 'GET /api/v10/guilds/:guild/roles';
+const MEMBER = 'GET /api/v10/guilds/:guild/members/:user';
+
+let fixture: PlatformsFixture;
+
+beforeEach(async () => {
+  fixture = await PlatformsFixture.start();
+});
+afterEach(() => fixture.stop());
+
+/** A guild in which the bot holds the role of position 3. */
+const guild = (roles: { id: string; position: number; managed?: boolean }[], botRoles: string[]) => ({
+  chat: {
+    guilds: [
+      {
+        id: GUILD,
+        name: 'Harbor',
+        roles: roles.map((role) => ({ ...role, name: `Role ${role.id.slice(-1)}` })),
+        bot: { id: '930000000000000001', roles: botRoles },
+      },
+    ],
+  },
+});
+const id = (last: number) => `91000000000000000${last}`;
+
+test('roles are listed the highest first, without @everyone, with what the bot can give', async () => {
+  const roles = await fixture.discord().roles(GUILD);
+  expect(roles.map(({ name, assignable }) => [name, assignable])).toEqual([
+    ['Harbormaster', false],
+    ['Guild Data', false],
+    ['Captain', true],
+    ['Server Booster', false],
+    ['Officer', true],
+    ['Deckhand', true],
+    ["Captain's Table", true],
+    ['First Voyage', true],
+    ['Verified', true],
+  ]);
+  expect(roles[2]).toEqual({
+    id: '910000000000000002',
+    name: 'Captain',
+    position: 7,
+    color: 15158332,
+    managed: false,
+    assignable: true,
+  });
+  expect(roles[3]).toMatchObject({ managed: true });
+});
+
+test('of roles in one position the older one is the higher, and the bot can give those below its own', async () => {
+  const all = [id(3), id(1), id(2)].map((id) => ({ id, position: 3 }));
+  await fixture.chat.putWorld(guild(all, [id(2)]));
+  const roles = await fixture.discord().roles(GUILD);
+  expect(roles.map(({ id, assignable }) => [id, assignable])).toEqual([
+    [id(1), false],
+    [id(2), false],
+    [id(3), true],
+  ]);
+});
+
+test('a bot without a role can give none', async () => {
+  await fixture.chat.putWorld(guild([{ id: id(1), position: 1 }], []));
+  expect(await fixture.discord().roles(GUILD)).toMatchObject([{ id: id(1), assignable: false }]);
+});
+
+test('roles are asked for once a minute, by all together, and the bot itself once', async () => {
+  const discord = fixture.discord();
+  await Promise.all(Array.from({ length: 10 }, () => discord.roles(GUILD)));
+  fixture.clock.advance(59_999);
+  await discord.roles(GUILD);
+  expect(await fixture.chat.calls()).toEqual({ [SELF]: 1, [ROLES]: 1, [MEMBER]: 1 });
+  fixture.clock.advance(1);
+  await discord.roles(GUILD);
+  expect(await fixture.chat.calls()).toEqual({ [SELF]: 1, [ROLES]: 2, [MEMBER]: 2 });
+});
+
+test.each([
+  ['that the bot is not in', {}],
+  ['that the bot may not see', { status: 403, body: { code: 50001, message: 'Missing Access' } }],
+])('a guild %s is a PLATFORM_ERROR that says what to do, and asked for once a minute', async (_what, given) => {
+  if ('status' in given) await fixture.chat.fault('/guilds', given);
+  const discord = fixture.discord();
+  const error = { code: 'PLATFORM_ERROR', message: expect.stringMatching(/not in the guild .* invite it/) as string };
+  await expect(discord.roles(OTHER_GUILD)).rejects.toMatchObject(error);
+  await expect(discord.roles(OTHER_GUILD)).rejects.toMatchObject(error);
+  expect(await fixture.chat.calls()).toEqual({ [SELF]: 1, [ROLES]: 1, [MEMBER]: 1 });
+  fixture.clock.advance(60_000);
+  await fixture.chat.forget();
+  await expect(discord.roles(OTHER_GUILD)).rejects.toMatchObject(error);
+  expect(await discord.roles(GUILD)).toHaveLength(9);
+});
+
+const FAULTS: [string, Record<string, unknown>, string][] = [
+  ['answers 500', { status: 500 }, 'PLATFORM_ERROR'],
+  ['answers 503', { status: 503 }, 'PLATFORM_ERROR'],
+  ['refuses', { status: 403 }, 'PLATFORM_ERROR'],
+  ['has lost the route', { status: 404 }, 'PLATFORM_ERROR'],
+  ['cuts the connection', { reset: true }, 'PLATFORM_ERROR'],
+  ['answers broken JSON', { broken: true }, 'PLATFORM_ERROR'],
+  ['is cut off in the middle', { truncate: true }, 'PLATFORM_ERROR'],
+  ['answers in another shape', { body: { roles: 1 } }, 'PLATFORM_ERROR'],
+  ['is too slow', { delay_ms: 10_000 }, 'TIMEOUT'],
+];
+
+test.each(['/users/@me', '/roles', '/members/'].flatMap((path) => FAULTS.map((fault) => [path, ...fault] as const)))(
+  'at %s a platform that %s is an error, and forgotten the next time',
+  async (path, _what, fault, code) => {
+    const discord = fixture.discord();
+    await fixture.chat.fault(path, { ...fault, times: 1 });
+    await expect(discord.roles(GUILD)).rejects.toMatchObject({ code });
+    expect(await discord.roles(GUILD)).toHaveLength(9);
+  },
+);
+
+test('a platform that does not listen is a PLATFORM_ERROR', async () => {
+  const discord = fixture.discord({ CHAT_API_URL: 'http://127.0.0.1:1/api/v10' });
+  await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
+});
+
+test('a platform that keeps failing is not called for a while', async () => {
+  const discord = fixture.discord();
+  await fixture.chat.fault('/users/@me', { status: 500 });
+  for (let call = 0; call < 10; call++) {
+    await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
+  }
+  await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(await fixture.chat.calls()).toEqual({ [SELF]: 10 });
+});
+
+test('after a 429 the platform is not called before the time that it named', async () => {
+  const discord = fixture.discord();
+  await fixture.chat.fault('/users/@me', { status: 429, retry_after: 30, times: 1 });
+  await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 30 });
+  fixture.clock.advance(29_500);
+  await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
+  expect(await fixture.chat.calls()).toEqual({ [SELF]: 1 });
+  fixture.clock.advance(500);
+  expect(await discord.roles(GUILD)).toHaveLength(9);
+});
+
+test('a 429 of one guild holds back no other', async () => {
+  const own = { 'retry-after': '30', 'x-ratelimit-reset': '1767225630.5', 'x-ratelimit-scope': 'user' };
+  const answers: Record<string, unknown> = { '/users/@me': { id: '1' }, [`/guilds/${OTHER_GUILD}/roles`]: [] };
+  const url = await fixture.serve((path, response) => {
+    if (path === `/guilds/${GUILD}/roles`) response.writeHead(429, own).end('{}');
+    else response.end(JSON.stringify(answers[path] ?? { roles: [] }));
+  });
+  const discord = fixture.discord({ CHAT_API_URL: url });
+  await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 30 });
+  expect(await discord.roles(OTHER_GUILD)).toEqual([]);
+});
+
+test('a token that is refused stops the calls at once, with a line in the log, and is tried again ten minutes later', async () => {
+  const discord = fixture.discord();
+  await fixture.chat.fault('', { status: 401, times: 1 });
+  await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 600 });
+  fixture.clock.advance(599_000);
+  await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
+  expect(await fixture.chat.calls()).toEqual({ [SELF]: 1 });
+  expect(fixture.logLines).toHaveLength(1);
+  expect(fixture.logLines[0]).toContain('refuses CHAT_BOT_TOKEN');
+  fixture.clock.advance(1_000);
+  expect(await discord.roles(GUILD)).toHaveLength(9);
+});
+
+test('every call says who calls, and in the form that the platform wants', async () => {
+  const seen = new Set<string>();
+  const url = await fixture.serve((_path, response, { headers }) => {
+    seen.add(`${headers.authorization}; ${headers['user-agent']}`);
+    response.end('{}');
+  });
+  await expect(fixture.discord({ CHAT_API_URL: url }).roles(GUILD)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
+  expect([...seen]).toEqual([`Bot token; DiscordBot (https://bot.example, ${packageJson.version})`]);
+});
+
+test('a redirect is not followed with the token, and more than 1 MiB not read', async () => {
+  const target = `${fixture.chat.url}/api/v10/users/@me`;
+  const redirecting = await fixture.serve((_path, response) => response.writeHead(302, { location: target }).end());
+  const large = await fixture.serve((_path, response) => {
+    response.end(JSON.stringify({ id: '1', text: 'x'.repeat(1024 * 1024) }));
+  });
+  for (const url of [redirecting, large]) {
+    await expect(fixture.discord({ CHAT_API_URL: url }).roles(GUILD)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
+  }
+  expect(await fixture.chat.calls()).toEqual({});
+});

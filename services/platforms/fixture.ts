@@ -1,0 +1,146 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { pino } from 'pino';
+import { Breakers } from '#kit/breaker.ts';
+import { ManualClock } from '#kit/clock.ts';
+import { addressOf, listen } from '#kit/health.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { type SimulatorOptions, type Simulators, startSimulators } from '#local/simulators/main.ts';
+import { World } from '#local/simulators/world.ts';
+import { type ChatPlatformConfig, type GamePlatformConfig, gamePlatformConfig } from './config.ts';
+import { Discord } from './discord.ts';
+import type { PlatformOptions } from './http.ts';
+import { Roblox } from './roblox.ts';
+
+/** Of every call, so that no test waits for long. */
+const DEADLINE_MS = 500;
+
+/** One simulated platform, from the outside. */
+export class Platform {
+  readonly url: string;
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  /** Shows a fault to the calls whose path contains `match`. */
+  async fault(match: string, fault: Record<string, unknown>): Promise<void> {
+    const told = await this.#control('POST', '/__faults', { match, ...fault });
+    if (told.status !== 201) throw new Error(await told.text());
+  }
+
+  /** How often each route was called. */
+  async calls(): Promise<Record<string, number>> {
+    const answer = await this.#control('GET', '/__calls');
+    return ((await answer.json()) as { calls: Record<string, number> }).calls;
+  }
+
+  async putWorld(world: unknown): Promise<void> {
+    const told = await this.#control('PUT', '/__world', world);
+    if (told.status !== 204) throw new Error(await told.text());
+  }
+
+  async forget(): Promise<void> {
+    await this.#control('DELETE', '/__faults');
+    await this.#control('DELETE', '/__calls');
+  }
+
+  #control(method: string, path: string, body?: unknown): Promise<Response> {
+    return fetch(this.url + path, { method, body: body === undefined ? null : JSON.stringify(body) });
+  }
+}
+
+/** Both platforms, and what a connector needs around it. */
+export class PlatformsFixture {
+  readonly clock = new ManualClock();
+  readonly metrics = new Metrics();
+  readonly logLines: string[] = [];
+  readonly game: Platform;
+  readonly chat: Platform;
+  readonly #simulators: Simulators;
+  readonly #cleanups: (() => void)[] = [];
+
+  constructor(simulators: Simulators) {
+    this.#simulators = simulators;
+    this.game = new Platform(simulators.game);
+    this.chat = new Platform(simulators.chat);
+  }
+
+  /** `world` as in a world file; the demo when left out. */
+  static async start({ world, ...options }: Omit<SimulatorOptions, 'world'> & { world?: unknown } = {}) {
+    const given = world === undefined ? options : { ...options, world: new World(world) };
+    return new PlatformsFixture(await startSimulators(given));
+  }
+
+  async stop(): Promise<void> {
+    for (const cleanup of this.#cleanups) cleanup();
+    await this.#simulators.stop();
+  }
+
+  /** A connector without anything in its caches and with its breakers closed. */
+  roblox(config: Partial<GamePlatformConfig> = {}): Roblox {
+    return new Roblox({ config: { ...gameConfig(this.game.url), ...config }, ...this.#options() });
+  }
+
+  /** The same with a key for Open Cloud. */
+  robloxWithKey(config: Partial<GamePlatformConfig> = {}): Roblox {
+    return this.roblox({ GAME_API_KEY: 'test-game-key', ...config });
+  }
+
+  discord(config: Partial<ChatPlatformConfig> = {}): Discord {
+    const own = {
+      CHAT_API_URL: `${this.chat.url}/api/v10`,
+      CHAT_BOT_TOKEN: 'token',
+      CHAT_BOT_URL: 'https://bot.example',
+    };
+    const log = pino({ level: 'info' }, { write: (line) => this.logLines.push(line) });
+    return new Discord({ config: { ...own, ...config }, log, ...this.#options() });
+  }
+
+  #options(): PlatformOptions {
+    const breakers = new Breakers(this.metrics);
+    this.#cleanups.push(() => breakers.stop());
+    return { breakers, metrics: this.metrics, clock: this.clock, deadlineMs: DEADLINE_MS };
+  }
+
+  /** A server of the test's own, for what the simulator does not do. */
+  async serve(answer: (path: string, response: ServerResponse, request: IncomingMessage) => void): Promise<string> {
+    const server = createServer((request, response) => answer(request.url ?? '', response, request));
+    await listen(server, '127.0.0.1', 0);
+    this.#cleanups.push(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return `http://${addressOf(server)}`;
+  }
+}
+
+/** All hosts of the game platform at one address, without a key. */
+export function gameConfig(url: string): GamePlatformConfig {
+  const { GAME_API_KEY: _, ...urls } = gamePlatformConfig;
+  return Object.fromEntries(Object.keys(urls).map((name) => [name, url])) as GamePlatformConfig;
+}
+
+export interface CrewOptions {
+  users: number;
+  /** Of each user, in as many groups. */
+  groups?: number;
+  /** Of each user, in each group. */
+  ranks?: number[];
+}
+
+/** A world of users 1, 2, …, each in the groups 101, 102, …, which have the roles of ranks 1, 10, 100 and 255. */
+export function crewWorld({ users, groups = 1, ranks = [10] }: CrewOptions) {
+  const groupIds = Array.from({ length: groups }, (_, index) => 101 + index);
+  const roles = (group: number) =>
+    [1, 10, 100, 255].map((rank) => ({ id: group * 1000 + rank, name: `${rank}`, rank }));
+  return {
+    game: {
+      groups: groupIds.map((id) => ({ id, name: `Group ${id}`, roles: roles(id) })),
+      users: Array.from({ length: users }, (_, index) => ({
+        id: index + 1,
+        name: `User${index + 1}`,
+        groups: groupIds.map((group_id) => ({ group_id, ranks })),
+      })),
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import type { Clock } from '#kit/clock.ts';
+
+/** How long we keep quiet after a 429 that does not say how long, and at most. */
+const QUIET_SECONDS = 1;
+const MOST_QUIET_SECONDS = 3600;
+const WHOLE_HOST = '';
+
+/** Until when a host wants no calls: none at all, or none that count on one of its limits. */
+export class Quiet {
+  readonly #clock: Clock;
+  readonly #until = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whole seconds until calls on this limit are welcome again; 0 when they are. */
+  secondsLeft(limit: string): number {
+    const until = Math.max(this.#until.get(WHOLE_HOST) ?? 0, this.#until.get(limit) ?? 0);
+    return Math.max(0, Math.ceil((until - this.#clock.now()) / 1000));
+  }
+
+  /** Takes note of a 429 to a call on a limit. One that tells of no limit of its own is meant for the whole host. */
+  note(limit: string, headers: Headers): void {
+    const now = this.#clock.now();
+    for (const [name, until] of this.#until) if (until <= now) this.#until.delete(name);
+    const own = headers.has('x-ratelimit-reset') && headers.get('x-ratelimit-global') !== 'true';
+    this.#until.set(own ? limit : WHOLE_HOST, now + 1000 * secondsAsked(headers, now));
+  }
+}
+
+/**
+ * Retry-After holds seconds or a date (RFC 9110, section 10.2.3). Where it is absent, Open Cloud tells the seconds left
+ * in X-RateLimit-Reset.
+ */
+function secondsAsked(headers: Headers, now: number): number {
+  const given = headers.get('retry-after') ?? headers.get('x-ratelimit-reset') ?? '';
+  const seconds = /^[0-9]+(?:\.[0-9]+)?$/.test(given) ? Number(given) : (Date.parse(given) - now) / 1000;
+  return Math.min(Math.max(Number.isNaN(seconds) ? QUIET_SECONDS : seconds, 0), MOST_QUIET_SECONDS);
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { ApiError } from '#kit/errors.ts';
+import type { Unknown } from '../game.ts';
+import type { PlatformAnswer } from '../http.ts';
+
+const errorAnswer = z.object({
+  errors: z.array(z.object({ code: z.number(), message: z.string().catch('') })).nonempty(),
+});
+
+/** The names of users, groups, roles and items. */
+export const givenName = z.string().min(1).max(1000);
+
+/** The first of `{"errors":[{"code":3,"message":"…"}]}`, which is how the older hosts refuse. */
+export function refusal({ body }: PlatformAnswer): { code: number; message: string } | undefined {
+  return errorAnswer.safeParse(body).data?.errors[0];
+}
+
+/** The outcome, or why the platform gives none. */
+export async function orError<Outcome>(outcome: Promise<Outcome>): Promise<Outcome | ApiError> {
+  try {
+    return await outcome;
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+}
+
+/** The outcome, or `unknown` where the platform gives none. */
+export async function orUnknown<Outcome>(outcome: Promise<Outcome>): Promise<Outcome | Unknown> {
+  const known = await orError(outcome);
+  return known instanceof ApiError ? 'unknown' : known;
+}

@@ -1,0 +1,18 @@
+import type { GamePlatformConfig } from '../config.ts';
+import { PlatformHost, type PlatformOptions } from '../http.ts';
+
+/** The hosts of Roblox that we call; each fails for itself. */
+export type RobloxHosts = ReturnType<typeof robloxHosts>;
+
+export function robloxHosts(config: GamePlatformConfig, options: PlatformOptions) {
+  const host = (name: string, url: string) =>
+    new PlatformHost({ ...options, name: `game-${name}`, platform: 'game platform', url });
+  return {
+    users: host('users', config.GAME_USERS_URL),
+    groups: host('groups', config.GAME_GROUPS_URL),
+    inventory: host('inventory', config.GAME_INVENTORY_URL),
+    badges: host('badges', config.GAME_BADGES_URL),
+    economy: host('economy', config.GAME_ECONOMY_URL),
+    apis: host('apis', config.GAME_APIS_URL),
+  };
+}

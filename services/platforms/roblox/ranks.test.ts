@@ -1,0 +1,187 @@
+import { afterEach, expect, test } from 'vitest';
+import { crewWorld, PlatformsFixture } from '../fixture.ts';
+
+const MEMBERSHIPS = 'GET /cloud/v2/groups/:group/memberships';
+const ROLES = 'GET /v1/groups/:group/roles';
+const GROUPS_OF_USER = 'GET /v2/users/:user/groups/roles';
+
+let fixture: PlatformsFixture;
+
+const start = async (options: Parameters<typeof PlatformsFixture.start>[0] = {}) => {
+  fixture = await PlatformsFixture.start(options);
+};
+afterEach(() => fixture.stop());
+
+const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
+
+test('ranks of several roles in a group, and of several groups, are all told', async () => {
+  await start();
+  const ranks = await fixture.robloxWithKey().ranks([7002, 7006, 7004, 1], [501, 502]);
+  expect(ranks).toEqual(
+    new Map([
+      [
+        7002,
+        new Map([
+          [501, [200, 50]],
+          [502, [10]],
+        ]),
+      ],
+      [7006, new Map([[502, [100, 10]]])],
+      [7004, new Map()],
+      [1, new Map()],
+    ]),
+  );
+});
+
+test('ranks are told of the groups that were named, and the roles of no other are asked for', async () => {
+  await start();
+  const ranks = await fixture.robloxWithKey().ranks([7002], [502, 999]);
+  expect(ranks).toEqual(new Map([[7002, new Map([[502, [10]]])]]));
+  expect(await fixture.game.calls()).toEqual({ [MEMBERSHIPS]: 1, [ROLES]: 1 });
+});
+
+test('fifty users take one call, and one more for every further hundred memberships', async () => {
+  await start({ world: crewWorld({ users: 50, groups: 5, ranks: [10, 100] }) });
+  const ranks = await fixture.robloxWithKey().ranks(numbers(1, 50), [101, 105]);
+  expect(ranks.size).toBe(50);
+  for (const of of ranks.values())
+    expect(of).toEqual(
+      new Map([
+        [101, [100, 10]],
+        [105, [100, 10]],
+      ]),
+    );
+  expect(await fixture.game.calls()).toEqual({ [MEMBERSHIPS]: 3, [ROLES]: 2 });
+});
+
+test('a hundred and one users take three calls', async () => {
+  await start({ world: crewWorld({ users: 101 }) });
+  const ranks = await fixture.robloxWithKey().ranks(numbers(1, 101), [101]);
+  for (const of of ranks.values()) expect(of).toEqual(new Map([[101, [10]]]));
+  expect(await fixture.game.calls()).toEqual({ [MEMBERSHIPS]: 3, [ROLES]: 1 });
+});
+
+test('no call is made for a user whose ranks are less than 30 s old', async () => {
+  await start({ world: crewWorld({ users: 3, groups: 2 }) });
+  const game = fixture.robloxWithKey();
+  await game.ranks([1, 2], [101]);
+  fixture.clock.advance(29_999);
+  await game.ranks([2, 1, 1], [101]);
+  expect(await fixture.game.calls()).toEqual({ [MEMBERSHIPS]: 1, [ROLES]: 1 });
+  await game.ranks([1, 2], [102]);
+  expect(await fixture.game.calls()).toEqual({ [MEMBERSHIPS]: 1, [ROLES]: 2 });
+  fixture.clock.advance(1);
+  await game.ranks([1, 2, 3], [101]);
+  expect(await fixture.game.calls()).toEqual({ [MEMBERSHIPS]: 2, [ROLES]: 2 });
+});
+
+test('equal look-ups at the same time make one call, and overlapping ones ask for no user twice', async () => {
+  await start({ world: crewWorld({ users: 60 }) });
+  const game = fixture.robloxWithKey();
+  const asked = await Promise.all([
+    game.ranks(numbers(1, 50), [101]),
+    game.ranks(numbers(1, 50), [101]),
+    game.ranks(numbers(11, 60), [101]),
+  ]);
+  for (const ranks of asked) {
+    expect(ranks.size).toBe(50);
+    for (const of of ranks.values()) expect(of).toEqual(new Map([[101, [10]]]));
+  }
+  expect(await fixture.game.calls()).toEqual({ [MEMBERSHIPS]: 2, [ROLES]: 1 });
+});
+
+test('when a page of a batch fails, its users are unknown and those of another batch are not', async () => {
+  await start({ world: crewWorld({ users: 60 }) });
+  const game = fixture.robloxWithKey();
+  await fixture.game.fault('/memberships', { status: 500, times: 1 });
+  const ranks = [...(await game.ranks(numbers(1, 60), [101])).values()];
+  expect(ranks.filter((of) => of === 'unknown').length).toSatisfy((count: number) => count === 50 || count === 10);
+  const again = [...(await game.ranks(numbers(1, 60), [101])).values()];
+  expect(again).not.toContain('unknown');
+  expect(await fixture.game.calls()).toEqual({ [MEMBERSHIPS]: 3, [ROLES]: 1 });
+});
+
+test('members of a group whose roles are not known are unknown, others are not', async () => {
+  await start();
+  const game = fixture.robloxWithKey();
+  await fixture.game.fault('/v1/groups/502/roles', { status: 500 });
+  const ranks = await game.ranks([7001, 7006], [501, 502]);
+  expect(ranks.get(7006)).toBe('unknown');
+  expect(ranks.get(7001)).toEqual(new Map([[501, [50]]]));
+});
+
+test('a role that is newer than what we know of its group leaves its holder unknown', async () => {
+  await start();
+  await fixture.game.fault('/v1/groups/501/roles', { body: { groupId: 501, roles: [] } });
+  expect((await fixture.robloxWithKey().ranks([7001], [501])).get(7001)).toBe('unknown');
+});
+
+test.each([
+  ['another user', { user: 'users/7009', roles: ['groups/501/roles/50101'] }],
+  ['no list of roles', { user: 'users/7001', role: 'groups/501/roles/50101' }],
+  ['a role without a group', { user: 'users/7001', roles: ['roles/50101'] }],
+])('a membership with %s is not trusted', async (_what, membership) => {
+  await start();
+  await fixture.game.fault('/memberships', { body: { groupMemberships: [membership], nextPageToken: '' } });
+  expect((await fixture.robloxWithKey().ranks([7001], [501])).get(7001)).toBe('unknown');
+});
+
+test('over the limit of a key, calls on it are held back for the seconds that are left, and no others', async () => {
+  await start({ limits: { 'cloud-memberships': { count: 1, seconds: 60 } }, clock: () => fixture.clock.now() });
+  const game = fixture.robloxWithKey();
+  expect((await game.ranks([7001], [501])).get(7001)).toEqual(new Map([[501, [50]]]));
+  fixture.clock.advance(30_000);
+  expect((await game.ranks([7001], [501])).get(7001)).toBe('unknown');
+  expect((await game.ranks([7001], [501])).get(7001)).toBe('unknown');
+  expect(await fixture.game.calls()).toEqual({ [MEMBERSHIPS]: 2, [ROLES]: 1 });
+  expect(await game.owns(7001, [{ kind: 'badge', id: 801 }])).toEqual([true]);
+  fixture.clock.advance(30_000);
+  expect((await game.ranks([7001], [501])).get(7001)).toEqual(new Map([[501, [50]]]));
+});
+
+test('a key that the platform does not know leaves all unknown', async () => {
+  await start();
+  await fixture.game.fault('/cloud/v2', { status: 401, body: { errors: [{ code: 0, message: 'Invalid API Key' }] } });
+  expect((await fixture.robloxWithKey().ranks([7001], [501])).get(7001)).toBe('unknown');
+});
+
+test('without a key each user is asked for, and has the highest rank of each group', async () => {
+  await start();
+  const game = fixture.roblox();
+  const ask = () => game.ranks([7002, 7004, 1, 7002], [501, 502]);
+  const [ranks] = await Promise.all([ask(), ask()]);
+  expect(ranks).toEqual(
+    new Map([
+      [
+        7002,
+        new Map([
+          [501, [200]],
+          [502, [10]],
+        ]),
+      ],
+      [7004, new Map()],
+      [1, new Map()],
+    ]),
+  );
+  fixture.clock.advance(29_999);
+  await ask();
+  expect(await fixture.game.calls()).toEqual({ [GROUPS_OF_USER]: 3 });
+});
+
+test('without a key a user who fails leaves the others known', async () => {
+  await start();
+  await fixture.game.fault('/v2/users/7002/', { status: 500 });
+  const ranks = await fixture.roblox().ranks([7001, 7002], [501]);
+  expect(ranks).toEqual(
+    new Map<number, unknown>([
+      [7001, new Map([[501, [50]]])],
+      [7002, 'unknown'],
+    ]),
+  );
+});
+
+test('nobody and no group take no call', async () => {
+  await start();
+  expect(await fixture.robloxWithKey().ranks([], [501])).toEqual(new Map());
+  expect(await fixture.game.calls()).toEqual({});
+});
