@@ -44,7 +44,7 @@ export class ActivityFixture {
   testDatabase!: TestDatabase;
   database!: Database;
   activity!: RunningService;
-  readonly #closers: (() => void)[] = [];
+  readonly #closers: (() => unknown)[] = [];
 
   async start(): Promise<this> {
     this.testDatabase = await createTestDatabase();
@@ -73,6 +73,7 @@ export class ActivityFixture {
     const env = { ...this.environment(), DATABASE_URL: databaseUrl, LOG_LEVEL: 'info' };
     const main = join(import.meta.dirname, 'main.ts');
     const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#closers.push(() => child.kill('SIGKILL'));
     for await (const line of createInterface({ input: child.stdout })) {
       const { addresses } = JSON.parse(line) as { addresses?: RunningService['addresses'] };
       // Its log is read no further, and must not fill the pipe.
