@@ -64,7 +64,7 @@ export class System {
 
   /** Brings everything up and writes `up.json` when, and only when, all of it is ready. */
   async start(): Promise<Up> {
-    const { settings, report } = this.options;
+    const { settings } = this.options;
     rmSync(this.upFile, { force: true });
     const ports = await this.choosePorts();
     const storage = [this.startDatabase(), this.startRedis(), this.startSimulators()] as const;
@@ -74,12 +74,12 @@ export class System {
       databaseUrl: database,
       databaseDirectUrl: settings.databaseDirectUrl,
       redisUrl: redis,
-      internalSecret: keptSecret(join(privateFolder(join(this.folder, 'secrets')), 'internal')),
-      adminSecret: keptSecret(join(this.folder, 'secrets', 'admin')),
+      internalSecret: this.secret('INTERNAL_SECRETS', 'internal'),
+      adminSecret: this.secret('ADMIN_SECRETS', 'admin'),
       chatUrl: simulators.chat,
       gameUrl: simulators.game,
     };
-    for (const name of await migrateAll(settings.databaseDirectUrl ?? database)) report(`Migrated ${name}`);
+    await this.migrate(settings.databaseDirectUrl ?? database);
     await this.startDeployables(ports, shared);
     const gateway = `http://127.0.0.1:${ports['gateway']?.public ?? settings.gatewayPort}`;
     const authAddress = `127.0.0.1:${ports['auth']?.grpc}`;
@@ -113,6 +113,21 @@ export class System {
     if (!this.up) return;
     for (const [name, service] of Object.entries(this.up.services)) service.pid = this.supervisor.pid(name) ?? 0;
     writePrivately(this.upFile, `${JSON.stringify(this.up, null, 2)}\n`);
+  }
+
+  /** The operator's, else one that was made when the folder was new. */
+  private secret(variable: string, file: string): string {
+    return this.options.environment[variable] || keptSecret(join(privateFolder(join(this.folder, 'secrets')), file));
+  }
+
+  private async migrate(database: string): Promise<void> {
+    try {
+      for (const name of await migrateAll(database)) this.options.report(`Migrated ${name}`);
+    } catch (cause) {
+      const isTheirs = this.options.settings.databaseUrl !== undefined;
+      const which = isTheirs ? 'the database that DATABASE_URL names' : 'the database';
+      throw new Error(`${which} can not be brought up to date: ${messageOf(cause)}`, { cause });
+    }
   }
 
   private async choosePorts(): Promise<Record<string, Ports>> {
