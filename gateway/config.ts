@@ -11,6 +11,7 @@ import {
   redisConfig,
   url,
 } from '#kit/config.ts';
+import { SCOPES } from '#proto/rest/scopes.ts';
 import { keysConfig } from './keys/config.ts';
 
 const cidr = z.string().refine((value) => ipaddr.isValid(value) || ipaddr.isValidCIDR(value), {
@@ -32,7 +33,10 @@ export const readGatewayConfig = (environment: Environment) =>
       TRUSTED_PROXIES: list(cidr),
       AUTH_GRPC_ADDRESS: grpcAddress(),
       LOOKUP_HTTP_URL: url('http'),
+      BINDINGS_HTTP_URL: url('http'),
       MEMBERS_HTTP_URL: url('http'),
+      /** What a key needs to change bindings, which decide what a sync gives; none when left out. */
+      BINDINGS_WRITE_SCOPE: z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }).optional(),
       /** Over how many gateways limits are parted while Redis is away. */
       GATEWAY_REPLICAS: number(1, 1, 1000),
       /** Requests under way at once; more are told to come again. */

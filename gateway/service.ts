@@ -1,7 +1,6 @@
 import { HttpServer } from '#kit/http-server.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
-import { ROUTES } from '#proto/rest/index.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { AddressList } from './client-address.ts';
@@ -14,6 +13,7 @@ import { createOwnAnswers, PUBLIC_PATHS } from './own-answers.ts';
 import { Pipeline } from './pipeline.ts';
 import { answerProtocolErrors } from './protocol-errors.ts';
 import { Proxy } from './proxy.ts';
+import { routesFor } from './routes.ts';
 import { Authenticate } from './steps/authenticate.ts';
 import { Matcher } from './steps/match.ts';
 
@@ -37,17 +37,22 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     const redis = service.redis(config);
     if (!redis) log.warn('REDIS_URL is not set: limits are counted in this process alone');
     const limiter = new GatewayLimiter({ redis, replicas: config.GATEWAY_REPLICAS, clock, log, metrics, breakers });
-    const services = { lookup: config.LOOKUP_HTTP_URL, members: config.MEMBERS_HTTP_URL };
+    const routes = routesFor(config);
+    const services = {
+      lookup: config.LOOKUP_HTTP_URL,
+      bindings: config.BINDINGS_HTTP_URL,
+      members: config.MEMBERS_HTTP_URL,
+    };
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers });
     const events = new GatewayEvents(metrics, log);
     const pipeline = new Pipeline({
-      matcher: new Matcher(ROUTES, API_PREFIX),
+      matcher: new Matcher(routes, API_PREFIX),
       authenticate: new Authenticate(keys, new AuthenticationFailures(clock), clock),
       usage,
       limiter,
       proxy,
       ownAnswers: createOwnAnswers({
-        routes: ROUTES,
+        routes,
         version: packageJson.version,
         serverUrl: config.PUBLIC_URL ?? `http://127.0.0.1:${config.GATEWAY_PORT}`,
         readiness,

@@ -12,6 +12,7 @@ import { startSimulators } from '#local/simulators/main.ts';
 import { type CreateKeyRequest, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { authService } from '#services/auth/service.ts';
+import { bindingsService } from '#services/bindings/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { membersService } from '#services/members/service.ts';
 import { gatewayService } from '#gateway/service.ts';
@@ -80,7 +81,7 @@ export class Network {
     this.redisUrl = this.#options.redisUrl === undefined ? await testRedisUrl() : this.#options.redisUrl;
     this.simulators = await startSimulators({});
     this.#cleanups.push(() => this.simulators.stop());
-    for (const name of ['auth', 'lookup', 'members', 'gateway']) await this.startOne(name);
+    for (const name of ['auth', 'lookup', 'bindings', 'members', 'gateway']) await this.startOne(name);
   }
 
   /** Starts a service that is not running; the others must be told its address by starting it on the same ports. */
@@ -167,6 +168,8 @@ export class Network {
         return startService(authService, environment, overrides);
       case 'lookup':
         return startService(lookupService, environment, overrides);
+      case 'bindings':
+        return startService(bindingsService, environment, overrides);
       case 'members':
         return startService(membersService, environment, overrides);
       case 'gateway':

@@ -32,6 +32,14 @@ export const DEPLOYABLES: readonly Deployable[] = [
     holds: ['database', 'redis'],
   },
   {
+    name: 'bindings',
+    main: 'services/bindings/main.ts',
+    listens: ['http', 'grpc'],
+    calls: ['lookup'],
+    proxies: [],
+    holds: ['database', 'redis', 'platforms'],
+  },
+  {
     name: 'members',
     main: 'services/members/main.ts',
     listens: ['http', 'grpc'],
@@ -44,7 +52,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     main: 'gateway/main.ts',
     listens: ['public'],
     calls: ['auth'],
-    proxies: ['lookup', 'members'],
+    proxies: ['lookup', 'bindings', 'members'],
     holds: ['redis'],
   },
 ];

@@ -4,8 +4,9 @@ import { DEPLOYABLES, environmentOf, type Ports, type Shared } from './processes
 const ports: Record<string, Ports> = {
   auth: { admin: 1, grpc: 2 },
   lookup: { admin: 3, http: 4, grpc: 5 },
-  members: { admin: 6, http: 7, grpc: 8 },
-  gateway: { admin: 9, public: 8080 },
+  bindings: { admin: 6, http: 7, grpc: 8 },
+  members: { admin: 9, http: 10, grpc: 11 },
+  gateway: { admin: 12, public: 8080 },
 };
 const shared: Shared = {
   databaseUrl: 'postgres://database',
@@ -29,11 +30,12 @@ test('the gateway knows its peers and holds neither the database nor the platfor
     LOG_LEVEL: 'info',
     LISTEN_HOST: '127.0.0.1',
     INTERNAL_SECRETS: 'internal',
-    ADMIN_PORT: '9',
+    ADMIN_PORT: '12',
     GATEWAY_PORT: '8080',
     AUTH_GRPC_ADDRESS: '127.0.0.1:2',
     LOOKUP_HTTP_URL: 'http://127.0.0.1:4',
-    MEMBERS_HTTP_URL: 'http://127.0.0.1:7',
+    BINDINGS_HTTP_URL: 'http://127.0.0.1:7',
+    MEMBERS_HTTP_URL: 'http://127.0.0.1:10',
     REDIS_URL: 'redis://redis',
   });
 });

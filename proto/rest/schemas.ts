@@ -24,27 +24,34 @@ export const guildId = snowflake('a guild ID').meta({
   example: '900000000000000001',
 });
 
-const WRONG_GAME_ID = 'must be a game ID: a whole number from 1 to 9007199254740991';
+/** A number that names something; accepted as a number or as a string of digits (Luau numbers are doubles). */
+export function numberId(what: string) {
+  const wrong = `must be ${what}: a whole number from 1 to ${Number.MAX_SAFE_INTEGER}`;
+  return (
+    z
+      .union([z.number(), z.string()], { error: wrong })
+      .transform((value, context) => {
+        const id = typeof value === 'number' || DIGITS.test(value) ? Number(value) : Number.NaN;
+        if (Number.isSafeInteger(id) && id > 0) return id;
+        context.addIssue({ code: 'custom', message: wrong });
+        return z.NEVER;
+      })
+      .pipe(z.number())
+      // Says it more exactly than what can be derived from the union and its transform.
+      .meta({
+        type: ['integer', 'string'],
+        minimum: 1,
+        maximum: Number.MAX_SAFE_INTEGER,
+        pattern: DIGITS.source,
+      })
+  );
+}
 
-/** Accepted as a number or as a string of digits (Luau numbers are doubles); always answered as a number. */
-export const gameId = z
-  .union([z.number(), z.string()], { error: WRONG_GAME_ID })
-  .transform((value, context) => {
-    const id = typeof value === 'number' || DIGITS.test(value) ? Number(value) : Number.NaN;
-    if (Number.isSafeInteger(id) && id > 0) return id;
-    context.addIssue({ code: 'custom', message: WRONG_GAME_ID });
-    return z.NEVER;
-  })
-  .pipe(z.number())
-  .meta({
-    // Says it more exactly than what can be derived from the union and its transform.
-    type: ['integer', 'string'],
-    minimum: 1,
-    maximum: Number.MAX_SAFE_INTEGER,
-    pattern: DIGITS.source,
-    description: 'Game account: a whole number, or its digits as a string',
-    example: 7001,
-  });
+/** Always answered as a number. */
+export const gameId = numberId('a game ID').meta({
+  description: 'Game account: a whole number, or its digits as a string',
+  example: 7001,
+});
 
 /** A game ID as answered. */
 export const gameIdOut = z.int().min(1).meta({ description: 'Game account', example: 7001 });

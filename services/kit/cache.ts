@@ -27,6 +27,11 @@ export class LoadingCache<Value> {
       this.#entries.set(key, entry);
       return entry.value;
     }
+    return this.reload(key);
+  }
+
+  /** Loads anew what may be remembered already. */
+  reload(key: string): Promise<Value> {
     let loading = this.#loading.get(key);
     if (!loading) {
       loading = this.#load(key).finally(() => this.#loading.delete(key));

@@ -21,6 +21,14 @@ test('a value is loaded once while it is fresh, and again after', async () => {
   expect(load).toHaveBeenCalledTimes(2);
 });
 
+test('what is remembered can be loaded anew', async () => {
+  let loads = 0;
+  const { cache } = cacheOf(async () => ++loads);
+  expect(await cache.get('a')).toBe(1);
+  expect(await Promise.all([cache.reload('a'), cache.reload('a')])).toEqual([2, 2]);
+  expect(await cache.get('a')).toBe(2);
+});
+
 test('those who ask for the same key at the same time share one load', async () => {
   const loads: PromiseWithResolvers<unknown>[] = [];
   const { cache } = cacheOf(() => {

@@ -20,6 +20,8 @@ import { REQUEST_ID_HEADER } from './request-id.ts';
 import type { SecretRing } from './secrets.ts';
 
 const DEADLINE_MS = 3_000;
+/** Of one answer: verdicts on 500 roles of 100 members, each with its reason, take 5 MiB. */
+const MOST_BYTES = 16 * 1024 * 1024;
 
 /** A promise for each unary method, a stream for each streaming one. Errors are ApiErrors. */
 export type GrpcClient<Definition extends DefinitionShape> = {
@@ -62,6 +64,7 @@ export class GrpcChannel {
       'grpc.max_reconnect_backoff_ms': 1_000,
       'grpc.keepalive_time_ms': 10_000,
       'grpc.keepalive_timeout_ms': 2_000,
+      'grpc.max_receive_message_length': MOST_BYTES,
     });
   }
 

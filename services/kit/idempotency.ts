@@ -87,6 +87,34 @@ export class Idempotency {
   }
 
   /**
+   * For work that has to ask other systems first: `prepare` runs outside any transaction, so that no connection waits
+   * for them; `work` and the answer to remember are one transaction.
+   */
+  async afterPreparing<Prepared, Data>(
+    write: RepeatableWrite,
+    prepare: () => Promise<Prepared>,
+    work: (transaction: Queryable, prepared: Prepared) => Promise<Answer<Data>>,
+  ): Promise<WriteOutcome<Data>> {
+    const claim =
+      write.key === undefined
+        ? undefined
+        : await this.#database.transaction((transaction) => this.claim(transaction, write));
+    if (claim instanceof Replay) return claim;
+    try {
+      const prepared = await prepare();
+      return await this.#database.transaction(async (transaction) => {
+        const answer = await work(transaction, prepared);
+        await this.settle(transaction, claim, answer);
+        return answer;
+      });
+    } catch (thrown) {
+      // A claim that can't be ended now ends of itself.
+      await this.settle(this.#database, claim, asApiError(thrown)).catch(() => undefined);
+      throw thrown;
+    }
+  }
+
+  /**
    * Claims a write whose effect is outside, in the transaction that records what is about to be done.
    * The claim holds for 60 s. Without a key there is nothing to claim.
    */
@@ -100,10 +128,13 @@ export class Idempotency {
     return claim;
   }
 
-  /** Settles a claim: remembers an answer or a refusal that is kept, and forgets the claim for any other error. */
+  /**
+   * Settles a claim that is not settled yet: remembers an answer or a refusal that is kept, and forgets the claim for
+   * any other error.
+   */
   async settle<Data>(on: Queryable, claim: Claim | undefined, outcome: Answer<Data> | ApiError): Promise<void> {
     if (!claim) return;
-    const where = 'WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND claim = $5';
+    const where = 'WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND claim = $5 AND status IS NULL';
     const name = [claim.write.guildId, claim.write.method, claim.write.path, claim.write.key, claim.id];
     if (outcome instanceof ApiError && !isKept(outcome)) {
       await on.query(`DELETE FROM ${this.#table} ${where}`, name);

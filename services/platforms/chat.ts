@@ -48,10 +48,10 @@ export interface ChatChangeRequest {
  */
 export interface ChatPlatform {
   /**
-   * The guild's roles, the highest first, without `@everyone`; up to a minute old. PLATFORM_ERROR also where the bot is
-   * not in the guild; its message says what to do.
+   * The guild's roles, the highest first, without `@everyone`; up to a minute old, unless they are to be fresh.
+   * PLATFORM_ERROR also where the bot is not in the guild; its message says what to do.
    */
-  roles(guildId: string): Promise<ChatRole[]>;
+  roles(guildId: string, options?: { fresh?: boolean }): Promise<ChatRole[]>;
   /** As it is now; null when there is no such member. The bot itself is none. */
   member(guildId: string, chatId: string): Promise<ChatMember | null>;
   /** Up to 1,000 members whose IDs are above `after` (`0` for the first), without the bot; up to 10 s old. */

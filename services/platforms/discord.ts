@@ -45,8 +45,8 @@ export class Discord implements ChatPlatform {
     });
   }
 
-  async roles(guildId: string): Promise<ChatRole[]> {
-    const roles = await this.#roles.get(guildId);
+  async roles(guildId: string, { fresh = false } = {}): Promise<ChatRole[]> {
+    const roles = await (fresh ? this.#roles.reload(guildId) : this.#roles.get(guildId));
     if (roles !== null) return roles;
     throw shutOut(guildId);
   }

@@ -43,6 +43,8 @@ export interface GamePlatform {
     userIds: readonly number[],
     groupIds: readonly number[],
   ): Promise<Map<number, ReadonlyMap<number, readonly number[]> | Unknown>>;
+  /** The ranks that a user holds in a group, none when not in it. Up to 30 s old. */
+  ranksIn(userId: number, groupId: number): Promise<readonly number[]>;
   /** For each of the items whether the user owns it: one call for all of them where the platform can. */
   owns(userId: number, items: readonly GameItem[]): Promise<(boolean | Unknown)[]>;
   /** When the account was made. Up to an hour old. */

@@ -54,6 +54,10 @@ export class Roblox implements GamePlatform {
     return this.#ranks.of(userIds, groupIds);
   }
 
+  ranksIn(userId: number, groupId: number): Promise<readonly number[]> {
+    return this.#ranks.ofOne(userId, groupId);
+  }
+
   owns(userId: number, items: readonly GameItem[]): Promise<(boolean | Unknown)[]> {
     return this.#ownership.of(userId, items);
   }

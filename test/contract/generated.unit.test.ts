@@ -10,8 +10,8 @@ const descriptors = loadFileDescriptorSetFromBuffer(
   readFileSync(join(import.meta.dirname, '../../proto/gen/descriptors.binpb')),
 );
 
-/** `package.Name` of each message or service of a file, with what is written between its braces. */
-function blocks(text: string, keyword: 'message' | 'service'): { name: string; inside: string }[] {
+/** `package.Name` of each message, enumeration or service of a file, with what is written between its braces. */
+function blocks(text: string, keyword: 'message' | 'enum' | 'service'): { name: string; inside: string }[] {
   const [, packageName] = /^package (.+);$/m.exec(text) ?? [];
   const block = new RegExp(`^${keyword} (\\w+) \\{(\\}|[^]*?^\\})`, 'gm');
   return [...text.matchAll(block)].map(([, name, inside = '']) => ({ name: `${packageName}.${name}`, inside }));
@@ -51,10 +51,9 @@ interface MethodDescribed {
 test('there is generated code for every .proto file, and for nothing else', () => {
   const expected = PROTOS.map((path) => path.replace('proto/', 'proto/gen/').replace('.proto', '.ts'));
   expect(filesBelow('proto/gen/guild', /\.ts$/).toSorted()).toEqual(expected.toSorted());
-  const written = PROTOS.flatMap((path) => [
-    ...blocks(readText(path), 'message'),
-    ...blocks(readText(path), 'service'),
-  ]);
+  const written = PROTOS.flatMap((path) =>
+    (['message', 'enum', 'service'] as const).flatMap((keyword) => blocks(readText(path), keyword)),
+  );
   const described = Object.keys(descriptors).filter((name) => name.startsWith('guild.'));
   expect(described.toSorted()).toEqual(written.map(({ name }) => name).toSorted());
 });

@@ -44,6 +44,18 @@ describe('when a part is lost', () => {
     await expect.poll(async () => (await call(lookup, unknown)).status, { timeout: 10_000 }).toBe(404);
   });
 
+  it('bindings: its routes are 503 with Retry-After, the others unharmed; back again within 10 s', async () => {
+    const list: [string, Call] = ['/bindings/list', { headers: { 'x-guild-id': GUILD } }];
+    expect((await call(list)).status).toBe(200);
+    const start = await stop('bindings');
+    const answer = await call(list);
+    expect(answer.json.details.code).toBe('UNAVAILABLE');
+    expect([answer.status, Number(answer.headers.get('retry-after'))]).toEqual([503, 1]);
+    expect((await call(lookup)).status).toBe(404);
+    await start();
+    await expect.poll(async () => (await call(list)).status, { timeout: 10_000 }).toBe(200);
+  });
+
   it('the game platform: 502 where it was needed, and nothing is stored', async () => {
     const faults = `${network.simulators.game}/__faults`;
     await fetch(faults, { method: 'POST', body: JSON.stringify({ match: '/v1/users/', status: 503 }) });

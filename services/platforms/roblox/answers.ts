@@ -15,12 +15,18 @@ export function refusal({ body }: PlatformAnswer): { code: number; message: stri
   return errorAnswer.safeParse(body).data?.errors[0];
 }
 
-/** The outcome, or `unknown` where the platform gives none. */
-export async function orUnknown<Outcome>(outcome: Promise<Outcome>): Promise<Outcome | Unknown> {
+/** The outcome, or why the platform gives none. */
+export async function orError<Outcome>(outcome: Promise<Outcome>): Promise<Outcome | ApiError> {
   try {
     return await outcome;
   } catch (error) {
-    if (error instanceof ApiError) return 'unknown';
+    if (error instanceof ApiError) return error;
     throw error;
   }
+}
+
+/** The outcome, or `unknown` where the platform gives none. */
+export async function orUnknown<Outcome>(outcome: Promise<Outcome>): Promise<Outcome | Unknown> {
+  const known = await orError(outcome);
+  return known instanceof ApiError ? 'unknown' : known;
 }

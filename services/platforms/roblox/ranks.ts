@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
+import { ApiError } from '#kit/errors.ts';
 import { BatchCache } from '../batch-cache.ts';
 import type { Unknown } from '../game.ts';
 import type { PlatformHost } from '../http.ts';
-import { orUnknown, refusal } from './answers.ts';
+import { orError, orUnknown, refusal } from './answers.ts';
 import type { OpenCloud } from './cloud.ts';
 import type { Groups } from './groups.ts';
 
@@ -13,10 +14,13 @@ const MOST_USERS = 5_000;
 const BATCH = 50;
 /** Of the groups host: "The user is invalid or does not exist." */
 const UNKNOWN_USER = 3;
+/** The role is younger than what we remember of its group, or the platform contradicts itself. */
+const NO_RANK = 'The game platform does not tell yet which rank the user holds';
 
 /** A role that a user holds; Open Cloud does not tell its rank. */
 type Holding = { groupId: number; roleId: number; rank?: number };
-type Holdings = readonly Holding[] | Unknown;
+/** What a user holds, or why the platform does not tell. */
+type Holdings = readonly Holding[] | ApiError;
 type LoadHoldings = (userIds: readonly number[]) => Promise<ReadonlyMap<number, Holdings>>;
 type Ranks = ReadonlyMap<number, readonly number[]>;
 
@@ -33,7 +37,7 @@ export class UserRanks {
       batch: BATCH,
       clock,
       load,
-      remember: (holdings) => holdings !== 'unknown',
+      remember: (holdings) => !(holdings instanceof ApiError),
     });
   }
 
@@ -41,15 +45,26 @@ export class UserRanks {
     const asked = new Set(groupIds);
     const holdings = new Map<number, Holdings>();
     for (const [userId, all] of await this.#holdings.get(userIds)) {
-      holdings.set(userId, all === 'unknown' ? all : all.filter(({ groupId }) => asked.has(groupId)));
+      holdings.set(userId, all instanceof ApiError ? all : all.filter(({ groupId }) => asked.has(groupId)));
     }
     const rankOf = await this.#rankFinder([...holdings.values()]);
     return new Map([...holdings].map(([userId, held]) => [userId, ranksOf(held, rankOf)]));
   }
 
+  /** Of one user in one group; rejects where the platform does not tell. */
+  async ofOne(userId: number, groupId: number): Promise<readonly number[]> {
+    const holdings = (await this.#holdings.get([userId])).get(userId) ?? new ApiError('PLATFORM_ERROR');
+    if (holdings instanceof ApiError) throw holdings;
+    const held = holdings.filter((holding) => holding.groupId === groupId);
+    if (held.some(({ rank }) => rank === undefined)) await this.#groups.roles(groupId);
+    const ranks = ranksOf(held, await this.#rankFinder([held]));
+    if (ranks === 'unknown') throw new ApiError('PLATFORM_ERROR', { message: NO_RANK });
+    return ranks.get(groupId) ?? [];
+  }
+
   /** Gives the rank of a holding; asks for the roles of those groups alone that it takes. */
   async #rankFinder(all: readonly Holdings[]): Promise<(holding: Holding) => number | undefined> {
-    const held = all.flatMap((holdings) => (holdings === 'unknown' ? [] : holdings));
+    const held = all.flatMap((holdings) => (holdings instanceof ApiError ? [] : holdings));
     const unranked = held.filter(({ rank }) => rank === undefined);
     const groupIds = [...new Set(unranked.map(({ groupId }) => groupId))];
     const roles = await Promise.all(groupIds.map((id) => orUnknown(this.#groups.roles(id))));
@@ -60,7 +75,7 @@ export class UserRanks {
 }
 
 function ranksOf(holdings: Holdings, rankOf: (holding: Holding) => number | undefined): Ranks | Unknown {
-  if (holdings === 'unknown') return 'unknown';
+  if (holdings instanceof ApiError) return 'unknown';
   const ranks = new Map<number, number[]>();
   for (const holding of holdings) {
     const rank = rankOf(holding);
@@ -74,8 +89,8 @@ function ranksOf(holdings: Holdings, rankOf: (holding: Holding) => number | unde
 export const holdingsByCloud =
   (cloud: OpenCloud): LoadHoldings =>
   async (userIds) => {
-    const held = await orUnknown(cloud.heldRoles(userIds));
-    if (held === 'unknown') return new Map(userIds.map((id) => [id, held]));
+    const held = await orError(cloud.heldRoles(userIds));
+    if (held instanceof ApiError) return new Map(userIds.map((id) => [id, held]));
     const holdings = new Map(userIds.map((id) => [id, [] as Holding[]]));
     for (const { userId, groupId, roleId } of held) holdings.get(userId)?.push({ groupId, roleId });
     return holdings;
@@ -99,5 +114,5 @@ export const holdingsByUser = (host: PlatformHost): LoadHoldings => {
     return data.map(({ group, role }) => ({ groupId: group.id, roleId: role.id, rank: role.rank }));
   };
   return async (userIds) =>
-    new Map(await Promise.all(userIds.map(async (id) => [id, await orUnknown(load(id))] as const)));
+    new Map(await Promise.all(userIds.map(async (id) => [id, await orError(load(id))] as const)));
 };

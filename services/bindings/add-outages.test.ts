@@ -1,0 +1,51 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { RunningService } from '#kit/service.ts';
+import { BindingsFixture, rankBinding } from './fixture.ts';
+
+const fixture = new BindingsFixture();
+beforeAll(() => fixture.start());
+afterAll(() => fixture.stop());
+beforeEach(() => void fixture.nextGuild());
+afterEach(() => fixture.calm());
+
+describe('nothing is saved and the key is free again', () => {
+  const outages = [
+    ['answers 500', { status: 500 }, 502, 'PLATFORM_ERROR', null],
+    ['refuses', { status: 403 }, 502, 'PLATFORM_ERROR', null],
+    ['answers nonsense', { broken: true }, 502, 'PLATFORM_ERROR', null],
+    ['is cut off in the middle', { truncate: true }, 502, 'PLATFORM_ERROR', null],
+    ['cuts the connection', { reset: true }, 502, 'PLATFORM_ERROR', null],
+    ['wants no more calls', { status: 429, retry_after: 7 }, 503, 'UNAVAILABLE', '7'],
+  ] as const;
+  let replica: RunningService;
+  // Caches, breakers and what is kept quiet are those of a replica.
+  beforeEach(async () => {
+    replica = await fixture.startBindings();
+  });
+  afterEach(() => replica.stop());
+
+  test.each(
+    outages.flatMap((outage) => [['game', '/groups/', ...outage] as const, ['chat', '/roles', ...outage] as const]),
+  )('when the %s platform (%s) %s', async (platform, match, _what, fault, status, code, retryAfter) => {
+    await fixture[platform].fault(match, fault);
+    const answer = await fixture.add(rankBinding(), { key: 'outage', at: replica });
+    expect(answer).toMatchObject({ status, body: { details: { code } } });
+    expect(answer.headers.get('retry-after')).toBe(retryAfter);
+    expect(answer.body.message).toContain(platform);
+    expect(await fixture.stored()).toBe(0);
+    await fixture.calm();
+    fixture.clock.advance(7_000);
+    expect((await fixture.add(rankBinding(), { key: 'outage', at: replica })).status).toBe(201);
+  });
+
+  test.each([
+    ['game', '/groups/', { status: 404 }, 502],
+    ['chat', '/roles', { delay_ms: 20_000 }, 504],
+  ] as const)('when the %s platform loses a route or is too slow', async (platform, match, fault, status) => {
+    await fixture[platform].fault(match, fault);
+    const started = performance.now();
+    expect((await fixture.add(rankBinding(), { at: replica })).status).toBe(status);
+    expect(performance.now() - started).toBeLessThan(7_500);
+    expect(await fixture.stored()).toBe(0);
+  });
+});

@@ -1,0 +1,202 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { BindingsFixture, bindingsWorld, BOOSTER, faultsOf, HARBORMASTER, OFFICER, rankBinding } from './fixture.ts';
+
+const fixture = new BindingsFixture();
+beforeAll(() => fixture.start());
+afterAll(() => fixture.stop());
+beforeEach(() => void fixture.nextGuild());
+afterEach(() => fixture.calm());
+
+const nothing = {
+  game_group_id: null,
+  game_group_name: null,
+  min_rank: null,
+  max_rank: null,
+  gamepass_id: null,
+  asset_id: null,
+  badge_id: null,
+  account_age_platform: null,
+  account_age_min_days: null,
+  priority: null,
+};
+const role = { chat_role_id: OFFICER, chat_role_name: 'Officer' };
+const add = (fields: object) => fixture.add({ chat_role_id: OFFICER, ...fields });
+
+describe('a binding is added and answered as it is listed', () => {
+  test.each([
+    [
+      'group_rank',
+      { game_group_id: 501, min_rank: 50, max_rank: 255, priority: 10 },
+      { game_group_id: 501, game_group_name: 'Harbor Crew', min_rank: 50, max_rank: 255, priority: 10 },
+    ],
+    [
+      'group_rank',
+      { game_group_id: '502', min_rank: 0, max_rank: 0 },
+      { game_group_id: 502, game_group_name: 'Lighthouse Builders', min_rank: 0, max_rank: 0 },
+    ],
+    ['gamepass', { game_gamepass_id: 601 }, { gamepass_id: 601 }],
+    ['asset', { game_asset_id: 701, priority: -1 }, { asset_id: 701, priority: -1 }],
+    ['badge', { game_badge_id: 801 }, { badge_id: 801 }],
+    [
+      'account_age',
+      { account_age_platform: 'chat', account_age_min_days: 30 },
+      { account_age_platform: 'chat', account_age_min_days: 30 },
+    ],
+    [
+      'account_age',
+      { account_age_platform: 'game', account_age_min_days: 0 },
+      { account_age_platform: 'game', account_age_min_days: 0 },
+    ],
+  ])('%s %j', async (type, fields, shown) => {
+    const answer = await add({ binding_type: type, ...fields });
+    expect(answer.status).toBe(201);
+    const data = { id: expect.any(Number), ...role, binding_type: type, ...nothing, ...shown };
+    expect(answer.body).toEqual({ status: 'success', code: 201, message: 'Binding added', data });
+    expect((await fixture.list()).body.data).toEqual({ bindings: [answer.body.data] });
+  });
+
+  test('fields of other types, unknown ones and null are ignored, and decide nothing', async () => {
+    const other = { game_group_id: 999, min_rank: 9, max_rank: 1, game_badge_id: 1, account_age_min_days: 3 };
+    const more = { account_age_platform: null, extra: [] };
+    const answer = await add({ binding_type: 'gamepass', game_gamepass_id: 601, ...other, ...more });
+    expect(answer.body.data).toEqual({
+      id: expect.any(Number),
+      ...role,
+      binding_type: 'gamepass',
+      ...nothing,
+      gamepass_id: 601,
+    });
+    expect((await add({ binding_type: 'gamepass', game_gamepass_id: 601 })).status).toBe(409);
+  });
+});
+
+describe('a body that does not fit', () => {
+  test.each([
+    ['nothing at all', {}, ['body.chat_role_id', 'body.binding_type']],
+    ['an unknown type', { chat_role_id: OFFICER, binding_type: 'rank' }, ['body.binding_type']],
+    [
+      'a group_rank alone',
+      { binding_type: 'group_rank' },
+      ['chat_role_id', 'game_group_id', 'min_rank', 'max_rank'].map((name) => `body.${name}`),
+    ],
+    [
+      'a gamepass alone',
+      { chat_role_id: OFFICER, binding_type: 'gamepass', game_asset_id: 701 },
+      ['body.game_gamepass_id'],
+    ],
+    ['an asset alone', { chat_role_id: OFFICER, binding_type: 'asset' }, ['body.game_asset_id']],
+    [
+      'a badge that is null',
+      { chat_role_id: OFFICER, binding_type: 'badge', game_badge_id: null },
+      ['body.game_badge_id'],
+    ],
+    [
+      'an account_age alone',
+      { chat_role_id: OFFICER, binding_type: 'account_age' },
+      ['body.account_age_platform', 'body.account_age_min_days'],
+    ],
+    [
+      'an account_age of another platform',
+      { chat_role_id: OFFICER, binding_type: 'account_age', account_age_platform: 'roblox', account_age_min_days: -1 },
+      ['body.account_age_platform', 'body.account_age_min_days'],
+    ],
+    ['max_rank below min_rank', rankBinding({ min_rank: 51, max_rank: 50 }), ['body.max_rank']],
+    ['ranks outside 0 to 255', rankBinding({ min_rank: -1, max_rank: 256 }), ['body.min_rank', 'body.max_rank']],
+    [
+      'ranks that are no whole numbers',
+      rankBinding({ min_rank: 1.5, max_rank: '50' }),
+      ['body.min_rank', 'body.max_rank'],
+    ],
+    ['a group that is no ID', rankBinding({ game_group_id: 0 }), ['body.game_group_id']],
+    ['a role that is a number', rankBinding({ chat_role_id: 9.1e17 }), ['body.chat_role_id']],
+    ['a priority that is no whole number', rankBinding({ priority: 1.5 }), ['body.priority']],
+    ['a priority beyond 32 bits', rankBinding({ priority: 2 ** 31 }), ['body.priority']],
+  ])('with %s tells every fault at once, and neither platform is asked', async (_what, fields, faults) => {
+    const answer = await fixture.call('POST', '/bindings/add', { guild_id: fixture.guild, ...fields });
+    expect(answer).toMatchObject({ status: 400, body: { details: { code: 'INVALID_REQUEST' } } });
+    expect(faultsOf(answer)).toEqual(faults);
+    expect([await fixture.game.calls(), await fixture.chat.calls()]).toEqual([{}, {}]);
+  });
+
+  test('without guild_id, or with that of another guild', async () => {
+    const without = await fixture.call('POST', '/bindings/add', rankBinding());
+    expect(faultsOf(without)).toEqual(['body.guild_id']);
+    const other = await fixture.call('POST', '/bindings/add', rankBinding({ guild_id: '900000000000000999' }));
+    expect(other).toMatchObject({ status: 403, body: { details: { code: 'GUILD_MISMATCH' } } });
+  });
+});
+
+describe('what a binding names is checked before it is saved', () => {
+  test.each([
+    ['group', { binding_type: 'group_rank', game_group_id: 599, min_rank: 1, max_rank: 2 }, 599],
+    ['gamepass', { binding_type: 'gamepass', game_gamepass_id: 699 }, 699],
+    ['asset', { binding_type: 'asset', game_asset_id: 799 }, 799],
+    ['badge', { binding_type: 'badge', game_badge_id: 899 }, 899],
+  ])('a %s that the game platform does not know is INVALID_TARGET', async (kind, fields, id) => {
+    const answer = await add(fields);
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual({
+      status: 'error',
+      code: 400,
+      message: `The game platform knows no ${kind} ${id}`,
+      details: {
+        code: 'INVALID_TARGET',
+        errors: [{ path: `body.game_${kind}_id`, message: `is no ${kind} of the game platform` }],
+      },
+    });
+    expect(await fixture.stored()).toBe(0);
+  });
+
+  test.each([
+    ['is not in the guild', '910000000000000777', 400, 'INVALID_REQUEST', 'body.chat_role_id is no role of the guild'],
+    ['belongs to an integration', BOOSTER, 422, 'NOT_APPLICABLE', 'The role Server Booster belongs to an integration'],
+    [
+      'stands above the bot',
+      HARBORMASTER,
+      422,
+      'NOT_APPLICABLE',
+      "The role Harbormaster is not below the bot's highest role",
+    ],
+  ])('a role that %s is refused', async (_what, chatRoleId, status, code, message) => {
+    const answer = await fixture.add(rankBinding({ chat_role_id: chatRoleId }));
+    expect(answer).toMatchObject({ status, body: { message, details: { code } } });
+    expect(await fixture.stored()).toBe(0);
+  });
+
+  test('a role that was made a moment ago can be given', async () => {
+    const world = bindingsWorld();
+    const harbor = world.chat.guilds.find(({ id }) => id === fixture.guild);
+    if (!harbor?.roles) throw new Error('no such guild');
+    const young = '910000000000000099';
+    await fixture.added(rankBinding());
+    await fixture.chat.putWorld({
+      ...world,
+      chat: {
+        guilds: world.chat.guilds.map((guild) =>
+          guild === harbor
+            ? { ...harbor, roles: [...(harbor.roles ?? []), { id: young, name: 'Young', position: 1 }] }
+            : guild,
+        ),
+      },
+    });
+    expect((await fixture.add(rankBinding({ chat_role_id: young }))).body.data).toMatchObject({
+      chat_role_name: 'Young',
+    });
+  });
+
+  test('@everyone is no role that can be given', async () => {
+    const answer = await fixture.add(rankBinding({ chat_role_id: fixture.guild }));
+    expect(faultsOf(answer)).toEqual(['body.chat_role_id']);
+  });
+
+  test('the game target comes first, then the role', async () => {
+    const answer = await fixture.add(rankBinding({ chat_role_id: BOOSTER, game_group_id: 599 }));
+    expect(answer.body.details.code).toBe('INVALID_TARGET');
+  });
+
+  test('an account_age needs no call to the game platform', async () => {
+    const age = { binding_type: 'account_age', account_age_platform: 'game', account_age_min_days: 7 };
+    expect((await add(age)).status).toBe(201);
+    expect(await fixture.game.calls()).toEqual({});
+  });
+});

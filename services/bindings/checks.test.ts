@@ -1,0 +1,145 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { RunningService } from '#kit/service.ts';
+import { BindingsFixture, CAPTAIN, faultsOf, rankBinding } from './fixture.ts';
+
+const ADA = { chatId: '920000000000000001', gameId: 7001 };
+/** Ranks 200 and 50 in group 501. */
+const BRUNO = { chatId: '920000000000000002', gameId: 7002 };
+/** In no group. */
+const DMITRI = { chatId: '920000000000000004', gameId: 7004 };
+
+const fixture = new BindingsFixture();
+let replica: RunningService;
+beforeAll(() => fixture.start());
+afterAll(() => fixture.stop());
+beforeEach(async () => {
+  fixture.nextGuild();
+  replica = await fixture.startBindings();
+});
+afterEach(async () => {
+  await replica.stop();
+  await fixture.calm();
+});
+
+const outages = [
+  ['answers 500', { status: 500 }, 502, 'PLATFORM_ERROR', null],
+  ['answers nonsense', { broken: true }, 502, 'PLATFORM_ERROR', null],
+  ['is cut off in the middle', { truncate: true }, 502, 'PLATFORM_ERROR', null],
+  ['wants no more calls', { status: 429, retry_after: 7 }, 503, 'UNAVAILABLE', '7'],
+] as const;
+
+describe('POST /bindings/test', () => {
+  beforeEach(() => fixture.link(ADA, BRUNO, DMITRI));
+
+  test.each([
+    [ADA, 50, 255, { matches: true, reason: 'rank 50 is within 50 to 255', user_rank: 50 }],
+    [ADA, 100, 255, { matches: false, reason: 'rank 50 is below the minimum of 100', user_rank: 50 }],
+    [ADA, 1, 10, { matches: false, reason: 'rank 50 is above the maximum of 10', user_rank: 50 }],
+    [BRUNO, 10, 60, { matches: true, reason: 'rank 50 is within 10 to 60', user_rank: 50 }],
+    [BRUNO, 60, 100, { matches: false, reason: 'rank 200 is above the maximum of 100', user_rank: 200 }],
+    [
+      DMITRI,
+      1,
+      255,
+      { matches: false, reason: 'the user is not in group 501, and the minimum rank is 1', user_rank: 0 },
+    ],
+  ])('%j from %i to %i', async (member, min, max, data) => {
+    const { id } = await fixture.added(rankBinding({ min_rank: min, max_rank: max }));
+    const answer = await fixture.test(member.chatId, id);
+    expect(answer.body).toEqual({ status: 'success', code: 200, message: 'Binding tested', data });
+  });
+
+  test('works without a key of Open Cloud', async () => {
+    const keyless = await fixture.startBindings({ GAME_API_KEY: '' });
+    const { id } = await fixture.added(rankBinding());
+    expect((await fixture.test(ADA.chatId, id, { at: keyless })).body.data).toMatchObject({
+      matches: true,
+      user_rank: 50,
+    });
+    await keyless.stop();
+  });
+
+  test('a binding of another type is a 400', async () => {
+    const { id } = await fixture.added({ chat_role_id: CAPTAIN, binding_type: 'gamepass', game_gamepass_id: 601 });
+    const answer = await fixture.test(ADA.chatId, id);
+    expect(answer.status).toBe(400);
+    expect(faultsOf(answer)).toEqual(['body.binding_id']);
+  });
+
+  test("who is not verified, an unknown binding and another guild's are 404", async () => {
+    const { id } = await fixture.added(rankBinding());
+    const unverified = await fixture.test('920000000000000099', id);
+    expect(unverified).toMatchObject({
+      status: 404,
+      body: { message: 'The member is not verified in this guild', details: { code: 'NOT_FOUND' } },
+    });
+    const absent = { status: 404, body: { message: 'No such binding in this guild' } };
+    expect(await fixture.test(ADA.chatId, 999_999)).toMatchObject(absent);
+    fixture.nextGuild();
+    expect(await fixture.test(ADA.chatId, id)).toMatchObject(absent);
+  });
+
+  test('every fault is told at once', async () => {
+    const answer = await fixture.call('POST', '/bindings/test', { chat_id: 1, binding_id: 'x' });
+    expect(faultsOf(answer)).toEqual(['body.guild_id', 'body.chat_id', 'body.binding_id']);
+  });
+
+  test.each(outages)('a game platform that %s is told as such', async (_what, fault, status, code, retryAfter) => {
+    const { id } = await fixture.added(rankBinding());
+    for (const match of ['/memberships', '/roles']) {
+      const other = await fixture.startBindings();
+      await fixture.game.fault(match, fault);
+      const answer = await fixture.test(ADA.chatId, id, { at: other });
+      expect(answer).toMatchObject({ status, body: { details: { code } } });
+      expect(answer.headers.get('retry-after')).toBe(retryAfter);
+      await fixture.calm();
+      await other.stop();
+    }
+  });
+
+  test('lookup that is away is UNAVAILABLE', async () => {
+    const lost = await fixture.startBindings({ LOOKUP_GRPC_ADDRESS: '127.0.0.1:1' });
+    const { id } = await fixture.added(rankBinding());
+    const answer = await fixture.test(ADA.chatId, id, { at: lost });
+    expect(answer).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
+    expect((await fixture.list({ at: lost })).status).toBe(200);
+    await lost.stop();
+  });
+});
+
+describe('POST /bindings/validate', () => {
+  const group = { group_id: 501, group_name: 'Harbor Crew' };
+
+  test.each([
+    [501, 50, 255, { valid: true, ...group }],
+    ['501', 100, 100, { valid: true, ...group }],
+    [501, 51, 99, { valid: false, ...group, reason: 'Harbor Crew has no role with a rank from 51 to 99' }],
+    [599, 0, 255, { valid: false, group_id: 599, group_name: null, reason: 'the game platform knows no group 599' }],
+  ])('group %s from %i to %i', async (id, min, max, data) => {
+    const answer = await fixture.validate({ game_group_id: id, min_rank: min, max_rank: max }, { at: replica });
+    expect(answer.body).toEqual({ status: 'success', code: 200, message: 'Configuration checked', data });
+  });
+
+  test.each([
+    ['nothing', {}, ['body.game_group_id', 'body.min_rank', 'body.max_rank']],
+    [
+      'bad types',
+      { game_group_id: 'x', min_rank: '1', max_rank: null },
+      ['body.game_group_id', 'body.min_rank', 'body.max_rank'],
+    ],
+    ['ranks outside 0 to 255', { game_group_id: 501, min_rank: -1, max_rank: 256 }, ['body.min_rank', 'body.max_rank']],
+    ['max_rank below min_rank', { game_group_id: 501, min_rank: 3, max_rank: 2 }, ['body.max_rank']],
+  ])('refuses %s', async (_what, body, faults) => {
+    const answer = await fixture.validate(body);
+    expect(answer.status).toBe(400);
+    expect(faultsOf(answer)).toEqual(faults);
+  });
+
+  test.each(outages)('a game platform that %s is told as such', async (_what, fault, status, code, retryAfter) => {
+    await fixture.game.fault('/groups/', fault);
+    const sound = { game_group_id: 501, min_rank: 1, max_rank: 2 };
+    const answer = await fixture.validate(sound, { at: replica });
+    expect(answer).toMatchObject({ status, body: { details: { code } } });
+    expect(answer.headers.get('retry-after')).toBe(retryAfter);
+  });
+});

@@ -1,0 +1,30 @@
+import {
+  databaseConfig,
+  type Environment,
+  grpcAddress,
+  grpcConfig,
+  httpConfig,
+  number,
+  processConfig,
+  readConfig,
+} from '#kit/config.ts';
+import { chatPlatformConfig, gamePlatformConfig } from '#platforms/config.ts';
+
+const HOUR = 3600;
+const DAY = 24 * HOUR;
+
+const shape = {
+  ...processConfig,
+  ...databaseConfig,
+  ...grpcConfig,
+  ...httpConfig,
+  ...gamePlatformConfig,
+  ...chatPlatformConfig,
+  LOOKUP_GRPC_ADDRESS: grpcAddress(),
+  /** How long answers to writes with an Idempotency-Key are kept. */
+  RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
+};
+
+export const readBindingsConfig = (environment: Environment) => readConfig(shape, environment);
+
+export type BindingsConfig = ReturnType<typeof readBindingsConfig>;

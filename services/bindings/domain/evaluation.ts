@@ -1,0 +1,67 @@
+import type { Clock } from '#kit/clock.ts';
+import type { Queryable } from '#kit/postgres.ts';
+import type { GamePlatform } from '#platforms/game.ts';
+import { type Binding, MOST_BINDINGS, targetOf } from '../binding.ts';
+import type { BindingsEvents } from '../events.ts';
+import { listBindings, listBindingsOfRoles } from '../store.ts';
+import { learnFacts, type Member } from './facts.ts';
+import { combine, type Facts, type Verdict, type Weighed, weigh } from './rules.ts';
+
+/** What the game platform has not told by then is unknown. */
+const DEADLINE_MS = 6_000;
+
+export interface RoleVerdict {
+  chatRoleId: string;
+  verdict: Verdict;
+  bindings: (Weighed & { bindingId: number })[];
+}
+
+export interface EvaluationOptions {
+  database: Queryable;
+  game: GamePlatform;
+  clock: Clock;
+  events: BindingsEvents;
+  deadlineMs?: number;
+}
+
+/** Says which roles members are to have. */
+export class Evaluation {
+  readonly #options: EvaluationOptions;
+
+  constructor(options: EvaluationOptions) {
+    this.#options = options;
+  }
+
+  /** For each member, in their order, the verdict on each of the roles, or on every role that a binding governs. */
+  async evaluate(
+    guildId: string,
+    members: readonly Member[],
+    chatRoleIds: readonly string[],
+  ): Promise<{ chatId: string; roles: RoleVerdict[] }[]> {
+    const { database, game, clock, events, deadlineMs = DEADLINE_MS } = this.#options;
+    const bindings =
+      chatRoleIds.length > 0
+        ? await listBindingsOfRoles(database, guildId, chatRoleIds, MOST_BINDINGS)
+        : await listBindings(database, guildId, MOST_BINDINGS);
+    const facts = await learnFacts(game, members, bindings.map(targetOf), deadlineMs);
+    const byRole = [...Map.groupBy(bindings, ({ chatRoleId }) => chatRoleId)];
+    const now = clock.now();
+    const verdicts = members.map(({ chatId }, index) => ({
+      chatId,
+      roles: byRole.map(([chatRoleId, governing]) => roleVerdict(chatRoleId, governing, facts[index] as Facts, now)),
+    }));
+    events.weighed(countVerdicts(verdicts));
+    return verdicts;
+  }
+}
+
+function roleVerdict(chatRoleId: string, governing: readonly Binding[], facts: Facts, now: number): RoleVerdict {
+  const bindings = governing.map((binding) => ({ bindingId: binding.id, ...weigh(targetOf(binding), facts, now) }));
+  return { chatRoleId, verdict: combine(bindings.map(({ verdict }) => verdict)), bindings };
+}
+
+function countVerdicts(members: readonly { roles: RoleVerdict[] }[]): Record<Verdict, number> {
+  const counts = { wanted: 0, not_wanted: 0, unknown: 0 };
+  for (const { roles } of members) for (const { verdict } of roles) counts[verdict]++;
+  return counts;
+}

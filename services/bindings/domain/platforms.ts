@@ -1,0 +1,73 @@
+import { DeadlineError, within } from '#kit/deadline.ts';
+import { ApiError, invalidRequest } from '#kit/errors.ts';
+import type { ChatPlatform, ChatRole } from '#platforms/chat.ts';
+import type { GamePlatform } from '#platforms/game.ts';
+import { type NewBinding, type Target, targetOf } from '../binding.ts';
+
+/** Both platforms together: shorter than the gateway waits, so that who was told of a time-out finds nothing saved. */
+const CHECK_MS = 6_500;
+
+export interface BindingNames {
+  role: string | null;
+  group: string | null;
+}
+
+/**
+ * Checks what a new binding names, first with the game platform, then with the chat platform; returns their names.
+ * INVALID_TARGET, INVALID_REQUEST or NOT_APPLICABLE where it can't be; PLATFORM_ERROR, TIMEOUT or UNAVAILABLE where a
+ * platform does not tell.
+ */
+export async function checkTargets(
+  game: GamePlatform,
+  chat: ChatPlatform,
+  guildId: string,
+  binding: NewBinding,
+  deadlineMs = CHECK_MS,
+): Promise<BindingNames> {
+  const check = async () => {
+    const group = await checkGameTarget(game, targetOf(binding));
+    return { role: await checkRole(chat, guildId, binding.chatRoleId), group };
+  };
+  return within(deadlineMs, check()).catch((error: unknown) => {
+    throw error instanceof DeadlineError
+      ? new ApiError('TIMEOUT', { message: 'The platforms took too long', cause: error })
+      : error;
+  });
+}
+
+/** The group's name, where the target is one. */
+async function checkGameTarget(game: GamePlatform, target: Target): Promise<string | null> {
+  switch (target.kind) {
+    case 'rank': {
+      const group = await game.group(target.groupId);
+      if (!group) throw unknownTarget('group', target.groupId);
+      return group.name;
+    }
+    case 'item':
+      if ((await game.itemName(target.item)) === null) throw unknownTarget(target.item.kind, target.item.id);
+      return null;
+    default:
+      return null;
+  }
+}
+
+function unknownTarget(kind: string, id: number): ApiError {
+  return new ApiError('INVALID_TARGET', {
+    message: `The game platform knows no ${kind} ${id}`,
+    details: { errors: [{ path: `body.game_${kind}_id`, message: `is no ${kind} of the game platform` }] },
+  });
+}
+
+/** The role's name. Only roles as they are now refuse: one made or moved a moment ago is not yet remembered. */
+async function checkRole(chat: ChatPlatform, guildId: string, id: string): Promise<string> {
+  const find = (roles: readonly ChatRole[]) => roles.find((role) => role.id === id);
+  const remembered = find(await chat.roles(guildId));
+  if (remembered?.assignable) return remembered.name;
+  const role = find(await chat.roles(guildId, { fresh: true }));
+  if (!role) throw invalidRequest([{ path: 'body.chat_role_id', message: 'is no role of the guild' }]);
+  if (role.managed) throw notApplicable(`The role ${role.name} belongs to an integration`);
+  if (!role.assignable) throw notApplicable(`The role ${role.name} is not below the bot's highest role`);
+  return role.name;
+}
+
+const notApplicable = (message: string) => new ApiError('NOT_APPLICABLE', { message });

@@ -1,0 +1,26 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { ApiError } from '#kit/errors.ts';
+import type { ChatPlatform } from '#platforms/chat.ts';
+import type { GamePlatform } from '#platforms/game.ts';
+import type { NewBinding } from '../binding.ts';
+import { checkTargets } from './platforms.ts';
+
+const ROLE = { id: '910000000000000001', name: 'Officer', position: 1, color: 0, managed: false, assignable: true };
+const binding = { chatRoleId: ROLE.id, type: 'group_rank', gameGroupId: 501, minRank: 1, maxRank: 2 } as NewBinding;
+
+/** Both platforms answer after so many milliseconds. */
+function check(ms: number, deadlineMs: number) {
+  const group = async (id: number) => wait(ms, { id, name: 'Harbor Crew', roles: [] });
+  const chat: ChatPlatform = { roles: async () => wait(ms, [ROLE]) };
+  return checkTargets({ group } as unknown as GamePlatform, chat, '900000000000000001', binding, deadlineMs);
+}
+
+test('both platforms are asked and their names told', async () => {
+  expect(await check(0, 1_000)).toEqual({ role: 'Officer', group: 'Harbor Crew' });
+});
+
+test('two platforms that are each in time may be too slow together: TIMEOUT', async () => {
+  await expect(check(60, 100)).rejects.toMatchObject({ code: 'TIMEOUT' });
+  await expect(check(60, 100)).rejects.toBeInstanceOf(ApiError);
+});

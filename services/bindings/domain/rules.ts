@@ -1,0 +1,82 @@
+import type { GameItem, Unknown } from '#platforms/game.ts';
+import type { Target } from '../binding.ts';
+
+export type Verdict = 'wanted' | 'not_wanted' | 'unknown';
+
+export interface Weighed {
+  verdict: Verdict;
+  /** A sentence that a person can act on. */
+  reason: string;
+  /** Of a rank, where it is known: the one that matches, else the highest; 0 when not in the group. */
+  rank?: number;
+}
+
+/** What is known of a member. */
+export interface Facts {
+  /** By group; a group in which the member is not is left out. */
+  ranks: ReadonlyMap<number, readonly number[]> | Unknown;
+  owns(item: GameItem): boolean | Unknown;
+  /** When the accounts were made. */
+  createdAt: { chat: Date; game: Date | Unknown };
+}
+
+const DAY_MS = 24 * 3600_000;
+
+/** Whether a binding gives its role to the member of whom these facts are known, and why. */
+export function weigh(target: Target, facts: Facts, now: number): Weighed {
+  switch (target.kind) {
+    case 'rank':
+      return weighRank(target, facts.ranks);
+    case 'item':
+      return weighItem(target.item, facts.owns(target.item));
+    default:
+      return weighAge(target, facts.createdAt[target.platform], now);
+  }
+}
+
+/**
+ * A role's verdict from those of its bindings: wanted if any is, not wanted only if none is wanted and none unknown.
+ */
+export function combine(verdicts: readonly Verdict[]): Verdict {
+  if (verdicts.includes('wanted')) return 'wanted';
+  return verdicts.includes('unknown') ? 'unknown' : 'not_wanted';
+}
+
+type RankTarget = Extract<Target, { kind: 'rank' }>;
+type AgeTarget = Extract<Target, { kind: 'age' }>;
+
+/** Whether any of the ranks in the group is in the range; who holds none there has rank 0. */
+export function weighRank({ groupId, min, max }: RankTarget, ranks: Facts['ranks']): Weighed {
+  if (ranks === 'unknown') return unknown(`the game platform does not tell the user's rank in group ${groupId} now`);
+  const held = ranks.get(groupId) ?? [0];
+  const match = held.find((rank) => rank >= min && rank <= max);
+  if (match !== undefined) {
+    return { verdict: 'wanted', reason: `rank ${match} is within ${min} to ${max}`, rank: match };
+  }
+  const rank = Math.max(...held);
+  return { verdict: 'not_wanted', reason: rankMissed(groupId, rank, min, max), rank };
+}
+
+function rankMissed(groupId: number, rank: number, min: number, max: number): string {
+  if (rank === 0) return `the user is not in group ${groupId}, and the minimum rank is ${min}`;
+  return rank < min ? `rank ${rank} is below the minimum of ${min}` : `rank ${rank} is above the maximum of ${max}`;
+}
+
+function weighItem({ kind, id }: GameItem, owned: boolean | Unknown): Weighed {
+  if (owned === 'unknown') {
+    return unknown(`the inventory is private or the game platform does not answer: ${kind} ${id} may be owned`);
+  }
+  return owned
+    ? { verdict: 'wanted', reason: `the user owns ${kind} ${id}` }
+    : { verdict: 'not_wanted', reason: `the user does not own ${kind} ${id}` };
+}
+
+function weighAge({ platform, minDays }: AgeTarget, createdAt: Date | Unknown, now: number): Weighed {
+  if (createdAt === 'unknown') return unknown('the game platform does not tell now when the account was made');
+  const days = Math.max(0, Math.floor((now - createdAt.getTime()) / DAY_MS));
+  return days >= minDays
+    ? { verdict: 'wanted', reason: `the ${platform} account is ${days} days old, at least ${minDays}` }
+    : { verdict: 'not_wanted', reason: `the ${platform} account is ${days} days old, less than ${minDays}` };
+}
+
+const unknown = (reason: string): Weighed => ({ verdict: 'unknown', reason });

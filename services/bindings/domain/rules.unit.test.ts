@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest';
+import { combine, type Facts, weigh } from './rules.ts';
+
+const NOW = Date.UTC(2026, 0, 31, 12);
+const DAY_MS = 24 * 3600_000;
+
+const facts = (known: Partial<Facts>): Facts => ({
+  ranks: new Map(),
+  owns: () => false,
+  createdAt: { chat: new Date(NOW), game: new Date(NOW) },
+  ...known,
+});
+const inGroup = (...ranks: number[]) => facts({ ranks: new Map([[501, ranks]]) });
+const range = (min: number, max: number) => ({ kind: 'rank' as const, groupId: 501, min, max });
+
+describe('a group_rank', () => {
+  test.each([
+    [[50], 50, 255, 50, 'rank 50 is within 50 to 255'],
+    [[255], 50, 255, 255, 'rank 255 is within 50 to 255'],
+    [[200, 50], 10, 100, 50, 'rank 50 is within 10 to 100'],
+    [[], 0, 10, 0, 'rank 0 is within 0 to 10'],
+  ])('with ranks %j is wanted from %i to %i by rank %i', (ranks, min, max, rank, reason) => {
+    const known = ranks.length > 0 ? inGroup(...ranks) : facts({});
+    expect(weigh(range(min, max), known, NOW)).toEqual({ verdict: 'wanted', reason, rank });
+  });
+
+  test.each([
+    [[12], 50, 255, 12, 'rank 12 is below the minimum of 50'],
+    [[200, 10], 50, 100, 200, 'rank 200 is above the maximum of 100'],
+    [[10, 20], 50, 100, 20, 'rank 20 is below the minimum of 50'],
+    [[], 1, 255, 0, 'the user is not in group 501, and the minimum rank is 1'],
+  ])('with ranks %j is not wanted from %i to %i, and tells the highest, %i', (ranks, min, max, rank, reason) => {
+    const known = ranks.length > 0 ? inGroup(...ranks) : facts({});
+    expect(weigh(range(min, max), known, NOW)).toEqual({ verdict: 'not_wanted', reason, rank });
+  });
+
+  test('counts the ranks of its own group alone', () => {
+    expect(weigh({ ...range(50, 255), groupId: 502 }, inGroup(100), NOW)).toMatchObject({
+      verdict: 'not_wanted',
+      rank: 0,
+    });
+  });
+
+  test('of a user whose ranks can not be known is unknown and tells no rank', () => {
+    const weighed = weigh(range(0, 255), facts({ ranks: 'unknown' }), NOW);
+    expect(weighed).toEqual({
+      verdict: 'unknown',
+      reason: "the game platform does not tell the user's rank in group 501 now",
+    });
+  });
+});
+
+test.each([
+  [true, 'wanted', 'the user owns badge 801'],
+  [false, 'not_wanted', 'the user does not own badge 801'],
+  ['unknown', 'unknown', 'the inventory is private or the game platform does not answer: badge 801 may be owned'],
+] as const)('an item of which ownership is %s is %s', (owned, verdict, reason) => {
+  const item = { kind: 'badge', id: 801 } as const;
+  const owns: Facts['owns'] = (asked) => (asked === item ? owned : 'unknown');
+  expect(weigh({ kind: 'item', item }, facts({ owns }), NOW)).toEqual({ verdict, reason });
+});
+
+describe('an account_age', () => {
+  const age = (platform: 'chat' | 'game', minDays: number) => ({ kind: 'age' as const, platform, minDays });
+  const made = (days: number) => new Date(NOW - days * DAY_MS);
+
+  test('counts whole days of its own platform', () => {
+    const known = facts({ createdAt: { chat: made(30), game: new Date(NOW - 30 * DAY_MS + 1) } });
+    expect(weigh(age('chat', 30), known, NOW)).toEqual({
+      verdict: 'wanted',
+      reason: 'the chat account is 30 days old, at least 30',
+    });
+    expect(weigh(age('game', 30), known, NOW)).toEqual({
+      verdict: 'not_wanted',
+      reason: 'the game account is 29 days old, less than 30',
+    });
+  });
+
+  test('an account from the future is 0 days old', () => {
+    expect(weigh(age('chat', 0), facts({ createdAt: { chat: made(-5), game: 'unknown' } }), NOW).verdict).toBe(
+      'wanted',
+    );
+  });
+
+  test('is unknown where the time is', () => {
+    const known = facts({ createdAt: { chat: made(1), game: 'unknown' } });
+    expect(weigh(age('game', 0), known, NOW).verdict).toBe('unknown');
+  });
+});
+
+test.each([
+  ['wanted', ['not_wanted', 'unknown', 'wanted']],
+  ['unknown', ['not_wanted', 'unknown', 'not_wanted']],
+  ['not_wanted', ['not_wanted', 'not_wanted']],
+] as const)('a role is %s by bindings that are %j', (verdict, verdicts) => {
+  expect(combine(verdicts)).toBe(verdict);
+});

@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import { ManualClock } from '#kit/clock.ts';
+import type { Environment } from '#kit/config.ts';
+import { type RunningService, startService } from '#kit/service.ts';
+import demoWorld from '#local/simulators/demo-world.json' with { type: 'json' };
+import { type Simulators, startSimulators } from '#local/simulators/main.ts';
+import { World } from '#local/simulators/world.ts';
+import { Platform } from '#platforms/fixture.ts';
+import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { lookupService } from '#services/lookup/service.ts';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
+import { connect } from '#test/grpc.ts';
+import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/sealed.ts';
+import { bindingsService } from './service.ts';
+
+/** Roles of every guild. */
+export const OFFICER = '910000000000000001';
+export const CAPTAIN = '910000000000000002';
+export const DECKHAND = '910000000000000003';
+export const BOOSTER = '910000000000000008';
+export const HARBORMASTER = '910000000000000010';
+
+const GUILDS = 60;
+const guildId = (number: number) => String(900_000_000_000_000_000n + BigInt(number));
+/** Players of group 501 with rank 50 who own pass 601: 8001 to 8100. */
+const PLAYERS = Array.from({ length: 100 }, (_, index) => 8001 + index);
+
+/** The demo world with many guilds, all alike, and a hundred players more. */
+export function bindingsWorld() {
+  const [harbor] = demoWorld.chat.guilds;
+  const guilds = Array.from({ length: GUILDS }, (_, index) => ({ ...harbor, id: guildId(index + 1) }));
+  const players = PLAYERS.map((id) => ({
+    id,
+    name: `Player${id}`,
+    created: '2020-01-01T00:00:00Z',
+    groups: [{ group_id: 501, ranks: [50] }],
+    gamepasses: [601],
+  }));
+  return { chat: { guilds }, game: { ...demoWorld.game, users: [...demoWorld.game.users, ...players] } };
+}
+
+export const PLAYER_MEMBERS = PLAYERS.map((gameId) => ({
+  chatId: String(920_000_000_000_000_000n + BigInt(gameId)),
+  gameId,
+}));
+
+/** A `group_rank` binding as it is added. */
+export const rankBinding = (fields: object = {}) => ({
+  chat_role_id: OFFICER,
+  binding_type: 'group_rank',
+  game_group_id: 501,
+  min_rank: 50,
+  max_rank: 255,
+  ...fields,
+});
+
+/** The paths of the faults that an answer lists. */
+export const faultsOf = (answer: SealedAnswer): string[] =>
+  answer.body.details.errors.map(({ path }: { path: string }) => path);
+
+interface Request {
+  key?: string;
+  /** Another replica than the first. */
+  at?: RunningService;
+}
+
+/** Real bindings and lookup on a real database, and simulated platforms; one clock for our services. */
+export class BindingsFixture {
+  readonly clock = new ManualClock(Date.now());
+  /** The guild of the test that runs; `nextGuild` gives a new one. */
+  guild = guildId(1);
+  database!: TestDatabase;
+  simulators!: Simulators;
+  game!: Platform;
+  chat!: Platform;
+  lookup!: RunningService;
+  bindings!: RunningService;
+  #guilds = 0;
+
+  async start(): Promise<this> {
+    const world = new World(bindingsWorld());
+    [this.database, this.simulators] = await Promise.all([
+      createTestDatabase(),
+      startSimulators({ world, limitScale: 1000 }),
+    ]);
+    this.game = new Platform(this.simulators.game);
+    this.chat = new Platform(this.simulators.chat);
+    const { clock } = this;
+    this.lookup = await startService(lookupService, testEnvironment(this.database.url), { clock });
+    this.bindings = await this.startBindings();
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.bindings.stop(), this.lookup.stop(), this.simulators.stop()]);
+    await this.database.drop();
+  }
+
+  /** Another replica, with nothing in its caches. */
+  startBindings(environment: Environment = {}): Promise<RunningService> {
+    const game = ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY'].map((host) => `GAME_${host}_URL`);
+    const all = {
+      ...testEnvironment(this.database.url),
+      LOOKUP_GRPC_ADDRESS: this.lookup.addresses.grpc,
+      ...Object.fromEntries(game.map((name) => [name, this.simulators.game])),
+      GAME_API_KEY: 'test-game-key',
+      CHAT_API_URL: `${this.simulators.chat}/api/v10`,
+      CHAT_BOT_TOKEN: 'test-bot-token',
+      ...environment,
+    };
+    return startService(bindingsService, all, { clock: this.clock });
+  }
+
+  /** A guild without bindings that the chat platform knows. */
+  nextGuild(): string {
+    this.#guilds += 1;
+    if (this.#guilds > GUILDS) throw new Error('the world has no more guilds');
+    this.guild = guildId(this.#guilds);
+    return this.guild;
+  }
+
+  /** No faults, no counted calls. */
+  async calm(): Promise<void> {
+    await Promise.all([this.game.forget(), this.chat.forget()]);
+  }
+
+  async call(method: string, path: string, body?: unknown, { key, at = this.bindings }: Request = {}) {
+    const service = { address: at.addresses.http ?? '', audience: 'bindings', clock: this.clock };
+    const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
+    return sealedFetch(service, { guildId: this.guild }, { method, path, body, headers });
+  }
+
+  list = (request?: Request) => this.call('GET', '/bindings/list', undefined, request);
+  add = (fields: object, request?: Request) =>
+    this.call('POST', '/bindings/add', { guild_id: this.guild, ...fields }, request);
+  update = (fields: object, request?: Request) => this.call('PATCH', '/bindings/update', fields, request);
+  remove = (id: number | string, request?: Request) =>
+    this.call('DELETE', `/bindings/remove/${id}`, undefined, request);
+  test = (chatId: string, bindingId: number, request?: Request) =>
+    this.call('POST', '/bindings/test', { guild_id: this.guild, chat_id: chatId, binding_id: bindingId }, request);
+  validate = (fields: object, request?: Request) => this.call('POST', '/bindings/validate', fields, request);
+
+  /** Adds a binding and gives it as it was answered. */
+  async added(fields: object): Promise<{ id: number }> {
+    const answer = await this.add(fields);
+    if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
+    return answer.body.data;
+  }
+
+  /** How many bindings of the guild are stored. */
+  async stored(): Promise<number> {
+    const rows = await this.query('SELECT 1 FROM bindings.bindings WHERE guild_id = $1', [this.guild]);
+    return rows.length;
+  }
+
+  query(text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+    return databaseRows(this.database.url, text, values);
+  }
+
+  /** Verifies members in the guild. */
+  async link(...members: { chatId: string; gameId: number }[]): Promise<void> {
+    const { client, close } = connect(LookupServiceService, 'lookup', this.lookup.addresses.grpc ?? '', this.clock);
+    for (const member of members) {
+      await client.createLink({
+        guildId: this.guild,
+        operationId: randomUUID(),
+        gameUsername: 'Player',
+        ...member,
+      });
+    }
+    close();
+  }
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import type { GrpcHandlers } from '#kit/grpc.ts';
+import { checked } from '#kit/validate.ts';
+import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
+import { chatId, gameId, guildId } from '#proto/rest/schemas.ts';
+import { MOST_BINDINGS } from './binding.ts';
+import type { Bindings } from './domain/bindings.ts';
+import type { Evaluation } from './domain/evaluation.ts';
+import { bindingMessage, roleVerdictMessage } from './views.ts';
+
+const MOST_MEMBERS = 100;
+
+const listBindings = z.object({ guildId });
+const evaluate = z.object({
+  guildId,
+  members: z
+    .array(z.object({ chatId, gameId }))
+    .max(MOST_MEMBERS, { error: `must hold at most ${MOST_MEMBERS} members` })
+    .refine((members) => new Set(members.map(({ chatId }) => chatId)).size === members.length, {
+      error: 'must hold each member once',
+    }),
+  chatRoleIds: z.array(chatId).max(MOST_BINDINGS, { error: `must hold at most ${MOST_BINDINGS} roles` }),
+  rolesOnly: z.boolean(),
+});
+
+/** The methods of guild.bindings.v1.BindingsService. */
+export function bindingsMethods(
+  bindings: Bindings,
+  evaluation: Evaluation,
+): GrpcHandlers<typeof BindingsServiceService> {
+  return {
+    async listBindings(message) {
+      const { guildId } = checked(listBindings, message, 'request');
+      return { bindings: (await bindings.stored(guildId)).map(bindingMessage) };
+    },
+    async evaluate(message) {
+      const { guildId, members, chatRoleIds, rolesOnly } = checked(evaluate, message, 'request');
+      const verdicts = await evaluation.evaluate(guildId, members, chatRoleIds);
+      return {
+        members: verdicts.map(({ chatId, roles }) => ({
+          chatId,
+          roles: roles.map((role) => roleVerdictMessage(role, rolesOnly)),
+        })),
+      };
+    },
+  };
+}
