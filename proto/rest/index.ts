@@ -1,10 +1,15 @@
 import { bindingsRoutes } from './bindings.ts';
 import { gatewayRoutes } from './gateway.ts';
+import { guildsRoutes } from './guilds.ts';
 import { lookupRoutes } from './lookup.ts';
 import { membersRoutes } from './members.ts';
 import type { Route } from './route.ts';
 
 /** The route table: every route of the service. */
-export const ROUTES: readonly Route[] = [gatewayRoutes, lookupRoutes, bindingsRoutes, membersRoutes].flatMap(
-  (table): Route[] => Object.values(table),
-);
+export const ROUTES: readonly Route[] = [
+  gatewayRoutes,
+  lookupRoutes,
+  bindingsRoutes,
+  membersRoutes,
+  guildsRoutes,
+].flatMap((table): Route[] => Object.values(table));

@@ -8,7 +8,7 @@ import {
   processConfig,
   readConfig,
 } from '#kit/config.ts';
-import { gamePlatformConfig } from '#platforms/config.ts';
+import { chatPlatformConfig, gamePlatformConfig } from '#platforms/config.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -19,6 +19,7 @@ const shape = {
   ...grpcConfig,
   ...httpConfig,
   ...gamePlatformConfig,
+  ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
   /** How long answers to writes with an Idempotency-Key are kept. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),

@@ -82,6 +82,8 @@ export class MembersFixture {
       ...testEnvironment(this.database.url),
       LOOKUP_GRPC_ADDRESS: this.lookup.addresses.grpc,
       GAME_USERS_URL: this.simulators.game,
+      CHAT_API_URL: `${this.simulators.chat}/api/v10`,
+      CHAT_BOT_TOKEN: 'test-bot-token',
     };
   }
 
@@ -134,9 +136,9 @@ export class MembersFixture {
   }
 
   /** Links two accounts without members. */
-  linkPastMembers(chatId: string, gameId: number): Promise<unknown> {
+  linkPastMembers(chatId: string, gameId: number, guildId = GUILD): Promise<unknown> {
     const link = { chatId, gameId, gameUsername: 'Player' };
-    return this.#askLookup((lookup) => lookup.createLink({ guildId: GUILD, operationId: randomUUID(), ...link }));
+    return this.#askLookup((lookup) => lookup.createLink({ guildId, operationId: randomUUID(), ...link }));
   }
 
   async #askLookup<Result>(ask: (lookup: GrpcClient<typeof LookupServiceService>) => Promise<Result>): Promise<Result> {

@@ -2,18 +2,24 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
+import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
+import { guildsRoutes } from '#proto/rest/guilds.ts';
 import { membersRoutes } from '#proto/rest/members.ts';
 import { type MembersConfig, readMembersConfig } from './config.ts';
 import { LinkChanges } from './domain/changes.ts';
+import { Members } from './domain/members.ts';
 import { Sweep } from './domain/sweep.ts';
 import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
 import { MembersEvents } from './events.ts';
-import { membersHandlers } from './http.ts';
+import { membersMethods } from './grpc.ts';
+import { guildsHandlers } from './http/guilds.ts';
+import { verificationHandlers } from './http/verification.ts';
 
-/** Verifies players and changes links. */
+/** Verifies players and changes links; reads who is in a guild. */
 export const membersService: ServiceDefinition<MembersConfig> = {
   name: 'members',
   readConfig: readMembersConfig,
@@ -23,17 +29,23 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const { clock } = service;
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
     const game = new Roblox({ config, breakers, metrics, clock });
+    const chat = new Discord({ config, breakers, metrics, clock, log });
 
     const events = new MembersEvents(metrics, log);
     const idempotency = new Idempotency('members', database, ring, clock);
     const tokens = new VerificationTokens({ database, idempotency, ring, clock, random: randomBytes, events });
     const changes = new LinkChanges({ database, idempotency, lookup, clock, newOperationId: randomUUID, events });
     const verification = new Verification(tokens, changes, game, events);
+    const members = new Members(chat, lookup);
 
     lifecycle.add(new Sweep(changes, log));
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
-    service.serveGrpc(config);
-    service.serveHttp(config, membersRoutes, membersHandlers({ lookup, tokens, verification }));
+    service.serveInternal(service.serveGrpc(config), MembersServiceService, membersMethods(members));
+    service.serveHttp(
+      config,
+      { ...membersRoutes, ...guildsRoutes },
+      { ...verificationHandlers({ lookup, tokens, verification }), ...guildsHandlers(members) },
+    );
   },
 };
 
