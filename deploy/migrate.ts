@@ -19,7 +19,8 @@ export async function migrateAll(url: string): Promise<string[]> {
 }
 
 async function main(): Promise<void> {
-  const url = process.env['DATABASE_URL'];
+  // Migrators wait for each other with a lock of their session, which a transaction pooler does not give them.
+  const url = process.env['DATABASE_DIRECT_URL'] || process.env['DATABASE_URL'];
   if (!url) throw new Error('DATABASE_URL is not set');
   const applied = await migrateAll(url);
   for (const name of applied) console.log(`applied ${name}`);

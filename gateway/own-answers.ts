@@ -5,7 +5,7 @@ import type { Readiness } from '#kit/health.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { gatewayRoutes } from '#proto/rest/gateway.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
-import { docsPage } from './docs.ts';
+import { DOCS_SECURITY_POLICY, docsPage } from './docs.ts';
 import { openApiDocument } from './openapi.ts';
 import { scopesOf } from './steps/scope.ts';
 
@@ -14,7 +14,7 @@ export const PUBLIC_PATHS = ['/healthz', '/openapi.json', '/docs'];
 
 const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+  'content-security-policy': DOCS_SECURITY_POLICY,
 };
 
 export interface OwnAnswersOptions {

@@ -20,10 +20,15 @@ interface Exchange {
 
 /** Answers in the envelope what Node's HTTP parser refuses or hands out beside the request listener. */
 export function answerProtocolErrors(server: Server, refused: (code: ErrorCode) => void): void {
+  /** The newest request of each connection. */
   const unanswered = new WeakMap<Duplex, Exchange>();
   server.prependListener('request', (request, response) => {
-    unanswered.set(request.socket, { request, response });
-    response.once('close', () => unanswered.delete(request.socket));
+    const exchange = { request, response };
+    unanswered.set(request.socket, exchange);
+    // The next request of the connection may have come while this one was at work.
+    response.once('close', () => {
+      if (unanswered.get(request.socket) === exchange) unanswered.delete(request.socket);
+    });
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) {

@@ -5,6 +5,10 @@ import { BODY_LIMIT } from '#kit/body.ts';
 import type { Breaker, Breakers } from '#kit/breaker.ts';
 import { ApiError, isFault } from '#kit/errors.ts';
 import type { Part } from '#kit/lifecycle.ts';
+import { ROUTES } from '#proto/rest/index.ts';
+
+/** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
+const IDLE_MS = 60_000;
 
 type Middleware = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => unknown;
 
@@ -18,6 +22,8 @@ interface Exchange {
   /** Known once it has a connection. */
   outgoing?: ClientRequest;
   fail: (error: ApiError) => void;
+  /** The caller has sent more: the time of the service runs from here. */
+  heard: () => void;
 }
 
 export interface ProxyOptions {
@@ -30,12 +36,13 @@ export interface ProxyOptions {
 /** Passes requests on to the services over kept connections; bodies go through untouched. */
 export class Proxy implements Part {
   readonly name = 'proxy';
-  readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256 });
+  readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS });
   readonly #upstreams: Record<string, Upstream>;
   readonly #timeoutMs: number;
   readonly #exchanges = new WeakMap<IncomingMessage, Exchange>();
 
   constructor({ services, timeoutMs, breakers }: ProxyOptions) {
+    requireAddresses(services);
     this.#timeoutMs = timeoutMs;
     this.#upstreams = Object.fromEntries(
       Object.entries(services).map(([name, target]) => [
@@ -61,16 +68,26 @@ export class Proxy implements Part {
   #exchange(middleware: Middleware, request: IncomingMessage, response: ServerResponse): Promise<number> {
     const started = performance.now();
     return new Promise((resolve, reject) => {
-      const deadline = setTimeout(() => fail(new ApiError('TIMEOUT')), this.#timeoutMs);
-      const fail = (error: ApiError) => {
+      let deadline: NodeJS.Timeout | undefined;
+      const settle = () => {
+        exchange.heard = () => undefined;
         clearTimeout(deadline);
+      };
+      const fail = (error: ApiError) => {
+        settle();
         exchange.outgoing?.destroy();
         reject(error);
       };
-      const exchange: Exchange = { fail };
+      // How long a caller may take to send is the parser's to say; no service is slow because its caller is.
+      const heard = () => {
+        clearTimeout(deadline);
+        deadline = setTimeout(() => fail(new ApiError('TIMEOUT')), this.#timeoutMs);
+      };
+      const exchange: Exchange = { fail, heard };
+      heard();
       this.#exchanges.set(request, exchange);
       response.once('close', () => {
-        clearTimeout(deadline);
+        settle();
         resolve(performance.now() - started);
       });
       middleware(request, response, (cause) => fail(new ApiError('UNAVAILABLE', { cause })));
@@ -92,6 +109,7 @@ export class Proxy implements Part {
       if (!exchange) return;
       exchange.outgoing = outgoing;
       // Not before the body is piped on in this same turn: a listener alone would let its first bytes go by.
+      request.on('data', () => exchange.heard());
       if (request.headers['transfer-encoding']) {
         limitStream(request, () => exchange.fail(new ApiError('PAYLOAD_TOO_LARGE')));
       }
@@ -105,6 +123,12 @@ export class Proxy implements Part {
       if (request) this.#exchanges.get(request)?.fail(new ApiError('UNAVAILABLE', { cause }));
     });
   };
+}
+
+/** A row of the table that leads nowhere would be a fault for each of its callers, and not for whoever wrote it. */
+function requireAddresses(services: Readonly<Record<string, string>>): void {
+  const missing = new Set(ROUTES.map(({ service }) => service).filter((name) => name !== 'gateway' && !services[name]));
+  if (missing.size > 0) throw new Error(`the gateway has no address of ${[...missing].join(', ')}`);
 }
 
 /** Refusals of the request are no failure of the service. */

@@ -30,9 +30,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
   readConfig: readGatewayConfig,
   build(service) {
     const { config, clock, log, metrics, breakers, ring, readiness } = service;
-    const client = service
-      .channel('auth', config.AUTH_GRPC_ADDRESS, { deadlineMs: VERIFY_MS })
-      .methods(AuthServiceService);
+    const client = service.client(AuthServiceService, 'auth', config.AUTH_GRPC_ADDRESS, { deadlineMs: VERIFY_MS });
     const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
     const redis = service.redis(config);
     if (!redis) log.warn('REDIS_URL is not set: limits are counted in this process alone');

@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { readApiKey } from '#kit/api-key.ts';
-import { Breakers } from '#kit/breaker.ts';
-import { type Clock, systemClock } from '#kit/clock.ts';
-import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
+import type { Clock } from '#kit/clock.ts';
+import type { GrpcClient } from '#kit/grpc-client.ts';
 import { createLog } from '#kit/log.ts';
-import { Metrics } from '#kit/metrics.ts';
-import { SecretRing } from '#kit/secrets.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { type CreateKeyRequest, type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { AuthServiceService, type KeyGrant, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
 import { authService } from '#services/auth/service.ts';
+import { connect } from './grpc.ts';
 
 export const INTERNAL_SECRET = randomBytes(32).toString('hex');
 export const ADMIN_SECRET = randomBytes(32).toString('hex');
@@ -48,34 +46,20 @@ export async function startTestAuth({ databaseUrl, directUrl, clock }: TestAuthO
     ...(clock ? { clock } : {}),
   });
   const address = service.addresses.grpc ?? '';
-  const [internal, admin] = [authChannel(address, INTERNAL_SECRET, clock), authChannel(address, ADMIN_SECRET, clock)];
+  const internal = connect(AuthServiceService, 'auth', address, clock, [INTERNAL_SECRET]);
+  const admin = connect(KeyAdminServiceService, 'auth', address, clock, [ADMIN_SECRET]);
   return {
     service,
     address,
     log,
-    auth: internal.methods(AuthServiceService),
-    admin: admin.methods(KeyAdminServiceService),
+    auth: internal.client,
+    admin: admin.client,
     stop: async () => {
       internal.close();
       admin.close();
       await service.stop();
     },
   };
-}
-
-/** A connection to an auth service as somebody who holds `secret`. */
-export function authChannel(address: string, secret: string, clock: Clock = systemClock): GrpcChannel {
-  const metrics = new Metrics();
-  const breaker = new Breakers(metrics).create('auth', isGrpcFailure);
-  return new GrpcChannel({
-    caller: 'test',
-    audience: 'auth',
-    address,
-    ring: new SecretRing([secret]),
-    clock,
-    metrics,
-    breaker,
-  });
 }
 
 /** A new key of a guild, for look-ups unless something else is asked. */

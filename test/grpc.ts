@@ -6,12 +6,13 @@ import { Metrics } from '#kit/metrics.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import { TEST_SECRETS } from './sealed.ts';
 
-/** Calls a service's gRPC as another service does. */
+/** Calls a service's gRPC as another service does, or as whoever holds these secrets. */
 export function connect<Definition extends DefinitionShape>(
   definition: Definition,
   audience: string,
   address: string,
   clock: Clock = systemClock,
+  secrets: readonly string[] = TEST_SECRETS,
 ): { client: GrpcClient<Definition>; close: () => void } {
   const metrics = new Metrics();
   const breakers = new Breakers(metrics);
@@ -19,7 +20,7 @@ export function connect<Definition extends DefinitionShape>(
     caller: 'test',
     audience,
     address,
-    ring: new SecretRing(TEST_SECRETS),
+    ring: new SecretRing(secrets),
     clock,
     metrics,
     breaker: breakers.create(audience, isGrpcFailure),

@@ -1,12 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Clock } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
-import { GrpcChannel } from '#kit/grpc-client.ts';
-import { Breaker } from '#kit/breaker.ts';
-import { systemClock } from '#kit/clock.ts';
+import { type Clock, systemClock } from '#kit/clock.ts';
 import { createLog, type Logger } from '#kit/log.ts';
-import { Metrics } from '#kit/metrics.ts';
-import { SecretRing } from '#kit/secrets.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { startSimulators } from '#local/simulators/main.ts';
 import { type CreateKeyRequest, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
@@ -17,6 +12,7 @@ import { lookupService } from '#services/lookup/service.ts';
 import { membersService } from '#services/members/service.ts';
 import { gatewayService } from '#gateway/service.ts';
 import { createTestDatabase } from './database.ts';
+import { connect } from './grpc.ts';
 import { testRedisUrl } from './redis.ts';
 
 export const GUILD = '900000000000000001';
@@ -84,13 +80,18 @@ export class Network {
     for (const name of ['auth', 'lookup', 'bindings', 'members', 'gateway']) await this.startOne(name);
   }
 
-  /** Starts a service that is not running; the others must be told its address by starting it on the same ports. */
+  /**
+   * Starts a service; one that is there already goes on, unless the test stops it, until all stop. Others must be told
+   * its address: start it on the same ports, or them after it.
+   */
   async startOne(name: string, environment: Environment = {}): Promise<RunningService> {
     const overrides = {
       log: this.#log.child({ service: name }),
       ...(this.#options.clock && { clock: this.#options.clock }),
     };
     const all = { ...this.#environment(), ...this.#options.environment, ...environment };
+    const earlier = this.services.get(name);
+    if (earlier) this.#cleanups.push(() => earlier.stop());
     const service = await this.#startNamed(name, all, overrides);
     this.services.set(name, service);
     return service;
@@ -119,17 +120,10 @@ export class Network {
 
   /** Key administration, as guildctl does it. */
   admin() {
-    const channel = new GrpcChannel({
-      caller: 'test',
-      audience: 'auth',
-      address: this.address('auth', 'grpc'),
-      ring: new SecretRing([this.secrets.admin]),
-      clock: systemClock,
-      metrics: new Metrics(),
-      breaker: new Breaker('auth', () => false),
-    });
-    this.#cleanups.push(async () => channel.close());
-    return channel.methods(KeyAdminServiceService);
+    const address = this.address('auth', 'grpc');
+    const { client, close } = connect(KeyAdminServiceService, 'auth', address, systemClock, [this.secrets.admin]);
+    this.#cleanups.push(async () => close());
+    return client;
   }
 
   /** A call through the gateway. */
@@ -146,11 +140,6 @@ export class Network {
     });
     const text = await response.text();
     return { status: response.status, headers: response.headers, json: text === '' ? undefined : JSON.parse(text) };
-  }
-
-  /** Services that others have taken the place of, to be stopped with the rest. */
-  extra(...services: (RunningService | undefined)[]): void {
-    for (const service of services) this.#cleanups.push(async () => service?.stop());
   }
 
   async stop(): Promise<void> {

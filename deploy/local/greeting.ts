@@ -44,5 +44,7 @@ function withoutPassword(text: string): string {
   const url = URL.parse(text);
   if (url === null) return '(unreadable URL)';
   if (url.password !== '') url.password = '***';
+  // Options may hold one too.
+  url.search = '';
   return url.href;
 }

@@ -29,7 +29,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     listens: ['http', 'grpc'],
     calls: [],
     proxies: [],
-    holds: ['database', 'redis'],
+    holds: ['database'],
   },
   {
     name: 'bindings',

@@ -76,7 +76,7 @@ test("the operator's settings are handed on; ports, addresses and npm's variable
 });
 
 test('without Redis there is no REDIS_URL, so that everything keeps to memory', () => {
-  expect(environment('lookup', { REDIS_URL: 'redis://other' }, { redisUrl: null })['REDIS_URL']).toBeUndefined();
+  expect(environment('gateway', { REDIS_URL: 'redis://other' }, { redisUrl: null })['REDIS_URL']).toBeUndefined();
 });
 
 test('the table names only processes that exist', () => {

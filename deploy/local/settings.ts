@@ -1,4 +1,6 @@
 import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { ConfigError, type Environment, port, readConfig, redisUrl, url } from '#kit/config.ts';
 
 export type Settings = {
   dataFolder: string;
@@ -9,29 +11,25 @@ export type Settings = {
   redisUrl: string | undefined;
 };
 
-/** Reads the environment variables of `npm start`; throws one error that names all faults. */
-export function readSettings(environment: NodeJS.ProcessEnv, repository: string): Settings {
-  const faults: string[] = [];
-  const port = environment['GATEWAY_PORT'] || '8080';
-  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) faults.push('GATEWAY_PORT must be a port, 0 to 65535');
-  const url = (name: string, ...protocols: string[]): string | undefined => {
-    const value = environment[name] || undefined;
-    // The value may hold a password, so it is not repeated.
-    if (value !== undefined && !protocols.includes(URL.parse(value)?.protocol ?? '')) {
-      faults.push(`${name} must be a URL that begins with ${protocols.join('// or ')}//`);
-    }
-    return value;
-  };
-  const settings = {
-    dataFolder: environment['DATA_DIR'] ? resolve(environment['DATA_DIR']) : join(repository, '.data'),
-    gatewayPort: Number(port),
-    databaseUrl: url('DATABASE_URL', 'postgres:', 'postgresql:'),
-    databaseDirectUrl: url('DATABASE_DIRECT_URL', 'postgres:', 'postgresql:'),
-    redisUrl: url('REDIS_URL', 'redis:', 'rediss:'),
-  };
-  if (settings.databaseDirectUrl !== undefined && settings.databaseUrl === undefined) {
-    faults.push('DATABASE_DIRECT_URL needs DATABASE_URL');
+const variables = {
+  DATA_DIR: z.string().optional(),
+  GATEWAY_PORT: port(8080),
+  DATABASE_URL: url('postgres', 'postgresql').optional(),
+  DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
+  REDIS_URL: redisUrl().optional(),
+};
+
+/** Reads the environment variables of `npm start`; throws a ConfigError that names all faults. */
+export function readSettings(environment: Environment, repository: string): Settings {
+  const config = readConfig(variables, environment);
+  if (config.DATABASE_DIRECT_URL !== undefined && config.DATABASE_URL === undefined) {
+    throw new ConfigError(['DATABASE_DIRECT_URL needs DATABASE_URL']);
   }
-  if (faults.length > 0) throw new Error(faults.join('; '));
-  return settings;
+  return {
+    dataFolder: config.DATA_DIR === undefined ? join(repository, '.data') : resolve(config.DATA_DIR),
+    gatewayPort: config.GATEWAY_PORT,
+    databaseUrl: config.DATABASE_URL,
+    databaseDirectUrl: config.DATABASE_DIRECT_URL,
+    redisUrl: config.REDIS_URL,
+  };
 }

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createTestDatabase } from '#test/database.ts';
 import { processesUsing, type RunningScript, runScript } from '#test/processes.ts';
 import { testRedisUrl } from '#test/redis.ts';
+import { DEPLOYABLES } from './processes.ts';
 import type { Up } from './system.ts';
 
 const SCRIPT = join(import.meta.dirname, 'fixtures', 'start.ts');
@@ -60,7 +61,8 @@ test('up.json is there when all is ready and not before, private, and gone when 
   expect(() => readUp()).toThrow('ENOENT');
   const up = await untilUp(script);
   const answers = await Promise.all(Object.values(up.services).map(({ admin }) => fetch(`${admin}/readyz`)));
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(answers.map(({ status }) => status)).toEqual(DEPLOYABLES.map(() => 200));
+  expect(Object.keys(up.services).toSorted()).toEqual(DEPLOYABLES.map(({ name }) => name).toSorted());
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(up).toMatchObject({
     pid: script.process.pid,
@@ -189,7 +191,7 @@ test('a signal while it is starting stops it with status 0 and leaves nothing', 
   expect(processesUsing(folder)).toEqual([]);
 });
 
-test('a taken gateway port and wrong settings are told in one line that says what to change', async () => {
+test('a taken gateway port and wrong settings are told with what to change', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
@@ -204,7 +206,7 @@ test('a taken gateway port and wrong settings are told in one line that says wha
   );
   const wrong = start({ GATEWAY_PORT: 'http', REDIS_URL: 'localhost' });
   expect(await wrong.ended).toBe(1);
-  expect(wrong.output()).toContain('GATEWAY_PORT must be a port, 0 to 65535; REDIS_URL must be a URL');
+  expect(wrong.output()).toMatch(/GATEWAY_PORT must be a whole number\n\s+REDIS_URL must be redis:/);
 });
 
 test('a process that does not start ends the start with the last lines of its log', async () => {

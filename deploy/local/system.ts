@@ -79,7 +79,7 @@ export class System {
       chatUrl: simulators.chat,
       gameUrl: simulators.game,
     };
-    for (const name of await migrateAll(database)) report(`Migrated ${name}`);
+    for (const name of await migrateAll(settings.databaseDirectUrl ?? database)) report(`Migrated ${name}`);
     await this.startDeployables(ports, shared);
     const gateway = `http://127.0.0.1:${ports['gateway']?.public ?? settings.gatewayPort}`;
     const authAddress = `127.0.0.1:${ports['auth']?.grpc}`;

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { Lifecycle } from '#kit/lifecycle.ts';
-import { changeMessage, changeOf, metric, newKey, silentLog, startPeer } from './auth-peer.ts';
+import { changeMessage, changeOf, metric, newKey, silentLog, startPeer } from './fixtures/auth-peer.ts';
 import { createKeys } from './create.ts';
 
 /** Everything put together, with a stream that has beaten once. */

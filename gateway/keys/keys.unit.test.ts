@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { changeOf, newKey } from './auth-peer.ts';
-import { startKeys } from './keys-under-test.ts';
+import { changeOf, newKey } from './fixtures/auth-peer.ts';
+import { startKeys } from './fixtures/keys.ts';
 
 test('a key is fresh for 60 s while every change would be heard, and auth is not asked', async () => {
   const { peer, clock, keys, beat, beatFor, asked, outcomes } = await startKeys();

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { unixSeconds } from '#kit/clock.ts';
-import { newKey, silentLog, startPeer } from './auth-peer.ts';
+import { newKey, silentLog, startPeer } from './fixtures/auth-peer.ts';
 import { KeyUsage } from './usage.ts';
 
 async function setUp(max = 2_000) {

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { newKey, startPeer } from './auth-peer.ts';
+import { newKey, startPeer } from './fixtures/auth-peer.ts';
 import { type Answer, Verifier } from './verifier.ts';
 
 async function setUp(deadlineMs?: number) {

@@ -35,6 +35,9 @@ export class ChangeWatch implements Part {
   readonly #propagation;
   #stream: ClientReadableStream<WatchResponse> | undefined;
   #isAlive = false;
+  /** Whether the log says that changes are heard, and why they may be no longer. */
+  #isToldAlive = false;
+  #lost: Error | undefined;
   /** When the stream was opened or last beat. */
   #heardAt = 0;
   /** The last beat of any stream. */
@@ -58,7 +61,10 @@ export class ChangeWatch implements Part {
 
   async start(): Promise<void> {
     this.#connect();
-    this.#checks = setInterval(() => this.#cutIfSilent(), CHECK_EVERY_MS).unref();
+    this.#checks = setInterval(() => {
+      this.#cutIfSilent();
+      this.#tellLoss();
+    }, CHECK_EVERY_MS).unref();
   }
 
   async stop(): Promise<void> {
@@ -87,8 +93,9 @@ export class ChangeWatch implements Part {
     this.#heardAt = this.#lastBeat = this.#options.clock.now();
     this.#failures = 0;
     this.#options.beat();
-    if (this.#isAlive) return;
     this.#setAlive(true);
+    if (this.#isToldAlive) return;
+    this.#isToldAlive = true;
     this.#options.log.info('changes of keys are heard');
   }
 
@@ -118,13 +125,20 @@ export class ChangeWatch implements Part {
     stream.cancel();
   }
 
+  /** Not at once: auth ends each stream after a while, so that new replicas get their share, and the next one beats. */
+  #tellLoss(): void {
+    if (!this.#isToldAlive || isWithin(this.#options.clock.now() - this.#lastBeat, SILENCE_MS)) return;
+    this.#isToldAlive = false;
+    this.#options.log.warn({ err: this.#lost }, 'changes of keys are no longer heard');
+  }
+
   #ended(stream: ClientReadableStream<WatchResponse>, error?: Error): void {
     if (stream !== this.#stream) return;
     this.#stream = undefined;
     if (this.#stopped) return;
+    this.#lost = error;
     if (this.#isAlive) {
       this.#setAlive(false);
-      this.#options.log.warn({ err: error }, 'changes of keys are no longer heard');
       this.#options.cut();
     }
     this.#pause = setTimeout(() => this.#connect(), this.#nextPause()).unref();

@@ -1,16 +1,19 @@
+import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { changeMessage, changeOf, metric, newKey, silentLog, startPeer } from './auth-peer.ts';
+import { changeMessage, changeOf, metric, newKey, startPeer } from './fixtures/auth-peer.ts';
 import { ChangeWatch } from './watch.ts';
 
 async function setUp() {
   const { peer, clock, metrics, client } = await startPeer();
   const heard: string[] = [];
+  const logged: string[] = [];
+  const log = pino({}, { write: (line: string) => void logged.push((JSON.parse(line) as { msg: string }).msg) });
   const watch = new ChangeWatch({
     client,
     clock,
     metrics,
     random: () => 0,
-    log: silentLog,
+    log,
     beat: () => heard.push('beat'),
     changed: ({ version }) => heard.push(`version ${version}`),
     cut: () => heard.push('cut'),
@@ -21,7 +24,7 @@ async function setUp() {
   const open = async (streams = 1) => {
     await vi.waitFor(() => expect(peer.opened).toBe(streams));
   };
-  return { peer, clock, metrics, watch, heard, isAlive, open };
+  return { peer, clock, metrics, watch, heard, logged, isAlive, open };
 }
 
 test('beats and changes are told in order; the stream is alive from its first beat', async () => {
@@ -47,6 +50,27 @@ test('a stream that ends is cut, and opened again', async () => {
   peer.beat();
   await vi.waitFor(() => expect(heard).toEqual(['beat', 'cut', 'beat']));
   expect(await isAlive()).toBe(1);
+});
+
+test('the log tells a loss once beats are missing, and not when another stream takes over in time', async () => {
+  const { peer, clock, heard, logged, open } = await setUp();
+  const HEARD = 'changes of keys are heard';
+  await open();
+  for (const streams of [2, 3]) {
+    peer.beat();
+    await vi.waitFor(() => expect(heard.at(-1)).toBe('beat'));
+    clock.advance(2_000);
+    peer.endStreams();
+    await open(streams);
+  }
+  peer.beat();
+  await vi.waitFor(() => expect(heard.at(-1)).toBe('beat'));
+  expect(logged).toEqual([HEARD]);
+  clock.advance(2_500);
+  await vi.waitFor(() => expect(logged).toEqual([HEARD, 'changes of keys are no longer heard']));
+  await open(4);
+  peer.beat();
+  await vi.waitFor(() => expect(logged.at(-1)).toBe(HEARD));
 });
 
 test('a stream that misses two beats is cut, and another is opened in its place', async () => {

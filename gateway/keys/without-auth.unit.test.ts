@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { changeOf, newKey } from './auth-peer.ts';
-import { startKeys } from './keys-under-test.ts';
+import { changeOf, newKey } from './fixtures/auth-peer.ts';
+import { startKeys } from './fixtures/keys.ts';
 
 test('without auth a known key is served for 60 s since it was last confirmed, and not longer', async () => {
   const { peer, clock, keys, beat, beatFor, outcomes } = await startKeys();

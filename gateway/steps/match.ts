@@ -5,7 +5,7 @@ interface Node {
   literals: Map<string, Node>;
   parameter?: Node;
   /** By method, where a route ends here. */
-  routes: Map<string, Route>;
+  routes: Map<string, { route: Route; guildIndex: number }>;
 }
 
 export interface Match {
@@ -29,10 +29,10 @@ export class Matcher {
     const segments = path.split('/');
     const node = find(this.#root, segments, 0);
     if (!node) throw new ApiError('ROUTE_NOT_FOUND');
-    const route = node.routes.get(method === 'HEAD' ? 'GET' : method);
-    if (!route) throw methodNotAllowed([...node.routes.keys()]);
-    const index = route.guild === 'path' ? guildIndex(route, segments.length) : -1;
-    return { route, guildId: index < 0 ? undefined : decodeURIComponent(segments[index] as string) };
+    const found = node.routes.get(method === 'HEAD' ? 'GET' : method);
+    if (!found) throw methodNotAllowed([...node.routes.keys()]);
+    const { route, guildIndex } = found;
+    return { route, guildId: guildIndex < 0 ? undefined : decodeURIComponent(segments[guildIndex] as string) };
   }
 
   #add(route: Route, segments: string[]): void {
@@ -47,7 +47,7 @@ export class Matcher {
         node = next;
       }
     }
-    node.routes.set(route.method, route);
+    node.routes.set(route.method, { route, guildIndex: segments.indexOf(':guildId') });
   }
 }
 
@@ -58,10 +58,4 @@ function find(node: Node, segments: readonly string[], index: number): Node | un
   const found = literal && find(literal, segments, index + 1);
   if (found || !node.parameter || segment === '') return found;
   return find(node.parameter, segments, index + 1);
-}
-
-/** Where `:guildId` stands, counted from the end, since the table's paths lack the prefix. */
-function guildIndex(route: Route, length: number): number {
-  const segments = route.path.split('/');
-  return length - segments.length + segments.indexOf(':guildId');
 }

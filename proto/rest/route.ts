@@ -53,8 +53,6 @@ export interface RouteSpec<
 /** A row together with the service that answers it and its name, which metrics and logs carry. */
 export type Route<Spec extends RouteSpec = RouteSpec> = Spec & { service: string; name: string };
 
-export type RouteTable = Record<string, Route>;
-
 /** Checks a row against RouteSpec while keeping the exact types of its schemas. */
 export function route<
   Data extends z.ZodObject,

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import type { ApiError } from '#kit/errors.ts';
 import { type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
-import { authChannel, createKey, INTERNAL_SECRET, startTestAuth, type TestAuth, verifyKeys } from '#test/auth.ts';
+import { createKey, INTERNAL_SECRET, startTestAuth, type TestAuth, verifyKeys } from '#test/auth.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
+import { connect } from '#test/grpc.ts';
 
 const clock = new ManualClock();
 let database: TestDatabase;
@@ -208,11 +209,10 @@ test('no key stands in the database or in the log', async () => {
 test('key administration takes the secret of administrators, and no other', async () => {
   const guildId = newGuild();
   for (const secret of [INTERNAL_SECRET, 'x'.repeat(32)]) {
-    const channel = authChannel(service.address, secret, clock);
-    const admin = channel.methods(KeyAdminServiceService);
-    const error = await refusal(admin.listKeys({ guildId }));
+    const { client, close } = connect(KeyAdminServiceService, 'auth', service.address, clock, [secret]);
+    const error = await refusal(client.listKeys({ guildId }));
     expect(error.cause).toMatchObject({ code: 16, details: 'a valid call token is required' });
-    channel.close();
+    close();
   }
   expect(await list(guildId)).toEqual([]);
 });

@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import { invalidRequest } from '#kit/errors.ts';
-import { validate } from '#kit/validate.ts';
 import { guildId, text } from '#proto/rest/schemas.ts';
 import { SCOPES, type Scope } from '#proto/rest/scopes.ts';
 import { normaliseAllowlistEntry } from './allowlist.ts';
@@ -99,10 +97,3 @@ export const requests = {
     limit: between(0, MAX_AUDIT_ROWS, `must be 1 to ${MAX_AUDIT_ROWS}`).transform((value) => value || MAX_AUDIT_ROWS),
   }),
 };
-
-/** The request as its schema reads it; INVALID_REQUEST that lists every fault. */
-export function checked<Schema extends z.ZodType>(schema: Schema, request: unknown): z.output<Schema> {
-  const result = validate(schema, request, 'request');
-  if (result.faults) throw invalidRequest(result.faults);
-  return result.value;
-}

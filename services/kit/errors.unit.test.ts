@@ -1,4 +1,4 @@
-import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { Metadata, type ServiceError, type StatusObject, status } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { errorBody, rawErrorResponse } from './envelope.ts';
 import { ApiError, asApiError, ERRORS, type ErrorCode, invalidRequest, isFault } from './errors.ts';
@@ -53,9 +53,11 @@ test.each(['not JSON', '{"code":"OF_A_NEWER_SERVICE","message":"x","details":{}}
   },
 );
 
-test('refusals and the platform behind a service do not count as failures of the service', () => {
+test('what a service answers does not count as its failure, whatever failed behind it; silence does', () => {
   const failures = CODES.filter((code) => isGrpcFailure(new ApiError(code)));
-  expect(failures).toEqual(['INTERNAL', 'UNAVAILABLE', 'TIMEOUT']);
+  expect(failures).toEqual(['INTERNAL', 'PLATFORM_ERROR', 'UNAVAILABLE', 'TIMEOUT']);
+  const answered = CODES.map((code) => fromStatus(toStatus(new ApiError(code)) as StatusObject));
+  expect(answered.filter(isGrpcFailure)).toEqual([]);
   expect(isGrpcFailure(new Error('anything else'))).toBe(true);
 });
 

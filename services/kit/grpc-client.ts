@@ -14,7 +14,7 @@ import type { Clock } from './clock.ts';
 import { requestContext } from './context.ts';
 import { ApiError, isFault } from './errors.ts';
 import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './grpc.ts';
-import { fromStatus } from './grpc-errors.ts';
+import { fromStatus, isAnswer } from './grpc-errors.ts';
 import type { Metrics } from './metrics.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
 import type { SecretRing } from './secrets.ts';
@@ -44,9 +44,9 @@ export interface GrpcClientOptions {
   deadlineMs?: number;
 }
 
-/** A refusal that the called service thought about is no failure of it, nor is one of the platform behind it. */
+/** Only a service that can't be reached or does not answer has failed; what it answers may be another's failure. */
 export function isGrpcFailure(error: unknown): boolean {
-  return !(error instanceof ApiError) || (isFault(error) && error.code !== 'PLATFORM_ERROR');
+  return !(error instanceof ApiError) || (isFault(error) && !isAnswer(error));
 }
 
 /** One connection to a service, and its methods as functions. */

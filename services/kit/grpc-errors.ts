@@ -27,6 +27,13 @@ export function toStatus(error: ApiError): Partial<StatusObject> {
   return { code: ERRORS[error.code].grpc, details: error.code, metadata };
 }
 
+const answers = new WeakSet<ApiError>();
+
+/** Whether a service answered with this error itself, as opposed to not being reached or not answering. */
+export function isAnswer(error: unknown): boolean {
+  return error instanceof ApiError && answers.has(error);
+}
+
 /** The error that the called service threw; what gRPC itself refused becomes UNAVAILABLE, TIMEOUT or INTERNAL. */
 export function fromStatus(error: ServiceError | StatusObject): ApiError {
   const thrown = thrownByService(error);
@@ -51,7 +58,10 @@ function thrownByService(error: ServiceError | StatusObject): ApiError | undefin
   if (!Buffer.isBuffer(trailer)) return undefined;
   try {
     const { code, ...told } = JSON.parse(trailer.toString()) as WireError;
-    return Object.hasOwn(ERRORS, code) ? new ApiError(code, { ...told, cause: error }) : undefined;
+    if (!Object.hasOwn(ERRORS, code)) return undefined;
+    const thrown = new ApiError(code, { ...told, cause: error });
+    answers.add(thrown);
+    return thrown;
   } catch {
     return undefined;
   }

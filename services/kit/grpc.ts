@@ -18,7 +18,7 @@ import type { Clock } from './clock.ts';
 import { requestContext } from './context.ts';
 import { asApiError, isFault } from './errors.ts';
 import { toStatus } from './grpc-errors.ts';
-import { hostAndPort, type Readiness } from './health.ts';
+import { hostAndPort, type Readiness, reachableAt } from './health.ts';
 import type { Part } from './lifecycle.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -104,8 +104,7 @@ export class GrpcServer implements Part {
 
   /** `host:port`, known once it has started. */
   get address(): string {
-    const { host } = this.#options;
-    return hostAndPort(host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host, this.#port);
+    return reachableAt(this.#options.host, this.#port);
   }
 
   /** Adds a service; `ring` holds the secrets that callers of it must have. */

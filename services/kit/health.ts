@@ -86,6 +86,11 @@ export async function listen(server: Server, host: string, port: number): Promis
 /** `host:port` of a server that listens; on all interfaces told as loopback. */
 export function addressOf(server: Server): string {
   const { address, port } = server.address() as AddressInfo;
+  return reachableAt(address, port);
+}
+
+/** `host:port` where a listener on this address is reached from this machine. */
+export function reachableAt(address: string, port: number): string {
   return hostAndPort(address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address, port);
 }
 

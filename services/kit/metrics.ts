@@ -7,6 +7,8 @@ const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 /** A process's metrics. Each service has its own, also where several run in one process. */
 export class Metrics {
   readonly registry = new Registry();
+  /** By gauge, what reads it at each scrape: one function for each part that has it. */
+  readonly #readers = new Map<string, (() => void)[]>();
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -17,24 +19,22 @@ export class Metrics {
     return this.#once(name, () => new Counter({ name, help, labelNames, registers: [this.registry] }));
   }
 
-  /** A gauge that is set, or that `collect` reads at each scrape. */
+  /** A gauge that is set, or that `collect` reads at each scrape; parts that share it differ in their labels. */
   gauge<Label extends string>(
     name: string,
     help: string,
     labelNames: readonly Label[] = [],
     collect?: (gauge: Gauge<Label>) => void,
   ): Gauge<Label> {
-    const make = () =>
-      new Gauge({
-        name,
-        help,
-        labelNames,
-        registers: [this.registry],
-        collect() {
-          collect?.(this);
-        },
-      });
-    return this.#once(name, make);
+    const readers = this.#readers.get(name) ?? [];
+    this.#readers.set(name, readers);
+    const read = () => readers.forEach((reader) => reader());
+    const gauge = this.#once(
+      name,
+      () => new Gauge({ name, help, labelNames, registers: [this.registry], collect: read }),
+    );
+    if (collect) readers.push(() => collect(gauge));
+    return gauge;
   }
 
   /** A histogram of seconds. */

@@ -1,8 +1,8 @@
-import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { ManualClock } from './clock.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { ApiError } from './errors.ts';
@@ -198,43 +198,22 @@ test('of two transactions that wait for each other one commits and the other is 
   expect(failed.map(({ reason }) => reason as unknown)).toEqual([UNAVAILABLE]);
 });
 
-/** A port that passes bytes on to the database until it is told to go deaf: it then keeps connections and is silent. */
-async function deafenable(url: string): Promise<{ url: string; deafen(): void; close(): void }> {
-  const target = new URL(url);
-  const pairs: Socket[][] = [];
-  const server: Server = createServer((near) => {
-    const far = connect(Number(target.port), target.hostname);
-    for (const socket of [near, far]) socket.on('error', () => undefined);
-    near.pipe(far).pipe(near);
-    pairs.push([near, far]);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const proxied = new URL(url);
-  proxied.port = String((server.address() as { port: number }).port);
-  return {
-    url: proxied.href,
-    deafen: () => pairs.forEach(([near, far]) => (near?.unpipe(), far?.unpipe(), near?.resume(), far?.resume())),
-    close: () => {
-      pairs.flat().forEach((socket) => socket.destroy());
-      server.close();
-    },
-  };
-}
-
 test('a connection gone deaf in a transaction is told UNAVAILABLE once, and is replaced', async () => {
-  const proxy = await deafenable(testDatabase.url);
-  const other = open(proxy.url, 1);
+  const url = new URL(testDatabase.url);
+  const proxy = await startTcpProxy(Number(url.port));
+  url.port = String(proxy.port);
+  const other = open(url.href, 1);
   const started = performance.now();
   const failing = other.transaction(async (transaction) => {
     await transaction.query('SELECT 1');
-    proxy.deafen();
+    proxy.freeze();
     await transaction.query('SELECT 1');
   });
   await expect(failing).rejects.toThrow(UNAVAILABLE);
   expect(performance.now() - started).toBeLessThan(9_000);
   expect(await other.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
-  proxy.close();
   await other.close();
+  await proxy.close();
 });
 
 test('closing twice is closing once', async () => {

@@ -17,7 +17,7 @@ import { connectRedis, type RedisClient } from './redis.ts';
 import { waitForSchema } from './schema.ts';
 import { SecretRing } from './secrets.ts';
 
-/** Room for what the gateway adds to headers that it has let through; it closes idle connections first. */
+/** Room for what the gateway adds to headers that it has let through; it closes idle connections after 60 s. */
 const BEHIND_GATEWAY = { maxHeaderSize: 32 * 1024, keepAliveTimeout: 65_000 };
 
 type ProcessConfig = z.output<z.ZodObject<typeof processConfig>>;

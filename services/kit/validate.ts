@@ -24,8 +24,12 @@ export function validate<Schema extends z.ZodType>(
   return { faults };
 }
 
-/** The value as its schema reads it; INVALID_REQUEST with all its faults where it does not fit. */
-export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, place: FaultPlace): z.output<Schema> {
+/** The value, of a gRPC call unless told otherwise, as its schema reads it; INVALID_REQUEST with all its faults. */
+export function checked<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  place: FaultPlace = 'request',
+): z.output<Schema> {
   const result = validate(schema, value, place);
   if (result.faults) throw invalidRequest(result.faults);
   return result.value;

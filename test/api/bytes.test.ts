@@ -1,6 +1,8 @@
+import { once } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GUILD, type Network, startNetwork } from '../network.ts';
-import { sendRaw } from '../raw-http.ts';
+import { openSocket, sendRaw, wire } from '../raw-http.ts';
 
 let network: Network;
 let key: string;
@@ -60,6 +62,25 @@ describe('what Node hands out beside the request listener is answered in the env
     expect(answers.map(({ status }) => status)).toEqual([200]);
   });
 
+  it('a fault behind a request that is still at work waits for its answer, also once earlier ones are answered', async () => {
+    const faults = `${network.simulators.game}/__faults`;
+    await fetch(faults, { method: 'POST', body: JSON.stringify({ match: '/v1/users/', delay_ms: 500, times: 1 }) });
+    const body = JSON.stringify({ guild_id: GUILD, chat_id: '920000000000000001', game_id: 7001 });
+    const socket = await openSocket(network.address('gateway', 'http'));
+    let text = '';
+    socket.on('data', (bytes: Buffer) => (text += bytes.toString()));
+    socket.write(
+      wire(
+        `GET /api/v1/whoami HTTP/1.1\nHost: x\nX-API-Key: ${key}\n\n` +
+          `POST /api/v1/verification/link HTTP/1.1\nHost: x\nX-API-Key: ${key}\nContent-Type: application/json\nContent-Length: ${body.length}\n\n`,
+      ) + body,
+    );
+    await expect.poll(() => text).toContain('API key is valid');
+    socket.write(wire('GARBAGE\n\n'));
+    await once(socket, 'close');
+    expect([...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status)).toEqual(['200', '201']);
+  });
+
   it('a fault within a body is the answer to its request', async () => {
     const answers = await answersTo(
       `POST /api/v1/reverse HTTP/1.1\nHost: x\nX-API-Key: ${key}\nContent-Type: application/json\nTransfer-Encoding: chunked\n\nzz\n`,
@@ -86,6 +107,27 @@ describe('bodies that come in chunks', () => {
     );
     const next = `GET /api/v1/whoami HTTP/1.1\nHost: x\nX-API-Key: ${key}\nConnection: close\n\n`;
     expect((await answersTo(large + next)).map(({ status }) => status)).toEqual([413, 200]);
+  });
+});
+
+describe('a caller who sends slowly', () => {
+  it('takes nothing of the time that its service has', async () => {
+    await network.startOne('gateway', { SERVICE_TIMEOUT_MS: '1000' });
+    const body = JSON.stringify({ guild_id: GUILD, game_ids: [7] });
+    const socket = await openSocket(network.address('gateway', 'http'));
+    const answer = once(socket, 'data') as Promise<[Buffer]>;
+    socket.write(
+      wire(
+        `POST /api/v1/lookup/status HTTP/1.1\nHost: x\nX-API-Key: ${key}\nContent-Type: application/json\nContent-Length: ${body.length}\n\n`,
+      ),
+    );
+    const size = Math.ceil(body.length / 8);
+    for (let sent = 0; sent < body.length; sent += size) {
+      await wait(200);
+      socket.write(body.slice(sent, sent + size));
+    }
+    expect(String((await answer)[0])).toMatch(/^HTTP\/1\.1 200 /);
+    socket.destroy();
   });
 });
 

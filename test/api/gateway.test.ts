@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DOCS_SECURITY_POLICY } from '#gateway/docs.ts';
 import { type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
 
 let network: Network;
@@ -252,6 +253,7 @@ describe('what the gateway answers without a key', () => {
     expect(openapi.openapi).toMatch(/^3\.1/);
     const docs = await fetch(`${base}/docs`);
     expect(docs.headers.get('content-type')).toContain('text/html');
+    expect(docs.headers.get('content-security-policy')).toBe(DOCS_SECURITY_POLICY);
     expect(await docs.text()).toContain('/lookup/status');
     expect((await fetch(`${base}/healthz`, { method: 'POST' })).status).toBe(405);
   });

@@ -87,7 +87,8 @@ test('domain code knows no transport and no database', () => {
   expect(forbidden(domain, (target) => !transports.test(target))).toEqual([]);
 });
 
-test('tests and what belongs to them are imported by tests alone', () => {
+test('tests and what belongs to them are known by their names, and imported by tests alone', () => {
+  expect(forbidden(CODE, (target) => !/^vitest(?:\/|$)/.test(target))).toEqual([]);
   expect(forbidden(CODE, (target) => !isCode(target) || !isOfTests(target))).toEqual([]);
 });
 

@@ -30,8 +30,9 @@ export const SOURCES: Source[] = FOLDERS.flatMap((folder) => filesBelow(folder, 
 
 export const isGenerated = ({ path }: Source) => path.startsWith('proto/gen/');
 
-/** Tests, and what only they use. */
-export const isOfTests = (path: string) => /\.test\.ts$|\/fixtures?(?:\/|\.ts$)|\/test-[^/]+\.ts$|^test\//.test(path);
+/** Tests, and what only they use: fixtures, and suites that several implementations are held to. */
+export const isOfTests = (path: string) =>
+  /\.(?:test|suite)\.ts$|\/fixtures?(?:\/|\.ts$)|\/test-[^/]+\.ts$|^test\//.test(path);
 
 /** What runs in production. */
 export const CODE = SOURCES.filter((source) => !isGenerated(source) && !isOfTests(source.path));

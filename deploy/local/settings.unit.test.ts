@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { readSettings } from './settings.ts';
+
+const read = (environment: Record<string, string>) => readSettings(environment, '/checkout');
+
+test('what is not set is brought along: a folder in the checkout, port 8080, no servers of others', () => {
+  expect(read({ DATABASE_URL: '', REDIS_URL: '' })).toEqual({
+    dataFolder: '/checkout/.data',
+    gatewayPort: 8080,
+    databaseUrl: undefined,
+    databaseDirectUrl: undefined,
+    redisUrl: undefined,
+  });
+});
+
+test.each(['redis://host:6379/1', 'rediss://host', 'redis+sentinel://host:26379/mymaster', 'redis+cluster://a:1,b:2'])(
+  'REDIS_URL may be all that the services take: %s',
+  (url) => {
+    expect(read({ REDIS_URL: url }).redisUrl).toBe(url);
+  },
+);
+
+test('all faults are told at once, and no value', () => {
+  const faulty = { GATEWAY_PORT: '70000', DATABASE_URL: 'mysql://u:secret@h/d', REDIS_URL: 'http://secret' };
+  expect(() => read(faulty)).toThrow(/3 fault[^]*GATEWAY_PORT[^]*DATABASE_URL[^]*REDIS_URL/);
+  expect(() => read(faulty)).not.toThrow('secret');
+});
+
+test('DATABASE_DIRECT_URL is refused without DATABASE_URL', () => {
+  expect(() => read({ DATABASE_DIRECT_URL: 'postgres://h/d' })).toThrow('needs DATABASE_URL');
+});

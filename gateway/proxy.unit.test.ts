@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest';
+import { Breakers } from '#kit/breaker.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { Proxy } from './proxy.ts';
+
+test('a route to a service that has no address is told at the start', () => {
+  const create = () => new Proxy({ services: {}, timeoutMs: 1, breakers: new Breakers(new Metrics()) });
+  expect(create).toThrow(/^the gateway has no address of lookup/);
+});
