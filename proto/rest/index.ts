@@ -4,6 +4,7 @@ import { guildsRoutes } from './guilds.ts';
 import { lookupRoutes } from './lookup.ts';
 import { membersRoutes } from './members.ts';
 import type { Route } from './route.ts';
+import { syncRoutes } from './sync.ts';
 
 /** The route table: every route of the service. */
 export const ROUTES: readonly Route[] = [
@@ -12,4 +13,5 @@ export const ROUTES: readonly Route[] = [
   bindingsRoutes,
   membersRoutes,
   guildsRoutes,
+  syncRoutes,
 ].flatMap((table): Route[] => Object.values(table));

@@ -21,6 +21,7 @@ const shape = {
   ...gamePlatformConfig,
   ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
+  BINDINGS_GRPC_ADDRESS: grpcAddress(),
   /** How long answers to writes with an Idempotency-Key are kept. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
   /** How long verification tokens are kept after they have expired. */

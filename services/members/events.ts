@@ -4,15 +4,17 @@ import type { Metrics } from '#kit/metrics.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { Intent } from './store/intents.ts';
 
-/** What happens in verification: a counter and a line in the log for each. Tokens and codes are never told. */
+/** What happens to members: a counter and a line in the log for each. Tokens and codes are never told. */
 export class MembersEvents {
   readonly #tokens;
   readonly #changes;
+  readonly #nicknames;
   readonly #log: Logger;
 
   constructor(metrics: Metrics, log: Logger) {
     this.#tokens = metrics.counter('members_tokens_created_total', 'Verification tokens created');
     this.#changes = metrics.counter('members_link_changes_total', 'Changes of links', ['kind', 'outcome']);
+    this.#nicknames = metrics.counter('members_nicknames_synced_total', 'Nicknames synchronised', ['outcome']);
     this.#log = log;
   }
 
@@ -43,6 +45,11 @@ export class MembersEvents {
   changeFailed(intent: Intent, error: unknown): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'failed' });
     this.#log.warn({ ...namesOf(intent), code: asApiError(error).code }, `${intent.kind} has to be finished later`);
+  }
+
+  nicknameSynced(guildId: string, chatId: string, changed: boolean): void {
+    this.#nicknames.inc({ outcome: changed ? 'changed' : 'unchanged' });
+    this.#log.info({ guild_id: guildId, chat_id: chatId, changed }, 'a nickname was synchronised');
   }
 }
 

@@ -4,22 +4,26 @@ import { Retention, type RetentionRule } from '#kit/retention.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';
+import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { guildsRoutes } from '#proto/rest/guilds.ts';
 import { membersRoutes } from '#proto/rest/members.ts';
+import { syncRoutes } from '#proto/rest/sync.ts';
 import { type MembersConfig, readMembersConfig } from './config.ts';
 import { LinkChanges } from './domain/changes.ts';
 import { Members } from './domain/members.ts';
+import { Nicknames } from './domain/nicknames.ts';
 import { Sweep } from './domain/sweep.ts';
 import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
 import { MembersEvents } from './events.ts';
 import { membersMethods } from './grpc.ts';
 import { guildsHandlers } from './http/guilds.ts';
+import { syncHandlers } from './http/sync.ts';
 import { verificationHandlers } from './http/verification.ts';
 
-/** Verifies players and changes links; reads who is in a guild. */
+/** Verifies players and changes links; reads who is in a guild, and makes members follow the game. */
 export const membersService: ServiceDefinition<MembersConfig> = {
   name: 'members',
   readConfig: readMembersConfig,
@@ -28,6 +32,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const database = service.database(config);
     const { clock } = service;
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
+    const bindings = service.client(BindingsServiceService, 'bindings', config.BINDINGS_GRPC_ADDRESS);
     const game = new Roblox({ config, breakers, metrics, clock });
     const chat = new Discord({ config, breakers, metrics, clock, log });
 
@@ -37,14 +42,19 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const changes = new LinkChanges({ database, idempotency, lookup, clock, newOperationId: randomUUID, events });
     const verification = new Verification(tokens, changes, game, events);
     const members = new Members(chat, lookup);
+    const nicknames = new Nicknames({ idempotency, lookup, bindings, chat, game, events });
 
     lifecycle.add(new Sweep(changes, log));
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     service.serveInternal(service.serveGrpc(config), MembersServiceService, membersMethods(members));
     service.serveHttp(
       config,
-      { ...membersRoutes, ...guildsRoutes },
-      { ...verificationHandlers({ lookup, tokens, verification }), ...guildsHandlers(members) },
+      { ...membersRoutes, ...guildsRoutes, ...syncRoutes },
+      {
+        ...verificationHandlers({ lookup, tokens, verification }),
+        ...guildsHandlers(members),
+        ...syncHandlers(nicknames),
+      },
     );
   },
 };

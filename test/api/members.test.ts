@@ -73,3 +73,23 @@ describe('members and roles through the gateway', () => {
     expect((await get(`/guilds/${GUILD}/members?limit=101`)).json.details.errors[0].path).toBe('query.limit');
   });
 });
+
+describe('nicknames through the gateway', () => {
+  const sync = (body: object, secret = key) => {
+    return network.call('/sync/nickname', { method: 'POST', key: secret, body: { guild_id: GUILD, ...body } });
+  };
+
+  it('are made of a template by a key with sync:write', async () => {
+    const answer = await sync({ chat_id: ADA, template: '{game_username}' });
+    expect(answer.json.data).toEqual({ chat_id: ADA, from: null, to: 'AdaBuilds' });
+    expect(answer.headers.get('x-ratelimit-limit')).toBe('30');
+    const refused = await sync({ chat_id: ADA, nickname: 'Ada' }, await keyWith('members:read'));
+    expect([refused.status, refused.json.details.required_scope]).toEqual([403, 'sync:write']);
+  });
+
+  it('need the guild of the key in the body', async () => {
+    expect((await sync({ guild_id: OTHER_GUILD, chat_id: ADA, nickname: 'Ada' })).status).toBe(403);
+    expect((await sync({ guild_id: undefined, chat_id: ADA, nickname: 'Ada' })).status).toBe(400);
+    expect((await sync({ chat_id: ADA, nickname: 'x'.repeat(33) })).json.details.code).toBe('NOT_APPLICABLE');
+  });
+});
