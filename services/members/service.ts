@@ -12,8 +12,10 @@ import { membersRoutes } from '#proto/rest/members.ts';
 import { syncRoutes } from '#proto/rest/sync.ts';
 import { type MembersConfig, readMembersConfig } from './config.ts';
 import { LinkChanges } from './domain/changes.ts';
+import { MemberLocks } from './domain/member-locks.ts';
 import { Members } from './domain/members.ts';
 import { Nicknames } from './domain/nicknames.ts';
+import { RoleSync } from './domain/role-sync.ts';
 import { Sweep } from './domain/sweep.ts';
 import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
@@ -22,6 +24,9 @@ import { membersMethods } from './grpc.ts';
 import { guildsHandlers } from './http/guilds.ts';
 import { syncHandlers } from './http/sync.ts';
 import { verificationHandlers } from './http/verification.ts';
+
+/** Bindings answers within 7 s. */
+const EVALUATE_MS = 7_500;
 
 /** Verifies players and changes links; reads who is in a guild, and makes members follow the game. */
 export const membersService: ServiceDefinition<MembersConfig> = {
@@ -32,7 +37,9 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const database = service.database(config);
     const { clock } = service;
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
-    const bindings = service.client(BindingsServiceService, 'bindings', config.BINDINGS_GRPC_ADDRESS);
+    const bindings = service.client(BindingsServiceService, 'bindings', config.BINDINGS_GRPC_ADDRESS, {
+      deadlineMs: EVALUATE_MS,
+    });
     const game = new Roblox({ config, breakers, metrics, clock });
     const chat = new Discord({ config, breakers, metrics, clock, log });
 
@@ -42,6 +49,8 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const changes = new LinkChanges({ database, idempotency, lookup, clock, newOperationId: randomUUID, events });
     const verification = new Verification(tokens, changes, game, events);
     const members = new Members(chat, lookup);
+    const locks = new MemberLocks(database, clock, randomUUID);
+    const roles = new RoleSync({ database, idempotency, locks, lookup, bindings, chat, clock, events });
     const nicknames = new Nicknames({ idempotency, lookup, bindings, chat, game, events });
 
     lifecycle.add(new Sweep(changes, log));
@@ -53,7 +62,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       {
         ...verificationHandlers({ lookup, tokens, verification }),
         ...guildsHandlers(members),
-        ...syncHandlers(nicknames),
+        ...syncHandlers(roles, nicknames),
       },
     );
   },
@@ -63,5 +72,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
 export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
+  // Locks of processes that died.
+  { table: 'members.member_locks', column: 'held_until', seconds: 3600 },
   { table: 'members.intents', column: 'finished_at', seconds: config.RETENTION_INTENTS_SECONDS },
 ];

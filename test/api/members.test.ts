@@ -93,3 +93,37 @@ describe('nicknames through the gateway', () => {
     expect((await sync({ chat_id: ADA, nickname: 'x'.repeat(33) })).json.details.code).toBe('NOT_APPLICABLE');
   });
 });
+
+describe('roles through the gateway', () => {
+  const post = (path: string, body: object, secret = key) => {
+    return network.call(path, { method: 'POST', key: secret, body: { guild_id: GUILD, ...body } });
+  };
+
+  it('follow the bindings, by a key with sync:write', async () => {
+    const binding = {
+      chat_role_id: '910000000000000003',
+      binding_type: 'group_rank',
+      game_group_id: 501,
+      min_rank: 50,
+      max_rank: 255,
+    };
+    expect((await post('/bindings/add', binding)).status).toBe(201);
+    const dry = await post('/sync/roles', { game_id: 7001, dry_run: true });
+    const answer = await post('/sync/roles', { game_id: 7001 });
+    expect(answer.json.data).toEqual({
+      chat_id: ADA,
+      game_id: 7001,
+      added: ['910000000000000003'],
+      removed: [],
+      unchanged: [],
+      failed: [],
+      nickname: null,
+      bindings: { evaluated: 1, matched: 1, unknown: 0 },
+    });
+    expect(dry.json).toEqual(answer.json);
+    expect((await get(`/guilds/${GUILD}/members/${ADA}`)).json.data.roles).toContain('910000000000000003');
+    const refused = await post('/sync/roles', { game_id: 7001 }, await keyWith('members:read'));
+    expect([refused.status, refused.json.details.required_scope]).toEqual([403, 'sync:write']);
+    expect((await post('/sync/roles', { guild_id: OTHER_GUILD, game_id: 7001 })).status).toBe(403);
+  });
+});
