@@ -1,7 +1,7 @@
 import type { ApiKey } from '#kit/api-key.ts';
 import type { Clock } from '#kit/clock.ts';
-import { ApiError } from '#kit/errors.ts';
-import { type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
+import { ApiError, asApiError, isFault } from '#kit/errors.ts';
+import type { GrpcClient } from '#kit/grpc-client.ts';
 import type { AuthServiceService, KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { isWithin } from './proof.ts';
 
@@ -83,7 +83,7 @@ export class Verifier {
       await this.#options.client.verify({ keys: [NO_KEY] });
       this.#note(false);
     } catch (error) {
-      this.#note(isGrpcFailure(error));
+      this.#note(isFault(asApiError(error)));
     }
   }
 
