@@ -28,6 +28,8 @@ const shape = {
   RETENTION_TOKENS_SECONDS: number(DAY, HOUR),
   /** How long finished changes of links are kept. */
   RETENTION_INTENTS_SECONDS: number(DAY, HOUR),
+  /** How long roles that could not be synchronised after a change of a link are tried again. */
+  RETENTION_ROLE_TASKS_SECONDS: number(DAY, HOUR),
 };
 
 export const readMembersConfig = (environment: Environment) => readConfig(shape, environment);

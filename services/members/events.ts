@@ -3,6 +3,7 @@ import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { Intent } from './store/intents.ts';
+import type { RoleTask } from './store/role-tasks.ts';
 
 interface RoleChanges {
   added: readonly string[];
@@ -22,7 +23,9 @@ export class MembersEvents {
     this.#tokens = metrics.counter('members_tokens_created_total', 'Verification tokens created');
     this.#changes = metrics.counter('members_link_changes_total', 'Changes of links', ['kind', 'outcome']);
     this.#nicknames = metrics.counter('members_nicknames_synced_total', 'Nicknames synchronised', ['outcome']);
-    this.#roles = metrics.counter('members_roles_synced_total', 'Roles given, taken, and neither', ['outcome']);
+    this.#roles = metrics.counter('members_roles_synced_total', 'Roles given, taken, neither, or to be tried again', [
+      'outcome',
+    ]);
     this.#log = log;
   }
 
@@ -62,6 +65,13 @@ export class MembersEvents {
     this.#roles.inc({ outcome: 'taken' }, removed.length);
     this.#roles.inc({ outcome: 'failed' }, failed.length);
     this.#log.info({ guild_id: guildId, chat_id: chatId, added, removed, failed }, 'roles were synchronised');
+  }
+
+  /** A platform or a part of ours failed: it is done again later. */
+  roleTaskFailed({ guildId, chatId, failures }: RoleTask, error: unknown): void {
+    this.#roles.inc({ outcome: 'postponed' });
+    const names = { guild_id: guildId, chat_id: chatId, failures };
+    this.#log.warn({ ...names, code: asApiError(error).code }, 'roles have to be synchronised later');
   }
 
   nicknameSynced(guildId: string, chatId: string, changed: boolean): void {

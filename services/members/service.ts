@@ -16,6 +16,7 @@ import { MemberLocks } from './domain/member-locks.ts';
 import { Members } from './domain/members.ts';
 import { Nicknames } from './domain/nicknames.ts';
 import { RoleSync } from './domain/role-sync.ts';
+import { RoleTasks } from './domain/role-tasks.ts';
 import { Sweep } from './domain/sweep.ts';
 import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
@@ -46,14 +47,24 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const events = new MembersEvents(metrics, log);
     const idempotency = new Idempotency('members', database, ring, clock);
     const tokens = new VerificationTokens({ database, idempotency, ring, clock, random: randomBytes, events });
-    const changes = new LinkChanges({ database, idempotency, lookup, clock, newOperationId: randomUUID, events });
-    const verification = new Verification(tokens, changes, game, events);
     const members = new Members(chat, lookup);
     const locks = new MemberLocks(database, clock, randomUUID);
     const roles = new RoleSync({ database, idempotency, locks, lookup, bindings, chat, clock, events });
+    const roleTasks = new RoleTasks(database, roles, clock, randomUUID, events);
+    const changes = new LinkChanges({
+      database,
+      idempotency,
+      lookup,
+      clock,
+      newOperationId: randomUUID,
+      roleTasks,
+      events,
+    });
+    const verification = new Verification(tokens, changes, game, events);
     const nicknames = new Nicknames({ idempotency, lookup, bindings, chat, game, events });
 
-    lifecycle.add(new Sweep(changes, log));
+    lifecycle.add(new Sweep('changes of links', changes, log));
+    lifecycle.add(new Sweep('roles', roleTasks, log));
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     service.serveInternal(service.serveGrpc(config), MembersServiceService, membersMethods(members));
     service.serveHttp(
@@ -74,5 +85,6 @@ export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
   // Locks of processes that died.
   { table: 'members.member_locks', column: 'held_until', seconds: 3600 },
+  { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },
   { table: 'members.intents', column: 'finished_at', seconds: config.RETENTION_INTENTS_SECONDS },
 ];

@@ -4,7 +4,7 @@ import { ApiError, asApiError, isFault } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
 import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
 import type { Queryable } from '#kit/postgres.ts';
-import type { ChatPlatform } from '#platforms/chat.ts';
+import type { ChatChangeRequest, ChatPlatform } from '#platforms/chat.ts';
 import { type BindingsServiceService, type RoleVerdict, Verdict } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MembersEvents } from '../events.ts';
@@ -33,6 +33,13 @@ export interface RoleSyncResult {
 }
 
 type Changes = Pick<RoleSyncResult, 'added' | 'removed' | 'failed'>;
+
+/** What was done to a member, or that it is not in the guild. */
+interface Done {
+  unchanged: string[];
+  changes: Changes;
+  isAbsent: boolean;
+}
 
 export interface RoleSyncOptions {
   database: Queryable;
@@ -66,29 +73,58 @@ export class RoleSync {
   async #preview(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {
     const link = await this.#linkOf(guildId, account);
     const verdicts = await this.#evaluate(guildId, link);
-    const { add, remove, failed, unchanged } = await this.#plan(guildId, link.chatId, verdicts);
+    const member = { guildId, chatId: link.chatId };
+    const plan = await this.#plan(member, verdicts, await store.listGrants(this.#options.database, member));
+    if (!plan) throw notInGuild();
+    const { add, remove, failed, unchanged } = plan;
     return resultOf(link, verdicts, unchanged, { added: add, removed: remove, failed });
+  }
+
+  /**
+   * After a change of a member's link: linked, its roles follow the bindings; not linked, what was given is taken back.
+   * UNAVAILABLE and the like where that has to be tried again; who is not in the guild has nothing to lose.
+   */
+  async follow(member: store.MemberName): Promise<void> {
+    const { guildId, chatId } = member;
+    for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
+      const link = await this.#findLink(guildId, { chatId, gameId: undefined });
+      const verdicts = link ? await this.#evaluate(guildId, link) : [];
+      const done = await this.#underLock(member, link, verdicts);
+      if (done?.changes.failed.some(({ code }) => code === 'PLATFORM_ERROR')) throw new ApiError('PLATFORM_ERROR');
+      if (done) return;
+    }
+    throw changing();
   }
 
   async #sync(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {
     for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
       const link = await this.#linkOf(guildId, account);
       const verdicts = await this.#evaluate(guildId, link);
-      const member = { guildId, chatId: link.chatId };
-      const result = await this.#options.locks.hold(member, async (lock) => {
-        const now = await this.#linkOf(guildId, { chatId: link.chatId, gameId: undefined });
-        return now.version === link.version ? this.#bringInLine(guildId, link, verdicts, lock) : undefined;
-      });
-      if (result) return result;
+      const done = await this.#underLock({ guildId, chatId: link.chatId }, link, verdicts);
+      if (done?.isAbsent) throw notInGuild();
+      if (done) return resultOf(link, verdicts, done.unchanged, done.changes);
     }
-    throw new ApiError('UNAVAILABLE', { message: 'The link of this member is being changed, try again soon' });
+    throw changing();
   }
 
-  async #linkOf(guildId: string, { chatId, gameId }: MemberAccount): Promise<Link> {
+  /** Undefined when the link is another by now. */
+  #underLock(member: store.MemberName, link: Link | undefined, verdicts: RoleVerdict[]): Promise<Done | undefined> {
+    return this.#options.locks.hold(member, async (lock) => {
+      const now = await this.#findLink(member.guildId, { chatId: member.chatId, gameId: undefined });
+      return now?.version === link?.version ? this.#bringInLine(member, link, verdicts, lock) : undefined;
+    });
+  }
+
+  async #findLink(guildId: string, { chatId, gameId }: MemberAccount): Promise<Link | undefined> {
     const chatIds = chatId === undefined ? [] : [chatId];
     const gameIds = gameId === undefined ? [] : [gameId];
     const { links } = await this.#options.lookup.getLinks({ guildId, chatIds, gameIds });
-    if (links[0]) return links[0];
+    return links[0];
+  }
+
+  async #linkOf(guildId: string, account: MemberAccount): Promise<Link> {
+    const link = await this.#findLink(guildId, account);
+    if (link) return link;
     throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
   }
 
@@ -102,15 +138,18 @@ export class RoleSync {
     return verdicts.roles;
   }
 
-  /** The member is read live; roles are asked for anew where one of a binding is not among those remembered. */
-  async #plan(guildId: string, chatId: string, verdicts: readonly RoleVerdict[]): Promise<RolePlan> {
-    const { chat, database } = this.#options;
-    const [member, remembered, granted] = await Promise.all([
-      chat.member(guildId, chatId),
-      chat.roles(guildId),
-      store.listGrants(database, { guildId, chatId }),
-    ]);
-    if (!member) throw notInGuild();
+  /**
+   * Undefined for who is not in the guild. The member is read live; roles are asked for anew where one of a binding is
+   * not among those remembered.
+   */
+  async #plan(
+    { guildId, chatId }: store.MemberName,
+    verdicts: readonly RoleVerdict[],
+    granted: readonly string[],
+  ): Promise<RolePlan | undefined> {
+    const { chat } = this.#options;
+    const [member, remembered] = await Promise.all([chat.member(guildId, chatId), chat.roles(guildId)]);
+    if (!member) return undefined;
     const byRole = new Map(verdicts.map((role) => [role.chatRoleId, verdictOf(role)]));
     const plan = (guildRoles: typeof remembered) =>
       planRoles({ guildRoles, held: member.roles, granted, verdicts: byRole });
@@ -120,39 +159,49 @@ export class RoleSync {
       : first;
   }
 
-  async #bringInLine(guildId: string, link: Link, verdicts: RoleVerdict[], lock: HeldLock): Promise<RoleSyncResult> {
+  async #bringInLine(
+    member: store.MemberName,
+    link: Link | undefined,
+    verdicts: RoleVerdict[],
+    lock: HeldLock,
+  ): Promise<Done> {
     const { database, clock, events } = this.#options;
-    const member = { guildId, chatId: link.chatId };
-    const plan = await this.#plan(guildId, link.chatId, verdicts);
-    const changes: Changes = { added: [], removed: [], failed: [...plan.failed] };
+    const changes: Changes = { added: [], removed: [], failed: [] };
+    const granted = await store.listGrants(database, member);
+    // After most unlinks: nothing was given, and nobody has to be asked.
+    if (!link && granted.length === 0) return { unchanged: [], changes, isAbsent: false };
+    const plan = await this.#plan(member, verdicts, granted);
+    if (!plan) {
+      await store.deleteGrants(database, member, granted);
+      return { unchanged: [], changes, isAbsent: true };
+    }
+    changes.failed.push(...plan.failed);
     if (plan.forget.length > 0) await store.deleteGrants(database, member, plan.forget);
     // Before it is done, or a role that was given by a process that died would be nobody's.
     if (plan.add.length > 0) await store.insertGrants(database, member, plan.add, new Date(clock.now()));
-    for (const roleId of plan.add) await this.#change(member, link.gameId, roleId, true, lock, changes);
-    for (const roleId of plan.remove) await this.#change(member, link.gameId, roleId, false, lock, changes);
-    events.rolesSynced(guildId, link.chatId, changes);
-    return resultOf(link, verdicts, plan.unchanged, changes);
+    const reason = link ? `Guild Data: bindings for game account ${link.gameId}` : 'Guild Data: no longer verified';
+    for (const roleId of plan.add) await this.#change({ ...member, roleId, give: true, reason }, lock, changes);
+    for (const roleId of plan.remove) await this.#change({ ...member, roleId, give: false, reason }, lock, changes);
+    events.rolesSynced(member.guildId, member.chatId, changes);
+    return { unchanged: plan.unchanged, changes, isAbsent: false };
   }
 
   /** Gives or takes a role, and notes what came of it. */
   async #change(
-    member: store.MemberName,
-    gameId: number,
-    roleId: string,
-    give: boolean,
+    change: ChatChangeRequest & { roleId: string; give: boolean },
     lock: HeldLock,
     changes: Changes,
   ): Promise<void> {
     const { chat, database } = this.#options;
+    const { roleId, give } = change;
     await lock.keep();
-    const reason = `Guild Data: bindings for game account ${gameId}`;
-    const outcome = await chat.changeRole({ ...member, roleId, give, reason }).catch(faultOf);
+    const outcome = await chat.changeRole(change).catch(faultOf);
     if (outcome === 'no such member') throw notInGuild();
     if (outcome === 'done') (give ? changes.added : changes.removed).push(roleId);
     else changes.failed.push({ role_id: roleId, ...failureOf(outcome) });
     // After a fault it may have been done all the same.
     const isSettled = !(outcome instanceof ApiError);
-    if (isSettled && give !== (outcome === 'done')) await store.deleteGrants(database, member, [roleId]);
+    if (isSettled && give !== (outcome === 'done')) await store.deleteGrants(database, change, [roleId]);
   }
 }
 
@@ -192,4 +241,6 @@ function resultOf(link: Link, verdicts: RoleVerdict[], unchanged: string[], chan
   };
 }
 
+const changing = () =>
+  new ApiError('UNAVAILABLE', { message: 'The link of this member is being changed, try again soon' });
 const notInGuild = () => new ApiError('NOT_FOUND', { message: 'The account is not in this guild' });

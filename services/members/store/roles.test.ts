@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database, Queryable } from '#kit/postgres.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { scansOf } from '#test/explain.ts';
+import * as tasks from './role-tasks.ts';
 import * as roles from './roles.ts';
 
 const member = { guildId: '900000000000000001', chatId: '920000000000000500' };
@@ -25,6 +26,11 @@ beforeAll(async () => {
     `INSERT INTO members.member_locks (guild_id, chat_id, holder, held_until)
      ${members}, gen_random_uuid(), now() ${series}`,
   );
+  await database.query(
+    `INSERT INTO members.role_tasks (guild_id, chat_id, version, created_at, due_at)
+     ${members}, gen_random_uuid(), now(), now() ${series}`,
+  );
+  await database.query('ANALYZE members.role_tasks');
   await database.query('ANALYZE members.grants');
   await database.query('ANALYZE members.member_locks');
 });
@@ -34,11 +40,16 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
+const task = { ...member, version: randomUUID(), failures: 0 };
+
 const statements: [string, (on: Queryable) => Promise<unknown>, string[]][] = [
   ['keepLock', (on) => roles.keepLock(on, member, randomUUID(), later), ['member_locks_pkey']],
   ['releaseLock', (on) => roles.releaseLock(on, member, randomUUID()), ['member_locks_pkey']],
   ['listGrants', (on) => roles.listGrants(on, member), ['grants_pkey']],
   ['deleteGrants', (on) => roles.deleteGrants(on, member, ['910000000000000001']), ['grants_pkey']],
+  ['takeDueTasks', (on) => tasks.takeDueTasks(on, new Date(), later, 20), ['role_tasks_due', 'role_tasks_pkey']],
+  ['deleteTask', (on) => tasks.deleteTask(on, task), ['role_tasks_pkey']],
+  ['postponeTask', (on) => tasks.postponeTask(on, task, later), ['role_tasks_pkey']],
 ];
 
 test.each(statements)('%s finds its rows by an index', async (_name, statement, indexes) => {
