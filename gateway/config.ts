@@ -35,6 +35,8 @@ export const readGatewayConfig = (environment: Environment) =>
       LOOKUP_HTTP_URL: url('http'),
       BINDINGS_HTTP_URL: url('http'),
       MEMBERS_HTTP_URL: url('http'),
+      ACTIVITY_HTTP_URL: url('http'),
+      MODERATION_HTTP_URL: url('http'),
       /** What a key needs to change bindings, which decide what a sync gives; none when left out. */
       BINDINGS_WRITE_SCOPE: z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }).optional(),
       /** Over how many gateways limits are parted while Redis is away. */

@@ -1,7 +1,8 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { sendBody, sendError, successBody } from '#kit/envelope.ts';
-import { ApiError, asApiError, methodNotAllowed } from '#kit/errors.ts';
+import { ApiError, asApiError, invalidRequest, methodNotAllowed } from '#kit/errors.ts';
 import type { Readiness } from '#kit/health.ts';
+import { readQuery } from '#kit/validate.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { gatewayRoutes } from '#proto/rest/gateway.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
@@ -48,7 +49,9 @@ export function createOwnAnswers({ routes, version, serverUrl, readiness }: OwnA
   return app;
 }
 
-function whoami(_request: Request, response: Response): void {
+function whoami(request: Request, response: Response): void {
+  const { faults } = readQuery(request.originalUrl.split('?').slice(1).join('?'));
+  if (faults.length > 0) throw invalidRequest(faults);
   const grant = response.locals.grant as KeyGrant;
   const { status, message } = gatewayRoutes.whoami;
   const data = {

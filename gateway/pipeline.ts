@@ -7,10 +7,13 @@ import { ApiError, asApiError } from '#kit/errors.ts';
 import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/principal.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
 import type { SecretRing } from '#kit/secrets.ts';
+import { readQuery } from '#kit/validate.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
+import type { Route } from '#proto/rest/route.ts';
 import { type AddressList, clientAddress } from './client-address.ts';
 import type { GatewayEvents } from './events.ts';
 import { connectionOptions, stripCredentials, stripReserved } from './headers.ts';
+import { boundLeftover } from './leftover.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
 import type { Proxy } from './proxy.ts';
@@ -43,7 +46,8 @@ export interface PipelineParts {
 /** The ordered steps that every request takes (contract, section 2). */
 export class Pipeline {
   readonly #parts: PipelineParts;
-  #inFlight = 0;
+  /** Requests under way, but for those that wait in a service. */
+  readonly #inFlight = new Set<ServerResponse>();
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
@@ -53,8 +57,9 @@ export class Pipeline {
     const context = { requestId: requestIdOf(oneHeader(request, REQUEST_ID_HEADER)), route: 'none' };
     const started = performance.now();
     response.setHeader(REQUEST_ID_HEADER, context.requestId);
-    this.#inFlight++;
-    response.once('close', () => this.#inFlight--);
+    boundLeftover(request, response);
+    this.#inFlight.add(response);
+    response.once('close', () => this.#inFlight.delete(response));
     void requestContext.run(context, () => this.#answer(request, response, context, started));
   };
 
@@ -89,14 +94,16 @@ export class Pipeline {
     announceDeprecation(match.route, response);
     this.#refuseOverload();
     const failingAddress = address?.toString() ?? request.socket.remoteAddress ?? 'unknown';
-    const grant = await authenticate.run({ headers: request.headers, query, address: failingAddress });
+    const grant = await authenticate.run({ headers: request.headers, query, address: failingAddress, response });
     events.authenticated(grant);
     checkAllowlist(grant, address);
     checkGuild(match, request.headers['x-guild-id'], grant.guildId);
     checkScope(match.route, grant);
     await checkLimits(match.route, grant, limiter, clock, response);
     usage.record(grant);
-    return this.#pass(match, grant, request, response, context);
+    // A fault in the rest of its body may have been the answer meanwhile.
+    if (response.writableEnded) return 0;
+    return this.#pass(match, grant, request, response, context, waitMsOf(match.route, query));
   }
 
   /** Hands the request to whoever answers it: the gateway itself, or a service together with the sealed principal. */
@@ -106,6 +113,7 @@ export class Pipeline {
     request: IncomingMessage,
     response: ServerResponse,
     { requestId }: RequestContext,
+    waitMs: number,
   ): Promise<number> {
     const { proxy, ring, clock } = this.#parts;
     if (route.service === 'gateway') return this.#answerHere(request, response, grant);
@@ -115,7 +123,8 @@ export class Pipeline {
     stripCredentials(request.headers);
     request.headers[REQUEST_ID_HEADER] = requestId;
     request.headers[PRINCIPAL_HEADER] = sealPrincipal(ring, principal, sealedFor, clock.now());
-    return proxy.forward(request, response, route.service);
+    if (waitMs > 0) this.#inFlight.delete(response);
+    return proxy.forward(request, response, route.service, waitMs);
   }
 
   #answerHere(request: IncomingMessage, response: ServerResponse, grant: KeyGrant | undefined): number {
@@ -131,7 +140,7 @@ export class Pipeline {
   }
 
   #refuseOverload(): void {
-    if (this.#inFlight <= this.#parts.maxInFlight) return;
+    if (this.#inFlight.size <= this.#parts.maxInFlight) return;
     throw new ApiError('UNAVAILABLE', { message: 'Too many requests are under way, try again soon', retryAfter: 1 });
   }
 }
@@ -139,6 +148,13 @@ export class Pipeline {
 function oneHeader(request: IncomingMessage, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(',') : value;
+}
+
+/** How long a long poll asks to wait; what the service will refuse is 0. */
+function waitMsOf({ longPoll, query: schema }: Route, query: string): number {
+  if (!longPoll) return 0;
+  const wait = schema?.shape['wait']?.safeParse(readQuery(query).value['wait']).data;
+  return typeof wait === 'number' ? wait * 1000 : 0;
 }
 
 function splitTarget(target: string): [string, string] {

@@ -2,15 +2,16 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { rawErrorResponse, sendError } from '#kit/envelope.ts';
 import { ApiError, type ErrorCode, invalidRequest, methodNotAllowed } from '#kit/errors.ts';
-import { newRequestId, REQUEST_ID_HEADER } from '#kit/request-id.ts';
+import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
 
 const CODES: Record<string, ErrorCode> = {
   HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'PAYLOAD_TOO_LARGE',
   ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
 };
-
-/** Told for CONNECT and Upgrade, which no path takes. */
+const UNKNOWN_METHOD = 'HPE_INVALID_METHOD';
+const REQUEST_LINE = /^[A-Za-z]+ \S+ HTTP\/1\.[01]\r?\n/;
+/** What paths take, where there is no saying which path is meant. */
 const ANY_METHOD = ['GET', 'POST', 'PATCH', 'DELETE'];
 
 interface Exchange {
@@ -18,8 +19,15 @@ interface Exchange {
   response: ServerResponse;
 }
 
-/** Answers in the envelope what Node's HTTP parser refuses or hands out beside the request listener. */
-export function answerProtocolErrors(server: Server, refused: (code: ErrorCode) => void): void {
+/**
+ * Answers in the envelope what Node's HTTP parser refuses or hands out beside the request listener; `methodsOf` tells
+ * what a path takes, undefined where there is no such path.
+ */
+export function answerProtocolErrors(
+  server: Server,
+  refused: (code: ErrorCode) => void,
+  methodsOf: (path: string) => string[] | undefined,
+): void {
   /** The newest request of each connection. */
   const unanswered = new WeakMap<Duplex, Exchange>();
   server.prependListener('request', (request, response) => {
@@ -41,21 +49,32 @@ export function answerProtocolErrors(server: Server, refused: (code: ErrorCode) 
     if (exchange) closeAfterAnswer(exchange, refusal, socket);
     else endWith(socket, refusal);
   });
-  server.on('checkExpectation', (_request, response: ServerResponse) => {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     refused('EXPECTATION_FAILED');
-    response.setHeader(REQUEST_ID_HEADER, newRequestId());
+    response.setHeader(REQUEST_ID_HEADER, idOf(request));
     sendError(response, new ApiError('EXPECTATION_FAILED'));
   });
-  const refuseMethod = (_request: IncomingMessage, socket: Duplex) => {
+  const refuseMethod = (request: IncomingMessage, socket: Duplex) => {
     refused('METHOD_NOT_ALLOWED');
     socket.on('error', () => socket.destroy());
-    endWith(socket, methodNotAllowed(ANY_METHOD));
+    const refusal = methodNotAllowed(methodsOf((request.url ?? '').split('?', 1)[0] ?? '') ?? ANY_METHOD);
+    const end = () => endWith(socket, refusal, idOf(request));
+    // The answer to a request before it is still due.
+    const exchange = unanswered.get(socket);
+    if (exchange) exchange.response.once('finish', end);
+    else end();
   };
   server.on('connect', refuseMethod);
   server.on('upgrade', refuseMethod);
 }
 
-function parserRefusal(error: NodeJS.ErrnoException): ApiError {
+function idOf(request: IncomingMessage): string {
+  return requestIdOf(request.headers[REQUEST_ID_HEADER]?.toString());
+}
+
+function parserRefusal(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): ApiError {
+  const isRequest = REQUEST_LINE.test(error.rawPacket?.toString('latin1') ?? '');
+  if (error.code === UNKNOWN_METHOD && isRequest) return methodNotAllowed(ANY_METHOD);
   const code = CODES[error.code ?? ''];
   return code ? new ApiError(code) : invalidRequest([{ path: 'request', message: 'is not well-formed HTTP/1.1' }]);
 }
@@ -70,6 +89,6 @@ function closeAfterAnswer({ request, response }: Exchange, refusal: ApiError, so
   sendError(response, refusal, { connection: 'close' });
 }
 
-function endWith(socket: Duplex, refusal: ApiError): void {
-  socket.end(rawErrorResponse(refusal, { [REQUEST_ID_HEADER]: newRequestId() }));
+function endWith(socket: Duplex, refusal: ApiError, requestId = newRequestId()): void {
+  socket.end(rawErrorResponse(refusal, { [REQUEST_ID_HEADER]: requestId }));
 }

@@ -26,6 +26,9 @@ interface Exchange {
   heard: () => void;
 }
 
+/** What a service may take to answer after it has waited (contract, section 1). */
+const AFTER_WAIT_MS = 5_000;
+
 export interface ProxyOptions {
   /** Base URLs by service name. */
   services: Record<string, string>;
@@ -53,19 +56,26 @@ export class Proxy implements Part {
   }
 
   /**
-   * Resolves with the milliseconds that the service took, once the answer is written or the caller has gone.
-   * UNAVAILABLE, TIMEOUT, or PAYLOAD_TOO_LARGE for a streamed body: then nothing was answered yet.
+   * Resolves with the milliseconds that the service took, once the answer is written or the caller has gone. The
+   * service may wait for `waitMs` before it answers.
+   * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, or PAYLOAD_TOO_LARGE for a streamed body: then nothing was answered yet.
    */
-  forward(request: IncomingMessage, response: ServerResponse, service: string): Promise<number> {
+  forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<number> {
     const { middleware, breaker } = this.#upstreams[service] as Upstream;
-    return breaker.run(() => this.#exchange(middleware, request, response));
+    const timeoutMs = waitMs > 0 ? waitMs + AFTER_WAIT_MS : this.#timeoutMs;
+    return breaker.run(() => this.#exchange(middleware, request, response, timeoutMs));
   }
 
   async stop(): Promise<void> {
     this.#agent.destroy();
   }
 
-  #exchange(middleware: Middleware, request: IncomingMessage, response: ServerResponse): Promise<number> {
+  #exchange(
+    middleware: Middleware,
+    request: IncomingMessage,
+    response: ServerResponse,
+    timeoutMs: number,
+  ): Promise<number> {
     const started = performance.now();
     return new Promise((resolve, reject) => {
       let deadline: NodeJS.Timeout | undefined;
@@ -78,10 +88,12 @@ export class Proxy implements Part {
         exchange.outgoing?.destroy();
         reject(error);
       };
-      // How long a caller may take to send is the parser's to say; no service is slow because its caller is.
+      // No service is slow because its caller is: the time runs from the caller's last byte, and is the caller's
+      // own while there are more to come.
+      const late = () => fail(new ApiError(request.complete ? 'TIMEOUT' : 'REQUEST_TIMEOUT'));
       const heard = () => {
         clearTimeout(deadline);
-        deadline = setTimeout(() => fail(new ApiError('TIMEOUT')), this.#timeoutMs);
+        deadline = setTimeout(late, timeoutMs);
       };
       const exchange: Exchange = { fail, heard };
       heard();

@@ -40,11 +40,14 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       lookup: config.LOOKUP_HTTP_URL,
       bindings: config.BINDINGS_HTTP_URL,
       members: config.MEMBERS_HTTP_URL,
+      activity: config.ACTIVITY_HTTP_URL,
+      moderation: config.MODERATION_HTTP_URL,
     };
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers });
     const events = new GatewayEvents(metrics, log);
+    const matcher = new Matcher(routes, API_PREFIX);
     const pipeline = new Pipeline({
-      matcher: new Matcher(routes, API_PREFIX),
+      matcher,
       authenticate: new Authenticate(keys, new AuthenticationFailures(clock), clock),
       usage,
       limiter,
@@ -72,7 +75,8 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       keepAliveTimeout: config.KEEP_ALIVE_SECONDS * 1000,
     });
     listener.server.maxConnections = config.MAX_CONNECTIONS;
-    answerProtocolErrors(listener.server, (code) => events.refusedByParser(code));
+    const refused = (code: string) => events.refusedByParser(code);
+    answerProtocolErrors(listener.server, refused, (path) => matcher.methodsOf(path));
     service.http = listener;
     for (const part of [...parts, proxy, listener]) service.lifecycle.add(part);
   },

@@ -6,10 +6,12 @@ import { type RunningService, startService } from '#kit/service.ts';
 import { startSimulators } from '#local/simulators/main.ts';
 import { type CreateKeyRequest, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
+import { activityService } from '#services/activity/service.ts';
 import { authService } from '#services/auth/service.ts';
 import { bindingsService } from '#services/bindings/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { membersService } from '#services/members/service.ts';
+import { moderationService } from '#services/moderation/service.ts';
 import { gatewayService } from '#gateway/service.ts';
 import { createTestDatabase } from './database.ts';
 import { connect } from './grpc.ts';
@@ -77,7 +79,8 @@ export class Network {
     this.redisUrl = this.#options.redisUrl === undefined ? await testRedisUrl() : this.#options.redisUrl;
     this.simulators = await startSimulators({});
     this.#cleanups.push(() => this.simulators.stop());
-    for (const name of ['auth', 'lookup', 'bindings', 'members', 'gateway']) await this.startOne(name);
+    const names = ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'gateway'];
+    for (const name of names) await this.startOne(name);
   }
 
   /**
@@ -161,6 +164,10 @@ export class Network {
         return startService(bindingsService, environment, overrides);
       case 'members':
         return startService(membersService, environment, overrides);
+      case 'activity':
+        return startService(activityService, environment, overrides);
+      case 'moderation':
+        return startService(moderationService, environment, overrides);
       case 'gateway':
         return startService(gatewayService, environment, overrides);
       default:

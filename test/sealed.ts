@@ -31,6 +31,8 @@ export interface SealedRequest {
   /** Sent as JSON, or as it is when a text or bytes. */
   body?: unknown;
   headers?: Record<string, string>;
+  /** Gives up waiting for the answer. */
+  signal?: AbortSignal;
 }
 
 export interface SealedAnswer {
@@ -44,7 +46,7 @@ export interface SealedAnswer {
 export async function sealedFetch(
   service: SealedService,
   principal: Pick<Principal, 'guildId'> & Partial<Principal>,
-  { method, path, body, headers = {} }: SealedRequest,
+  { method, path, body, headers = {}, signal }: SealedRequest,
 ): Promise<SealedAnswer> {
   const target = API_PREFIX + path;
   const whole = { keyId: `${principal.guildId}-1`, scopes: null, legacy: true, requestId: 'test', ...principal };
@@ -57,6 +59,7 @@ export async function sealedFetch(
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...headers,
     },
+    ...(signal && { signal }),
     ...(body === undefined ? {} : { body: isRaw(body) ? body : JSON.stringify(body) }),
   });
   return { status: response.status, headers: response.headers, body: await response.json() };

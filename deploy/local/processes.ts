@@ -9,7 +9,7 @@ export type Deployable = {
   calls: readonly string[];
   /** Services whose REST routes it passes requests to. */
   proxies: readonly string[];
-  /** `admin` lets its holder make and change keys; `platforms` is access to the chat and game platforms. */
+  /** `admin` lets its holder be told what to do by operators; `platforms` is access to the chat and game platforms. */
   holds: readonly ('admin' | 'database' | 'redis' | 'platforms')[];
 };
 
@@ -48,11 +48,27 @@ export const DEPLOYABLES: readonly Deployable[] = [
     holds: ['database', 'redis', 'platforms'],
   },
   {
+    name: 'activity',
+    main: 'services/activity/main.ts',
+    listens: ['http', 'grpc'],
+    calls: [],
+    proxies: [],
+    holds: ['admin', 'database'],
+  },
+  {
+    name: 'moderation',
+    main: 'services/moderation/main.ts',
+    listens: ['http', 'grpc'],
+    calls: ['activity'],
+    proxies: [],
+    holds: ['admin', 'database'],
+  },
+  {
     name: 'gateway',
     main: 'gateway/main.ts',
     listens: ['public'],
     calls: ['auth'],
-    proxies: ['lookup', 'bindings', 'members'],
+    proxies: ['lookup', 'bindings', 'members', 'activity', 'moderation'],
     holds: ['redis'],
   },
 ];

@@ -6,6 +6,8 @@ const ports: Record<string, Ports> = {
   lookup: { admin: 3, http: 4, grpc: 5 },
   bindings: { admin: 6, http: 7, grpc: 8 },
   members: { admin: 9, http: 10, grpc: 11 },
+  activity: { admin: 13, http: 14, grpc: 15 },
+  moderation: { admin: 16, http: 17, grpc: 18 },
   gateway: { admin: 12, public: 8080 },
 };
 const shared: Shared = {
@@ -30,19 +32,21 @@ test('the gateway knows its peers and holds neither the database nor the platfor
     LOG_LEVEL: 'info',
     LISTEN_HOST: '127.0.0.1',
     INTERNAL_SECRETS: 'internal',
-    ADMIN_PORT: '12',
+    ADMIN_PORT: '15',
     GATEWAY_PORT: '8080',
     AUTH_GRPC_ADDRESS: '127.0.0.1:2',
     LOOKUP_HTTP_URL: 'http://127.0.0.1:4',
     BINDINGS_HTTP_URL: 'http://127.0.0.1:7',
     MEMBERS_HTTP_URL: 'http://127.0.0.1:10',
+    ACTIVITY_HTTP_URL: 'http://127.0.0.1:14',
+    MODERATION_HTTP_URL: 'http://127.0.0.1:17',
     REDIS_URL: 'redis://redis',
   });
 });
 
-test('auth alone is given the secret with which keys are made, whatever the shell has set', () => {
+test('the secret of operators is given to the services that they change alone, whatever the shell has set', () => {
   const holders = DEPLOYABLES.filter(({ name }) => environment(name, { ADMIN_SECRETS: 'mine' })['ADMIN_SECRETS']);
-  expect(holders.map(({ name }) => name)).toEqual(['auth']);
+  expect(holders.map(({ name }) => name)).toEqual(['auth', 'activity', 'moderation']);
   expect(environment('auth', { ADMIN_SECRETS: 'mine' })['ADMIN_SECRETS']).toBe('admin');
 });
 

@@ -40,7 +40,10 @@ export const errorEnvelope = z
 
 /** The answer of success and every error of a route, by status. Shared parts go to `components`. */
 export function responsesOf(route: Route, components: Components): Record<string, OpenApiResponse | Ref> {
-  const responses: Record<string, OpenApiResponse | Ref> = { [route.status]: successResponse(route, components) };
+  const responses: Record<string, OpenApiResponse | Ref> = {
+    [route.status]: successResponse(route, route.status, route.message, components),
+  };
+  if (route.repeatedMessage) responses[200] = successResponse(route, 200, route.repeatedMessage, components);
   const byStatus = Map.groupBy(errorsOf(route), ({ error }) => error.httpStatus);
   for (const [status, errors] of byStatus) {
     const isShared = errors.every(({ error }) => SHARED_ERRORS.includes(error.code));
@@ -63,14 +66,14 @@ export function successEnvelope(status: number, message: string, data: JsonSchem
   };
 }
 
-function successResponse(route: Route, components: Components): OpenApiResponse {
+function successResponse(route: Route, status: number, message: string, components: Components): OpenApiResponse {
   const data = toJsonSchema(route.data, 'output', components.schemas);
-  const schema = successEnvelope(route.status, route.message, data);
+  const schema = successEnvelope(status, message, data);
   const headers: HeaderName[] = ['X-Request-Id', ...RATE_LIMIT_HEADERS];
   if (route.writes) headers.push('Idempotency-Replayed');
   if (route.deprecated) headers.push('Deprecation', 'Sunset', 'Link');
   return {
-    description: route.message,
+    description: message,
     headers: headerRefs(headers),
     content: { 'application/json': { schema, example: exampleOf(schema, components) } },
   };

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { type ApiKey, readApiKey } from '#kit/api-key.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
@@ -6,6 +6,7 @@ import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { AUTHENTICATION_LIMIT, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { AuthenticationFailures } from '../limits/authentication-failures.ts';
+import { tellLimit } from './limit.ts';
 
 const SCHEME = /^(?:ApiKey|Bearer) +(.*)$/i;
 const KEY_SHAPE = /service_[0-9]{17,20}_[0-9A-Za-z]{6}/;
@@ -17,6 +18,8 @@ export interface Presented {
   query: string;
   /** Whose refusals are counted together. */
   address: string;
+  /** Tells how many refusals are left. */
+  response: ServerResponse;
 }
 
 /** Finds out which key a request carries. A refusal counts against its address; a key known good never does. */
@@ -33,12 +36,13 @@ export class Authenticate {
 
   /** The key's grant, not expired. MISSING_API_KEY, INVALID_API_KEY, API_KEY_EXPIRED, RATE_LIMITED, UNAVAILABLE. */
   async run(presented: Presented): Promise<KeyGrant> {
-    if (hasKeyInQuery(presented.query)) {
-      throw this.#refuse(presented, new ApiError('INVALID_API_KEY', { message: KEY_IN_QUERY }));
-    }
     const text = presentedKey(presented.headers);
+    const key = readApiKey(text ?? '');
+    if (hasKeyInQuery(presented.query)) {
+      const refusal = new ApiError('INVALID_API_KEY', { message: KEY_IN_QUERY });
+      throw key && this.#keys.isKnown(key.hash) ? refusal : this.#refuse(presented, refusal);
+    }
     if (!text) throw this.#refuse(presented, new ApiError('MISSING_API_KEY', { message: HOW_TO_SEND }));
-    const key = readApiKey(text);
     if (!key) throw this.#refuse(presented, new ApiError('INVALID_API_KEY'));
     const grant = await this.#find(key, presented);
     if (!grant) throw this.#refuse(presented, new ApiError('INVALID_API_KEY'));
@@ -55,8 +59,10 @@ export class Authenticate {
   }
 
   /** The refusal itself, or 429 once the address has had its share of them. */
-  #refuse({ address }: Presented, refusal: ApiError): ApiError {
-    const { exhausted, retryAfterSeconds } = this.#failures.count(address);
+  #refuse({ address, response }: Presented, refusal: ApiError): ApiError {
+    const state = this.#failures.count(address);
+    tellLimit(state, this.#clock, response);
+    const { exhausted, retryAfterSeconds } = state;
     if (!exhausted) return refusal;
     const { category, limit } = AUTHENTICATION_LIMIT;
     return new ApiError('RATE_LIMITED', {

@@ -18,7 +18,7 @@ export async function checkLimits(
   if (limits.length === 0) return;
   const decision = await limiter.decide(grant.guildId, limits);
   const told = decision.allowed ? tightest(decision.states) : decision.refusedBy;
-  if (told) tell(told, clock, response);
+  if (told) tellLimit(told, clock, response);
   if (!decision.allowed) throw rateLimited(decision.refusedBy);
 }
 
@@ -34,7 +34,14 @@ function limitsOf(route: Route, grant: KeyGrant): Limit[] {
   return limits;
 }
 
-function tell({ limit, remaining, resetMs }: Counted, clock: Clock, response: ServerResponse): void {
+/** Tells a limit in the headers of an answer that has not begun. */
+export function tellLimit(
+  { limit, remaining, resetMs }: Pick<Counted, 'limit' | 'remaining' | 'resetMs'>,
+  clock: Clock,
+  response: ServerResponse,
+): void {
+  // A fault in the rest of its body may have been the answer meanwhile.
+  if (response.headersSent) return;
   response.setHeader('x-ratelimit-limit', limit);
   response.setHeader('x-ratelimit-remaining', remaining);
   // Windows end on whole seconds of Redis's clock; rounding takes the way to here out again.

@@ -35,6 +35,12 @@ export class Matcher {
     return { route, guildId: guildIndex < 0 ? undefined : decodeURIComponent(segments[guildIndex] as string) };
   }
 
+  /** The methods of a path's rows; undefined where it has none. */
+  methodsOf(path: string): string[] | undefined {
+    const node = find(this.#root, path.split('/'), 0);
+    return node && [...node.routes.keys()];
+  }
+
   #add(route: Route, segments: string[]): void {
     let node = this.#root;
     for (const segment of segments) {

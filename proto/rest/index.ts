@@ -1,8 +1,10 @@
+import { activityRoutes } from './activity.ts';
 import { bindingsRoutes } from './bindings.ts';
 import { gatewayRoutes } from './gateway.ts';
 import { guildsRoutes } from './guilds.ts';
 import { lookupRoutes } from './lookup.ts';
 import { membersRoutes } from './members.ts';
+import { moderationRoutes } from './moderation.ts';
 import type { Route } from './route.ts';
 import { syncRoutes } from './sync.ts';
 
@@ -14,4 +16,6 @@ export const ROUTES: readonly Route[] = [
   membersRoutes,
   guildsRoutes,
   syncRoutes,
+  moderationRoutes,
+  activityRoutes,
 ].flatMap((table): Route[] => Object.values(table));

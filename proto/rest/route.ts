@@ -40,12 +40,16 @@ export interface RouteSpec<
   status: 200 | 201 | 202;
   /** The envelope's `message` on success. */
   message: string;
+  /** The `message` of a 200 in place of `status`, where a repeated write found its work done. */
+  repeatedMessage?: string;
   summary: string;
   description?: string;
   /** Whether it changes something and so accepts an Idempotency-Key. */
   writes: boolean;
   /** Codes beyond those that every route can answer, with what they mean here. */
   errors?: Partial<Record<RouteErrorCode, string>>;
+  /** Whether the answer may be waited for, as many seconds as `wait` in the query says. */
+  longPoll?: boolean;
   /** Set when the route is to go away: dates as YYYY-MM-DD, and the path to use instead. */
   deprecated?: { since: string; sunset: string; replacement: string };
 }

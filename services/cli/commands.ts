@@ -1,6 +1,8 @@
 import { auditCommands } from './audit.ts';
 import type { Command } from './command.ts';
+import { gameCommands } from './game-commands.ts';
 import { keyCommands } from './keys.ts';
+import { shieldCommands } from './shield.ts';
 
 /** All that guildctl can do, in the order of its help. */
-export const COMMANDS: readonly Command[] = [...keyCommands, ...auditCommands];
+export const COMMANDS: readonly Command[] = [...keyCommands, ...auditCommands, ...gameCommands, ...shieldCommands];

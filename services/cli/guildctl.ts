@@ -81,6 +81,7 @@ const OPTIONS: Record<string, string> = {
   key_id: 'KEY_ID',
   ip_allowlist: '--allow-ip',
   grace_seconds: '--grace',
+  servers: '--server',
 };
 
 /** `request.ip_allowlist[1]` as the second `--allow-ip`. */

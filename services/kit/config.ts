@@ -113,6 +113,17 @@ export const databaseConfig = {
   PG_POOL_MAX: number(5, 1, 100),
 };
 
+/** What every service that operators change is told: held by guildctl and such services alone. */
+export const adminConfig = { ADMIN_SECRETS: secrets() };
+
+/** The configuration, unless every service could do then what only operators may: that is a ConfigError. */
+export function keepAdminApart<Config extends { ADMIN_SECRETS: string[]; INTERNAL_SECRETS: string[] }>(
+  config: Config,
+): Config {
+  if (!config.ADMIN_SECRETS.some((secret) => config.INTERNAL_SECRETS.includes(secret))) return config;
+  throw new ConfigError(['ADMIN_SECRETS must not hold a secret of INTERNAL_SECRETS']);
+}
+
 /** What every process that uses Redis is told; without it each does with what it has in memory. */
 export const redisConfig = { REDIS_URL: redisUrl().optional() };
 

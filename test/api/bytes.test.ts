@@ -28,7 +28,7 @@ async function answersTo(raw: string): Promise<{ status: number; head: string; c
 
 describe('what Node hands out beside the request listener is answered in the envelope', () => {
   it.each([
-    ['no request at all', 'BAD\n\n', 400, 'INVALID_REQUEST'],
+    ['no request at all', '\u0016\u0003\n\n', 400, 'INVALID_REQUEST'],
     [
       'both lengths',
       'POST /api/v1/reverse HTTP/1.1\nHost: x\nContent-Length: 2\nTransfer-Encoding: chunked\n\n',
@@ -45,7 +45,7 @@ describe('what Node hands out beside the request listener is answered in the env
       405,
       'METHOD_NOT_ALLOWED',
     ],
-    ['an unknown method', 'BREW / HTTP/1.1\nHost: x\n\n', 400, 'INVALID_REQUEST'],
+    ['an unknown method', 'BREW / HTTP/1.1\nHost: x\n\n', 405, 'METHOD_NOT_ALLOWED'],
   ])('%s', async (_what, raw, status, code) => {
     const [answer, ...more] = await answersTo(raw);
     expect(more).toEqual([]);
@@ -53,7 +53,17 @@ describe('what Node hands out beside the request listener is answered in the env
     for (const header of ['x-request-id: ', 'cache-control: no-store', 'x-content-type-options: nosniff']) {
       expect(answer?.head).toContain(header);
     }
-    expect(answer?.head.includes('allow: get, head, post, patch, delete')).toBe(status === 405);
+    expect(answer?.head.includes('\r\nallow: get, head')).toBe(status === 405);
+  });
+
+  it('Upgrade behind a request waits for its answer; both have the ids that they came with', async () => {
+    const answers = await answersTo(
+      `GET /api/v1/lookup/game/7 HTTP/1.1\nHost: x\nX-API-Key: ${key}\nX-Guild-ID: ${GUILD}\nX-Request-Id: first\n\n` +
+        'GET /api/v1/whoami HTTP/1.1\nHost: x\nConnection: Upgrade\nUpgrade: websocket\nX-Request-Id: second\n\n',
+    );
+    expect(answers.map(({ status }) => status)).toEqual([404, 405]);
+    expect(answers.map(({ head }) => /x-request-id: (\w+)/.exec(head)?.[1])).toEqual(['first', 'second']);
+    expect(answers[1]?.head).toContain('\r\nallow: get, head\r\n');
   });
 
   it('a fault behind a request waits for its answer, then closes', async () => {
@@ -128,6 +138,40 @@ describe('a caller who sends slowly', () => {
     }
     expect(String((await answer)[0])).toMatch(/^HTTP\/1\.1 200 /);
     socket.destroy();
+  });
+});
+
+describe('callers that do not come to an end', () => {
+  it('a refused one is cut off, whether it floods or drips', async () => {
+    const head = wire('POST /api/v1/reverse HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n');
+    const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+    for (const more of [chunk, '1\r\nx\r\n']) {
+      const socket = await openSocket(network.address('gateway', 'http'));
+      // What is written after the end is refused by the peer, which is the point.
+      socket.on('error', () => socket.destroy());
+      const started = performance.now();
+      socket.write(head);
+      const feeding = setInterval(() => socket.writable && socket.write(more), 20);
+      await new Promise((resolve) => socket.once('close', resolve));
+      clearInterval(feeding);
+      expect(performance.now() - started).toBeLessThan(10_000);
+    }
+  });
+
+  it('one that stops in the middle of a body is told 408, and no service is blamed for it', async () => {
+    const slow = await startNetwork({ environment: { SERVICE_TIMEOUT_MS: '300' } });
+    try {
+      const { secret } = await slow.createKey();
+      const raw = `POST /api/v1/lookup/status HTTP/1.1\nHost: x\nX-API-Key: ${secret}\nContent-Type: application/json\nConnection: close\nContent-Length: 100\n\n{}`;
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, () => sendRaw(slow.address('gateway', 'http'), raw)),
+      );
+      expect(answers.map((answer) => answer.slice(9, 12))).toEqual(Array(12).fill('408'));
+      const body = { guild_id: GUILD, game_ids: [] };
+      expect((await slow.call('/lookup/status', { method: 'POST', key: secret, body })).status).toBe(200);
+    } finally {
+      await slow.stop();
+    }
   });
 });
 

@@ -162,6 +162,12 @@ describe('refusals, each in the envelope', () => {
     expect(answer.json.details.required_scope).toBe('lookup:read');
   });
 
+  it('400 names a query parameter that is given twice', async () => {
+    const answer = await network.call('/whoami?a=1&a=2', { key });
+    expectRefusal(answer, 400, 'INVALID_REQUEST');
+    expect(answer.json.details.errors).toEqual([{ path: 'query.a', message: 'must be given only once' }]);
+  });
+
   it('404 ROUTE_NOT_FOUND comes before 401; paths are strict', async () => {
     for (const path of ['/nothing', '/whoami/', '/Whoami', '//whoami', '/lookup/chat/']) {
       expectRefusal(await network.call(path), 404, 'ROUTE_NOT_FOUND');

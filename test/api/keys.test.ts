@@ -77,7 +77,7 @@ describe('refused authentications are counted per address', () => {
 
   it('30 are 401, the rest 429; a key known good is never refused by it', async () => {
     const { secret } = await network.createKey();
-    const call = (key: string) => network.call('/whoami', { key });
+    const call = (key: string, query = '') => network.call(`/whoami${query}`, { key });
     expect((await call(secret)).status).toBe(200);
     const answers = await refusals();
     const codes = answers.map(({ status }) => status);
@@ -90,6 +90,9 @@ describe('refused authentications are counted per address', () => {
       window: 60,
     });
     expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(refused?.headers.get('x-ratelimit-limit')).toBe('30');
+    expect(refused?.headers.get('x-ratelimit-remaining')).toBe('0');
+    expect((await call(secret, '?key=1')).status).toBe(401);
     expect((await call(secret)).status).toBe(200);
     const unseen = await network.createKey();
     expect((await call(unseen.secret)).status).toBe(429);

@@ -1,0 +1,5 @@
+import { serverRows } from './activity/servers.ts';
+import { staffRows } from './activity/staff.ts';
+import { defineRoutes } from './route.ts';
+
+export const activityRoutes = defineRoutes('activity', { ...staffRows, ...serverRows });

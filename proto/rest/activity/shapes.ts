@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { gameId, gameIdOut, text } from '../schemas.ts';
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const BRACED_UUID = /^\{?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\}?$/i;
+const SERVER_ID = /^[A-Za-z0-9._:-]{1,64}$/;
+const WRONG_UUID = 'must be a UUID';
+const WRONG_SERVER_ID = 'must be 1 to 64 of A-Z a-z 0-9 . _ : -';
+
+/** A UUID that we have made. */
+export const uuid = z
+  .string({ error: WRONG_UUID })
+  .refine((value) => UUID.test(value), { error: WRONG_UUID })
+  .transform((value) => value.toLowerCase())
+  .pipe(z.string())
+  .meta({ type: 'string', format: 'uuid', example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' });
+
+/** A UUID that the caller has made; Luau's `GenerateGUID` puts braces around it. */
+export const callersUuid = z
+  .string({ error: WRONG_UUID })
+  .refine((value) => BRACED_UUID.test(value), { error: WRONG_UUID })
+  .transform((value) => value.replace(/[{}]/g, '').toLowerCase())
+  .pipe(z.string())
+  .meta({ type: 'string', format: 'uuid', example: 'f3b0c442-98fc-4c14-9afb-f4c8996fb924' });
+
+/** A UUID as answered. */
+export const uuidOut = z.string().meta({ format: 'uuid', example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' });
+
+const serverIdMeta = {
+  pattern: SERVER_ID.source,
+  description: "The game server's own name for itself, such as its job ID",
+  example: 'c9f1d1a0-7a54-4f5e-9f0b-3a4e8a1d2c77',
+};
+
+/** A game server, in a path. */
+export const serverIdInPath = z
+  .string()
+  .refine((value) => SERVER_ID.test(value), { error: WRONG_SERVER_ID })
+  .meta(serverIdMeta);
+
+/** A game server, in a body. Empty passes: it is well formed, and can not be served (NOT_APPLICABLE). */
+export const serverId = z
+  .string({ error: WRONG_SERVER_ID })
+  .refine((value) => value === '' || SERVER_ID.test(value), { error: WRONG_SERVER_ID })
+  .meta(serverIdMeta);
+
+/** What an empty server ID is told. */
+export const NO_SERVER_ID =
+  'server_id is empty: a game opened in the editor has no job ID. Report only from published game servers';
+
+export const placeId = gameId.meta({ description: 'Place of the game', example: 40001 });
+export const placeIdOut = gameIdOut.meta({ description: 'Place of the game', example: 40001 });
+export const universeId = gameId.meta({ description: 'The game that the place belongs to', example: 30001 });
+export const gameUsername = text(1, 50).meta({ description: 'The name in the game', example: 'AdaBuilds' });
+export const pluginVersion = text(0, 64).meta({ description: 'Of the plugin that calls', example: '2.4.0' });
+
+/** A number of something, as Luau has it: a double. Fractions are cut off. */
+export const seconds = (description: string, example: number) =>
+  z
+    .number({ error: 'must be a number of seconds' })
+    .min(0, { error: 'must be at least 0' })
+    .max(1_000_000_000, { error: 'must be at most 1000000000' })
+    .transform(Math.floor)
+    .pipe(z.number())
+    .meta({ type: 'number', minimum: 0, maximum: 1_000_000_000, description, example });
+
+/** Whole numbers from 0. */
+export const count = (max: number, description: string, example: number) =>
+  z
+    .int({ error: 'must be a whole number' })
+    .min(0, { error: 'must be at least 0' })
+    .max(max, { error: `must be at most ${max}` })
+    .meta({ description, example });
+
+/** Any JSON object. */
+export const jsonObject = z.record(z.string(), z.unknown(), { error: 'must be an object' });
+
+/** Up to `max` of the same thing. */
+export const listOf = <Schema extends z.ZodType>(item: Schema, max: number) =>
+  z.array(item, { error: 'must be a list' }).max(max, { error: `must hold at most ${max}` });
+
+/** What a game server can be told to do. */
+export const COMMAND_TYPES = [
+  'kick',
+  'ban',
+  'unban',
+  'mute',
+  'unmute',
+  'message',
+  'broadcast',
+  'shutdown',
+  'custom',
+] as const;
+
+export const ACK_STATUSES = ['success', 'failed', 'rejected'] as const;
+
+export const ackStatus = z
+  .enum(ACK_STATUSES, { error: `must be one of ${ACK_STATUSES.join(', ')}` })
+  .meta({ description: 'What became of the command', example: 'success' });
+
+/** What a server says about a command besides its status. */
+export const ackFields = {
+  status: ackStatus,
+  result: z
+    .unknown()
+    .optional()
+    .meta({ description: 'Whatever came of it, any JSON', example: { kicked: true } }),
+  error: text(0, 1_000, { lines: true }).nullish().meta({ description: 'Why it failed or was rejected' }),
+};

@@ -1,0 +1,172 @@
+import { z } from 'zod';
+import { route } from '../route.ts';
+import { BATCH_LIMIT, gameId, guildId, optional, text, timestamp } from '../schemas.ts';
+import {
+  callersUuid,
+  gameUsername,
+  jsonObject,
+  listOf,
+  NO_SERVER_ID,
+  placeId,
+  pluginVersion,
+  seconds,
+  serverId,
+  universeId,
+  uuid,
+  uuidOut,
+} from './shapes.ts';
+
+/** Messages of a repeat, for the row and for its handler. */
+export const ACTION_REPEATED = 'Action was logged before';
+export const SESSION_RESUMED = 'Session resumed';
+
+const noServerId = { NOT_APPLICABLE: NO_SERVER_ID };
+const unknownSession = { NOT_FOUND: 'No such session in this guild' };
+
+/** What staff does, and for how long. */
+export const staffRows = {
+  registerGame: route({
+    method: 'POST',
+    path: '/game/games/register',
+    scope: 'activity:write',
+    category: 'staff_activity',
+    guild: 'body',
+    body: z.object({
+      guild_id: guildId,
+      universe_id: universeId,
+      place_id: placeId,
+      name: text(1, 100).meta({ description: 'Of the game or the place', example: 'Harbor Life' }),
+      plugin_version: optional(pluginVersion),
+    }),
+    data: z.object({
+      registration_id: z.int().min(1).meta({ description: 'The same for the same place', example: 1 }),
+      created: z.boolean().meta({ description: 'False where it was registered before', example: true }),
+      config: z
+        .object({
+          server_heartbeat_seconds: z.int().meta({ description: 'Pause between server heartbeats', example: 15 }),
+          staff_heartbeat_seconds: z.int().meta({ description: 'Pause between staff heartbeats', example: 60 }),
+          poll_seconds: z.int().meta({ description: 'Pause between polls for commands', example: 15 }),
+          permission_cache_seconds: z
+            .int()
+            .meta({ description: "How long a staff member's permissions may be remembered", example: 300 }),
+        })
+        .meta({ description: 'How often the plugin may call now; later answers say it anew' }),
+    }),
+    status: 200,
+    message: 'Game registered',
+    summary: 'Registers a place of a game, or updates its name and plugin version; repeatable',
+    writes: true,
+  }),
+  logAction: route({
+    method: 'POST',
+    path: '/staff/game/action',
+    scope: 'activity:write',
+    category: 'staff_activity',
+    guild: 'body',
+    body: z.object({
+      guild_id: guildId,
+      actor_game_id: gameId.meta({ description: 'Game account of who acted', example: 7001 }),
+      action_type: text(1, 64).meta({ description: 'A name of your own', example: 'kick' }),
+      action_id: callersUuid.meta({ description: 'Your name for this action; the same again is not logged twice' }),
+      target_game_id: optional(gameId).meta({ description: 'Game account that it was done to', example: 7004 }),
+      place_id: optional(placeId),
+      server_id: optional(serverId),
+      details: optional(jsonObject).meta({ description: 'Whatever else there is to say', example: { reason: 'spam' } }),
+      occurred_at: optional(timestamp.max(99_999_999_999, { error: 'must be Unix seconds' })).meta({
+        description: 'When it was done, in Unix seconds; now when left out',
+      }),
+    }),
+    data: z.object({
+      id: uuidOut.meta({ description: 'The `action_id`', example: 'f3b0c442-98fc-4c14-9afb-f4c8996fb924' }),
+    }),
+    status: 201,
+    message: 'Action logged',
+    repeatedMessage: ACTION_REPEATED,
+    summary: 'Logs what a staff member did',
+    writes: true,
+    errors: noServerId,
+  }),
+  startSession: route({
+    method: 'POST',
+    path: '/staff/game/session/start',
+    scope: 'activity:write',
+    category: 'staff_session',
+    guild: 'body',
+    body: z.object({
+      guild_id: guildId,
+      game_id: gameId,
+      server_id: serverId,
+      place_id: placeId,
+      game_username: optional(gameUsername),
+    }),
+    data: z.object({
+      session_id: uuidOut,
+      started_at: timestamp,
+      resumed: z.boolean().meta({ description: 'Whether the user had an open session on this server', example: false }),
+    }),
+    status: 201,
+    message: 'Session started',
+    repeatedMessage: SESSION_RESUMED,
+    summary: "Starts a staff member's session, or resumes the open one of that user on that server",
+    description: 'Three missed heartbeats (180 s without one) end a session at its last one.',
+    writes: true,
+    errors: noServerId,
+  }),
+  beatSessions: route({
+    method: 'POST',
+    path: '/staff/game/heartbeat',
+    scope: 'activity:write',
+    category: 'staff_heartbeat',
+    guild: 'body',
+    body: z.object({
+      guild_id: guildId,
+      server_id: serverId,
+      sessions: listOf(
+        z.object({
+          session_id: text(1, 128).meta({ example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' }),
+          idle_seconds: optional(seconds('How long the user was idle in the session so far', 12)),
+        }),
+        BATCH_LIMIT,
+      ).meta({ description: 'Every open session of the server' }),
+    }),
+    data: z.object({
+      active: z.array(z.string()).meta({
+        description: 'Sessions that go on',
+        example: ['6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60'],
+      }),
+      stale: z.array(z.string()).meta({
+        description: 'Sessions that are over, or are none of this server: start new ones',
+        example: [],
+      }),
+    }),
+    status: 200,
+    message: 'Heartbeat received',
+    summary: 'Keeps up to 25 staff sessions of a server open; to be sent every 60 s',
+    writes: false,
+    errors: noServerId,
+  }),
+  endSession: route({
+    method: 'POST',
+    path: '/staff/game/session/end',
+    scope: 'activity:write',
+    category: 'staff_session',
+    guild: 'body',
+    body: z.object({
+      guild_id: guildId,
+      session_id: uuid,
+      reason: optional(text(0, 400)).meta({ description: 'Why it ended', example: 'left' }),
+    }),
+    data: z.object({
+      session_id: uuidOut,
+      started_at: timestamp.meta({ example: 1790000000 }),
+      ended_at: timestamp.meta({ example: 1790003600 }),
+      duration_seconds: z.int().meta({ description: 'From start to end', example: 3600 }),
+      idle_seconds: z.int().meta({ description: 'The last total that was told', example: 12 }),
+    }),
+    status: 200,
+    message: 'Session ended',
+    summary: "Ends a staff member's session; ending it again changes nothing",
+    writes: true,
+    errors: unknownSession,
+  }),
+};

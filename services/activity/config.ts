@@ -1,0 +1,39 @@
+import {
+  adminConfig,
+  databaseConfig,
+  type Environment,
+  grpcConfig,
+  httpConfig,
+  keepAdminApart,
+  number,
+  processConfig,
+  readConfig,
+} from '#kit/config.ts';
+
+const HOUR = 3600;
+const DAY = 24 * HOUR;
+
+const shape = {
+  ...processConfig,
+  ...databaseConfig,
+  ...grpcConfig,
+  ...httpConfig,
+  ...adminConfig,
+  /** How long a heartbeat waits for others, to be written with them. */
+  HEARTBEAT_GATHER_MS: number(25, 0, 50),
+  /** Polls that wait at once in this process; more are answered without waiting. */
+  MAX_WAITING_POLLS: number(10_000, 0, 1_000_000),
+  /** How long answers to writes with an Idempotency-Key are kept. */
+  RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
+  /** How long commands are kept after they were acknowledged or have expired. */
+  RETENTION_COMMANDS_SECONDS: number(7 * DAY, HOUR),
+  RETENTION_SESSIONS_SECONDS: number(400 * DAY, DAY),
+  RETENTION_ACTIONS_SECONDS: number(400 * DAY, DAY),
+  /** How long servers are kept after they were live; the more are kept, the longer it takes to tell who is live. */
+  RETENTION_SERVERS_SECONDS: number(HOUR, 600),
+};
+
+/** What activity is told; throws a ConfigError that lists every fault. */
+export const readActivityConfig = (environment: Environment) => keepAdminApart(readConfig(shape, environment));
+
+export type ActivityConfig = ReturnType<typeof readActivityConfig>;

@@ -1,0 +1,97 @@
+import { type Clock, unixSeconds } from '#kit/clock.ts';
+import { type Answer, ok } from '#kit/envelope.ts';
+import { ApiError } from '#kit/errors.ts';
+import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
+import type { Notifier } from '#kit/notifier.ts';
+import type { Queryable } from '#kit/postgres.ts';
+import type { ActivityEvents } from '../events.ts';
+import * as store from '../store/commands.ts';
+
+/** Who is to get a command. */
+export type Servers = { serverId: string } | { placeId: number } | { all: true };
+
+export interface CommandsOptions {
+  database: Queryable;
+  idempotency: Idempotency;
+  clock: Clock;
+  notifier: Notifier;
+  events: ActivityEvents;
+}
+
+export interface Acknowledged {
+  command_id: string;
+  status: store.AckStatus;
+  acked_at: number;
+}
+
+/** What game servers are told, up to its acknowledgement. */
+export class Commands {
+  readonly #options: CommandsOptions;
+
+  constructor(options: CommandsOptions) {
+    this.#options = options;
+  }
+
+  /** A command for a server, live or not, or for each live one of a place or of the guild; their IDs. */
+  async enqueue(
+    guildId: string,
+    servers: Servers,
+    command: store.NewCommand,
+    ttlSeconds: number | undefined,
+  ): Promise<string[]> {
+    const { database } = this.#options;
+    const now = this.#now();
+    const placeId = 'placeId' in servers ? servers.placeId : undefined;
+    const commandIds =
+      'serverId' in servers
+        ? await store.insertCommand(database, guildId, servers.serverId, command, ttlSeconds, now)
+        : await store.insertForLive(database, guildId, placeId, command, ttlSeconds, now);
+    this.#tell(guildId, command, commandIds.length);
+    return commandIds;
+  }
+
+  /** A decision's command for each live server, once however often this is called; how many servers have it. */
+  async deliver(guildId: string, decision: store.Decision, command: store.NewCommand): Promise<number> {
+    const servers = await store.insertDecision(this.#options.database, guildId, decision, command, this.#now());
+    this.#tell(guildId, command, servers);
+    return servers;
+  }
+
+  /** NOT_FOUND for a command that the server does not have, CONFLICT where it was acknowledged otherwise. */
+  acknowledge(write: RepeatableWrite, ack: store.Ack): Promise<WriteOutcome<Acknowledged>> {
+    return this.#options.idempotency.inTransaction(write, async (transaction): Promise<Answer<Acknowledged>> => {
+      const [acked] = await store.ackCommands(transaction, [ack], this.#now());
+      if (acked) this.#options.events.commandAcknowledged(ack);
+      const found = await store.findAck(transaction, ack);
+      if (!found) throw new ApiError('NOT_FOUND', { message: 'No such command for this server' });
+      const { status, ackedAt } = found;
+      if (status !== ack.status) {
+        throw new ApiError('CONFLICT', { message: `The command was acknowledged as ${status}` });
+      }
+      return ok({ command_id: ack.commandId, status, acked_at: unixSeconds(ackedAt) });
+    });
+  }
+
+  /** What servers say of commands with their heartbeats. Unknown and acknowledged ones are passed over. */
+  async acknowledgeAll(acks: readonly store.Ack[]): Promise<void> {
+    if (acks.length === 0) return;
+    // Of several of one command the first.
+    const first = new Map(acks.toReversed().map((ack) => [ack.commandId, ack]));
+    const acked = await store.ackCommands(this.#options.database, [...first.values()], this.#now());
+    for (const commandId of acked) this.#options.events.commandAcknowledged(first.get(commandId) as store.Ack);
+  }
+
+  /** The newest first. */
+  list(guildId: string, limit: number) {
+    return store.listCommands(this.#options.database, guildId, limit);
+  }
+
+  #now(): Date {
+    return new Date(this.#options.clock.now());
+  }
+
+  #tell(guildId: string, command: store.NewCommand, servers: number): void {
+    this.#options.events.commandsEnqueued(guildId, command, servers);
+    if (servers > 0) this.#options.notifier.tell(guildId);
+  }
+}

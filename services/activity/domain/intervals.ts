@@ -1,0 +1,36 @@
+import type { Clock } from '#kit/clock.ts';
+import type { Queryable } from '#kit/postgres.ts';
+import { readIntervals } from '../store/servers.ts';
+
+/** Where no server is live. */
+export const SHORTEST_INTERVAL_SECONDS = 15;
+
+/** How often the servers of a guild may call; read for all that ask in one turn of the event loop by one statement. */
+export class Intervals {
+  readonly #database: Queryable;
+  readonly #clock: Clock;
+  #next: { guildIds: Set<string>; answer: Promise<Map<string, number>> } | undefined;
+
+  constructor(database: Queryable, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  /** Seconds. */
+  async of(guildId: string): Promise<number> {
+    this.#next ??= this.#gather();
+    this.#next.guildIds.add(guildId);
+    return (await this.#next.answer).get(guildId) ?? SHORTEST_INTERVAL_SECONDS;
+  }
+
+  #gather() {
+    const guildIds = new Set<string>();
+    const turn = new Promise((resolve) => setImmediate(resolve));
+    const answer = turn.then(async () => {
+      this.#next = undefined;
+      const rows = await readIntervals(this.#database, [...guildIds], new Date(this.#clock.now()));
+      return new Map(rows.map(({ guildId: id, intervalSeconds }) => [id, intervalSeconds]));
+    });
+    return { guildIds, answer };
+  }
+}

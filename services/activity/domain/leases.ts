@@ -1,0 +1,31 @@
+import type { Clock } from '#kit/clock.ts';
+import type { Queryable } from '#kit/postgres.ts';
+import type { ActivityEvents } from '../events.ts';
+import { type Asked, type LeasedCommand, leaseCommands } from '../store/commands.ts';
+
+/** A command that was handed over is handed over again after this, unless it was acknowledged. */
+const LEASE_MS = 30_000;
+
+/** Names a server among those of all guilds; neither ID holds a space. */
+export const serverKey = ({ guildId, serverId }: { guildId: string; serverId: string }) => `${guildId} ${serverId}`;
+
+/** Hands commands over. */
+export class Leases {
+  readonly #database: Queryable;
+  readonly #clock: Clock;
+  readonly #events: ActivityEvents;
+
+  constructor(database: Queryable, clock: Clock, events: ActivityEvents) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#events = events;
+  }
+
+  /** The commands that each server (none twice) is to get now, the oldest first, by `serverKey`. */
+  async take(asked: readonly Asked[]): Promise<Map<string, LeasedCommand[]>> {
+    const now = this.#clock.now();
+    const commands = await leaseCommands(this.#database, asked, new Date(now), new Date(now + LEASE_MS));
+    for (const { attempt } of commands) this.#events.commandHandedOver(attempt);
+    return Map.groupBy(commands, serverKey);
+  }
+}

@@ -1,0 +1,113 @@
+import { type Clock, unixSeconds } from '#kit/clock.ts';
+import { type Answer, ok } from '#kit/envelope.ts';
+import { ApiError } from '#kit/errors.ts';
+import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
+import type { Queryable } from '#kit/postgres.ts';
+import { uuid } from '#proto/rest/activity/shapes.ts';
+import { SESSION_RESUMED } from '#proto/rest/activity/staff.ts';
+import type { ActivityEvents } from '../events.ts';
+import * as store from '../store/sessions.ts';
+
+/** Pause between the beats of a session. */
+export const BEAT_SECONDS = 60;
+/** A session without a beat for longer than this was over at its last one. */
+const SILENCE_MS = 3 * BEAT_SECONDS * 1000;
+
+export interface SessionBeat {
+  /** As the caller has it. */
+  sessionId: string;
+  /** In the session so far. */
+  idleSeconds: number;
+}
+
+export interface SessionsOptions {
+  database: Queryable;
+  idempotency: Idempotency;
+  clock: Clock;
+  newSessionId: () => string;
+  events: ActivityEvents;
+}
+
+/** How long staff is at work. Times follow from what was told alone, so that no process has to watch the sessions. */
+export class Sessions {
+  readonly #options: SessionsOptions;
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+  }
+
+  /** Starts a session, or resumes the user's open one on that server. */
+  start(
+    write: RepeatableWrite,
+    user: Omit<store.NewSession, 'sessionId'>,
+  ): Promise<WriteOutcome<{ session_id: string; started_at: number; resumed: boolean }>> {
+    const { idempotency, newSessionId, events } = this.#options;
+    return idempotency.inTransaction(write, async (transaction) => {
+      const session = { ...user, sessionId: newSessionId() };
+      await store.endLapsed(transaction, session, this.#silentSince());
+      const { sessionId, startedAt } = await store.openSession(transaction, session, this.#now());
+      const resumed = sessionId !== session.sessionId;
+      events.sessionStarted(session, resumed);
+      const answer = ok({ session_id: sessionId, started_at: unixSeconds(startedAt), resumed });
+      return resumed ? { ...answer, status: 200, message: SESSION_RESUMED } : answer;
+    });
+  }
+
+  /** Which of a server's sessions go on; unknown and malformed IDs are stale like sessions that are over. */
+  async beat(
+    server: { guildId: string; serverId: string },
+    beats: readonly SessionBeat[],
+  ): Promise<{ active: string[]; stale: string[] }> {
+    const ids = new Map(beats.map(({ sessionId }) => [sessionId, uuid.safeParse(sessionId).data]));
+    const known = new Map<string, number>();
+    for (const { sessionId, idleSeconds } of beats) {
+      const id = ids.get(sessionId);
+      if (id !== undefined) known.set(id, Math.max(idleSeconds, known.get(id) ?? 0));
+    }
+    const rows = [...known].map(([sessionId, idleSeconds]) => ({ sessionId, idleSeconds }));
+    const active = await store.beatSessions(this.#options.database, server, rows, this.#silentSince(), this.#now());
+    const isActive = (given: string) => active.includes(ids.get(given) ?? '');
+    const given = [...ids.keys()];
+    return { active: given.filter(isActive), stale: given.filter((id) => !isActive(id)) };
+  }
+
+  /** Ends a session; one that is over is told as it ended. NOT_FOUND for an unknown one. */
+  end(write: RepeatableWrite, sessionId: string, reason: string | undefined) {
+    const { idempotency, events } = this.#options;
+    const { guildId } = write;
+    return idempotency.inTransaction(write, async (transaction): Promise<Answer<EndedView>> => {
+      const now = this.#now();
+      const ended = await store.endSession(transaction, guildId, sessionId, reason, this.#silentSince(), now);
+      if (!ended) throw new ApiError('NOT_FOUND', { message: 'No such session in this guild' });
+      events.sessionEnded(guildId, sessionId);
+      return ok(endedView(sessionId, ended));
+    });
+  }
+
+  #now(): Date {
+    return new Date(this.#options.clock.now());
+  }
+
+  #silentSince(): Date {
+    return new Date(this.#options.clock.now() - SILENCE_MS);
+  }
+}
+
+interface EndedView {
+  session_id: string;
+  started_at: number;
+  ended_at: number;
+  duration_seconds: number;
+  idle_seconds: number;
+}
+
+function endedView(sessionId: string, { startedAt, endedAt, idleSeconds }: store.EndedSession): EndedView {
+  const [started, ended] = [unixSeconds(startedAt), unixSeconds(endedAt)];
+  return {
+    session_id: sessionId,
+    started_at: started,
+    ended_at: ended,
+    duration_seconds: ended - started,
+    idle_seconds: idleSeconds,
+  };
+}

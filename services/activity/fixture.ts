@@ -1,0 +1,149 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Database } from '#kit/postgres.ts';
+import { ManualClock } from '#kit/clock.ts';
+import type { Environment } from '#kit/config.ts';
+import type { GrpcClient } from '#kit/grpc-client.ts';
+import { type RunningService, startService } from '#kit/service.ts';
+import { CommandAdminServiceService, type EnqueueCommandsRequest } from '#proto/gen/guild/activity/v1/admin.ts';
+import { DecisionServiceService, type DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { connect } from '#test/grpc.ts';
+import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/sealed.ts';
+import { activityService } from './service.ts';
+
+export const GUILD = '900000000000000001';
+export const OTHER_GUILD = '900000000000000002';
+export const PLACE = 40001;
+export const ADMIN_SECRET = 'a secret of operators for tests of more than 32 bytes';
+
+/** A guild that no other test has. */
+export const newGuild = () => String(++lastGuild);
+let lastGuild = 910000000000000000n;
+
+interface Request {
+  key?: string;
+  guildId?: string;
+  /** Another replica than the first. */
+  at?: RunningService | undefined;
+}
+
+/** What a server is handed. */
+export interface Command {
+  command_id: string;
+  attempt: number;
+  payload: Record<string, unknown>;
+  [field: string]: unknown;
+}
+
+/** A real activity service on a real database, at a time that the test decides. */
+export class ActivityFixture {
+  readonly clock = new ManualClock(Date.UTC(2026, 10, 21));
+  testDatabase!: TestDatabase;
+  database!: Database;
+  activity!: RunningService;
+  readonly #closers: (() => unknown)[] = [];
+
+  async start(): Promise<this> {
+    this.testDatabase = await createTestDatabase();
+    this.database = await openTestPool(this.testDatabase.url);
+    this.activity = await this.startActivity();
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    for (const close of this.#closers) close();
+    await this.activity.stop();
+    await this.database.close();
+    await this.testDatabase.drop();
+  }
+
+  environment(): Environment {
+    return { ...testEnvironment(this.testDatabase.url), ADMIN_SECRETS: ADMIN_SECRET, HEARTBEAT_GATHER_MS: '5' };
+  }
+
+  startActivity(environment: Environment = {}): Promise<RunningService> {
+    return startService(activityService, { ...this.environment(), ...environment }, { clock: this.clock });
+  }
+
+  /** Activity as a process of its own, at the machine's time, once it is ready. */
+  async startProcess(databaseUrl: string): Promise<{ process: ChildProcess; at: RunningService }> {
+    const env = { ...this.environment(), DATABASE_URL: databaseUrl, LOG_LEVEL: 'info' };
+    const main = join(import.meta.dirname, 'main.ts');
+    const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#closers.push(() => child.kill('SIGKILL'));
+    for await (const line of createInterface({ input: child.stdout })) {
+      const { addresses } = JSON.parse(line) as { addresses?: RunningService['addresses'] };
+      // Its log is read no further, and must not fill the pipe.
+      child.stdout.resume();
+      if (addresses) return { process: child, at: { ...this.activity, addresses } };
+    }
+    throw new Error('activity did not become ready');
+  }
+
+  get = (path: string, { at, guildId = GUILD, signal }: Request & { signal?: AbortSignal } = {}) =>
+    sealedFetch(this.#service(at), { guildId }, { method: 'GET', path, ...(signal && { signal }) });
+
+  post(path: string, body: object, { key, guildId = GUILD, at }: Request = {}): Promise<SealedAnswer> {
+    const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
+    const request = { method: 'POST', path, body: { guild_id: guildId, ...body }, headers };
+    return sealedFetch(this.#service(at), { guildId }, request);
+  }
+
+  beat = (serverId: string, fields: object = {}, request: Request = {}) =>
+    this.post(
+      '/game/servers/heartbeat',
+      { server_id: serverId, place_id: PLACE, player_count: 1, max_players: 30, ...fields },
+      request,
+    );
+
+  poll = (serverId: string, query = '', request: Request & { signal?: AbortSignal } = {}) =>
+    this.get(`/game/servers/${serverId}/commands${query}`, request);
+
+  /** The commands that a poll is answered with. */
+  async take(serverId: string, query = '', request: Request = {}): Promise<Command[]> {
+    return (await this.poll(serverId, query, request)).body.data.commands;
+  }
+
+  ack = (serverId: string, commandId: string, fields: object = {}, request: Request = {}) =>
+    this.post(`/game/servers/${serverId}/commands/${commandId}/ack`, { status: 'success', ...fields }, request);
+
+  /** Makes commands as guildctl does; for `serverId` unless `servers` says otherwise. */
+  async send(serverId: string, fields: Partial<EnqueueCommandsRequest> = {}, at?: RunningService): Promise<string[]> {
+    const { commandIds } = await this.admin(at).enqueueCommands({
+      guildId: GUILD,
+      servers: { $case: 'serverId', value: serverId },
+      type: 'message',
+      payload: '{}',
+      actor: 'ada',
+      ...fields,
+    });
+    return commandIds;
+  }
+
+  async deliver(fields: Partial<DeliverDecisionRequest> = {}): Promise<number> {
+    const { client, close } = connect(
+      DecisionServiceService,
+      'activity',
+      this.activity.addresses.grpc ?? '',
+      this.clock,
+    );
+    this.#closers.push(close);
+    const decision = { guildId: GUILD, eventId: randomUUID(), type: 'ban', payload: '{}', createdAt: 0, ...fields };
+    return (await client.deliverDecision(decision)).servers;
+  }
+
+  admin(at = this.activity): GrpcClient<typeof CommandAdminServiceService> {
+    const { client, close } = connect(CommandAdminServiceService, 'activity', at.addresses.grpc ?? '', this.clock, [
+      ADMIN_SECRET,
+    ]);
+    this.#closers.push(close);
+    return client;
+  }
+
+  #service(at: RunningService = this.activity) {
+    return { address: at.addresses.http ?? '', audience: 'activity', clock: this.clock };
+  }
+}

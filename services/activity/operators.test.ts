@@ -1,0 +1,59 @@
+import { status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
+import { connect } from '#test/grpc.ts';
+import { ActivityFixture, newGuild } from './fixture.ts';
+
+const fixture = new ActivityFixture();
+beforeAll(() => fixture.start());
+afterAll(() => fixture.stop());
+
+const idsOf = (commands: { command_id: string }[]) => commands.map(({ command_id: id }) => id);
+const unixNow = () => Math.floor(fixture.clock.now() / 1000);
+
+test('operators see the newest commands first, each with its state', async () => {
+  const guildId = newGuild();
+  await fixture.beat('a', {}, { guildId });
+  const ids: string[] = [];
+  for (const ttlSeconds of [5, 600, 600, 600]) ids.push(...(await fixture.send('a', { guildId, ttlSeconds })));
+  fixture.clock.advance(5_000);
+  const [acked = ''] = idsOf(await fixture.take('a', '?limit=2', { guildId }));
+  await fixture.ack('a', acked, { status: 'rejected', result: [1], error: 'no' }, { guildId });
+  const { commands } = await fixture.admin().listCommands({ guildId, limit: 0 });
+  expect(commands.map(({ commandId, state }) => [commandId, state])).toEqual([
+    [ids[3], 'queued'],
+    [ids[2], 'leased'],
+    [ids[1], 'rejected'],
+    [ids[0], 'expired'],
+  ]);
+  expect(commands[2]).toMatchObject({ attempt: 1, result: '[1]', error: 'no', ackedAt: unixNow(), issuedBy: 'ada' });
+  expect((await fixture.admin().listCommands({ guildId, limit: 2 })).commands).toHaveLength(2);
+});
+
+test('operators are told every fault of what they ask', async () => {
+  const asked = fixture.send('a b', { type: 'dance', payload: '[]', ttlSeconds: 0, target: { gameId: 0 } });
+  const error = await asked.catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: 'INVALID_REQUEST' });
+  const { errors } = (error as { details: { errors: { path: string }[] } }).details;
+  expect(errors.map(({ path }) => path).toSorted()).toEqual([
+    'request.payload',
+    'request.servers.value',
+    'request.target.game_id',
+    'request.ttl',
+    'request.type',
+  ]);
+  await expect(fixture.send('a', { payload: `{"x":"${'x'.repeat(8_192)}"}` })).rejects.toThrow('at most 8 KiB');
+  await expect(fixture.deliver({ eventId: 'x' })).rejects.toThrow('request.event_id');
+});
+
+test('the secret of services alone makes no commands', async () => {
+  const { client, close } = connect(
+    CommandAdminServiceService,
+    'activity',
+    fixture.activity.addresses.grpc ?? '',
+    fixture.clock,
+  );
+  const refused = client.listCommands({ guildId: newGuild(), limit: 0 });
+  await expect(refused).rejects.toMatchObject({ cause: { code: status.UNAUTHENTICATED } });
+  close();
+});

@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import { Idempotency } from '#kit/idempotency.ts';
+import { Listener } from '#kit/listener.ts';
+import { Notifier, readNames } from '#kit/notifier.ts';
+import { Retention } from '#kit/retention.ts';
+import { SecretRing } from '#kit/secrets.ts';
+import type { ServiceDefinition } from '#kit/service.ts';
+import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
+import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
+import { activityRoutes } from '#proto/rest/activity.ts';
+import { type ActivityConfig, readActivityConfig } from './config.ts';
+import { Commands } from './domain/commands.ts';
+import { Intervals } from './domain/intervals.ts';
+import { Leases } from './domain/leases.ts';
+import { Polls } from './domain/polls.ts';
+import { Servers } from './domain/servers.ts';
+import { Sessions } from './domain/sessions.ts';
+import { Staff } from './domain/staff.ts';
+import { ActivityEvents } from './events.ts';
+import { commandAdminMethods, decisionMethods } from './grpc.ts';
+import { activityHandlers } from './http.ts';
+
+/** On which processes tell each other which guilds have new commands. */
+const COMMANDS_CHANNEL = 'activity_commands';
+
+/** Staff, game servers, and what these are told. */
+export const activityService: ServiceDefinition<ActivityConfig> = {
+  name: 'activity',
+  readConfig: readActivityConfig,
+  build(service) {
+    const { config, metrics, log, ring, lifecycle } = service;
+    const database = service.database(config);
+    const { clock } = service;
+    const events = new ActivityEvents(metrics, log);
+    const idempotency = new Idempotency('activity', database, ring, clock);
+
+    const notifier = new Notifier(database, COMMANDS_CHANNEL, log);
+    const commands = new Commands({ database, idempotency, clock, notifier, events });
+    const leases = new Leases(database, clock, events);
+    const polls = new Polls({ database, leases, clock, mostWaiting: config.MAX_WAITING_POLLS });
+    metrics.gauge('activity_open_polls', 'Polls for commands that are open', [], (gauge) => gauge.set(polls.size));
+    const gatherMs = config.HEARTBEAT_GATHER_MS;
+    const servers = new Servers({ database, commands, leases, clock, events, gatherMs });
+    const intervals = new Intervals(database, clock);
+    const sessions = new Sessions({ database, idempotency, clock, newSessionId: randomUUID, events });
+    const staff = new Staff({ idempotency, clock, intervals, events });
+
+    lifecycle.add(
+      new Listener({
+        url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
+        name: service.name,
+        channel: COMMANDS_CHANNEL,
+        metrics,
+        log,
+        onNotification: (payload) => polls.wake(readNames(payload)),
+        onListening: async () => polls.wake(),
+        onProof: () => undefined,
+      }),
+    );
+    lifecycle.add(notifier);
+    lifecycle.add(polls);
+    lifecycle.add(new Retention(database, retentionRules(config), clock, log));
+
+    const grpc = service.serveGrpc(config);
+    service.serveInternal(grpc, DecisionServiceService, decisionMethods(commands));
+    // Whoever holds INTERNAL_SECRETS alone can not tell servers whatever he likes.
+    grpc.add(CommandAdminServiceService, commandAdminMethods(commands, clock), new SecretRing(config.ADMIN_SECRETS));
+    const handlers = activityHandlers({ staff, sessions, servers, commands, polls, intervals });
+    service.serveHttp(config, activityRoutes, handlers);
+  },
+};
+
+/** What is deleted, and when. */
+export const retentionRules = (config: ActivityConfig) => [
+  { table: 'activity.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
+  {
+    table: 'activity.commands',
+    column: 'LEAST(acked_at, expires_at)',
+    seconds: config.RETENTION_COMMANDS_SECONDS,
+  },
+  { table: 'activity.sessions', column: 'started_at', seconds: config.RETENTION_SESSIONS_SECONDS },
+  { table: 'activity.actions', column: 'created_at', seconds: config.RETENTION_ACTIONS_SECONDS },
+  // No index on it (see the table); there are as many rows as servers lived lately.
+  { table: 'activity.servers', column: 'live_until', seconds: config.RETENTION_SERVERS_SECONDS },
+];

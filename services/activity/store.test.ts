@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ManualClock } from '#kit/clock.ts';
+import { createLog } from '#kit/log.ts';
+import type { Database, Queryable } from '#kit/postgres.ts';
+import { Retention } from '#kit/retention.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { scansOf } from '#test/explain.ts';
+import { testEnvironment } from '#test/sealed.ts';
+import { readActivityConfig } from './config.ts';
+import { ADMIN_SECRET } from './fixture.ts';
+import { retentionRules } from './service.ts';
+import * as commands from './store/commands.ts';
+import * as servers from './store/servers.ts';
+import * as sessions from './store/sessions.ts';
+import * as staff from './store/staff.ts';
+
+const GUILD = '900000000000000001';
+const ROWS = 100_000;
+
+let testDatabase: TestDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = await openTestPool(testDatabase.url);
+  // In a hundred guilds. Nearly all of it is over, as after some weeks.
+  const guild = `'9000000000000000' || lpad((n % 100)::text, 2, '0')`;
+  const past = `now() - n * interval '1 minute'`;
+  const fill = (into: string, columns: string) =>
+    database.query(`INSERT INTO activity.${into} SELECT ${columns} FROM generate_series(1, ${ROWS}) n`);
+  await fill(
+    'games (guild_id, universe_id, place_id, name, registered_at, updated_at)',
+    `${guild}, n, n, 'x', now(), now()`,
+  );
+  await fill(
+    'servers',
+    `${guild}, 's' || n, 1, NULL, 1, 1, NULL, NULL, NULL, NULL, ${past}, 15, now() + interval '1 hour' - n * interval '1 minute'`,
+  );
+  await fill(
+    'commands (guild_id, server_id, event_id, type, payload, created_at, expires_at, acked_at)',
+    `${guild}, 's' || n % 5000, CASE WHEN n % 2 = 0 THEN gen_random_uuid() END, 'ban', '{}', ${past},
+     ${past} + interval '2 minutes', CASE WHEN n % 3 > 0 THEN ${past} END`,
+  );
+  await fill(
+    'sessions (guild_id, session_id, game_id, place_id, server_id, started_at, beat_at, ended_at)',
+    `${guild}, gen_random_uuid(), n, 1, 's', ${past}, ${past}, CASE WHEN n % 10 > 0 THEN ${past} END`,
+  );
+  await fill(
+    'actions (guild_id, action_id, actor_game_id, action_type, occurred_at, created_at)',
+    `${guild}, gen_random_uuid(), 1, 'kick', ${past}, ${past}`,
+  );
+  await fill(
+    'idempotency (guild_id, method, path, key, body_hash, created_at)',
+    `${guild}, 'POST', '/x', n::text, '', ${past}`,
+  );
+  for (const table of ['games', 'servers', 'commands', 'sessions', 'actions', 'idempotency']) {
+    await database.query(`VACUUM ANALYZE activity.${table}`);
+  }
+});
+
+afterAll(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+const now = new Date();
+const later = new Date(now.getTime() + 30_000);
+const command: commands.NewCommand = { type: 'ban', target: undefined, payload: {}, issuedBy: undefined };
+const decision = { eventId: randomUUID(), placeId: undefined, sourceServerId: 's1', expiresAt: undefined };
+const asked = Array.from({ length: 50 }, (_, n) => ({ guildId: GUILD, serverId: `s${n}`, limit: 20 }));
+const ack: commands.Ack = {
+  guildId: GUILD,
+  serverId: 's1',
+  commandId: randomUUID(),
+  status: 'success',
+  result: undefined,
+  error: undefined,
+};
+const session: sessions.NewSession = {
+  guildId: GUILD,
+  sessionId: randomUUID(),
+  gameId: 1,
+  gameUsername: undefined,
+  placeId: 1,
+  serverId: 's',
+};
+const beats = Array.from({ length: 25 }, () => ({ sessionId: randomUUID(), idleSeconds: 1 }));
+const game = { universeId: 1, placeId: 1, name: 'x', pluginVersion: undefined };
+const action = {
+  actionId: randomUUID(),
+  actorGameId: 1,
+  type: 'kick',
+  targetGameId: undefined,
+  placeId: undefined,
+  serverId: undefined,
+  details: undefined,
+  occurredAt: now,
+};
+const heartbeats = asked.map(({ guildId, serverId }) => ({
+  guildId,
+  serverId,
+  placeId: 1,
+  universeId: undefined,
+  playerCount: 1,
+  maxPlayers: 1,
+  players: undefined,
+  fps: undefined,
+  ageSeconds: undefined,
+  pluginVersion: undefined,
+  isFinal: false,
+}));
+
+test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
+  ['saveHeartbeats', (on) => servers.saveHeartbeats(on, heartbeats, now), ['servers_guild']],
+  ['readIntervals', (on) => servers.readIntervals(on, [GUILD], now), ['servers_guild']],
+  [
+    'insertCommand',
+    (on) => commands.insertCommand(on, GUILD, 's1', command, 60, now).catch(() => 0),
+    ['servers_guild'],
+  ],
+  ['insertForLive', (on) => commands.insertForLive(on, GUILD, 1, command, 60, now), ['servers_guild']],
+  [
+    'insertDecision',
+    (on) => commands.insertDecision(on, GUILD, decision, command, now),
+    ['commands_event', 'servers_guild'],
+  ],
+  ['leaseCommands', (on) => commands.leaseCommands(on, asked, now, later), ['commands_queue', 'commands_id']],
+  ['readLeaseEnds', (on) => commands.readLeaseEnds(on, asked, now), ['commands_queue']],
+  ['ackCommands', (on) => commands.ackCommands(on, [ack], now), ['commands_id', 'commands_id']],
+  ['findAck', (on) => commands.findAck(on, ack), ['commands_id']],
+  ['listCommands', (on) => commands.listCommands(on, GUILD, 100), ['commands_place']],
+  ['endLapsed', (on) => sessions.endLapsed(on, session, now), ['sessions_open']],
+  ['openSession', (on) => sessions.openSession(on, session, now).catch(() => 0), []],
+  [
+    'beatSessions',
+    (on) => sessions.beatSessions(on, { guildId: GUILD, serverId: 's' }, beats, now, now),
+    ['sessions_id', 'sessions_id'],
+  ],
+  ['endSession', (on) => sessions.endSession(on, GUILD, session.sessionId, '', now, now), ['sessions_id']],
+  ['insertGame', (on) => staff.insertGame(on, GUILD, game, now), []],
+  ['updateGame', (on) => staff.updateGame(on, GUILD, game, now).catch(() => 0), ['games_pkey']],
+  ['insertAction', (on) => staff.insertAction(on, GUILD, action, now), []],
+])(`on ${ROWS} rows %s reads through its index alone`, async (_name, statement, indexes) => {
+  expect(new Set(await scansOf(database, statement))).toEqual(new Set(indexes));
+});
+
+test.each([
+  ['idempotency', 'idempotency_created'],
+  ['commands', 'commands_finished'],
+  ['sessions', 'sessions_started'],
+  ['actions', 'actions_created'],
+])('what little is past its time in %s is found through %s', async (table, index) => {
+  const rules = rulesOf().filter((rule) => rule.table === `activity.${table}`);
+  // When the oldest row has been kept for as long as it may.
+  const clock = new ManualClock(Date.now() - ROWS * 60_000 + (rules[0]?.seconds ?? 0) * 1000);
+  const log = await createLog({ service: 'test', level: 'silent' });
+  const scans = await scansOf(database, (on) => new Retention(on, rules, clock, log).sweep());
+  expect(new Set(scans)).toEqual(new Set([`Tid Scan of ${table}`, index]));
+});
+
+test('finished commands go after 7 days, sessions and actions after 400, servers an hour after they were live', async () => {
+  const days = rulesOf().map(({ table, seconds }) => [table.split('.')[1], seconds / 86_400]);
+  expect(Object.fromEntries(days)).toEqual({
+    idempotency: 1,
+    commands: 7,
+    sessions: 400,
+    actions: 400,
+    servers: 1 / 24,
+  });
+});
+
+const rulesOf = () =>
+  retentionRules(readActivityConfig({ ...testEnvironment(testDatabase.url), ADMIN_SECRETS: ADMIN_SECRET }));

@@ -1,0 +1,63 @@
+import type { Queryable } from '#kit/postgres.ts';
+
+export interface Game {
+  universeId: number;
+  placeId: number;
+  name: string;
+  pluginVersion: string | undefined;
+}
+
+/** Registers a place; its number, undefined where it is registered already. */
+export async function insertGame(on: Queryable, guildId: string, game: Game, now: Date): Promise<number | undefined> {
+  const [registered] = await on.query<{ id: number }>(
+    `INSERT INTO activity.games (guild_id, universe_id, place_id, name, plugin_version, registered_at, updated_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT (guild_id, universe_id, place_id) DO NOTHING RETURNING id`,
+    [guildId, game.universeId, game.placeId, game.name, game.pluginVersion, now],
+  );
+  return registered?.id;
+}
+
+/** Writes a registered place anew; its number. */
+export async function updateGame(on: Queryable, guildId: string, game: Game, now: Date): Promise<number> {
+  const [registered] = await on.query<{ id: number }>(
+    `UPDATE activity.games SET name = $4, plugin_version = $5, updated_at = $6
+     WHERE guild_id = $1 AND universe_id = $2 AND place_id = $3 RETURNING id`,
+    [guildId, game.universeId, game.placeId, game.name, game.pluginVersion, now],
+  );
+  if (!registered) throw new Error('a registered place is gone');
+  return registered.id;
+}
+
+export interface Action {
+  actionId: string;
+  actorGameId: number;
+  type: string;
+  targetGameId: number | undefined;
+  placeId: number | undefined;
+  serverId: string | undefined;
+  details: Record<string, unknown> | undefined;
+  occurredAt: Date;
+}
+
+/** Logs an action; false when it is logged already. */
+export async function insertAction(on: Queryable, guildId: string, action: Action, now: Date): Promise<boolean> {
+  const logged = await on.query(
+    `INSERT INTO activity.actions (guild_id, action_id, actor_game_id, action_type, target_game_id, place_id,
+       server_id, details, occurred_at, created_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+     ON CONFLICT (guild_id, action_id) DO NOTHING RETURNING action_id`,
+    [
+      guildId,
+      action.actionId,
+      action.actorGameId,
+      action.type,
+      action.targetGameId,
+      action.placeId,
+      action.serverId,
+      action.details && JSON.stringify(action.details),
+      action.occurredAt,
+      now,
+    ],
+  );
+  return logged.length > 0;
+}

@@ -1,0 +1,59 @@
+import { expect, test, vi } from 'vitest';
+import { createLog } from './log.ts';
+import { Notifier, readNames } from './notifier.ts';
+import { ApiError } from './errors.ts';
+
+const log = await createLog({ service: 'test', level: 'silent' });
+
+/** A database that keeps what it was sent, and when. */
+function newDatabase() {
+  const sent: { names: string[]; at: number; channel: unknown }[] = [];
+  const state = { isAway: false };
+  const query = async <Result>(_text: string, values: readonly unknown[] = []) => {
+    if (state.isAway) throw new ApiError('UNAVAILABLE');
+    sent.push({ channel: values[0], names: readNames(String(values[1])), at: performance.now() });
+    return [] as Result[];
+  };
+  return { query, sent, state };
+}
+
+test('tells the first name at once, and what comes meanwhile together, at most 20 times a second', async () => {
+  const database = newDatabase();
+  const notifier = new Notifier(database, 'changes', log);
+  const started = performance.now();
+  notifier.tell('1');
+  expect(database.sent).toMatchObject([{ channel: 'changes', names: ['1'] }]);
+  for (let name = 2; performance.now() - started < 300; name++) {
+    notifier.tell(String(name % 50));
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  await notifier.drain();
+  const gaps = database.sent.slice(1).map(({ at }, index) => at - (database.sent[index]?.at ?? 0));
+  expect(Math.min(...gaps)).toBeGreaterThan(45);
+  expect(database.sent.length).toBeGreaterThan(2);
+});
+
+test('keeps to what a notification can hold, and loses no name', async () => {
+  const database = newDatabase();
+  const notifier = new Notifier(database, 'changes', log);
+  const names = Array.from({ length: 1_000 }, (_, index) => String(10n ** 19n + BigInt(index)));
+  for (const name of names) notifier.tell(name);
+  await notifier.drain();
+  expect(database.sent.flatMap((one) => one.names)).toEqual(names);
+  expect(Math.max(...database.sent.map((one) => one.names.join(',').length))).toBeLessThan(8_000);
+});
+
+test('tries again while the database is away, and stops when it is told to', async () => {
+  const database = newDatabase();
+  const notifier = new Notifier(database, 'changes', log);
+  database.state.isAway = true;
+  notifier.tell('1');
+  notifier.tell('2');
+  await new Promise((resolve) => setTimeout(resolve, 120));
+  database.state.isAway = false;
+  await vi.waitFor(() => expect(database.sent.flatMap(({ names }) => names).toSorted()).toEqual(['1', '2']));
+  database.state.isAway = true;
+  notifier.tell('3');
+  await notifier.drain();
+  expect(database.sent).toHaveLength(1);
+});

@@ -1,0 +1,95 @@
+import type { Clock } from '#kit/clock.ts';
+import { ok } from '#kit/envelope.ts';
+import { ApiError, asApiError, isFault } from '#kit/errors.ts';
+import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/idempotency.ts';
+import type { Queryable } from '#kit/postgres.ts';
+import type { ModerationEvents } from '../events.ts';
+import * as store from '../store/decisions.ts';
+import { type Action, foremost, type Kind, type NewLift, type NewPunishment, type Punishment } from './punishment.ts';
+
+const LIFTING = { ban: 'unban', mute: 'unmute' } as const satisfies Record<Kind, Action>;
+const WORDS = { ban: 'banned', mute: 'muted' } as const satisfies Record<Kind, string>;
+
+export interface DecisionsOptions {
+  idempotency: Idempotency;
+  clock: Clock;
+  events: ModerationEvents;
+  /** Called with the guild after each commit, also where its answer was lost. */
+  changed: (guildId: string) => void;
+}
+
+interface Outcome {
+  punishment: Punishment;
+  /** What was done, in order. */
+  done: { action: Action; punishment: Punishment }[];
+}
+
+/** Bans, mutes and lifts: the decision, its log rows and its events for the game servers are one transaction. */
+export class Decisions {
+  readonly #options: DecisionsOptions;
+
+  constructor(options: DecisionsOptions) {
+    this.#options = options;
+  }
+
+  /** Bans or mutes; CONFLICT if that is in force in the scope, unless it is to be replaced. */
+  punish<Data>(
+    write: RepeatableWrite,
+    punishment: NewPunishment,
+    replace: boolean,
+    view: (made: Punishment) => Data,
+  ): Promise<WriteOutcome<Data>> {
+    const { guildId } = write;
+    const { kind } = punishment;
+    return this.#decide(write, punishment.gameId, view, async (transaction, now) => {
+      await store.endExpired(transaction, guildId, punishment, now);
+      const lifted = replace
+        ? await store.liftPunishments(transaction, guildId, { ...punishment, reason: null }, now)
+        : [];
+      const made = await store.insertPunishment(transaction, guildId, punishment, now);
+      if (!made) throw new ApiError('CONFLICT', { message: `The player is ${WORDS[kind]} already` });
+      return { punishment: made, done: [...asDone(LIFTING[kind], lifted), ...asDone(kind, [made])] };
+    });
+  }
+
+  /** Unbans or unmutes in one scope, or in all; NOT_FOUND if nothing is in force. */
+  lift<Data>(write: RepeatableWrite, lift: NewLift, view: (lifted: Punishment) => Data): Promise<WriteOutcome<Data>> {
+    return this.#decide(write, lift.gameId, view, async (transaction, now) => {
+      const lifted = await store.liftPunishments(transaction, write.guildId, lift, now);
+      const punishment = foremost(lifted);
+      if (!punishment) throw new ApiError('NOT_FOUND', { message: `The player is not ${WORDS[lift.kind]}` });
+      return { punishment, done: asDone(LIFTING[lift.kind], lifted) };
+    });
+  }
+
+  async #decide<Data>(
+    write: RepeatableWrite,
+    gameId: number,
+    view: (punishment: Punishment) => Data,
+    work: (transaction: Queryable, now: Date) => Promise<Outcome>,
+  ): Promise<WriteOutcome<Data>> {
+    const { idempotency, clock, events, changed } = this.#options;
+    const { guildId } = write;
+    let done: Outcome['done'] = [];
+    try {
+      const outcome = await idempotency.inTransaction(write, async (transaction) => {
+        await store.lockUser(transaction, guildId, gameId);
+        // Later than the user's decision before: whoever comes second waits at the lock.
+        const result = await work(transaction, new Date(clock.now()));
+        done = result.done;
+        return ok(view(result.punishment));
+      });
+      if (outcome instanceof Replay) return outcome;
+      changed(guildId);
+      for (const { action, punishment } of done) events.decided(guildId, action, punishment);
+      return outcome;
+    } catch (error) {
+      if (isFault(asApiError(error))) changed(guildId);
+      else events.refused(guildId, gameId, asApiError(error).code);
+      throw error;
+    }
+  }
+}
+
+const asDone = (action: Action, punishments: readonly Punishment[]) =>
+  punishments.map((punishment) => ({ action, punishment }));

@@ -1,0 +1,153 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Client } from 'pg';
+import { type Clock, ManualClock } from '#kit/clock.ts';
+import type { Environment } from '#kit/config.ts';
+import { type RunningService, startService } from '#kit/service.ts';
+import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/sealed.ts';
+import { ActivityPeer } from './fixtures/activity-peer.ts';
+import { moderationService } from './service.ts';
+
+export const GUILD = '900000000000000001';
+export const OTHER_GUILD = '900000000000000002';
+export const ADMIN_SECRET = 'a secret for administrators of more than 32 bytes';
+
+/** A player that no other test of the file has. */
+export const newPlayer = () => ++lastPlayer;
+let lastPlayer = 7_000;
+
+/** A guild that no other test of the file has. */
+export const newGuild = () => String(910_000_000_000_000_000n + BigInt(++lastGuild));
+let lastGuild = 0;
+
+interface Request {
+  body?: unknown;
+  key?: string;
+  guildId?: string;
+  /** Another replica than the first. */
+  at?: RunningService;
+}
+
+export interface ReplicaProcess {
+  at: RunningService;
+  /** Resolves when it has ended. */
+  kill: (signal: 'SIGKILL' | 'SIGTERM') => Promise<void>;
+}
+
+async function kill(child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  await exited;
+}
+
+/** Real moderation on a real database, and an activity that tests control. */
+export class ModerationFixture {
+  readonly clock: Clock & { advance?(milliseconds: number): void };
+  readonly activity: ActivityPeer;
+  database!: TestDatabase;
+  moderation!: RunningService;
+  #client: Client | undefined;
+
+  /** On a clock that stands still, unless another is given. */
+  constructor(clock: Clock = new ManualClock(Date.now())) {
+    this.clock = clock;
+    this.activity = new ActivityPeer(clock);
+  }
+
+  async start(environment: Environment = {}): Promise<this> {
+    [this.database] = await Promise.all([createTestDatabase(), this.activity.start()]);
+    this.moderation = await this.startReplica(environment);
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await this.#client?.end();
+    await this.moderation.stop();
+    await this.activity.stop();
+    await this.database.drop();
+  }
+
+  /** What a replica is told. */
+  environment(): Environment {
+    return {
+      ...testEnvironment(this.database.url),
+      ADMIN_SECRETS: ADMIN_SECRET,
+      ACTIVITY_GRPC_ADDRESS: this.activity.address,
+    };
+  }
+
+  startReplica(environment: Environment = {}): Promise<RunningService> {
+    return startService(moderationService, { ...this.environment(), ...environment }, { clock: this.clock });
+  }
+
+  /** A replica that is a process of its own, once it is ready. */
+  async startProcess(environment: Environment = {}): Promise<ReplicaProcess> {
+    const env = { ...this.environment(), LOG_LEVEL: 'info', ...environment };
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'main.ts')], {
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const lines = createInterface({ input: child.stdout });
+    const addresses = await new Promise<RunningService['addresses']>((resolve, reject) => {
+      // Read to the end, or the process would wait for room to write.
+      lines.on('line', (line) => {
+        const told = JSON.parse(line) as { addresses?: RunningService['addresses'] };
+        if (told.addresses) resolve(told.addresses);
+      });
+      lines.on('close', () => reject(new Error('moderation did not become ready')));
+    });
+    return { at: { ...this.moderation, addresses }, kill: (signal) => kill(child, signal) };
+  }
+
+  /** Time passes. */
+  advance(milliseconds: number): void {
+    this.clock.advance?.(milliseconds);
+  }
+
+  get = (path: string, request: Request = {}) => this.#call('GET', path, request);
+  post = (path: string, body: unknown, request: Request = {}) => this.#call('POST', path, { body, ...request });
+
+  #call(
+    method: string,
+    path: string,
+    { body, key, guildId = GUILD, at = this.moderation }: Request,
+  ): Promise<SealedAnswer> {
+    const service = { address: at.addresses.http ?? '', audience: 'moderation', clock: this.clock };
+    const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
+    return sealedFetch(service, { guildId }, { method, path, body, headers });
+  }
+
+  /** `ban`, `unban`, `mute` or `unmute`; what bans and mutes has a reason unless it is given. */
+  decide(action: string, body: Record<string, unknown>, request: Request = {}): Promise<SealedAnswer> {
+    const reason = action.startsWith('un') ? {} : { reason: 'Cheats' };
+    return this.post(`/moderation/${request.guildId ?? GUILD}/game/${action}`, { ...reason, ...body }, request);
+  }
+
+  /** The `data` of a player's ban status. */
+  async banStatus(gameId: number, query = '', request: Request = {}) {
+    const answer = await this.get(`/moderation/${request.guildId ?? GUILD}/ban-status/${gameId}${query}`, request);
+    return answer.body.data;
+  }
+
+  /** The rows of a statement, past moderation. */
+  async query<Row = Record<string, unknown>>(text: string, values: unknown[] = []): Promise<Row[]> {
+    if (!this.#client) {
+      this.#client = new Client({ connectionString: this.database.url });
+      await this.#client.connect();
+    }
+    return (await this.#client.query(text, values)).rows;
+  }
+
+  /** How many decisions wait in the outbox. */
+  async undelivered(guildId = GUILD): Promise<number> {
+    const [row] = await this.query<{ open: number }>(
+      'SELECT count(*)::int AS open FROM moderation.outbox WHERE guild_id = $1 AND delivered_at IS NULL',
+      [guildId],
+    );
+    return row?.open ?? 0;
+  }
+}

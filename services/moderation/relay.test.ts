@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { systemClock } from '#kit/clock.ts';
+import { type DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
+import { ModerationFixture, newGuild } from './fixture.ts';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+const fixture = new ModerationFixture(systemClock);
+beforeAll(() => fixture.start());
+afterAll(() => fixture.stop());
+
+let guildId: string;
+beforeEach(() => {
+  guildId = newGuild();
+});
+
+const decide = (action: string, body: Record<string, unknown>, guild = guildId) =>
+  fixture.decide(action, body, { guildId: guild });
+const storedOf = (guild: string) => fixture.activity.stored.filter((event) => event.guildId === guild);
+const callsOf = (guild: string) => fixture.activity.calls.filter((event) => event.guildId === guild);
+
+/** The actions of the guild's log, the oldest first. */
+async function logged(guild = guildId): Promise<string[]> {
+  const rows = await fixture.query<{ action: string }>(
+    'SELECT action FROM moderation.log WHERE guild_id = $1 ORDER BY id',
+    [guild],
+  );
+  return rows.map(({ action }) => action);
+}
+
+/** Waits until nothing of the guild waits. */
+const delivered = (guild = guildId) =>
+  vi.waitUntil(async () => (await fixture.undelivered(guild)) === 0, { timeout: 15_000 });
+
+describe('a decision reaches activity', () => {
+  test('with all that a game server needs to act on it', async () => {
+    const ban = await decide('ban', {
+      game_id: 7001,
+      game_username: 'Ada',
+      reason: 'Exploits\n2nd',
+      moderator_game_id: 5,
+      duration: '1h',
+      scope: 'place',
+      place_id: 41,
+      source_server_id: 'server-1',
+    });
+    await decide('unban', { game_id: 7001, reason: 'Appeal', moderator_chat_id: '920000000000000001' });
+    await delivered();
+    const { id, created_at: createdAt, expires_at: expiresAt } = ban.body.data;
+    const [first, second] = storedOf(guildId) as [DeliverDecisionRequest, DeliverDecisionRequest];
+    expect({ ...first, payload: JSON.parse(first.payload) }).toEqual({
+      guildId,
+      eventId: expect.stringMatching(UUID),
+      type: 'ban',
+      target: { gameId: 7001, gameUsername: 'Ada' },
+      payload: {
+        id,
+        reason: 'Exploits\n2nd',
+        scope: 'place',
+        place_id: 41,
+        moderator_game_id: 5,
+        moderator_chat_id: null,
+        duration_seconds: 3600,
+        expires_at: expiresAt,
+        is_permanent: false,
+      },
+      issuedBy: '5',
+      sourceServerId: 'server-1',
+      placeId: 41,
+      createdAt,
+      expiresAt,
+    });
+    expect({ ...second, payload: JSON.parse(second.payload) }).toEqual({
+      guildId,
+      eventId: expect.stringMatching(UUID),
+      type: 'unban',
+      target: { gameId: 7001, gameUsername: 'Ada' },
+      payload: {
+        id,
+        reason: 'Appeal',
+        scope: 'place',
+        place_id: 41,
+        moderator_game_id: null,
+        moderator_chat_id: '920000000000000001',
+      },
+      issuedBy: '920000000000000001',
+      placeId: 41,
+      createdAt: expect.any(Number),
+    });
+  });
+
+  test('in the order of the log, each once, whichever of two replicas took it', async () => {
+    const other = await fixture.startReplica();
+    const guilds = [guildId, newGuild(), newGuild()];
+    const work = guilds.map(async (guild) => {
+      for (let count = 0; count < 10; count++) {
+        const at = count % 2 ? other : fixture.moderation;
+        await fixture.decide('ban', { game_id: 1, replace: true }, { guildId: guild, at });
+        await fixture.decide('mute', { game_id: 1, replace: true }, { guildId: guild, at });
+      }
+    });
+    await Promise.all(work);
+    for (const guild of guilds) {
+      await delivered(guild);
+      expect(fixture.activity.typesOf(guild)).toEqual(await logged(guild));
+      expect(callsOf(guild)).toHaveLength(38);
+    }
+    await other.stop();
+  });
+
+  test('also when it was away: decisions are taken meanwhile, and come in order once it is back', async () => {
+    await fixture.activity.stop();
+    for (const action of ['ban', 'unban', 'mute', 'unmute', 'ban']) {
+      expect((await decide(action, { game_id: 1 })).status).toBeLessThan(300);
+    }
+    expect(await fixture.undelivered(guildId)).toBe(5);
+    await fixture.activity.start();
+    await delivered();
+    expect(fixture.activity.typesOf(guildId)).toEqual(['ban', 'unban', 'mute', 'unmute', 'ban']);
+  });
+
+  test('again when its answer was lost, as the same event', async () => {
+    fixture.activity.losesAnswers = true;
+    await decide('ban', { game_id: 1 });
+    await expect.poll(() => callsOf(guildId).length, { timeout: 10_000 }).toBeGreaterThan(1);
+    fixture.activity.losesAnswers = false;
+    await decide('unban', { game_id: 1 });
+    await delivered();
+    expect(fixture.activity.typesOf(guildId)).toEqual(['ban', 'unban']);
+    const repeats = callsOf(guildId).filter(({ type }) => type === 'ban');
+    expect(new Set(repeats.map(({ eventId }) => eventId)).size).toBe(1);
+  });
+});
+
+describe('a guild whose deliveries', () => {
+  test.each(['UNAVAILABLE', 'INTERNAL'] as const)(
+    'fail with %s holds up no other, and goes on in order',
+    async (code) => {
+      fixture.activity.failing.set(guildId, code);
+      for (const action of ['ban', 'unban', 'ban']) await decide(action, { game_id: 1 });
+      await expect.poll(() => callsOf(guildId).length, { timeout: 5_000 }).toBeGreaterThan(1);
+      const others = Array.from({ length: 10 }, newGuild);
+      const started = performance.now();
+      for (const other of others) await decide('ban', { game_id: 1 }, other);
+      for (const other of others) await delivered(other);
+      expect(performance.now() - started).toBeLessThan(5_000);
+      expect(new Set(callsOf(guildId).map(({ eventId }) => eventId)).size).toBe(1);
+      fixture.activity.failing.delete(guildId);
+      await delivered();
+      expect(fixture.activity.typesOf(guildId)).toEqual(['ban', 'unban', 'ban']);
+    },
+  );
+
+  test('are not answered holds up no other', async () => {
+    fixture.activity.hanging.add(guildId);
+    await decide('ban', { game_id: 1 });
+    await expect.poll(() => callsOf(guildId).length).toBe(1);
+    const other = newGuild();
+    await decide('ban', { game_id: 1 }, other);
+    await expect.poll(() => fixture.undelivered(other), { timeout: 2_000 }).toBe(0);
+    fixture.activity.hanging.delete(guildId);
+    await delivered();
+    expect(fixture.activity.typesOf(guildId)).toEqual(['ban']);
+  });
+
+  test('are refused for good goes on with the next one', async () => {
+    fixture.activity.failing.set(guildId, 'INVALID_REQUEST');
+    await decide('ban', { game_id: 1 });
+    await delivered();
+    fixture.activity.failing.delete(guildId);
+    await decide('unban', { game_id: 1 });
+    await delivered();
+    expect(fixture.activity.typesOf(guildId)).toEqual(['unban']);
+  });
+});
+
+test('a replica starts, takes decisions and stops without activity', async () => {
+  const alone = await fixture.startReplica({ ACTIVITY_GRPC_ADDRESS: '127.0.0.1:1' });
+  const away = newGuild();
+  expect((await fixture.decide('ban', { game_id: 1 }, { guildId: away, at: alone })).status).toBe(201);
+  await alone.stop();
+  // The others find what it left behind.
+  await delivered(away);
+});

@@ -1,0 +1,83 @@
+import { Idempotency } from '#kit/idempotency.ts';
+import { Listener } from '#kit/listener.ts';
+import { Notifier, readNames } from '#kit/notifier.ts';
+import { Retention, type RetentionRule } from '#kit/retention.ts';
+import { SecretRing } from '#kit/secrets.ts';
+import type { ServiceDefinition } from '#kit/service.ts';
+import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
+import { ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
+import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
+import { moderationRoutes } from '#proto/rest/moderation.ts';
+import { type ModerationConfig, readModerationConfig } from './config.ts';
+import { StandingCache } from './domain/cache.ts';
+import { Decisions } from './domain/decisions.ts';
+import { Lists } from './domain/lists.ts';
+import { Shield } from './domain/shield.ts';
+import { Standings } from './domain/standings.ts';
+import { ModerationEvents } from './events.ts';
+import { moderationMethods, shieldMethods } from './grpc.ts';
+import { moderationHandlers } from './http.ts';
+import { Relay } from './relay.ts';
+import type { Event } from './store/outbox.ts';
+import { decisionMessage } from './views.ts';
+
+/** Carries the guilds whose bans, mutes or flags have changed. */
+const CHANGES_CHANNEL = 'moderation_changes';
+
+/** Owns bans, mutes, the log of decisions and the flagged list. */
+export const moderationService: ServiceDefinition<ModerationConfig> = {
+  name: 'moderation',
+  readConfig: readModerationConfig,
+  build(service) {
+    const { config, metrics, log, ring, lifecycle } = service;
+    const database = service.database(config);
+    const { clock } = service;
+    const events = new ModerationEvents(metrics, log);
+
+    const cache = new StandingCache({
+      clock,
+      ttlMs: config.STATUS_CACHE_SECONDS * 1000,
+      max: config.STATUS_CACHE_ENTRIES,
+    });
+    const listener = new Listener({
+      url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
+      name: service.name,
+      channel: CHANGES_CHANNEL,
+      metrics,
+      log,
+      onNotification: (payload) => readNames(payload).forEach((guildId) => cache.drop(guildId)),
+      onListening: async () => cache.dropAll(),
+      onProof: () => undefined,
+    });
+    const notifier = new Notifier(database, CHANGES_CHANNEL, log);
+
+    const activity = service.client(DecisionServiceService, 'activity', config.ACTIVITY_GRPC_ADDRESS);
+    const deliver = (event: Event) => activity.deliverDecision(decisionMessage(event));
+    const relay = new Relay({ database, clock, deliver, events });
+
+    const changed = (guildId: string) => {
+      cache.drop(guildId);
+      notifier.tell(guildId);
+      relay.wake();
+    };
+    const standings = new Standings({ database, cache, clock, isHearing: () => listener.isHearing, events });
+    const idempotency = new Idempotency('moderation', database, ring, clock);
+    const decisions = new Decisions({ idempotency, clock, events, changed });
+    const lists = new Lists(database, clock);
+    const shield = new Shield({ database, clock, events, changed });
+
+    for (const part of [listener, notifier, relay]) lifecycle.add(part);
+    lifecycle.add(new Retention(database, retentionRules(config), clock, log));
+    const grpc = service.serveGrpc(config);
+    service.serveInternal(grpc, ModerationServiceService, moderationMethods(standings, decisions, clock));
+    // Whoever holds INTERNAL_SECRETS alone can not flag players.
+    grpc.add(ShieldAdminServiceService, shieldMethods(shield, clock), new SecretRing(config.ADMIN_SECRETS));
+    service.serveHttp(config, moderationRoutes, moderationHandlers({ standings, decisions, lists, clock }));
+  },
+};
+
+/** Which rows go when. */
+export const retentionRules = (config: ModerationConfig): RetentionRule[] => [
+  { table: 'moderation.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
+  { table: 'moderation.outbox', column: 'delivered_at', seconds: config.RETENTION_OUTBOX_SECONDS },
+];

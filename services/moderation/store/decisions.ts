@@ -1,0 +1,104 @@
+import type { Queryable } from '#kit/postgres.ts';
+import type { Kind, NewLift, NewPunishment, Punishment } from '../domain/punishment.ts';
+import { EVERYWHERE, PUNISHMENT } from './columns.ts';
+
+/**
+ * Holds a user's decisions until the transaction ends, so that they come one after the other. Takes the transaction's
+ * number too: from then on others see since when it writes (oldestWriterAge).
+ */
+export async function lockUser(on: Queryable, guildId: string, gameId: number): Promise<void> {
+  await on.query('SELECT pg_current_xact_id(), pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `moderation.user\n${guildId}\n${gameId}`,
+  ]);
+}
+
+/** Makes room where a punishment has expired. */
+export async function endExpired(
+  on: Queryable,
+  guildId: string,
+  { kind, gameId, placeId }: Pick<NewPunishment, 'kind' | 'gameId' | 'placeId'>,
+  now: Date,
+): Promise<void> {
+  await on.query(
+    `UPDATE moderation.punishments SET ended_at = expires_at
+     WHERE guild_id = $1 AND game_id = $2 AND place_id = $3 AND kind = $4 AND ended_at IS NULL AND expires_at <= $5`,
+    [guildId, gameId, placeId ?? EVERYWHERE, kind, now],
+  );
+}
+
+/** Decided, logged and put into the outbox in one statement; undefined when one is in force already. */
+export async function insertPunishment(
+  on: Queryable,
+  guildId: string,
+  punishment: NewPunishment,
+  now: Date,
+): Promise<Punishment | undefined> {
+  const [inserted] = await on.query<Punishment>(
+    `WITH punished AS (
+       INSERT INTO moderation.punishments (guild_id, kind, game_id, place_id, game_username, reason,
+         moderator_game_id, moderator_chat_id, source_server_id, created_at, expires_at, updated_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+         COALESCE($10::timestamptz + $11::bigint * interval '1 second', 'infinity'), $10)
+       ON CONFLICT (guild_id, game_id, place_id, kind) WHERE ended_at IS NULL DO NOTHING
+       RETURNING *
+     ), logged AS (
+       INSERT INTO moderation.log (guild_id, action, punishment_id, game_id, place_id, game_username, reason,
+         moderator_game_id, moderator_chat_id, source_server_id, duration_seconds, expires_at, created_at)
+       SELECT guild_id, kind, id, game_id, place_id, game_username, reason,
+         moderator_game_id, moderator_chat_id, source_server_id, $11, NULLIF(expires_at, 'infinity'), created_at
+       FROM punished RETURNING guild_id, id
+     ), queued AS (
+       INSERT INTO moderation.outbox (guild_id, log_id, due_at) SELECT guild_id, id, $10 FROM logged
+     )
+     SELECT ${PUNISHMENT} FROM punished`,
+    [
+      guildId,
+      punishment.kind,
+      punishment.gameId,
+      punishment.placeId ?? EVERYWHERE,
+      punishment.gameUsername,
+      punishment.reason,
+      punishment.moderatorGameId,
+      punishment.moderatorChatId,
+      punishment.sourceServerId,
+      now,
+      punishment.durationSeconds,
+    ],
+  );
+  return inserted;
+}
+
+/** Lifts, logs and puts into the outbox in one statement: what is in force of the scope, or of all scopes. */
+export function liftPunishments(on: Queryable, guildId: string, lift: NewLift, now: Date): Promise<Punishment[]> {
+  const place = lift.placeId === undefined ? null : (lift.placeId ?? EVERYWHERE);
+  return on.query(
+    `WITH lifted AS (
+       UPDATE moderation.punishments SET ended_at = $4, updated_at = $4
+       WHERE guild_id = $1 AND game_id = $2 AND kind = $3 AND ended_at IS NULL AND expires_at > $4
+         AND ($5::bigint IS NULL OR place_id = $5)
+       RETURNING *
+     ), logged AS (
+       INSERT INTO moderation.log (guild_id, action, punishment_id, game_id, place_id, game_username, reason,
+         moderator_game_id, moderator_chat_id, source_server_id, created_at)
+       SELECT guild_id, $6, id, game_id, place_id, game_username, $7, $8, $9, $10, $4
+       FROM lifted ORDER BY id RETURNING guild_id, id
+     ), queued AS (
+       INSERT INTO moderation.outbox (guild_id, log_id, due_at) SELECT guild_id, id, $4 FROM logged
+     )
+     SELECT ${PUNISHMENT} FROM lifted`,
+    [
+      guildId,
+      lift.gameId,
+      lift.kind,
+      now,
+      place,
+      LIFTED[lift.kind],
+      lift.reason,
+      lift.moderatorGameId,
+      lift.moderatorChatId,
+      lift.sourceServerId,
+    ],
+  );
+}
+
+const LIFTED = { ban: 'unban', mute: 'unmute' } as const satisfies Record<Kind, string>;

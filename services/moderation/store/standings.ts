@@ -1,0 +1,30 @@
+import type { Queryable } from '#kit/postgres.ts';
+import type { Punishment } from '../domain/punishment.ts';
+import { ALL_GUILDS, type ShieldEntry } from '../domain/shield.ts';
+import { EVERYWHERE, PUNISHMENT } from './columns.ts';
+
+/** What counts for users: punishments, and entries of the flagged list. */
+export type StandingRow = Punishment | (ShieldEntry & { kind: 'flag' });
+
+/** In one statement, what counts now for these users everywhere, and in the place. */
+export function findStandings(
+  on: Queryable,
+  guildId: string,
+  gameIds: readonly number[],
+  placeId: number | null,
+  now: Date,
+): Promise<StandingRow[]> {
+  return on.query(
+    `SELECT ${PUNISHMENT}, NULL AS "guildId", NULL AS category, NULL AS source, NULL AS actor,
+       NULL::timestamptz AS "flaggedAt"
+     FROM moderation.punishments
+     WHERE guild_id = $1 AND game_id = ANY($2::bigint[]) AND place_id = ANY($3::bigint[]) AND ended_at IS NULL
+       AND expires_at > $4
+     UNION ALL
+     SELECT NULL, 'flag', game_id, game_username, reason, NULL, NULL, NULL, NULL, NULL, NULLIF(expires_at, 'infinity'),
+       guild_id, category, source, actor, flagged_at
+     FROM moderation.shield
+     WHERE guild_id = ANY(ARRAY[$1, '${ALL_GUILDS}']) AND game_id = ANY($2::bigint[]) AND expires_at > $4`,
+    [guildId, gameIds, placeId === null ? [EVERYWHERE] : [EVERYWHERE, placeId], now],
+  );
+}

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ManualClock } from '#kit/clock.ts';
+import { createLog } from '#kit/log.ts';
+import type { Database, Queryable } from '#kit/postgres.ts';
+import { Retention } from '#kit/retention.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
+import { scansOf } from '#test/explain.ts';
+import { testEnvironment } from '#test/sealed.ts';
+import { readModerationConfig } from '../config.ts';
+import { retentionRules } from '../service.ts';
+import * as decisions from './decisions.ts';
+import * as outbox from './outbox.ts';
+import * as reads from './reads.ts';
+import * as shield from './shield.ts';
+import { findStandings } from './standings.ts';
+
+const GUILD = '900000000000000001';
+const now = new Date();
+
+let testDatabase: TestDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = await openTestPool(testDatabase.url);
+  // Past the pool, whose statements may take five seconds.
+  const seed = (text: string, values: unknown[] = []) => databaseRows(testDatabase.url, text, values);
+  // 100,000 of each, nearly all of one guild: bans and mutes, half of them over; a tenth of the outbox is open.
+  await seed(
+    `INSERT INTO moderation.punishments
+       (guild_id, kind, game_id, place_id, reason, created_at, expires_at, ended_at, updated_at)
+     SELECT CASE WHEN n % 100 > 1 THEN $1 ELSE (900000000000000001 + n % 7)::text END,
+       CASE WHEN n % 3 = 0 THEN 'mute' ELSE 'ban' END, n / 2, n % 5, 'Cheats', at,
+       CASE WHEN n % 4 = 0 THEN 'infinity' ELSE at + interval '1 day' END,
+       CASE WHEN n % 2 = 0 THEN at + interval '1 hour' END, at
+     FROM generate_series(1, 100000) n, LATERAL (SELECT now() - n * interval '5 seconds' AS at) times`,
+    [GUILD],
+  );
+  await seed(
+    `INSERT INTO moderation.log (guild_id, action, punishment_id, game_id, place_id, moderator_game_id, created_at)
+     SELECT guild_id, kind, id, game_id, place_id, id % 50, created_at FROM moderation.punishments`,
+  );
+  await seed(
+    `INSERT INTO moderation.outbox (guild_id, log_id, due_at, delivered_at)
+     SELECT guild_id, id, created_at, CASE WHEN id % 10 > 0 THEN now() END FROM moderation.log`,
+  );
+  await seed(
+    `INSERT INTO moderation.shield
+       (guild_id, game_id, reason, category, source, actor, flagged_at, expires_at)
+     SELECT CASE WHEN n % 2 = 0 THEN '0' ELSE $1 END, n, 'Sells', 'scammer', 'operator', 'ada', now(), 'infinity'
+     FROM generate_series(1, 100000) n`,
+    [GUILD],
+  );
+  for (const table of ['punishments', 'log', 'outbox', 'shield']) await seed(`ANALYZE moderation.${table}`);
+});
+
+afterAll(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+const batch = Array.from({ length: 25 }, (_, index) => 1_000 + index);
+const nobody = { moderatorGameId: null, moderatorChatId: null, sourceServerId: null };
+const ban = {
+  kind: 'ban' as const,
+  gameId: 500,
+  gameUsername: null,
+  reason: 'Cheats',
+  placeId: null,
+  durationSeconds: null,
+  ...nobody,
+};
+const flag = {
+  guildId: GUILD,
+  gameId: 5,
+  gameUsername: null,
+  reason: 'R',
+  category: 'c',
+  source: 's',
+  actor: 'a',
+  flaggedAt: now,
+  expiresAt: null,
+};
+const active = { now, after: { expiresAt: now, id: 0 }, limit: 101 };
+const changed = { after: { updatedAt: new Date(now.getTime() - 60_000), id: 0 }, limit: 101 };
+const log = (filters: reads.LogFilters) => (on: Queryable) =>
+  reads.listLog(on, GUILD, filters, { after: { createdAt: now, id: 5 }, limit: 101 });
+
+test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
+  ['a status', (on) => findStandings(on, GUILD, [500], null, now), ['punishments_current', 'shield_pkey']],
+  ['25 statuses in a place', (on) => findStandings(on, GUILD, batch, 3, now), ['punishments_current', 'shield_pkey']],
+  ['lockUser', (on) => decisions.lockUser(on, GUILD, 500), []],
+  ['endExpired', (on) => decisions.endExpired(on, GUILD, ban, now), ['punishments_current']],
+  ['insertPunishment', (on) => decisions.insertPunishment(on, GUILD, ban, now), []],
+  ['liftPunishments', (on) => decisions.liftPunishments(on, GUILD, ban, now), ['punishments_current']],
+  [
+    'liftPunishments of all scopes',
+    (on) => decisions.liftPunishments(on, GUILD, { ...ban, placeId: undefined }, now),
+    ['punishments_current'],
+  ],
+  [
+    'listActive',
+    (on) => reads.listActive(on, GUILD, { kind: 'ban', placeId: undefined }, active),
+    ['punishments_active'],
+  ],
+  [
+    'listActive of a place',
+    (on) => reads.listActive(on, GUILD, { kind: 'ban', placeId: 3 }, active),
+    ['punishments_active'],
+  ],
+  [
+    'listChanged',
+    (on) => reads.listChanged(on, GUILD, { kind: 'ban', placeId: undefined }, changed),
+    ['punishments_updated'],
+  ],
+  ['listLog', log({}), ['log_created']],
+  ['listLog of a time', log({ from: new Date(now.getTime() - 3600_000), before: now }), ['log_created']],
+  ['listLog of a player', log({ gameId: 500 }), ['log_game']],
+  ['listLog of a moderator', log({ moderatorGameId: 7 }), ['log_moderator']],
+  ['listLog of an action that is rare', log({ action: 'unban' }), ['log_action']],
+  ['listLog of a player and an action', log({ gameId: 500, action: 'ban' }), ['log_game']],
+  ['findHeads', (on) => outbox.findHeads(on, '', now, 100), ['outbox_open', 'outbox_open']],
+  ['takeHead', (on) => outbox.takeHead(on, GUILD, now, now), ['outbox_open', 'outbox_open', 'log_pkey']],
+  ['markDelivered', (on) => outbox.markDelivered(on, GUILD, 5, now), ['outbox_pkey']],
+  ['postpone', (on) => outbox.postpone(on, GUILD, 5, now), ['outbox_pkey']],
+  ['putEntry', (on) => shield.putEntry(on, flag), []],
+  ['deleteEntry', (on) => shield.deleteEntry(on, GUILD, 5), ['shield_pkey']],
+  ['listEntries', (on) => shield.listEntries(on, GUILD, 100, 5), ['shield_pkey']],
+])('on 100,000 rows %s reads through its index alone', async (_name, statement, indexes) => {
+  expect((await scansOf(database, statement)).toSorted()).toEqual(indexes.toSorted());
+});
+
+test('what was delivered goes after a day; what was decided, and what waits, stays', async () => {
+  const clock = new ManualClock(Date.now());
+  const environment = { ADMIN_SECRETS: 'x'.repeat(32), ACTIVITY_GRPC_ADDRESS: 'localhost:1' };
+  const config = readModerationConfig({ ...testEnvironment(testDatabase.url), ...environment });
+  const silent = await createLog({ service: 'test', level: 'silent' });
+  await database.query(
+    `INSERT INTO moderation.idempotency (guild_id, method, path, key, body_hash, created_at)
+     VALUES ($1, 'POST', '/', 'key', '', $2)`,
+    [GUILD, now],
+  );
+  const retention = new Retention(database, retentionRules(config), clock, silent);
+  const count = async (table: string) => (await database.query(`SELECT 1 FROM moderation.${table}`)).length;
+  const counts = () => Promise.all(['punishments', 'log', 'shield', 'outbox', 'idempotency'].map(count));
+  clock.advance(23 * 3600_000);
+  await retention.sweep();
+  expect(await counts()).toEqual([100_000, 100_000, 100_000, 100_000, 1]);
+  clock.advance(2 * 3600_000);
+  await retention.sweep();
+  expect(await counts()).toEqual([100_000, 100_000, 100_000, 10_000, 0]);
+});
+
+test('an event goes with the log row that it tells of', async () => {
+  await database.query('DELETE FROM moderation.log WHERE guild_id = $1 AND id % 10 = 0 AND id <= 100', [GUILD]);
+  const left = await database.query('SELECT 1 FROM moderation.outbox WHERE guild_id = $1 AND log_id <= 100', [GUILD]);
+  expect(left).toEqual([]);
+});

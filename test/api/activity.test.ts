@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Breaker } from '#kit/breaker.ts';
+import { systemClock } from '#kit/clock.ts';
+import { GrpcChannel } from '#kit/grpc-client.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { SecretRing } from '#kit/secrets.ts';
+import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
+import { activityRoutes } from '#proto/rest/activity.ts';
+import { CATEGORIES } from '#proto/rest/limits.ts';
+import { type Call, type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+
+const SERVER = 'c9f1d1a0-7a54-4f5e-9f0b-3a4e8a1d2c77';
+
+let network: Network;
+let key: string;
+let channel: GrpcChannel;
+
+beforeAll(async () => {
+  network = await startNetwork({ environment: { MAX_IN_FLIGHT: '5' } });
+  key = (await network.createKey()).secret;
+  channel = new GrpcChannel({
+    caller: 'test',
+    audience: 'activity',
+    address: network.address('activity', 'grpc'),
+    ring: new SecretRing([network.secrets.admin]),
+    clock: systemClock,
+    metrics: new Metrics(),
+    breaker: new Breaker('activity', () => false),
+  });
+});
+afterAll(async () => {
+  channel.close();
+  await network.stop();
+});
+
+const post = (path: string, fields: object, call: Call = {}): Promise<CallResult> =>
+  network.call(path, { method: 'POST', key, body: { guild_id: GUILD, ...fields }, ...call });
+const poll = (server: string, query = '') =>
+  network.call(`/game/servers/${server}/commands${query}`, { key, headers: { 'x-guild-id': GUILD } });
+const beat = (server: string, fields: object = {}) =>
+  post('/game/servers/heartbeat', { server_id: server, place_id: 40001, player_count: 1, max_players: 30, ...fields });
+const session = { game_id: 7001, game_username: 'AdaBuilds', place_id: 40001, server_id: SERVER };
+
+async function send(server: string): Promise<string> {
+  const { commandIds } = await channel.methods(CommandAdminServiceService).enqueueCommands({
+    guildId: GUILD,
+    servers: { $case: 'serverId', value: server },
+    type: 'kick',
+    target: { gameId: 7001 },
+    payload: '{"reason":"spam"}',
+    actor: 'ada',
+  });
+  return commandIds[0] ?? '';
+}
+
+const success = (code: number, message: string, data: object) => ({ status: 'success', code, message, data });
+const number = expect.any(Number) as number;
+
+describe('each route answers as documented', () => {
+  it('POST /game/games/register', async () => {
+    const { status, json } = await post('/game/games/register', {
+      universe_id: 30001,
+      place_id: 40001,
+      name: 'Harbor Life',
+      plugin_version: '2.4.0',
+    });
+    const config = {
+      server_heartbeat_seconds: 15,
+      staff_heartbeat_seconds: 60,
+      poll_seconds: 15,
+      permission_cache_seconds: 300,
+    };
+    expect(status).toBe(200);
+    expect(json).toEqual(success(200, 'Game registered', { registration_id: number, created: true, config }));
+  });
+
+  it('POST /staff/game/action, 201 and then 200', async () => {
+    const action = { actor_game_id: 7001, action_type: 'kick', action_id: randomUUID(), details: [] };
+    const answers = [await post('/staff/game/action', action), await post('/staff/game/action', action)];
+    expect(answers.map(({ status, json }) => [status, json])).toEqual([
+      [201, success(201, 'Action logged', { id: action.action_id })],
+      [200, success(200, 'Action was logged before', { id: action.action_id })],
+    ]);
+  });
+
+  it('POST /staff/game/session/start, heartbeat and session/end', async () => {
+    const started = await post('/staff/game/session/start', session);
+    const { session_id: id } = started.json.data;
+    const data = { session_id: expect.any(String), started_at: number, resumed: false };
+    expect([started.status, started.json]).toEqual([201, success(201, 'Session started', data)]);
+    const resumed = await post('/staff/game/session/start', session);
+    const again = success(200, 'Session resumed', { ...started.json.data, resumed: true });
+    expect([resumed.status, resumed.json]).toEqual([200, again]);
+    const beats = await post('/staff/game/heartbeat', {
+      server_id: SERVER,
+      sessions: [{ session_id: id, idle_seconds: 12 }, { session_id: 'x' }],
+    });
+    expect([beats.status, beats.json]).toEqual([
+      200,
+      success(200, 'Heartbeat received', { active: [id], stale: ['x'] }),
+    ]);
+    const ended = await post('/staff/game/session/end', { session_id: id, reason: 'left' });
+    const times = { started_at: started.json.data.started_at, ended_at: number, duration_seconds: number };
+    expect(ended.json).toEqual(success(200, 'Session ended', { session_id: id, ...times, idle_seconds: 12 }));
+    expect((await post('/staff/game/session/end', { session_id: id })).json.data).toEqual(ended.json.data);
+  });
+
+  it('POST /game/servers/heartbeat, GET …/commands and POST …/ack', async () => {
+    expect((await beat(SERVER)).json).toEqual(
+      success(200, 'Heartbeat received', { server_time: number, next_heartbeat_seconds: 15, commands: [] }),
+    );
+    const id = await send(SERVER);
+    const polled = await poll(SERVER, '?wait=25');
+    const command = {
+      command_id: id,
+      type: 'kick',
+      target: { game_id: 7001, game_username: null },
+      payload: { reason: 'spam' },
+      issued_by: 'ada',
+      created_at: number,
+      expires_at: number,
+      attempt: 1,
+      lease_expires_at: number,
+    };
+    expect(polled.json).toEqual(success(200, 'Commands polled', { commands: [command], poll_after_seconds: 15 }));
+    const ack = await post(`/game/servers/${SERVER}/commands/${id}/ack`, {
+      status: 'success',
+      result: { kicked: true },
+    });
+    expect(ack.json).toEqual(
+      success(200, 'Command acknowledged', { command_id: id, status: 'success', acked_at: number }),
+    );
+  });
+});
+
+describe('each route refuses', () => {
+  const bodies: Record<string, object> = {
+    '/game/games/register': { universe_id: 1, place_id: 1, name: 'x' },
+    '/staff/game/action': { actor_game_id: 1, action_type: 'kick', action_id: randomUUID() },
+    '/staff/game/session/start': session,
+    '/staff/game/heartbeat': { server_id: SERVER, sessions: [] },
+    '/staff/game/session/end': { session_id: randomUUID() },
+    '/game/servers/heartbeat': { server_id: SERVER, place_id: 1, player_count: 0, max_players: 0 },
+    '/game/servers/:serverId/commands/:commandId/ack': { status: 'success' },
+  };
+  const calls = Object.values(activityRoutes).map((route) => {
+    const path = route.path.replace(':serverId', SERVER).replace(':commandId', randomUUID());
+    const body = { guild_id: GUILD, ...bodies[route.path] };
+    const options: Call = route.method === 'GET' ? { headers: { 'x-guild-id': GUILD } } : { method: 'POST', body };
+    return { route, path, options };
+  });
+
+  it.each(calls)(
+    '$route.method $route.path without its scope, with the scope named',
+    async ({ route, path, options }) => {
+      const { secret } = await network.createKey({ guildId: OTHER_GUILD, scopes: ['lookup:read'] });
+      const own = JSON.parse(JSON.stringify(options).replaceAll(GUILD, OTHER_GUILD)) as Call;
+      const { status, json } = await network.call(path, { ...own, key: secret });
+      expect([status, json.details]).toEqual([403, { code: 'MISSING_SCOPE', required_scope: route.scope }]);
+    },
+  );
+
+  it.each(calls)('$route.method $route.path for another guild', async ({ path, options }) => {
+    const other = JSON.parse(JSON.stringify(options).replaceAll(GUILD, OTHER_GUILD)) as Call;
+    const { status, json } = await network.call(path, { ...other, key });
+    expect([status, json.details.code]).toEqual([403, 'GUILD_MISMATCH']);
+  });
+
+  it.each(calls)('$route.method $route.path without a guild', async ({ route, path, options }) => {
+    const without = JSON.parse(JSON.stringify(options).replace(/"(?:guild_id|x-guild-id)":"\d+",?/, '')) as Call;
+    const { status, json } = await network.call(path, { ...without, key });
+    const field = route.method === 'GET' ? 'header.X-Guild-ID' : 'body.guild_id';
+    expect([status, json.details.errors]).toEqual([400, [{ path: field, message: 'is required' }]]);
+  });
+
+  it.each(calls)('$route.method $route.path counted in its category', async ({ route, path, options }) => {
+    const { headers } = await network.call(path, { ...options, key });
+    const category = route.category && CATEGORIES[route.category];
+    expect(headers.get('x-ratelimit-limit')).toBe(String(category?.limit));
+  });
+
+  it('an empty server ID, as in the editor: 422 and why', async () => {
+    const { status, json } = await beat('');
+    expect([status, json.details.code]).toEqual([422, 'NOT_APPLICABLE']);
+    expect(json.message).toContain('editor');
+  });
+});
+
+describe('polls that wait', () => {
+  async function openPolls(): Promise<number> {
+    const metrics = await (await fetch(`http://${network.address('activity', 'admin')}/metrics`)).text();
+    return Number(/^activity_open_polls (\d+)$/m.exec(metrics)?.[1]);
+  }
+
+  it('take no place among the requests under way, and wait for longer than other requests may take', async () => {
+    const polls: Promise<CallResult>[] = [];
+    // On their way to the service they are requests like all others.
+    while (polls.length < 12) {
+      polls.push(poll(`waits-${polls.length}`, '?wait=10'));
+      await expect.poll(openPolls).toBe(polls.length);
+    }
+    const started = performance.now();
+    expect((await beat('beside')).status).toBe(200);
+    expect(performance.now() - started).toBeLessThan(2_000);
+    for (const { status, json } of await Promise.all(polls)) expect([status, json.data.commands]).toEqual([200, []]);
+    expect(await openPolls()).toBe(0);
+  });
+
+  it('are woken through gateway and service within 200 ms', async () => {
+    const woken = poll('wakes', '?wait=25');
+    await expect.poll(openPolls).toBe(1);
+    const id = await send('wakes');
+    const sentAt = performance.now();
+    expect((await woken).json.data.commands).toMatchObject([{ command_id: id }]);
+    expect(performance.now() - sentAt).toBeLessThan(200);
+  });
+
+  it('end in the service when the client of the gateway goes away', async () => {
+    const gone = new AbortController();
+    const headers = { 'x-api-key': key, 'x-guild-id': GUILD };
+    const waiting = fetch(`${network.api}/game/servers/goes/commands?wait=25`, { headers, signal: gone.signal });
+    await expect.poll(openPolls).toBe(1);
+    gone.abort();
+    await expect(waiting).rejects.toThrow('aborted');
+    await expect.poll(openPolls, { timeout: 1_000 }).toBe(0);
+  });
+
+  it('are answered empty when the service drains', async () => {
+    const waiting = poll('drains', '?wait=25');
+    await expect.poll(openPolls).toBe(1);
+    const ports = network.samePorts('activity');
+    await network.services.get('activity')?.stop();
+    const { status, json } = await waiting;
+    expect([status, json.data.commands]).toEqual([200, []]);
+    await network.startOne('activity', ports);
+    await expect.poll(async () => (await poll('drains')).status, { timeout: 10_000 }).toBe(200);
+  });
+});
