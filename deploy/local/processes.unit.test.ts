@@ -32,7 +32,7 @@ test('the gateway knows its peers and holds neither the database nor the platfor
     LOG_LEVEL: 'info',
     LISTEN_HOST: '127.0.0.1',
     INTERNAL_SECRETS: 'internal',
-    ADMIN_PORT: '15',
+    ADMIN_PORT: '12',
     GATEWAY_PORT: '8080',
     AUTH_GRPC_ADDRESS: '127.0.0.1:2',
     LOOKUP_HTTP_URL: 'http://127.0.0.1:4',
