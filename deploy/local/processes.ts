@@ -43,7 +43,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     name: 'members',
     main: 'services/members/main.ts',
     listens: ['http', 'grpc'],
-    calls: ['lookup'],
+    calls: ['lookup', 'bindings'],
     proxies: [],
     holds: ['database', 'redis', 'platforms'],
   },

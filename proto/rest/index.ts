@@ -1,10 +1,12 @@
 import { activityRoutes } from './activity.ts';
 import { bindingsRoutes } from './bindings.ts';
 import { gatewayRoutes } from './gateway.ts';
+import { guildsRoutes } from './guilds.ts';
 import { lookupRoutes } from './lookup.ts';
 import { membersRoutes } from './members.ts';
 import { moderationRoutes } from './moderation.ts';
 import type { Route } from './route.ts';
+import { syncRoutes } from './sync.ts';
 
 /** The route table: every route of the service. */
 export const ROUTES: readonly Route[] = [
@@ -12,6 +14,8 @@ export const ROUTES: readonly Route[] = [
   lookupRoutes,
   bindingsRoutes,
   membersRoutes,
+  guildsRoutes,
+  syncRoutes,
   moderationRoutes,
   activityRoutes,
 ].flatMap((table): Route[] => Object.values(table));

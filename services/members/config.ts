@@ -8,7 +8,7 @@ import {
   processConfig,
   readConfig,
 } from '#kit/config.ts';
-import { gamePlatformConfig } from '#platforms/config.ts';
+import { chatPlatformConfig, gamePlatformConfig } from '#platforms/config.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -19,13 +19,17 @@ const shape = {
   ...grpcConfig,
   ...httpConfig,
   ...gamePlatformConfig,
+  ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
+  BINDINGS_GRPC_ADDRESS: grpcAddress(),
   /** How long answers to writes with an Idempotency-Key are kept. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
   /** How long verification tokens are kept after they have expired. */
   RETENTION_TOKENS_SECONDS: number(DAY, HOUR),
   /** How long finished changes of links are kept. */
   RETENTION_INTENTS_SECONDS: number(DAY, HOUR),
+  /** How long roles that could not be synchronised after a change of a link are tried again. */
+  RETENTION_ROLE_TASKS_SECONDS: number(DAY, HOUR),
 };
 
 export const readMembersConfig = (environment: Environment) => readConfig(shape, environment);

@@ -3,16 +3,29 @@ import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { Intent } from './store/intents.ts';
+import type { RoleTask } from './store/role-tasks.ts';
 
-/** What happens in verification: a counter and a line in the log for each. Tokens and codes are never told. */
+interface RoleChanges {
+  added: readonly string[];
+  removed: readonly string[];
+  failed: readonly { role_id: string; code: string }[];
+}
+
+/** What happens to members: a counter and a line in the log for each. Tokens and codes are never told. */
 export class MembersEvents {
   readonly #tokens;
   readonly #changes;
+  readonly #nicknames;
+  readonly #roles;
   readonly #log: Logger;
 
   constructor(metrics: Metrics, log: Logger) {
     this.#tokens = metrics.counter('members_tokens_created_total', 'Verification tokens created');
     this.#changes = metrics.counter('members_link_changes_total', 'Changes of links', ['kind', 'outcome']);
+    this.#nicknames = metrics.counter('members_nicknames_synced_total', 'Nicknames synchronised', ['outcome']);
+    this.#roles = metrics.counter('members_roles_synced_total', 'Roles given, taken, neither, or to be tried again', [
+      'outcome',
+    ]);
     this.#log = log;
   }
 
@@ -43,6 +56,27 @@ export class MembersEvents {
   changeFailed(intent: Intent, error: unknown): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'failed' });
     this.#log.warn({ ...namesOf(intent), code: asApiError(error).code }, `${intent.kind} has to be finished later`);
+  }
+
+  /** Roles are IDs. */
+  rolesSynced(guildId: string, chatId: string, changes: RoleChanges): void {
+    const { added, removed, failed } = changes;
+    this.#roles.inc({ outcome: 'given' }, added.length);
+    this.#roles.inc({ outcome: 'taken' }, removed.length);
+    this.#roles.inc({ outcome: 'failed' }, failed.length);
+    this.#log.info({ guild_id: guildId, chat_id: chatId, added, removed, failed }, 'roles were synchronised');
+  }
+
+  /** A platform or a part of ours failed: it is done again later. */
+  roleTaskFailed({ guildId, chatId, failures }: RoleTask, error: unknown): void {
+    this.#roles.inc({ outcome: 'postponed' });
+    const names = { guild_id: guildId, chat_id: chatId, failures };
+    this.#log.warn({ ...names, code: asApiError(error).code }, 'roles have to be synchronised later');
+  }
+
+  nicknameSynced(guildId: string, chatId: string, changed: boolean): void {
+    this.#nicknames.inc({ outcome: changed ? 'changed' : 'unchanged' });
+    this.#log.info({ guild_id: guildId, chat_id: chatId, changed }, 'a nickname was synchronised');
   }
 }
 

@@ -7,6 +7,7 @@ import type { Logger } from '#kit/log.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { bindingsService } from '#services/bindings/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { connect } from '#test/grpc.ts';
@@ -39,25 +40,27 @@ interface Request {
   at?: RunningService;
 }
 
-/** Real members and lookup on a real database, and a simulated game platform; one clock for all. */
+/** Real members, bindings and lookup on a real database, and simulated platforms; one clock for our services. */
 export class MembersFixture {
   readonly clock = new ManualClock(Date.now());
   database!: TestDatabase;
   simulators!: Simulators;
   lookup!: RunningService;
+  bindings!: RunningService;
   members!: RunningService;
   #client: Client | undefined;
 
   async start(): Promise<this> {
-    [this.database, this.simulators] = await Promise.all([createTestDatabase(), startSimulators()]);
+    [this.database, this.simulators] = await Promise.all([createTestDatabase(), startSimulators({ limitScale: 1000 })]);
     this.lookup = await this.startLookup();
+    this.bindings = await this.startBindings();
     this.members = await this.startMembers();
     return this;
   }
 
   async stop(): Promise<void> {
     await this.#client?.end();
-    await Promise.all([this.members.stop(), this.lookup.stop(), this.simulators.stop()]);
+    await Promise.all([this.members.stop(), this.bindings.stop(), this.lookup.stop(), this.simulators.stop()]);
     await this.database.drop();
   }
 
@@ -76,12 +79,24 @@ export class MembersFixture {
     return startService(lookupService, { ...testEnvironment(this.database.url), ...environment }, { clock });
   }
 
+  startBindings(environment: Environment = {}): Promise<RunningService> {
+    return startService(bindingsService, { ...this.#platforms(), ...environment }, { clock: this.clock });
+  }
+
   /** What a replica of members is told. */
   environment(): Environment {
+    return { ...this.#platforms(), BINDINGS_GRPC_ADDRESS: this.bindings.addresses.grpc };
+  }
+
+  #platforms(): Environment {
+    const hosts = ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY'].map((host) => `GAME_${host}_URL`);
     return {
       ...testEnvironment(this.database.url),
       LOOKUP_GRPC_ADDRESS: this.lookup.addresses.grpc,
-      GAME_USERS_URL: this.simulators.game,
+      ...Object.fromEntries(hosts.map((name) => [name, this.simulators.game])),
+      GAME_API_KEY: 'test-game-key',
+      CHAT_API_URL: `${this.simulators.chat}/api/v10`,
+      CHAT_BOT_TOKEN: 'test-bot-token',
     };
   }
 
@@ -125,6 +140,15 @@ export class MembersFixture {
   unlink = (account: object, request: Request = {}) =>
     this.post('/verification/unlink', { guild_id: GUILD, ...account }, request);
 
+  /** Adds a binding, past its route: only those that follow ranks of a group. */
+  async bindRank(chatRoleId: string, ranks: { min: number; max?: number; groupId?: number }, guildId = GUILD) {
+    await this.query(
+      `INSERT INTO bindings.bindings (guild_id, chat_role_id, type, game_group_id, min_rank, max_rank, created_at, updated_at)
+       VALUES ($1, $2, 'group_rank', $3, $4, $5, now(), now())`,
+      [guildId, chatRoleId, ranks.groupId ?? 501, ranks.min, ranks.max ?? 255],
+    );
+  }
+
   /** The link that lookup has. */
   linkOf(chatId: string): Promise<{ chatId: string; gameId: number } | undefined> {
     return this.#askLookup(async (lookup) => {
@@ -134,9 +158,9 @@ export class MembersFixture {
   }
 
   /** Links two accounts without members. */
-  linkPastMembers(chatId: string, gameId: number): Promise<unknown> {
+  linkPastMembers(chatId: string, gameId: number, guildId = GUILD): Promise<unknown> {
     const link = { chatId, gameId, gameUsername: 'Player' };
-    return this.#askLookup((lookup) => lookup.createLink({ guildId: GUILD, operationId: randomUUID(), ...link }));
+    return this.#askLookup((lookup) => lookup.createLink({ guildId, operationId: randomUUID(), ...link }));
   }
 
   async #askLookup<Result>(ask: (lookup: GrpcClient<typeof LookupServiceService>) => Promise<Result>): Promise<Result> {

@@ -1,4 +1,6 @@
+import type { ChatRole } from '#platforms/chat.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { LinkedMember } from './domain/members.ts';
 import type { Change } from './store/intents.ts';
 
 /** A link as keys see it. */
@@ -15,3 +17,22 @@ export const changeViews = { redeem: linkView, link: linkView, unlink: unlinkVie
   Change['kind'],
   (link: Link) => object
 >;
+
+/** A member as keys see it. */
+export function memberView({ member, link }: LinkedMember) {
+  return {
+    chat_id: member.chatId,
+    username: member.username,
+    nickname: member.nickname,
+    roles: member.roles,
+    joined_at: member.joinedAt,
+    verified: link !== undefined,
+    game_id: link?.gameId ?? null,
+    game_username: link?.gameUsername ?? null,
+  };
+}
+
+/** A role as keys see it. */
+export function roleView({ id, name, position, color, managed, assignable }: ChatRole) {
+  return { id, name, position, color, managed, assignable };
+}

@@ -8,8 +8,38 @@ export interface ChatRole {
   color: number;
   /** Belongs to an integration: nobody can give it. */
   managed: boolean;
+  /** Whether it stands below the bot's own highest role. */
+  belowBot: boolean;
   /** Whether the bot can give and take it: not managed, and below the bot's own highest role. */
   assignable: boolean;
+}
+
+/** Who is in a guild. */
+export interface ChatMember {
+  chatId: string;
+  username: string;
+  nickname: string | null;
+  /** IDs, without that of `@everyone`. */
+  roles: string[];
+  /** Unix seconds; null where the platform does not tell. */
+  joinedAt: number | null;
+}
+
+/** Members in the order of their chat IDs. */
+export interface ChatMemberPage {
+  members: ChatMember[];
+  /** What the next page begins after; null on the last. */
+  next: string | null;
+}
+
+/** What became of a change of a member; all but `done` are refusals, after which nothing has changed. */
+export type ChatChange = 'done' | 'no such member' | 'no such role' | 'not permitted';
+
+/** A change of a member: whose, and why, for the guild's audit log (at most 512 characters). */
+export interface ChatChangeRequest {
+  guildId: string;
+  chatId: string;
+  reason: string;
 }
 
 /**
@@ -22,4 +52,12 @@ export interface ChatPlatform {
    * PLATFORM_ERROR also where the bot is not in the guild; its message says what to do.
    */
   roles(guildId: string, options?: { fresh?: boolean }): Promise<ChatRole[]>;
+  /** As it is now; null when there is no such member. The bot itself is none. */
+  member(guildId: string, chatId: string): Promise<ChatMember | null>;
+  /** Up to 1,000 members whose IDs are above `after` (`0` for the first), without the bot; up to 10 s old. */
+  members(guildId: string, after: string): Promise<ChatMemberPage>;
+  /** Gives or takes one role. Whoever calls has checked that the bot can: the platform counts calls that it refuses. */
+  changeRole(change: ChatChangeRequest & { roleId: string; give: boolean }): Promise<ChatChange>;
+  /** At most 32 characters; null takes the nickname away. */
+  changeNickname(change: ChatChangeRequest & { nickname: string | null }): Promise<ChatChange>;
 }

@@ -49,6 +49,7 @@ test('roles are listed the highest first, without @everyone, with what the bot c
     position: 7,
     color: 15158332,
     managed: false,
+    belowBot: true,
     assignable: true,
   });
   expect(roles[3]).toMatchObject({ managed: true });

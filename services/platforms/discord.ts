@@ -1,63 +1,35 @@
 import { z } from 'zod';
-import packageJson from '../../package.json' with { type: 'json' };
 import { LoadingCache } from '#kit/cache.ts';
-import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
-import type { Logger } from '#kit/log.ts';
-import type { ChatPlatform, ChatRole } from './chat.ts';
-import type { ChatPlatformConfig } from './config.ts';
-import { type PlatformAnswer, PlatformHost, type PlatformOptions } from './http.ts';
+import type { ChatChange, ChatChangeRequest, ChatMember, ChatMemberPage, ChatPlatform, ChatRole } from './chat.ts';
+import { DiscordApi, type DiscordCall, type DiscordOptions, isShutOut } from './discord/api.ts';
+import { isNoMember, memberAnswer, readChange, snowflake, viewMember } from './discord/members.ts';
+import { rolesAnswer, viewRoles } from './discord/roles.ts';
+import type { PlatformAnswer } from './http.ts';
 
 const ROLES_KEPT_MS = 60_000;
 const MOST_GUILDS = 1_000;
-/**
- * How long we keep still after our token was refused. The platform bans an address that makes 10,000 refused calls in
- * ten minutes.
- */
-const REFUSED_MS = 600_000;
+const PAGE = 1_000;
+const PAGES_KEPT_MS = 10_000;
+const MOST_PAGES = 50;
+/** Of a page: 1,000 members with up to 250 roles each. */
+const PAGE_BYTES = 8 * 1024 * 1024;
 
-const snowflake = z.string().regex(/^[0-9]{1,20}$/);
-const roleAnswer = z.object({
-  id: snowflake,
-  name: z.string(),
-  position: z.int(),
-  managed: z.boolean(),
-  /** Deprecated in favour of `colors`. */
-  color: z.int().optional(),
-  colors: z.object({ primary_color: z.int() }).optional(),
-});
-const rolesAnswer = z.array(roleAnswer);
 const userAnswer = z.object({ id: snowflake });
-const memberAnswer = z.object({ roles: z.array(snowflake) });
-
-type Role = z.output<typeof roleAnswer>;
-
-export interface DiscordOptions extends PlatformOptions {
-  config: ChatPlatformConfig;
-  log: Logger;
-}
+const botAnswer = z.object({ roles: z.array(snowflake) });
+const pageAnswer = z.array(memberAnswer);
 
 /** Discord's REST API, version 10, as its documentation described it in August 2026. */
 export class Discord implements ChatPlatform {
-  readonly #host: PlatformHost;
-  readonly #headers: Record<string, string>;
-  readonly #clock: Clock;
-  readonly #log: Logger;
+  readonly #api: DiscordApi;
   readonly #botId: LoadingCache<string>;
   /** null where the bot is not in the guild, which is worth remembering: the platform counts calls that it refuses. */
   readonly #roles: LoadingCache<ChatRole[] | null>;
-  #refusedUntil = 0;
+  readonly #pages: LoadingCache<ChatMemberPage>;
 
-  constructor({ config, log, ...options }: DiscordOptions) {
+  constructor(options: DiscordOptions) {
     const { clock } = options;
-    this.#host = new PlatformHost({ ...options, name: 'chat', platform: 'chat platform', url: config.CHAT_API_URL });
-    this.#headers = {
-      authorization: `Bot ${config.CHAT_BOT_TOKEN}`,
-      // Who comes with another form may be turned away.
-      'user-agent': `DiscordBot (${config.CHAT_BOT_URL}, ${packageJson.version})`,
-    };
-    this.#clock = clock;
-    this.#log = log;
+    this.#api = new DiscordApi(options);
     this.#botId = new LoadingCache({ ttlMs: Infinity, max: 1, clock, load: () => this.#loadBotId() });
     this.#roles = new LoadingCache({
       ttlMs: ROLES_KEPT_MS,
@@ -65,73 +37,95 @@ export class Discord implements ChatPlatform {
       clock,
       load: (id) => this.#loadRoles(id),
     });
+    this.#pages = new LoadingCache({
+      ttlMs: PAGES_KEPT_MS,
+      max: MOST_PAGES,
+      clock,
+      load: (key) => this.#loadPage(...(key.split(' ') as [string, string])),
+    });
   }
 
   async roles(guildId: string, { fresh = false } = {}): Promise<ChatRole[]> {
     const roles = await (fresh ? this.#roles.reload(guildId) : this.#roles.get(guildId));
     if (roles !== null) return roles;
-    const message = `The bot is not in the guild ${guildId}, or may not look into it: invite it with the scope "bot"`;
-    throw new ApiError('PLATFORM_ERROR', { message });
+    throw shutOut(guildId);
+  }
+
+  async member(guildId: string, chatId: string): Promise<ChatMember | null> {
+    if (chatId === (await this.#botId.get(''))) return null;
+    const answer = await this.#askMember(guildId, chatId);
+    if (isNoMember(answer)) return null;
+    if (isShutOut(answer)) throw shutOut(guildId);
+    return viewMember(this.#api.host.expect(answer, memberAnswer));
+  }
+
+  members(guildId: string, after: string): Promise<ChatMemberPage> {
+    return this.#pages.get(`${guildId} ${after}`);
+  }
+
+  changeRole({ roleId, give, ...member }: ChatChangeRequest & { roleId: string; give: boolean }): Promise<ChatChange> {
+    const { guildId } = member;
+    return this.#change(member, `/roles/${roleId}`, {
+      method: give ? 'PUT' : 'DELETE',
+      limit: `roles of members of ${guildId}`,
+      // The bot's right to a role is the same for all members.
+      refusedTogether: `role ${roleId} of ${guildId}`,
+    });
+  }
+
+  changeNickname({ nickname, ...member }: ChatChangeRequest & { nickname: string | null }): Promise<ChatChange> {
+    const { guildId, chatId } = member;
+    return this.#change(member, '', {
+      method: 'PATCH',
+      body: { nick: nickname },
+      limit: `nicknames of ${guildId}`,
+      refusedTogether: `nickname of ${chatId} in ${guildId}`,
+    });
+  }
+
+  async #change(member: ChatChangeRequest, path: string, call: DiscordCall): Promise<ChatChange> {
+    const { guildId, chatId, reason } = member;
+    const answer = await this.#api.call(`/guilds/${guildId}/members/${chatId}${path}`, { ...call, reason });
+    if (answer.status === 404 && isShutOut(answer)) throw shutOut(guildId);
+    const change = readChange(answer);
+    if (change === undefined) throw this.#api.host.misunderstood(answer);
+    return change;
   }
 
   async #loadBotId(): Promise<string> {
-    const answer = await this.#get('/users/@me', 'self');
-    return this.#host.expect(answer, userAnswer).id;
+    const answer = await this.#api.call('/users/@me', { limit: 'self' });
+    return this.#api.host.expect(answer, userAnswer).id;
   }
 
   async #loadRoles(guildId: string): Promise<ChatRole[] | null> {
     const botId = await this.#botId.get('');
     const [roles, bot] = await Promise.all([
-      this.#get(`/guilds/${guildId}/roles`, `roles of ${guildId}`),
-      this.#get(`/guilds/${guildId}/members/${botId}`, `members of ${guildId}`),
+      this.#api.call(`/guilds/${guildId}/roles`, { limit: `roles of ${guildId}` }),
+      this.#askMember(guildId, botId),
     ]);
-    if (isRefused(roles) || isRefused(bot)) return null;
-    return viewRoles(guildId, this.#host.expect(roles, rolesAnswer), this.#host.expect(bot, memberAnswer).roles);
+    if (isShutOut(roles) || isShutOut(bot) || isNoMember(bot)) return null;
+    const { host } = this.#api;
+    return viewRoles(guildId, host.expect(roles, rolesAnswer), host.expect(bot, botAnswer).roles);
   }
 
-  /** GET with our token; once that is refused nothing is called for ten minutes. */
-  async #get(path: string, limit: string): Promise<PlatformAnswer> {
-    this.#keepStill();
-    const answer = await this.#host.get(path, { headers: this.#headers, limit });
-    if (answer.status !== 401) return answer;
-    if (this.#clock.now() >= this.#refusedUntil) {
-      this.#log.error('The chat platform refuses CHAT_BOT_TOKEN: set a valid one and restart');
-      this.#refusedUntil = this.#clock.now() + REFUSED_MS;
-    }
-    throw this.#refusal();
+  #askMember(guildId: string, chatId: string): Promise<PlatformAnswer> {
+    const limit = `members of ${guildId}`;
+    return this.#api.call(`/guilds/${guildId}/members/${chatId}`, { limit, refusedTogether: limit });
   }
 
-  #keepStill(): void {
-    if (this.#clock.now() < this.#refusedUntil) throw this.#refusal();
-  }
-
-  #refusal(): ApiError {
-    const retryAfter = (this.#refusedUntil - this.#clock.now()) / 1000;
-    return new ApiError('UNAVAILABLE', { message: 'The chat platform refuses the bot', retryAfter });
+  async #loadPage(guildId: string, after: string): Promise<ChatMemberPage> {
+    const botId = await this.#botId.get('');
+    const limit = `list of members of ${guildId}`;
+    const path = `/guilds/${guildId}/members?limit=${PAGE}&after=${after}`;
+    const answer = await this.#api.call(path, { limit, refusedTogether: limit, mostBytes: PAGE_BYTES });
+    if (isShutOut(answer)) throw shutOut(guildId, ', and give it the intent GUILD_MEMBERS');
+    const all = this.#api.host.expect(answer, pageAnswer).map(viewMember);
+    const next = all.length < PAGE ? null : (all.at(-1)?.chatId ?? null);
+    return { members: all.filter(({ chatId }) => chatId !== botId), next };
   }
 }
 
-/** Codes 50001 (missing access), 10004 (unknown guild), 10007 (unknown member: the bot itself). */
-function isRefused({ status, body }: PlatformAnswer): boolean {
-  const code = z.object({ code: z.number() }).safeParse(body).data?.code;
-  return (status === 403 && code === 50001) || (status === 404 && (code === 10004 || code === 10007));
-}
-
-/** The highest first, without @everyone, whose ID is the guild's. */
-function viewRoles(guildId: string, roles: readonly Role[], botRoles: readonly string[]): ChatRole[] {
-  const sorted = roles.filter(({ id }) => id !== guildId).sort(highestFirst);
-  const highest = sorted.findIndex(({ id }) => botRoles.includes(id));
-  return sorted.map(({ id, name, position, managed, color, colors }, index) => ({
-    id,
-    name,
-    position,
-    color: colors?.primary_color ?? color ?? 0,
-    managed,
-    assignable: !managed && highest !== -1 && index > highest,
-  }));
-}
-
-/** Of two roles in one position the older one, whose ID is the lower, stands above. */
-function highestFirst(left: Role, right: Role): number {
-  return right.position - left.position || Number(BigInt(left.id) - BigInt(right.id));
+function shutOut(guildId: string, more = ''): ApiError {
+  const message = `The bot is not in the guild ${guildId}, or may not look into it: invite it with the scope "bot"`;
+  return new ApiError('PLATFORM_ERROR', { message: message + more });
 }

@@ -8,6 +8,7 @@ import { Quiet } from './quiet.ts';
 
 const DEADLINE_MS = 5_000;
 const MOST_BYTES = 1024 * 1024;
+const NO_CONTENT = 204;
 const MOST_AT_ONCE = 20;
 const MOST_WAITING = 1_000;
 
@@ -30,7 +31,13 @@ export interface PlatformHostOptions extends PlatformOptions {
 }
 
 export interface CallOptions {
+  /** GET when left out. */
+  method?: 'GET' | 'PUT' | 'PATCH' | 'DELETE';
   headers?: Record<string, string>;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Of an answer that may be larger than 1 MiB. */
+  mostBytes?: number;
   /** Which of the host's rate limits the call counts on, where it has several. */
   limit?: string;
 }
@@ -38,13 +45,13 @@ export interface CallOptions {
 /** An answer that the platform thought about: 2xx, or a 4xx other than 429. */
 export interface PlatformAnswer {
   status: number;
-  /** Parsed JSON. */
+  /** Parsed JSON; undefined of a 204. */
   body: unknown;
 }
 
 /**
  * One host of a platform: at most 20 calls at once, each with a deadline; a call follows no redirect and reads at most
- * 1 MiB. A host that keeps failing is left alone for a while, and so is one that answered 429, for as long as it asked.
+ * 1 MiB, unless told otherwise. A host that keeps failing is left alone for a while, and so is one that answered 429, for as long as it asked.
  */
 export class PlatformHost {
   readonly #options: PlatformHostOptions;
@@ -69,11 +76,17 @@ export class PlatformHost {
     this.#seconds = metrics.duration('platform_call_duration_seconds', 'Time of a call', ['host']);
   }
 
-  /** GET of a path. Errors: PLATFORM_ERROR, TIMEOUT, UNAVAILABLE. */
-  get(path: string, { headers = {}, limit = '' }: CallOptions = {}): Promise<PlatformAnswer> {
+  /** A call that changes nothing. Errors as of `call`. */
+  get(path: string, options: Omit<CallOptions, 'method' | 'body'> = {}): Promise<PlatformAnswer> {
+    return this.call(path, options);
+  }
+
+  /** One call of a path, never repeated. Errors: PLATFORM_ERROR, TIMEOUT, UNAVAILABLE. */
+  call(path: string, options: CallOptions = {}): Promise<PlatformAnswer> {
+    const { limit = '' } = options;
     return this.#gate.run(async () => {
       this.#keepQuiet(limit);
-      const response = await this.#breaker.run(() => this.#fetch(path, headers));
+      const response = await this.#breaker.run(() => this.#fetch(path, options));
       if (response.status !== 429) return response;
       this.#quiet.note(limit, response.headers);
       throw this.#wantsNoCalls(limit);
@@ -106,16 +119,16 @@ export class PlatformHost {
     return new ApiError('UNAVAILABLE', { message, retryAfter });
   }
 
-  async #fetch(path: string, given: Record<string, string>): Promise<PlatformAnswer & { headers: Headers }> {
+  async #fetch(path: string, options: CallOptions): Promise<PlatformAnswer & { headers: Headers }> {
+    const { method = 'GET', mostBytes = MOST_BYTES } = options;
     const { name, platform, url, deadlineMs = DEADLINE_MS } = this.#options;
     const signal = AbortSignal.timeout(deadlineMs);
     const elapsed = this.#seconds.startTimer({ host: name });
     let outcome = 'failed';
     try {
-      const headers = { accept: 'application/json', ...given };
-      const response = await fetch(url + path, { headers, redirect: 'error', signal });
+      const response = await fetch(url + path, { method, ...withBody(options), redirect: 'error', signal });
       outcome = String(response.status);
-      return { status: response.status, headers: response.headers, body: await readAnswer(response) };
+      return { status: response.status, headers: response.headers, body: await readAnswer(response, mostBytes) };
     } catch (cause) {
       if (!signal.aborted)
         throw new ApiError('PLATFORM_ERROR', { message: `The ${platform} gave no good answer`, cause });
@@ -128,16 +141,22 @@ export class PlatformHost {
   }
 }
 
-/** The JSON of an answer; nothing of a 429, whose body does not matter. */
-async function readAnswer(response: Response): Promise<unknown> {
+function withBody({ headers = {}, body }: CallOptions): Pick<RequestInit, 'headers' | 'body'> {
+  const all = { accept: 'application/json', ...headers };
+  if (body === undefined) return { headers: all };
+  return { headers: { ...all, 'content-type': 'application/json' }, body: JSON.stringify(body) };
+}
+
+/** The JSON of an answer; nothing of a 204, which has none, and of a 429, whose body does not matter. */
+async function readAnswer(response: Response, mostBytes: number): Promise<unknown> {
   if (response.status === 429 || response.status >= 500) await response.body?.cancel();
-  if (response.status === 429) return undefined;
+  if (response.status === 429 || response.status === NO_CONTENT) return undefined;
   if (response.status >= 500) throw new Error(`the platform answered ${response.status}`);
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > MOST_BYTES) throw new Error('the answer is larger than 1 MiB');
+    if (size > mostBytes) throw new Error(`the answer is larger than ${mostBytes} bytes`);
     chunks.push(chunk);
   }
   return JSON.parse(Buffer.concat(chunks).toString('utf8'));

@@ -12,7 +12,7 @@ const binding = { chatRoleId: ROLE.id, type: 'group_rank', gameGroupId: 501, min
 /** Both platforms answer after so many milliseconds. */
 function check(ms: number, deadlineMs: number) {
   const group = async (id: number) => wait(ms, { id, name: 'Harbor Crew', roles: [] });
-  const chat: ChatPlatform = { roles: async () => wait(ms, [ROLE]) };
+  const chat = { roles: async () => wait(ms, [ROLE]) } as unknown as ChatPlatform;
   return checkTargets({ group } as unknown as GamePlatform, chat, '900000000000000001', binding, deadlineMs);
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
+import { within } from '#kit/deadline.ts';
 import { type Answer, ok } from '#kit/envelope.ts';
 import { ApiError, asApiError, isFault } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
@@ -8,13 +9,17 @@ import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/look
 import type { MembersEvents } from '../events.ts';
 import * as store from '../store/intents.ts';
 import { type Change, type Intent, isSameChange } from '../store/intents.ts';
+import type { RoleTask } from '../store/role-tasks.ts';
 import { completeToken, freeToken, holdToken } from '../store/tokens.ts';
 import { changeViews } from '../views.ts';
+import type { RoleTasks } from './role-tasks.ts';
 
 /** After this long whoever began an intent has given up, and any replica finishes it. */
 const ABANDONED_MS = 10_000;
 /** How often a change begins anew because another took its token first. */
 const MOST_BEGINNINGS = 5;
+/** How long an unlink waits until the roles that were given are taken back. */
+const TAKE_BACK_MS = 3_000;
 /** An account seldom has more than one open intent. */
 const EARLIER_BATCH = 20;
 
@@ -30,6 +35,7 @@ export interface ChangesOptions {
   clock: Clock;
   /** UUIDs. */
   newOperationId: () => string;
+  roleTasks: RoleTasks;
   events: MembersEvents;
 }
 
@@ -190,21 +196,30 @@ export class LinkChanges {
 
   /** Only one of those who finish an intent settles it. */
   async #settle(intent: Intent, outcome: Outcome): Promise<void> {
-    const { database, idempotency, clock, events } = this.#options;
+    const { database, idempotency, clock, roleTasks, events } = this.#options;
     const { guildId, tokenId } = intent;
     const now = new Date(clock.now());
-    const isFirst = await database.transaction(async (transaction) => {
-      if (!(await store.finishIntent(transaction, intent, now))) return false;
+    const settled = await database.transaction(async (transaction) => {
+      if (!(await store.finishIntent(transaction, intent, now))) return undefined;
       if (tokenId !== null) {
         if (outcome instanceof ApiError) await freeToken(transaction, guildId, tokenId);
         else await completeToken(transaction, guildId, tokenId, outcome.gameId, now);
       }
       await idempotency.settle(transaction, intent.claim ?? undefined, answerTo(intent.kind, outcome));
-      return true;
+      if (outcome instanceof ApiError) return { roles: undefined };
+      return { roles: await roleTasks.queue(transaction, { guildId, chatId: outcome.chatId }) };
     });
-    if (!isFirst) return;
+    if (!settled) return;
     if (outcome instanceof ApiError) events.changeRefused(intent, outcome);
     else events.changeDone(intent, outcome);
+    if (settled.roles) await this.#followUp(intent.kind, settled.roles);
+  }
+
+  /** Who was linked gets its roles while nobody waits. */
+  async #followUp(kind: Kind, task: RoleTask): Promise<void> {
+    // What fails is done again later.
+    const done = this.#options.roleTasks.finish(task).catch(() => undefined);
+    if (kind === 'unlink') await within(TAKE_BACK_MS, done).catch(() => undefined);
   }
 
   #keepAnswer(claim: Claim | undefined, answer: Answer | ApiError): Promise<void> {

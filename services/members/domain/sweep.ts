@@ -1,21 +1,29 @@
 import type { Part } from '#kit/lifecycle.ts';
 import type { Logger } from '#kit/log.ts';
-import type { LinkChanges } from './changes.ts';
 
 const EVERY_MS = 2_000;
 const BATCH = 20;
 
-/** Finishes changes that their replica has given up, or did not live to finish. */
-export class Sweep implements Part {
-  readonly name = 'sweep';
-  readonly #changes: LinkChanges;
+/** Work that is noted before it is begun. */
+export interface Resumable<Task> {
+  /** Takes what nobody works at any more; `limit` at most. */
+  takeAbandoned(limit: number): Promise<Task[]>;
+  finish(task: Task): Promise<unknown>;
+}
+
+/** Finishes what its replica has given up, or did not live to finish. */
+export class Sweep<Task> implements Part {
+  readonly name: string;
+  readonly #work: Resumable<Task>;
   readonly #log: Logger;
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(changes: LinkChanges, log: Logger) {
-    this.#changes = changes;
+  /** `what` is told by the log. */
+  constructor(what: string, work: Resumable<Task>, log: Logger) {
+    this.name = `sweep of ${what}`;
+    this.#work = work;
     this.#log = log;
   }
 
@@ -39,15 +47,15 @@ export class Sweep implements Part {
     try {
       while (!this.#stopped && (await this.#finishBatch()));
     } catch (error) {
-      this.#log.warn({ err: error }, 'changes that others began could not be looked for');
+      this.#log.warn({ err: error }, `the ${this.name} failed`);
     }
     if (!this.#stopped) this.#schedule(EVERY_MS);
   }
 
   /** True when more are waiting. One that fails keeps no other from being finished, and is tried again later. */
   async #finishBatch(): Promise<boolean> {
-    const abandoned = await this.#changes.takeAbandoned(BATCH);
-    const outcomes = await Promise.allSettled(abandoned.map((intent) => this.#changes.finish(intent)));
+    const abandoned = await this.#work.takeAbandoned(BATCH);
+    const outcomes = await Promise.allSettled(abandoned.map((task) => this.#work.finish(task)));
     return abandoned.length === BATCH && outcomes.every(({ status }) => status === 'fulfilled');
   }
 }

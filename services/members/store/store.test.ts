@@ -64,7 +64,12 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
 
 test('what is finished or expired goes after a day, and what is open stays', async () => {
   const clock = new ManualClock(Date.now());
-  const config = readMembersConfig({ ...testEnvironment(testDatabase.url), LOOKUP_GRPC_ADDRESS: 'localhost:1' });
+  const config = readMembersConfig({
+    ...testEnvironment(testDatabase.url),
+    LOOKUP_GRPC_ADDRESS: 'localhost:1',
+    BINDINGS_GRPC_ADDRESS: 'localhost:1',
+    CHAT_BOT_TOKEN: 'token',
+  });
   const log = await createLog({ service: 'test', level: 'silent' });
   await database.query(
     `INSERT INTO members.idempotency (guild_id, method, path, key, body_hash, created_at)

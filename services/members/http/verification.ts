@@ -5,21 +5,25 @@ import type { GrpcClient } from '#kit/grpc-client.ts';
 import type { HttpHandlers } from '#kit/http.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { membersRoutes } from '#proto/rest/members.ts';
-import type { Secret, VerificationTokens } from './domain/tokens.ts';
-import type { Verification } from './domain/verification.ts';
-import { linkView } from './views.ts';
+import type { Secret, VerificationTokens } from '../domain/tokens.ts';
+import type { Verification } from '../domain/verification.ts';
+import { linkView } from '../views.ts';
 
 /** The most changes of a chat account's links that are told. */
 const MOST_CHANGES = 100;
 
-export interface HandlerOptions {
+export interface VerificationOptions {
   lookup: GrpcClient<typeof LookupServiceService>;
   tokens: VerificationTokens;
   verification: Verification;
 }
 
 /** The routes of proto/rest/members.ts. */
-export function membersHandlers({ lookup, tokens, verification }: HandlerOptions): HttpHandlers<typeof membersRoutes> {
+export function verificationHandlers({
+  lookup,
+  tokens,
+  verification,
+}: VerificationOptions): HttpHandlers<typeof membersRoutes> {
   return {
     async listVerified({ guildId, query }) {
       const { limit, cursor, updated_since: updatedSince } = query;

@@ -1,0 +1,145 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Platform } from '#platforms/fixture.ts';
+import { GUILD, MembersFixture } from './fixture.ts';
+
+// Ada has rank 50 in group 501, and the roles Officer and Verified.
+const ADA = '920000000000000001';
+const OFFICER = '910000000000000001';
+const DECKHAND = '910000000000000003';
+const TABLE = '910000000000000004';
+
+const fixture = new MembersFixture();
+let chat: Platform;
+let world: unknown;
+
+beforeAll(async () => {
+  await fixture.start();
+  chat = new Platform(fixture.simulators.chat);
+  world = await (await fetch(`${chat.url}/__world`)).json();
+});
+beforeEach(async () => {
+  await chat.putWorld(world);
+  await fixture.bindRank(DECKHAND, { min: 50 });
+  await fixture.bindRank(OFFICER, { min: 50 });
+});
+afterEach(async () => {
+  await chat.forget();
+  fixture.clock.advance(60_000);
+  await fixture.unlink({ chat_id: ADA });
+  for (const table of ['bindings.bindings', 'members.grants', 'members.role_tasks']) {
+    await fixture.query(`DELETE FROM ${table}`);
+  }
+});
+afterAll(() => fixture.stop());
+
+const sync = (request: object = {}) => fixture.post('/sync/roles', { guild_id: GUILD, chat_id: ADA }, request);
+
+async function roles(): Promise<string[]> {
+  const member = await fetch(`${chat.url}/api/v10/guilds/${GUILD}/members/${ADA}`, {
+    headers: { authorization: 'Bot token' },
+  });
+  return ((await member.json()) as { roles: string[] }).roles;
+}
+const tasks = async () => (await fixture.query('SELECT 1 FROM members.role_tasks')).length;
+
+/** Linked, with the roles that follow. */
+async function linked(): Promise<void> {
+  expect((await fixture.link(ADA, 7001)).status).toBe(201);
+  await expect.poll(roles).toContain(DECKHAND);
+  await expect.poll(tasks).toBe(0);
+}
+
+describe('roles follow a change of the link', () => {
+  test('who is linked gets the roles, without waiting for them', async () => {
+    await chat.fault('/roles/', { delay_ms: 500, times: 1 });
+    expect((await fixture.link(ADA, 7001)).status).toBe(201);
+    expect(await roles()).not.toContain(DECKHAND);
+    await expect.poll(roles).toContain(DECKHAND);
+    await expect.poll(tasks).toBe(0);
+  });
+
+  test('who redeems a code gets the roles', async () => {
+    const { code } = await fixture.token(ADA);
+    expect((await fixture.redeem({ code }, 7001)).status).toBe(200);
+    await expect.poll(roles).toContain(DECKHAND);
+  });
+
+  test('an unlink takes back what a sync gave before it is answered, and nothing else', async () => {
+    await linked();
+    expect((await fixture.unlink({ game_id: 7001 })).status).toBe(200);
+    expect(await roles()).toEqual([OFFICER, '910000000000000006']);
+    expect([await tasks(), await fixture.query('SELECT 1 FROM members.grants')]).toEqual([0, []]);
+    const audit = (await (await fetch(`${chat.url}/__audit`)).json()) as { entries: { reason: string }[] };
+    expect(audit.entries.at(-1)?.reason).toBe('Guild Data: no longer verified');
+  });
+
+  test('where nothing was given an unlink asks nothing of the chat platform', async () => {
+    await fixture.query('DELETE FROM bindings.bindings');
+    await fixture.link(ADA, 7001);
+    await expect.poll(tasks).toBe(0);
+    await chat.forget();
+    await fixture.unlink({ chat_id: ADA });
+    expect(await chat.calls()).toEqual({});
+  });
+
+  test('while the chat platform is down an unlink is done, and the roles are taken back once it is up', async () => {
+    await linked();
+    await chat.fault('/guilds', { status: 503 });
+    expect((await fixture.unlink({ chat_id: ADA })).status).toBe(200);
+    expect(await fixture.linkOf(ADA)).toBeUndefined();
+    await expect.poll(tasks).toBe(1);
+    await chat.forget();
+    expect(await roles()).toContain(DECKHAND);
+    fixture.clock.advance(60_000);
+    await expect.poll(roles, { timeout: 10_000 }).not.toContain(DECKHAND);
+    await expect.poll(tasks).toBe(0);
+  });
+
+  test('a chat platform that is slow holds an unlink up for three seconds at most', async () => {
+    await linked();
+    await chat.fault('/roles/', { delay_ms: 4_500, times: 1 });
+    const started = performance.now();
+    expect((await fixture.unlink({ chat_id: ADA })).status).toBe(200);
+    expect(performance.now() - started).toBeLessThan(4_400);
+    await expect.poll(roles, { timeout: 10_000 }).not.toContain(DECKHAND);
+    await expect.poll(tasks).toBe(0);
+  });
+
+  test('what a process that died has left is done by another', async () => {
+    await linked();
+    // As a killed process leaves it: settled and queued, nothing taken back.
+    await fixture.query('DELETE FROM lookup.links WHERE guild_id = $1 AND chat_id = $2', [GUILD, ADA]);
+    await fixture.query(
+      `INSERT INTO members.role_tasks (guild_id, chat_id, version, created_at, due_at)
+       VALUES ($1, $2, gen_random_uuid(), $3, $3)`,
+      [GUILD, ADA, new Date(fixture.clock.now())],
+    );
+    await expect.poll(roles, { timeout: 10_000 }).not.toContain(DECKHAND);
+    await expect.poll(tasks).toBe(0);
+  });
+
+  test('who is unlinked while a sync gives its roles ends without them', async () => {
+    await fixture.query('DELETE FROM bindings.bindings');
+    await fixture.link(ADA, 7001);
+    await expect.poll(tasks).toBe(0);
+    await fixture.bindRank(DECKHAND, { min: 50 });
+    await fixture.bindRank(TABLE, { min: 50 });
+    await chat.fault('/roles/', { delay_ms: 800, times: 1 });
+    const running = sync();
+    await expect.poll(async () => (await fixture.query('SELECT 1 FROM members.grants')).length).toBe(2);
+    expect((await fixture.unlink({ chat_id: ADA })).status).toBe(200);
+    expect((await running).body.data.added).toEqual([DECKHAND, TABLE]);
+    await expect.poll(roles).toEqual([OFFICER, '910000000000000006']);
+    expect(await fixture.query('SELECT 1 FROM members.grants')).toEqual([]);
+  });
+
+  test('who is linked to another player gets what that one is to have', async () => {
+    await linked();
+    await fixture.unlink({ chat_id: ADA });
+    await fixture.query('DELETE FROM bindings.bindings WHERE chat_role_id = $1', [DECKHAND]);
+    await fixture.bindRank(TABLE, { min: 200 });
+    await fixture.link(ADA, 7012);
+    await expect.poll(roles).toContain(TABLE);
+    expect(await roles()).not.toContain(DECKHAND);
+  });
+});

@@ -1,0 +1,82 @@
+import type { Queryable } from '#kit/postgres.ts';
+
+/** A member of a guild. */
+export interface MemberName {
+  guildId: string;
+  chatId: string;
+}
+
+/** Takes a member's lock; false while another holds it. */
+export async function takeLock(
+  on: Queryable,
+  { guildId, chatId }: MemberName,
+  holder: string,
+  now: Date,
+  until: Date,
+): Promise<boolean> {
+  const taken = await on.query(
+    `INSERT INTO members.member_locks (guild_id, chat_id, holder, held_until) VALUES ($1, $2, $3, $5)
+     ON CONFLICT (guild_id, chat_id) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
+       WHERE member_locks.held_until <= $4
+     RETURNING 1`,
+    [guildId, chatId, holder, now, until],
+  );
+  return taken.length > 0;
+}
+
+/** Holds a lock for longer; false when another has it by now. */
+export async function keepLock(
+  on: Queryable,
+  { guildId, chatId }: MemberName,
+  holder: string,
+  until: Date,
+): Promise<boolean> {
+  const kept = await on.query(
+    `UPDATE members.member_locks SET held_until = $4
+     WHERE guild_id = $1 AND chat_id = $2 AND holder = $3 RETURNING 1`,
+    [guildId, chatId, holder, until],
+  );
+  return kept.length > 0;
+}
+
+export async function releaseLock(on: Queryable, { guildId, chatId }: MemberName, holder: string): Promise<void> {
+  await on.query('DELETE FROM members.member_locks WHERE guild_id = $1 AND chat_id = $2 AND holder = $3', [
+    guildId,
+    chatId,
+    holder,
+  ]);
+}
+
+/** The roles that the member was given; never more than bindings ever governed. */
+export async function listGrants(on: Queryable, { guildId, chatId }: MemberName): Promise<string[]> {
+  const grants = await on.query<{ roleId: string }>(
+    'SELECT role_id AS "roleId" FROM members.grants WHERE guild_id = $1 AND chat_id = $2 ORDER BY role_id',
+    [guildId, chatId],
+  );
+  return grants.map(({ roleId }) => roleId);
+}
+
+export async function insertGrants(
+  on: Queryable,
+  { guildId, chatId }: MemberName,
+  roleIds: readonly string[],
+  now: Date,
+): Promise<void> {
+  await on.query(
+    `INSERT INTO members.grants (guild_id, chat_id, role_id, created_at)
+     SELECT $1, $2, role_id, $4 FROM unnest($3::text[]) role_id ON CONFLICT DO NOTHING`,
+    [guildId, chatId, roleIds, now],
+  );
+}
+
+export async function deleteGrants(
+  on: Queryable,
+  { guildId, chatId }: MemberName,
+  roleIds: readonly string[],
+): Promise<void> {
+  await on.query('DELETE FROM members.grants WHERE guild_id = $1 AND chat_id = $2 AND role_id = ANY($3)', [
+    guildId,
+    chatId,
+    roleIds,
+  ]);
+}

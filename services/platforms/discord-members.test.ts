@@ -1,0 +1,187 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Discord } from './discord.ts';
+import { PlatformsFixture } from './fixture.ts';
+
+const GUILD = '900000000000000001';
+const BOT = '930000000000000001';
+const ADA = '920000000000000001';
+const LENA = '920000000000000012';
+const NOBODY = '920000000000000099';
+const OFFICER = '910000000000000001';
+const CAPTAIN = '910000000000000002';
+const HARBORMASTER = '910000000000000010';
+const MEMBER = 'GET /api/v10/guilds/:guild/members/:user';
+const LIST = 'GET /api/v10/guilds/:guild/members';
+const GIVE = 'PUT /api/v10/guilds/:guild/members/:user/roles/:role';
+
+let fixture: PlatformsFixture;
+let discord: Discord;
+
+beforeEach(async () => {
+  fixture = await PlatformsFixture.start();
+  discord = fixture.discord();
+});
+afterEach(() => fixture.stop());
+
+const forbidden = (code: number) => ({ status: 403, body: { code, message: 'Missing' } });
+const role = (roleId: string, options: { chatId?: string; give?: boolean } = {}) =>
+  discord.changeRole({ guildId: GUILD, chatId: ADA, give: true, reason: 'Rank 50 – Harbor', roleId, ...options });
+const nickname = (nickname: string | null, chatId = ADA) =>
+  discord.changeNickname({ guildId: GUILD, chatId, nickname, reason: 'Named after the game' });
+
+async function audit(): Promise<Record<string, unknown>[]> {
+  const answer = await fetch(`${fixture.chat.url}/__audit`);
+  return ((await answer.json()) as { entries: Record<string, unknown>[] }).entries;
+}
+
+describe('one member', () => {
+  test('is read live, each time', async () => {
+    expect(await discord.member(GUILD, ADA)).toEqual({
+      chatId: ADA,
+      username: 'ada',
+      nickname: null,
+      roles: [OFFICER, '910000000000000006'],
+      joinedAt: 1_704_448_800,
+    });
+    await role(CAPTAIN);
+    expect((await discord.member(GUILD, ADA))?.roles).toContain(CAPTAIN);
+    expect((await fixture.chat.calls())[MEMBER]).toBe(2);
+  });
+
+  test('who is not in the guild is null, and so is the bot, which is not asked for', async () => {
+    expect(await discord.member(GUILD, NOBODY)).toBeNull();
+    expect(await discord.member(GUILD, BOT)).toBeNull();
+    expect((await fixture.chat.calls())[MEMBER]).toBe(1);
+  });
+
+  test('of a guild that the bot may not see, members are asked for once a minute', async () => {
+    await fixture.chat.fault('/guilds', forbidden(50001));
+    for (const chatId of [ADA, LENA, ADA]) {
+      await expect(discord.member(GUILD, chatId)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
+    }
+    expect((await fixture.chat.calls())[MEMBER]).toBe(1);
+    await fixture.chat.forget();
+    fixture.clock.advance(60_000);
+    expect(await discord.member(GUILD, ADA)).not.toBeNull();
+  });
+});
+
+describe('all members', () => {
+  const many = (count: number) => ({
+    chat: {
+      guilds: [
+        {
+          id: GUILD,
+          name: 'Harbor',
+          members: Array.from({ length: count }, (_, index) => ({
+            id: String(920000000000000001n + BigInt(index)),
+            username: `user${index}`,
+          })),
+          bot: { id: '920000000000000000' },
+        },
+      ],
+    },
+  });
+
+  test('come 1,000 a call in the order of their IDs, without the bot', async () => {
+    await fixture.chat.putWorld(many(1_500));
+    const first = await discord.members(GUILD, '0');
+    expect([first.members.length, first.next]).toEqual([999, '920000000000000999']);
+    expect(first.members[0]?.username).toBe('user0');
+    const second = await discord.members(GUILD, first.next ?? '');
+    expect([second.members.length, second.next]).toEqual([501, null]);
+    expect(second.members[0]?.username).toBe('user999');
+    expect((await fixture.chat.calls())[LIST]).toBe(2);
+  });
+
+  test('are asked for once in ten seconds, by all who want them', async () => {
+    await Promise.all([discord.members(GUILD, '0'), discord.members(GUILD, '0')]);
+    fixture.clock.advance(9_999);
+    await discord.members(GUILD, '0');
+    expect((await fixture.chat.calls())[LIST]).toBe(1);
+    fixture.clock.advance(1);
+    await discord.members(GUILD, '0');
+    expect((await fixture.chat.calls())[LIST]).toBe(2);
+  });
+
+  test('a page of members with many roles each, larger than 1 MiB, is read', async () => {
+    const world = many(1_000);
+    const roles = Array.from({ length: 80 }, (_, index) => ({
+      id: String(910000000000000001n + BigInt(index)),
+      name: 'Role',
+      position: 1,
+    }));
+    const [guild] = world.chat.guilds;
+    const full = guild?.members.map((member) => ({ ...member, roles: roles.map(({ id }) => id) }));
+    await fixture.chat.putWorld({ chat: { guilds: [{ ...guild, roles, members: full }] } });
+    const { members } = await fixture.discord().members(GUILD, '0');
+    expect([members.length, members[0]?.roles.length]).toEqual([999, 80]);
+  });
+
+  test('without the intent they are a PLATFORM_ERROR that names it, asked for once a minute', async () => {
+    await fixture.chat.fault('/members', forbidden(50001));
+    const error = { code: 'PLATFORM_ERROR', message: expect.stringMatching(/intent GUILD_MEMBERS/) as string };
+    await expect(discord.members(GUILD, '0')).rejects.toMatchObject(error);
+    await expect(discord.members(GUILD, '0')).rejects.toMatchObject(error);
+    expect((await fixture.chat.calls())[LIST]).toBe(1);
+  });
+});
+
+describe('changes of a member', () => {
+  test('a role is given and taken, each with its reason in the audit log', async () => {
+    expect(await role(CAPTAIN)).toBe('done');
+    expect(await role(CAPTAIN, { give: false })).toBe('done');
+    expect(await audit()).toMatchObject([
+      { user_id: ADA, changes: { $add: CAPTAIN }, changed: true, reason: 'Rank 50 – Harbor' },
+      { user_id: ADA, changes: { $remove: CAPTAIN }, changed: true, reason: 'Rank 50 – Harbor' },
+    ]);
+  });
+
+  test('a nickname is set and taken away', async () => {
+    expect(await nickname('Ada ⚓')).toBe('done');
+    expect((await discord.member(GUILD, ADA))?.nickname).toBe('Ada ⚓');
+    expect(await nickname(null)).toBe('done');
+    expect((await discord.member(GUILD, ADA))?.nickname).toBeNull();
+    expect(await audit()).toHaveLength(2);
+  });
+
+  test('refusals are told apart: no such member, no such role, not permitted', async () => {
+    expect(await role(CAPTAIN, { chatId: NOBODY })).toBe('no such member');
+    expect(await role('910000000000000099')).toBe('no such role');
+    expect(await role(HARBORMASTER)).toBe('not permitted');
+    expect(await nickname('Ada', NOBODY)).toBe('no such member');
+    expect(await nickname('The owner', LENA)).toBe('not permitted');
+    expect(await audit()).toEqual([]);
+  });
+
+  test('what was not permitted is not tried again for a minute, for no member; other roles are', async () => {
+    await role(HARBORMASTER);
+    expect(await role(HARBORMASTER, { chatId: LENA })).toBe('not permitted');
+    expect(await role(CAPTAIN)).toBe('done');
+    expect((await fixture.chat.calls())[GIVE]).toBe(2);
+    fixture.clock.advance(60_000);
+    expect(await role(HARBORMASTER)).toBe('not permitted');
+    expect((await fixture.chat.calls())[GIVE]).toBe(3);
+  });
+
+  test.each([
+    ['500', { status: 500 }, 'PLATFORM_ERROR'],
+    ['400 for another reason', { status: 400 }, 'PLATFORM_ERROR'],
+    ['a lost route', { status: 404 }, 'PLATFORM_ERROR'],
+    ['a guild that it does not know', { status: 404, body: { code: 10004, message: 'Unknown' } }, 'PLATFORM_ERROR'],
+    ['a cut connection', { reset: true }, 'PLATFORM_ERROR'],
+    ['429', { status: 429, retry_after: 5 }, 'UNAVAILABLE'],
+    ['nothing in time', { delay_ms: 10_000 }, 'TIMEOUT'],
+  ])('%s is an error, and the call is not repeated', async (_what, fault, code) => {
+    await fixture.chat.fault('/roles/', { ...fault, times: 1 });
+    await expect(role(CAPTAIN)).rejects.toMatchObject({ code });
+    expect((await fixture.chat.calls())[GIVE]).toBe(1);
+  });
+
+  test('once the token is refused nothing is written', async () => {
+    await fixture.chat.fault('/roles/', { status: 401 });
+    await expect(role(CAPTAIN)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 600 });
+    await expect(nickname('Ada')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(await fixture.chat.calls()).toEqual({ [GIVE]: 1 });
+  });
+});

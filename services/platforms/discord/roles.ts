@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import type { ChatRole } from '../chat.ts';
+import { snowflake } from './members.ts';
+
+const roleAnswer = z.object({
+  id: snowflake,
+  name: z.string(),
+  position: z.int(),
+  managed: z.boolean(),
+  /** Deprecated in favour of `colors`. */
+  color: z.int().optional(),
+  colors: z.object({ primary_color: z.int() }).optional(),
+});
+
+export const rolesAnswer = z.array(roleAnswer);
+
+type Role = z.output<typeof roleAnswer>;
+
+/** The highest first, without @everyone, whose ID is the guild's. */
+export function viewRoles(guildId: string, roles: readonly Role[], botRoles: readonly string[]): ChatRole[] {
+  const sorted = roles.filter(({ id }) => id !== guildId).sort(highestFirst);
+  const highest = sorted.findIndex(({ id }) => botRoles.includes(id));
+  return sorted.map(({ id, name, position, managed, color, colors }, index) => {
+    const belowBot = highest !== -1 && index > highest;
+    const shade = colors?.primary_color ?? color ?? 0;
+    return { id, name, position, color: shade, managed, belowBot, assignable: !managed && belowBot };
+  });
+}
+
+/** Of two roles in one position the older one, whose ID is the lower, stands above. */
+function highestFirst(left: Role, right: Role): number {
+  return right.position - left.position || Number(BigInt(left.id) - BigInt(right.id));
+}
