@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { Breaker, Breakers } from '#kit/breaker.ts';
+import { type Breaker, Breakers } from '#kit/breaker.ts';
 import { asApiError } from '#kit/errors.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { ROUTES } from '#proto/rest/index.ts';
