@@ -5,8 +5,8 @@ import type { Queryable } from './postgres.ts';
 
 /** At most twenty notifications a second: those that commit queue on one lock of the whole cluster. */
 const PAUSE_MS = 50;
-/** While the database is away. */
-const LONGEST_PAUSE_MS = 1_000;
+/** While the database is away; what is told once it is back shall be heard within half a second. */
+const LONGEST_PAUSE_MS = 400;
 /** PostgreSQL refuses payloads of 8000 bytes. */
 const MOST_BYTES = 7_999;
 /** Names that wait while the database is away; whoever listens looks again by itself. */
