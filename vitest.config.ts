@@ -25,6 +25,8 @@ export default defineConfig({
           pool: 'forks',
           testTimeout: 20_000,
           hookTimeout: 60_000,
+          // What is waited for may take long on a busy machine; whoever needs it sooner says so.
+          expect: { poll: { timeout: 5_000 } },
         },
       },
     ],

@@ -63,7 +63,9 @@ export class Proxy implements Part {
   forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<number> {
     const { middleware, breaker } = this.#upstreams[service] as Upstream;
     const timeoutMs = waitMs > 0 ? waitMs + AFTER_WAIT_MS : this.#timeoutMs;
-    return breaker.run(() => this.#exchange(middleware, request, response, timeoutMs));
+    const exchange = () => this.#exchange(middleware, request, response, timeoutMs);
+    // The one call that tries an open breaker holds up all others: no poll, which would do so for as long as it waits.
+    return waitMs > 0 ? exchange() : breaker.run(exchange);
   }
 
   async stop(): Promise<void> {

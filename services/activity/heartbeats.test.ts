@@ -168,6 +168,21 @@ test('two heartbeats of one server at once are both answered, and the later one 
   expect([1, 2]).toContain((await row(guildId, 'a'))?.['player_count']);
 });
 
+test('an acknowledgement holds, whatever other servers say of the command with their heartbeats', async () => {
+  const own = await fixture.startActivity({ HEARTBEAT_GATHER_MS: '50' });
+  const guildId = newGuild();
+  const [id = ''] = await fixture.send('a', { guildId });
+  await fixture.take('a', '', { guildId });
+  const say = (server: string, status: string, guild = guildId) =>
+    fixture.beat(server, { acks: [{ command_id: id, status }] }, { guildId: guild, at: own });
+  await Promise.all([say('b', 'failed'), say('a', 'success', newGuild()), say('a', 'success'), say('c', 'failed')]);
+  const { commands } = await fixture.admin().listCommands({ guildId, limit: 0 });
+  expect(commands).toMatchObject([{ commandId: id, state: 'success' }]);
+  const metrics = await (await fetch(`http://${own.addresses.admin}/metrics`)).text();
+  expect(metrics).toContain('activity_commands_acknowledged_total{status="success"} 1');
+  await own.stop();
+});
+
 test('a heartbeat that the database refuses fails alone', async () => {
   await fixture.database.query(
     `ALTER TABLE activity.servers ADD CONSTRAINT refuse CHECK (server_id <> 'refused') NOT VALID`,

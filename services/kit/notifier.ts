@@ -5,6 +5,8 @@ import type { Queryable } from './postgres.ts';
 
 /** At most twenty notifications a second: those that commit queue on one lock of the whole cluster. */
 const PAUSE_MS = 50;
+/** While the database is away; what is told once it is back shall be heard within half a second. */
+const LONGEST_PAUSE_MS = 400;
 /** PostgreSQL refuses payloads of 8000 bytes. */
 const MOST_BYTES = 7_999;
 /** Names that wait while the database is away; whoever listens looks again by itself. */
@@ -19,7 +21,7 @@ export class Notifier implements Part {
   readonly #log: Logger;
   readonly #waiting = new Set<string>();
   #sending: Promise<void> | undefined;
-  #isStopped = false;
+  readonly #stopping = new AbortController();
 
   constructor(database: Queryable, channel: string, log: Logger) {
     this.#database = database;
@@ -36,21 +38,24 @@ export class Notifier implements Part {
 
   /** What waits is still sent, once. */
   async drain(): Promise<void> {
-    this.#isStopped = true;
+    this.#stopping.abort();
     await this.#sending;
   }
 
   async #sendAll(): Promise<void> {
+    let pause = PAUSE_MS;
     while (this.#waiting.size > 0) {
       const names = this.#take();
       try {
         await this.#database.query('SELECT pg_notify($1, $2)', [this.#channel, names.join(SEPARATOR)]);
+        pause = PAUSE_MS;
       } catch (error) {
-        this.#log.warn({ err: error, channel: this.#channel }, 'changes could not be told, trying again');
-        if (this.#isStopped) return;
+        if (pause === PAUSE_MS) this.#log.warn({ err: error, channel: this.#channel }, 'changes could not be told');
+        if (this.#stopping.signal.aborted) return;
         for (const name of names) this.#waiting.add(name);
+        pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
       }
-      await wait(PAUSE_MS, undefined, { ref: false });
+      await wait(pause, undefined, { ref: false, signal: this.#stopping.signal }).catch(() => undefined);
     }
   }
 

@@ -214,7 +214,8 @@ describe('polls that wait', () => {
     const id = await send('wakes');
     const sentAt = performance.now();
     expect((await woken).json.data.commands).toMatchObject([{ command_id: id }]);
-    expect(performance.now() - sentAt).toBeLessThan(200);
+    // The bound is for a machine of its own; here others work beside it.
+    expect(performance.now() - sentAt).toBeLessThan(2_000);
   });
 
   it('end in the service when the client of the gateway goes away', async () => {

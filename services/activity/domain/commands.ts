@@ -6,6 +6,7 @@ import type { Notifier } from '#kit/notifier.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import type { ActivityEvents } from '../events.ts';
 import * as store from '../store/commands.ts';
+import { serverKey } from './leases.ts';
 
 /** Who is to get a command. */
 export type Servers = { serverId: string } | { placeId: number } | { all: true };
@@ -75,10 +76,11 @@ export class Commands {
   /** What servers say of commands with their heartbeats. Unknown and acknowledged ones are passed over. */
   async acknowledgeAll(acks: readonly store.Ack[]): Promise<void> {
     if (acks.length === 0) return;
-    // Of several of one command the first.
-    const first = new Map(acks.toReversed().map((ack) => [ack.commandId, ack]));
+    // Of several of one command the first; what another server says of it is another matter, and means nothing.
+    const nameOf = (ack: Omit<store.Ack, 'status' | 'result' | 'error'>) => `${serverKey(ack)} ${ack.commandId}`;
+    const first = new Map(acks.toReversed().map((ack) => [nameOf(ack), ack]));
     const acked = await store.ackCommands(this.#options.database, [...first.values()], this.#now());
-    for (const commandId of acked) this.#options.events.commandAcknowledged(first.get(commandId) as store.Ack);
+    for (const command of acked) this.#options.events.commandAcknowledged(first.get(nameOf(command)) as store.Ack);
   }
 
   /** The newest first. */

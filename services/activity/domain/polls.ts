@@ -9,6 +9,8 @@ import { type Leases, serverKey } from './leases.ts';
 const LOOK_AGAIN_MS = 5_000;
 /** A lease that ends now shall have ended for sure when it is looked at. */
 const AFTER_LEASE_MS = 5;
+/** Where a lease has ended already another transaction holds the command, such as that of its acknowledgement. */
+const HELD_MS = 50;
 const MOST_IN_ROUND = 500;
 
 interface Poll extends Asked {
@@ -160,7 +162,7 @@ export class Polls implements Part {
     const pauses = new Map(leases.map((lease) => [serverKey(lease), lease.leasedUntil.getTime() - now]));
     for (const poll of polls) {
       if (!this.#isOpen(poll)) continue;
-      const untilLease = (pauses.get(serverKey(poll)) ?? LOOK_AGAIN_MS) + AFTER_LEASE_MS;
+      const untilLease = Math.max(HELD_MS, (pauses.get(serverKey(poll)) ?? LOOK_AGAIN_MS) + AFTER_LEASE_MS);
       const pause = Math.min(LOOK_AGAIN_MS, untilLease, poll.until - performance.now());
       poll.timer = setTimeout(() => this.#look(poll), Math.max(0, pause));
     }

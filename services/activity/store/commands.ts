@@ -194,10 +194,14 @@ export function readLeaseEnds(
   );
 }
 
-/** Acknowledges commands of servers, in one statement; those that were are left as they are. The IDs of the others. */
-export async function ackCommands(on: Queryable, acks: readonly Ack[], now: Date): Promise<string[]> {
+/** Acknowledges commands of servers, in one statement; those that were are left as they are. The others. */
+export function ackCommands(
+  on: Queryable,
+  acks: readonly Ack[],
+  now: Date,
+): Promise<{ guildId: string; serverId: string; commandId: string }[]> {
   const rows = acks.map(({ result, ...ack }) => ({ ...ack, result: JSON.stringify(result) }));
-  const acked = await on.query<{ commandId: string }>(
+  return on.query(
     `WITH given AS (
        SELECT * FROM json_to_recordset($1)
          AS given ("guildId" text, "serverId" text, "commandId" uuid, status text, result text, error text)
@@ -208,10 +212,9 @@ export async function ackCommands(on: Queryable, acks: readonly Ack[], now: Date
      )
      UPDATE activity.commands SET status = named.status, result = named.result::json, error = named.error, acked_at = $2
      FROM named WHERE guild_id = "guildId" AND command_id = "commandId" AND acked_at IS NULL
-     RETURNING command_id AS "commandId"`,
+     RETURNING named."guildId", named."serverId", named."commandId"`,
     [JSON.stringify(rows), now],
   );
-  return acked.map(({ commandId }) => commandId);
 }
 
 /** How a server's command was acknowledged; undefined when there is no such command. */

@@ -1,4 +1,5 @@
 import { inParallel } from '#kit/parallel.ts';
+import { inBatches } from '#platforms/batch-cache.ts';
 import type { GameItem, GamePlatform, Unknown } from '#platforms/game.ts';
 import { snowflakeTime } from '#platforms/snowflake.ts';
 import type { Target } from '../binding.ts';
@@ -33,7 +34,12 @@ export async function learnFacts(
   const groupIds = groupsOf(targets);
   const items = itemsOf(targets);
   const [pages, owned, created] = await Promise.all([
-    inParallel(groupIds.length > 0 ? pagesOf(ids) : [], AT_ONCE, (page) => orUnknown(game.ranks(page, groupIds)), late),
+    inParallel(
+      groupIds.length > 0 ? inBatches(ids, PAGE) : [],
+      AT_ONCE,
+      (page) => orUnknown(game.ranks(page, groupIds)),
+      late,
+    ),
     inParallel(items.length > 0 ? ids : [], AT_ONCE, (id) => orUnknown(game.owns(id, items)), late),
     inParallel(needsGameAge(targets) ? ids : [], AT_ONCE, (id) => orUnknown(game.createdAt(id)), late),
   ]);
@@ -71,8 +77,4 @@ function ownership(
     items.map((item, index) => [nameOf(item), Array.isArray(answers) ? answers[index] : undefined]),
   );
   return (item) => byName.get(nameOf(item)) ?? 'unknown';
-}
-
-function pagesOf(ids: readonly number[]): number[][] {
-  return Array.from({ length: Math.ceil(ids.length / PAGE) }, (_, page) => ids.slice(page * PAGE, (page + 1) * PAGE));
 }

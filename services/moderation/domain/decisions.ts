@@ -5,9 +5,16 @@ import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } fro
 import type { Queryable } from '#kit/postgres.ts';
 import type { ModerationEvents } from '../events.ts';
 import * as store from '../store/decisions.ts';
-import { type Action, foremost, type Kind, type NewLift, type NewPunishment, type Punishment } from './punishment.ts';
+import {
+  type Action,
+  foremost,
+  type Kind,
+  LIFTING,
+  type NewLift,
+  type NewPunishment,
+  type Punishment,
+} from './punishment.ts';
 
-const LIFTING = { ban: 'unban', mute: 'unmute' } as const satisfies Record<Kind, Action>;
 const WORDS = { ban: 'banned', mute: 'muted' } as const satisfies Record<Kind, string>;
 
 export interface DecisionsOptions {

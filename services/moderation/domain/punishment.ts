@@ -1,6 +1,9 @@
 export type Kind = 'ban' | 'mute';
 export type Action = 'ban' | 'unban' | 'mute' | 'unmute';
 
+/** The action that lifts a punishment of a kind. */
+export const LIFTING = { ban: 'unban', mute: 'unmute' } as const satisfies Record<Kind, Action>;
+
 /** Who decided, and on which game server; null where it was not said. */
 export interface Decider {
   moderatorGameId: number | null;

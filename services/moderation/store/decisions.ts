@@ -1,5 +1,5 @@
 import type { Queryable } from '#kit/postgres.ts';
-import type { Kind, NewLift, NewPunishment, Punishment } from '../domain/punishment.ts';
+import { LIFTING, type NewLift, type NewPunishment, type Punishment } from '../domain/punishment.ts';
 import { EVERYWHERE, PUNISHMENT } from './columns.ts';
 
 /**
@@ -92,7 +92,7 @@ export function liftPunishments(on: Queryable, guildId: string, lift: NewLift, n
       lift.kind,
       now,
       place,
-      LIFTED[lift.kind],
+      LIFTING[lift.kind],
       lift.reason,
       lift.moderatorGameId,
       lift.moderatorChatId,
@@ -100,5 +100,3 @@ export function liftPunishments(on: Queryable, guildId: string, lift: NewLift, n
     ],
   );
 }
-
-const LIFTED = { ban: 'unban', mute: 'unmute' } as const satisfies Record<Kind, string>;
