@@ -12,6 +12,19 @@ const READS_A_TABLE = /^(Seq|Index|Index Only|Bitmap Index|Tid|Sample) Scan$/;
 
 /** How a store's statement reads its tables: the name of each index, or `Seq Scan of table`. Nothing is changed. */
 export async function scansOf(database: Queryable, statement: (on: Queryable) => Promise<unknown>): Promise<string[]> {
+  const plans = await plansOf(database, statement);
+  return plans
+    .filter((plan) => READS_A_TABLE.test(plan['Node Type']))
+    .map((plan) => plan['Index Name'] ?? `${plan['Node Type']} of ${plan['Relation Name']}`);
+}
+
+/** Each node of the plan of a store's statement, from the top: its type, and the index that it uses. */
+export async function nodesOf(database: Queryable, statement: (on: Queryable) => Promise<unknown>): Promise<string[]> {
+  const plans = await plansOf(database, statement);
+  return plans.map((plan) => [plan['Node Type'], plan['Index Name']].filter(Boolean).join(' '));
+}
+
+async function plansOf(database: Queryable, statement: (on: Queryable) => Promise<unknown>): Promise<Plan[]> {
   const plans: Plan[] = [];
   await statement({
     query: async (text, values) => {
@@ -21,8 +34,5 @@ export async function scansOf(database: Queryable, statement: (on: Queryable) =>
     },
   });
   const all = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(all)];
-  return plans
-    .flatMap(all)
-    .filter((plan) => READS_A_TABLE.test(plan['Node Type']))
-    .map((plan) => plan['Index Name'] ?? `${plan['Node Type']} of ${plan['Relation Name']}`);
+  return plans.flatMap(all);
 }
