@@ -178,6 +178,17 @@ describe('who gets a command', () => {
     expect(await fixture.deliver({ guildId, placeId: 3 })).toBe(0);
   });
 
+  test('a decision that comes late reaches who was live when it was made, though nobody could beat since', async () => {
+    const guildId = newGuild();
+    await Promise.all([fixture.beat('a', {}, { guildId }), fixture.beat('gone', { final: true }, { guildId })]);
+    fixture.clock.advance(1_000);
+    const createdAt = unixNow();
+    fixture.clock.advance(60_000);
+    expect(await fixture.deliver({ guildId, createdAt: unixNow() })).toBe(0);
+    expect(await fixture.deliver({ guildId, createdAt })).toBe(1);
+    expect(await fixture.take('a', '', { guildId })).toMatchObject([{ type: 'ban' }]);
+  });
+
   test('a decision is told no longer than it is of use', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });

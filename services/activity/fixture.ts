@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Database } from '#kit/postgres.ts';
-import { ManualClock } from '#kit/clock.ts';
+import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
 import { type RunningService, startService } from '#kit/service.ts';
@@ -131,7 +131,14 @@ export class ActivityFixture {
       this.clock,
     );
     this.#closers.push(close);
-    const decision = { guildId: GUILD, eventId: randomUUID(), type: 'ban', payload: '{}', createdAt: 0, ...fields };
+    const decision = {
+      guildId: GUILD,
+      eventId: randomUUID(),
+      type: 'ban',
+      payload: '{}',
+      createdAt: unixSeconds(this.clock.now()),
+      ...fields,
+    };
     return (await client.deliverDecision(decision)).servers;
   }
 

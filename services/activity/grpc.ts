@@ -38,6 +38,7 @@ const decision = z.object({
   issued_by: text(1, 100).optional(),
   source_server_id: serverIdInPath.optional(),
   place_id: gameId.optional(),
+  created_at: timestamp,
   expires_at: timestamp.optional(),
 });
 
@@ -79,6 +80,7 @@ export function decisionMethods(commands: Commands): GrpcHandlers<typeof Decisio
           issued_by: message.issuedBy,
           source_server_id: message.sourceServerId,
           place_id: message.placeId,
+          created_at: message.createdAt,
           expires_at: message.expiresAt,
         },
         'request',
@@ -87,6 +89,7 @@ export function decisionMethods(commands: Commands): GrpcHandlers<typeof Decisio
         eventId: asked.event_id,
         placeId: asked.place_id,
         sourceServerId: asked.source_server_id,
+        decidedAt: new Date(asked.created_at * 1000),
         expiresAt: asked.expires_at === undefined ? undefined : new Date(asked.expires_at * 1000),
       };
       return { servers: await commands.deliver(asked.guild_id, reach, commandOf(asked, asked.issued_by)) };

@@ -67,7 +67,13 @@ afterAll(async () => {
 const now = new Date();
 const later = new Date(now.getTime() + 30_000);
 const command: commands.NewCommand = { type: 'ban', target: undefined, payload: {}, issuedBy: undefined };
-const decision = { eventId: randomUUID(), placeId: undefined, sourceServerId: 's1', expiresAt: undefined };
+const decision = {
+  eventId: randomUUID(),
+  placeId: undefined,
+  sourceServerId: 's1',
+  decidedAt: new Date(),
+  expiresAt: undefined,
+};
 const asked = Array.from({ length: 50 }, (_, n) => ({ guildId: GUILD, serverId: `s${n}`, limit: 20 }));
 const ack: commands.Ack = {
   guildId: GUILD,

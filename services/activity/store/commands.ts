@@ -107,10 +107,14 @@ export interface Decision {
   placeId: number | undefined;
   /** It knows already. */
   sourceServerId: string | undefined;
+  decidedAt: Date;
   expiresAt: Date | undefined;
 }
 
-/** A command for each live server that has none of this event yet; how many servers have one now. */
+/**
+ * A command for each server that has none of this event yet and was live when it was decided, or came after: while we
+ * were away, no server could show that it lives. Returns how many servers have one now.
+ */
 export async function insertDecision(
   on: Queryable,
   guildId: string,
@@ -125,13 +129,20 @@ export async function insertDecision(
        ${INSERT}
        SELECT $1, server_id, $9, $2, $3::bigint, $4, $5::json, $6, $7::timestamptz, least($8::timestamptz, ${USUAL_END})
        FROM activity.servers
-       WHERE guild_id = $1 AND live_until > $7 AND ($10::bigint IS NULL OR place_id = $10)
+       WHERE guild_id = $1 AND live_until > least($7, $12::timestamptz) AND ($10::bigint IS NULL OR place_id = $10)
          AND server_id IS DISTINCT FROM $11 AND ($8::timestamptz IS NULL OR $8 > $7)
        ON CONFLICT (guild_id, event_id, server_id) WHERE event_id IS NOT NULL DO NOTHING
        RETURNING server_id
      )
      SELECT count(*)::int AS servers FROM (SELECT server_id FROM stored UNION SELECT server_id FROM added) AS reached`,
-    [...values(command, guildId, now), decision.expiresAt, decision.eventId, decision.placeId, decision.sourceServerId],
+    [
+      ...values(command, guildId, now),
+      decision.expiresAt,
+      decision.eventId,
+      decision.placeId,
+      decision.sourceServerId,
+      decision.decidedAt,
+    ],
   );
   return row?.servers ?? 0;
 }
