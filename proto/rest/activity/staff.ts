@@ -41,13 +41,10 @@ export const staffRows = {
         .min(0)
         .max(10)
         .meta({ description: 'Of the highest staff role; 0 for who is not staff', example: 5 }),
-      role_name: z
-        .string()
-        .nullable()
-        .meta({
-          description: 'Of the staff role with the highest level; null for who is not staff',
-          example: 'Officer',
-        }),
+      role_name: z.string().nullable().meta({
+        description: 'Of the staff role with the highest level; null for who is not staff',
+        example: 'Officer',
+      }),
       permissions: z
         .array(z.string())
         .meta({ description: 'Those of all staff roles of the member, each once', example: ['ban', 'kick'] }),
