@@ -152,7 +152,7 @@ describe('each route refuses', () => {
       .replace(':serverId', SERVER)
       .replace(':commandId', randomUUID());
     const body = { guild_id: GUILD, ...bodies[route.path] };
-    const headers = route.guild === 'header' ? { 'x-guild-id': GUILD } : {};
+    const headers: Record<string, string> = route.guild === 'header' ? { 'x-guild-id': GUILD } : {};
     const options: Call = route.method === 'GET' ? { headers } : { method: 'POST', body };
     return { route, path, options };
   });
