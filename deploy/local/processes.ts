@@ -51,7 +51,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     name: 'activity',
     main: 'services/activity/main.ts',
     listens: ['http', 'grpc'],
-    calls: [],
+    calls: ['lookup', 'members'],
     proxies: [],
     holds: ['admin', 'database'],
   },

@@ -2,6 +2,7 @@ import {
   adminConfig,
   databaseConfig,
   type Environment,
+  grpcAddress,
   grpcConfig,
   httpConfig,
   keepAdminApart,
@@ -19,6 +20,8 @@ const shape = {
   ...grpcConfig,
   ...httpConfig,
   ...adminConfig,
+  LOOKUP_GRPC_ADDRESS: grpcAddress(),
+  MEMBERS_GRPC_ADDRESS: grpcAddress(),
   /** How long a heartbeat waits for others, to be written with them. */
   HEARTBEAT_GATHER_MS: number(25, 0, 50),
   /** Polls that wait at once in this process; more are answered without waiting. */

@@ -3,6 +3,7 @@ import type { Metrics } from '#kit/metrics.ts';
 import type { Ack, NewCommand } from './store/commands.ts';
 import type { NewSession } from './store/sessions.ts';
 import type { Action, Game } from './store/staff.ts';
+import type { StaffRole } from './store/staff-roles.ts';
 
 /** What happens on game servers: a counter for each, and a line in the log for what is rare enough. */
 export class ActivityEvents {
@@ -55,6 +56,16 @@ export class ActivityEvents {
   actionLogged(guildId: string, { actionId, type }: Action, isNew: boolean): void {
     this.#actions.inc({ outcome: isNew ? 'logged' : 'repeated' });
     this.#log.info({ guild_id: guildId, action_id: actionId, type, is_new: isNew }, 'an action was logged');
+  }
+
+  staffRoleChanged(
+    guildId: string,
+    { chatRoleId, level, name, permissions }: StaffRole,
+    actor: string,
+    change: 'set' | 'removed',
+  ): void {
+    const line = { guild_id: guildId, chat_role_id: chatRoleId, level, name, permissions, actor };
+    this.#log.info(line, `a staff role was ${change}`);
   }
 
   sessionStarted({ guildId, gameId, serverId }: NewSession, resumed: boolean): void {

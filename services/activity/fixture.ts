@@ -19,6 +19,9 @@ export const OTHER_GUILD = '900000000000000002';
 export const PLACE = 40001;
 export const ADMIN_SECRET = 'a secret of operators for tests of more than 32 bytes';
 
+/** Where lookup and members are for tests that do not need them. */
+export const NO_PEERS = { LOOKUP_GRPC_ADDRESS: '127.0.0.1:1', MEMBERS_GRPC_ADDRESS: '127.0.0.1:1' };
+
 /** A guild that no other test has. */
 export const newGuild = () => String(++lastGuild);
 let lastGuild = 910000000000000000n;
@@ -61,7 +64,12 @@ export class ActivityFixture {
   }
 
   environment(): Environment {
-    return { ...testEnvironment(this.testDatabase.url), ADMIN_SECRETS: ADMIN_SECRET, HEARTBEAT_GATHER_MS: '5' };
+    return {
+      ...testEnvironment(this.testDatabase.url),
+      ...NO_PEERS,
+      ADMIN_SECRETS: ADMIN_SECRET,
+      HEARTBEAT_GATHER_MS: '5',
+    };
   }
 
   startActivity(environment: Environment = {}): Promise<RunningService> {

@@ -5,14 +5,16 @@ import { NO_SERVER_ID } from '#proto/rest/activity/shapes.ts';
 import type { activityRoutes } from '#proto/rest/activity.ts';
 import type { Commands } from './domain/commands.ts';
 import type { Intervals } from './domain/intervals.ts';
+import type { Permissions } from './domain/permissions.ts';
 import type { Polls } from './domain/polls.ts';
 import type { Servers } from './domain/servers.ts';
 import type { Sessions } from './domain/sessions.ts';
 import type { Staff } from './domain/staff.ts';
-import { commandView } from './views.ts';
+import { commandView, permissionsView } from './views.ts';
 
 export interface HandlerOptions {
   staff: Staff;
+  permissions: Permissions;
   sessions: Sessions;
   servers: Servers;
   commands: Commands;
@@ -26,10 +28,13 @@ export function activityHandlers(options: HandlerOptions): HttpHandlers<typeof a
 }
 
 type Handlers = HttpHandlers<typeof activityRoutes>;
-type StaffRoutes = 'registerGame' | 'logAction' | 'startSession' | 'beatSessions' | 'endSession';
+type StaffRoutes = 'readPermissions' | 'registerGame' | 'logAction' | 'startSession' | 'beatSessions' | 'endSession';
 
-function staffHandlers({ staff, sessions }: HandlerOptions): Pick<Handlers, StaffRoutes> {
+function staffHandlers({ staff, permissions, sessions }: HandlerOptions): Pick<Handlers, StaffRoutes> {
   return {
+    async readPermissions({ guildId, params: { gameId } }) {
+      return ok(permissionsView(gameId, await permissions.of(guildId, gameId)));
+    },
     registerGame: ({ write, body }) =>
       staff.register(write, {
         universeId: body.universe_id,

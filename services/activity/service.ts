@@ -5,23 +5,31 @@ import { Notifier, readNames } from '#kit/notifier.ts';
 import { Retention } from '#kit/retention.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
-import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
+import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
+import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
 import { type ActivityConfig, readActivityConfig } from './config.ts';
 import { Commands } from './domain/commands.ts';
 import { Intervals } from './domain/intervals.ts';
 import { Leases } from './domain/leases.ts';
+import { Permissions } from './domain/permissions.ts';
 import { Polls } from './domain/polls.ts';
 import { Servers } from './domain/servers.ts';
 import { Sessions } from './domain/sessions.ts';
 import { Staff } from './domain/staff.ts';
+import { StaffRoles } from './domain/staff-roles.ts';
 import { ActivityEvents } from './events.ts';
 import { commandAdminMethods, decisionMethods } from './grpc.ts';
+import { staffAdminMethods } from './grpc-staff.ts';
 import { activityHandlers } from './http.ts';
 
 /** On which processes tell each other which guilds have new commands. */
 const COMMANDS_CHANNEL = 'activity_commands';
+
+/** Members answers when the chat platform has, which takes up to 5 s. */
+const MEMBER_ROLES_MS = 6_000;
 
 /** Staff, game servers, and what these are told. */
 export const activityService: ServiceDefinition<ActivityConfig> = {
@@ -31,6 +39,10 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const { config, metrics, log, ring, lifecycle } = service;
     const database = service.database(config);
     const { clock } = service;
+    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
+    const members = service.client(MembersServiceService, 'members', config.MEMBERS_GRPC_ADDRESS, {
+      deadlineMs: MEMBER_ROLES_MS,
+    });
     const events = new ActivityEvents(metrics, log);
     const idempotency = new Idempotency('activity', database, ring, clock);
 
@@ -44,6 +56,8 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const intervals = new Intervals(database, clock);
     const sessions = new Sessions({ database, idempotency, clock, newSessionId: randomUUID, events });
     const staff = new Staff({ idempotency, clock, intervals, events });
+    const staffRoles = new StaffRoles(database, clock, events);
+    const permissions = new Permissions(staffRoles, lookup, members);
 
     lifecycle.add(
       new Listener({
@@ -63,9 +77,11 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, DecisionServiceService, decisionMethods(commands));
-    // Whoever holds INTERNAL_SECRETS alone can not tell servers whatever he likes.
-    grpc.add(CommandAdminServiceService, commandAdminMethods(commands, clock), new SecretRing(config.ADMIN_SECRETS));
-    const handlers = activityHandlers({ staff, sessions, servers, commands, polls, intervals });
+    // Whoever holds INTERNAL_SECRETS alone can not tell servers whatever he likes, nor make himself staff.
+    const operators = new SecretRing(config.ADMIN_SECRETS);
+    grpc.add(CommandAdminServiceService, commandAdminMethods(commands, clock), operators);
+    grpc.add(StaffAdminServiceService, staffAdminMethods(staffRoles), operators);
+    const handlers = activityHandlers({ staff, permissions, sessions, servers, commands, polls, intervals });
     service.serveHttp(config, activityRoutes, handlers);
   },
 };

@@ -8,12 +8,13 @@ import { createTestDatabase, openTestPool, type TestDatabase } from '#test/datab
 import { scansOf } from '#test/explain.ts';
 import { testEnvironment } from '#test/sealed.ts';
 import { readActivityConfig } from './config.ts';
-import { ADMIN_SECRET } from './fixture.ts';
+import { ADMIN_SECRET, NO_PEERS } from './fixture.ts';
 import { retentionRules } from './service.ts';
 import * as commands from './store/commands.ts';
 import * as servers from './store/servers.ts';
 import * as sessions from './store/sessions.ts';
 import * as staff from './store/staff.ts';
+import * as staffRoles from './store/staff-roles.ts';
 
 const GUILD = '900000000000000001';
 const ROWS = 100_000;
@@ -50,11 +51,12 @@ beforeAll(async () => {
     'actions (guild_id, action_id, actor_game_id, action_type, occurred_at, created_at)',
     `${guild}, gen_random_uuid(), 1, 'kick', ${past}, ${past}`,
   );
+  await fill('staff_roles', `${guild}, (910000000000000000 + n)::text, n % 11, 'x', '{}', ${past}`);
   await fill(
     'idempotency (guild_id, method, path, key, body_hash, created_at)',
     `${guild}, 'POST', '/x', n::text, '', ${past}`,
   );
-  for (const table of ['games', 'servers', 'commands', 'sessions', 'actions', 'idempotency']) {
+  for (const table of ['games', 'servers', 'commands', 'sessions', 'actions', 'staff_roles', 'idempotency']) {
     await database.query(`VACUUM ANALYZE activity.${table}`);
   }
 });
@@ -103,6 +105,7 @@ const action = {
   details: undefined,
   occurredAt: now,
 };
+const staffRole = { chatRoleId: '910000000000000500', level: 1, name: 'x', permissions: [] };
 const heartbeats = asked.map(({ guildId, serverId }) => ({
   guildId,
   serverId,
@@ -147,6 +150,9 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['insertGame', (on) => staff.insertGame(on, GUILD, game, now), []],
   ['updateGame', (on) => staff.updateGame(on, GUILD, game, now).catch(() => 0), ['games_pkey']],
   ['insertAction', (on) => staff.insertAction(on, GUILD, action, now), []],
+  ['listStaffRoles', (on) => staffRoles.listStaffRoles(on, GUILD), ['staff_roles_guild']],
+  ['saveStaffRole', (on) => staffRoles.saveStaffRole(on, GUILD, staffRole, now).catch(() => 0), []],
+  ['deleteStaffRole', (on) => staffRoles.deleteStaffRole(on, GUILD, staffRole.chatRoleId), ['staff_roles_guild']],
 ])(`on ${ROWS} rows %s reads through its index alone`, async (_name, statement, indexes) => {
   expect(new Set(await scansOf(database, statement))).toEqual(new Set(indexes));
 });
@@ -177,4 +183,6 @@ test('finished commands go after 7 days, sessions and actions after 400, servers
 });
 
 const rulesOf = () =>
-  retentionRules(readActivityConfig({ ...testEnvironment(testDatabase.url), ADMIN_SECRETS: ADMIN_SECRET }));
+  retentionRules(
+    readActivityConfig({ ...testEnvironment(testDatabase.url), ...NO_PEERS, ADMIN_SECRETS: ADMIN_SECRET }),
+  );

@@ -1,5 +1,6 @@
 import { unixSeconds } from '#kit/clock.ts';
 import type { Command } from '#proto/gen/guild/activity/v1/admin.ts';
+import { PERMISSION_CACHE_SECONDS, type StaffPermissions } from './domain/permissions.ts';
 import type { LeasedCommand, listCommands } from './store/commands.ts';
 
 /** A command as its server gets it. */
@@ -17,6 +18,19 @@ export function commandView(command: LeasedCommand) {
     expires_at: unixSeconds(command.expiresAt),
     attempt: command.attempt,
     lease_expires_at: unixSeconds(command.leasedUntil),
+  };
+}
+
+/** What a game server is told of a player who may be staff. */
+export function permissionsView(gameId: number, told: StaffPermissions) {
+  return {
+    game_id: gameId,
+    chat_id: told.chatId ?? null,
+    is_staff: told.isStaff,
+    level: told.level,
+    role_name: told.roleName ?? null,
+    permissions: told.permissions,
+    cache_seconds: PERMISSION_CACHE_SECONDS,
   };
 }
 

@@ -3,6 +3,13 @@ import type { Command } from './command.ts';
 import { gameCommands } from './game-commands.ts';
 import { keyCommands } from './keys.ts';
 import { shieldCommands } from './shield.ts';
+import { staffCommands } from './staff.ts';
 
 /** All that guildctl can do, in the order of its help. */
-export const COMMANDS: readonly Command[] = [...keyCommands, ...auditCommands, ...gameCommands, ...shieldCommands];
+export const COMMANDS: readonly Command[] = [
+  ...keyCommands,
+  ...auditCommands,
+  ...gameCommands,
+  ...shieldCommands,
+  ...staffCommands,
+];

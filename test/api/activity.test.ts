@@ -146,29 +146,38 @@ describe('each route refuses', () => {
     '/game/servers/:serverId/commands/:commandId/ack': { status: 'success' },
   };
   const calls = Object.values(activityRoutes).map((route) => {
-    const path = route.path.replace(':serverId', SERVER).replace(':commandId', randomUUID());
+    const path = route.path
+      .replace(':guildId', GUILD)
+      .replace(':gameId', '7001')
+      .replace(':serverId', SERVER)
+      .replace(':commandId', randomUUID());
     const body = { guild_id: GUILD, ...bodies[route.path] };
-    const options: Call = route.method === 'GET' ? { headers: { 'x-guild-id': GUILD } } : { method: 'POST', body };
+    const headers: Record<string, string> = route.guild === 'header' ? { 'x-guild-id': GUILD } : {};
+    const options: Call = route.method === 'GET' ? { headers } : { method: 'POST', body };
     return { route, path, options };
   });
+
+  const ofOther = (path: string, options: Call): [string, Call] =>
+    JSON.parse(JSON.stringify([path, options]).replaceAll(GUILD, OTHER_GUILD)) as [string, Call];
 
   it.each(calls)(
     '$route.method $route.path without its scope, with the scope named',
     async ({ route, path, options }) => {
       const { secret } = await network.createKey({ guildId: OTHER_GUILD, scopes: ['lookup:read'] });
-      const own = JSON.parse(JSON.stringify(options).replaceAll(GUILD, OTHER_GUILD)) as Call;
-      const { status, json } = await network.call(path, { ...own, key: secret });
+      const [place, own] = ofOther(path, options);
+      const { status, json } = await network.call(place, { ...own, key: secret });
       expect([status, json.details]).toEqual([403, { code: 'MISSING_SCOPE', required_scope: route.scope }]);
     },
   );
 
   it.each(calls)('$route.method $route.path for another guild', async ({ path, options }) => {
-    const other = JSON.parse(JSON.stringify(options).replaceAll(GUILD, OTHER_GUILD)) as Call;
-    const { status, json } = await network.call(path, { ...other, key });
+    const [place, other] = ofOther(path, options);
+    const { status, json } = await network.call(place, { ...other, key });
     expect([status, json.details.code]).toEqual([403, 'GUILD_MISMATCH']);
   });
 
-  it.each(calls)('$route.method $route.path without a guild', async ({ route, path, options }) => {
+  const outsideOfPath = calls.filter(({ route }) => route.guild !== 'path');
+  it.each(outsideOfPath)('$route.method $route.path without a guild', async ({ route, path, options }) => {
     const without = JSON.parse(JSON.stringify(options).replace(/"(?:guild_id|x-guild-id)":"\d+",?/, '')) as Call;
     const { status, json } = await network.call(path, { ...without, key });
     const field = route.method === 'GET' ? 'header.X-Guild-ID' : 'body.guild_id';

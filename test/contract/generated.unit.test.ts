@@ -65,9 +65,11 @@ test.each(PROTOS)('%s is what its generated code and the descriptors say', (path
     expect([name, fieldsDescribed(name)]).toEqual([name, fieldsWritten(inside)]);
     expect(code).toContain(`export interface ${name.split('.').at(-1)} {`);
   }
-  for (const { name, inside } of blocks(text, 'service')) {
-    expect(methodsDescribed(name)).toEqual(methodsWritten(inside));
-    const paths = [...code.matchAll(/path: "([^"]+)" as const/g)].map(([, method]) => method);
-    expect(paths).toEqual(methodsWritten(inside).map((method) => `/${name}/${method.split(' ')[0]}`));
-  }
+  const services = blocks(text, 'service');
+  for (const { name, inside } of services) expect(methodsDescribed(name)).toEqual(methodsWritten(inside));
+  const paths = [...code.matchAll(/path: "([^"]+)" as const/g)].map(([, method]) => method);
+  const written = services.flatMap(({ name, inside }) =>
+    methodsWritten(inside).map((method) => `/${name}/${method.split(' ')[0]}`),
+  );
+  expect(paths).toEqual(written);
 });

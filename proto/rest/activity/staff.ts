@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { BATCH_LIMIT, gameId, guildId, optional, text, timestamp } from '../schemas.ts';
+import { BATCH_LIMIT, chatId, gameId, gameIdOut, guildId, optional, text, timestamp } from '../schemas.ts';
 import {
   callersUuid,
   gameUsername,
@@ -25,6 +25,39 @@ const unknownSession = { NOT_FOUND: 'No such session in this guild' };
 
 /** What staff does, and for how long. */
 export const staffRows = {
+  readPermissions: route({
+    method: 'GET',
+    path: '/guilds/:guildId/staff/game/:gameId/permissions',
+    scope: 'activity:write',
+    category: 'roblox_activity',
+    guild: 'path',
+    params: z.object({ guildId, gameId }),
+    data: z.object({
+      game_id: gameIdOut,
+      chat_id: chatId.nullable().meta({ description: 'The linked chat account; null when not linked' }),
+      is_staff: z.boolean().meta({ description: 'Whether the member has a staff role', example: true }),
+      level: z
+        .int()
+        .min(0)
+        .max(10)
+        .meta({ description: 'Of the highest staff role; 0 for who is not staff', example: 5 }),
+      role_name: z.string().nullable().meta({
+        description: 'Of the staff role with the highest level; null for who is not staff',
+        example: 'Officer',
+      }),
+      permissions: z
+        .array(z.string())
+        .meta({ description: 'Those of all staff roles of the member, each once', example: ['ban', 'kick'] }),
+      cache_seconds: z.int().meta({ description: 'How long this may be remembered', example: 300 }),
+    }),
+    status: 200,
+    message: 'Permissions read',
+    summary: 'What a player may do as staff; a player who is not staff is no error',
+    description:
+      "Follows the link to the chat account and that member's chat roles as they are now. Never tells that somebody is not staff because a part is down: that is an error.",
+    writes: false,
+    errors: { PLATFORM_ERROR: 'The chat platform refused or gave no readable answer' },
+  }),
   registerGame: route({
     method: 'POST',
     path: '/game/games/register',

@@ -5,10 +5,8 @@ import { ACTION_REPEATED } from '#proto/rest/activity/staff.ts';
 import type { ActivityEvents } from '../events.ts';
 import * as store from '../store/staff.ts';
 import type { Intervals } from './intervals.ts';
+import { PERMISSION_CACHE_SECONDS } from './permissions.ts';
 import { BEAT_SECONDS } from './sessions.ts';
-
-/** How long a plugin may go by the permissions that it was told. */
-const PERMISSION_CACHE_SECONDS = 300;
 
 export interface StaffOptions {
   idempotency: Idempotency;

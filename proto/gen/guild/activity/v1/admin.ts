@@ -81,6 +81,55 @@ export interface Command {
   error?: string | undefined;
 }
 
+export interface StaffRole {
+  chatRoleId: string;
+  /** 0 to 10. */
+  level: number;
+  /** What the game calls it. */
+  name: string;
+  /** Names that the game gives a meaning, each once, in order. */
+  permissions: string[];
+  /** Unix seconds. */
+  updatedAt: number;
+}
+
+export interface SetStaffRoleRequest {
+  guildId: string;
+  chatRoleId: string;
+  /** 0 to 10. */
+  level: number;
+  /** 1 to 100 characters. */
+  name: string;
+  /** Up to 100, each 1 to 64 of A-Z a-z 0-9 . _ : * - */
+  permissions: string[];
+  /** Who asks. */
+  actor: string;
+}
+
+export interface SetStaffRoleResponse {
+  role?: StaffRole | undefined;
+}
+
+export interface ListStaffRolesRequest {
+  guildId: string;
+}
+
+export interface ListStaffRolesResponse {
+  roles: StaffRole[];
+}
+
+export interface RemoveStaffRoleRequest {
+  guildId: string;
+  chatRoleId: string;
+  /** Who asks. */
+  actor: string;
+}
+
+export interface RemoveStaffRoleResponse {
+  /** What it was. */
+  role?: StaffRole | undefined;
+}
+
 function createBaseCommandTarget(): CommandTarget {
   return { gameId: 0, gameUsername: undefined };
 }
@@ -623,6 +672,449 @@ export const Command: MessageFns<Command> = {
   },
 };
 
+function createBaseStaffRole(): StaffRole {
+  return { chatRoleId: "", level: 0, name: "", permissions: [], updatedAt: 0 };
+}
+
+export const StaffRole: MessageFns<StaffRole> = {
+  encode(message: StaffRole, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.chatRoleId !== "") {
+      writer.uint32(10).string(message.chatRoleId);
+    }
+    if (message.level !== 0) {
+      writer.uint32(16).int32(message.level);
+    }
+    if (message.name !== "") {
+      writer.uint32(26).string(message.name);
+    }
+    for (const v of message.permissions) {
+      writer.uint32(34).string(v!);
+    }
+    if (message.updatedAt !== 0) {
+      writer.uint32(40).int64(message.updatedAt);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StaffRole {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStaffRole();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.chatRoleId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.level = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.permissions.push(reader.string());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.updatedAt = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSetStaffRoleRequest(): SetStaffRoleRequest {
+  return { guildId: "", chatRoleId: "", level: 0, name: "", permissions: [], actor: "" };
+}
+
+export const SetStaffRoleRequest: MessageFns<SetStaffRoleRequest> = {
+  encode(message: SetStaffRoleRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.chatRoleId !== "") {
+      writer.uint32(18).string(message.chatRoleId);
+    }
+    if (message.level !== 0) {
+      writer.uint32(24).int32(message.level);
+    }
+    if (message.name !== "") {
+      writer.uint32(34).string(message.name);
+    }
+    for (const v of message.permissions) {
+      writer.uint32(42).string(v!);
+    }
+    if (message.actor !== "") {
+      writer.uint32(50).string(message.actor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SetStaffRoleRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSetStaffRoleRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.chatRoleId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.level = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.permissions.push(reader.string());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.actor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSetStaffRoleResponse(): SetStaffRoleResponse {
+  return { role: undefined };
+}
+
+export const SetStaffRoleResponse: MessageFns<SetStaffRoleResponse> = {
+  encode(message: SetStaffRoleResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.role !== undefined) {
+      StaffRole.encode(message.role, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SetStaffRoleResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSetStaffRoleResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.role = StaffRole.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListStaffRolesRequest(): ListStaffRolesRequest {
+  return { guildId: "" };
+}
+
+export const ListStaffRolesRequest: MessageFns<ListStaffRolesRequest> = {
+  encode(message: ListStaffRolesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListStaffRolesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListStaffRolesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListStaffRolesResponse(): ListStaffRolesResponse {
+  return { roles: [] };
+}
+
+export const ListStaffRolesResponse: MessageFns<ListStaffRolesResponse> = {
+  encode(message: ListStaffRolesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.roles) {
+      StaffRole.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListStaffRolesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListStaffRolesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.roles.push(StaffRole.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRemoveStaffRoleRequest(): RemoveStaffRoleRequest {
+  return { guildId: "", chatRoleId: "", actor: "" };
+}
+
+export const RemoveStaffRoleRequest: MessageFns<RemoveStaffRoleRequest> = {
+  encode(message: RemoveStaffRoleRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.chatRoleId !== "") {
+      writer.uint32(18).string(message.chatRoleId);
+    }
+    if (message.actor !== "") {
+      writer.uint32(26).string(message.actor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RemoveStaffRoleRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRemoveStaffRoleRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.chatRoleId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.actor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRemoveStaffRoleResponse(): RemoveStaffRoleResponse {
+  return { role: undefined };
+}
+
+export const RemoveStaffRoleResponse: MessageFns<RemoveStaffRoleResponse> = {
+  encode(message: RemoveStaffRoleResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.role !== undefined) {
+      StaffRole.encode(message.role, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RemoveStaffRoleResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRemoveStaffRoleResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.role = StaffRole.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** What operators tell game servers. Every call needs a token made from ADMIN_SECRETS. */
 export type CommandAdminServiceService = typeof CommandAdminServiceService;
 export const CommandAdminServiceService = {
@@ -662,6 +1154,55 @@ export interface CommandAdminServiceServer extends UntypedServiceImplementation 
   enqueueCommands: handleUnaryCall<EnqueueCommandsRequest, EnqueueCommandsResponse>;
   /** The newest commands of a guild, the newest first. */
   listCommands: handleUnaryCall<ListCommandsRequest, ListCommandsResponse>;
+}
+
+/** Which chat roles make somebody staff in the game. Every call needs a token made from ADMIN_SECRETS. */
+export type StaffAdminServiceService = typeof StaffAdminServiceService;
+export const StaffAdminServiceService = {
+  /** Makes a chat role a staff role, or writes it anew. CONFLICT when the guild has 100 others. */
+  setStaffRole: {
+    path: "/guild.activity.v1.StaffAdminService/SetStaffRole" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: SetStaffRoleRequest): Buffer => Buffer.from(SetStaffRoleRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): SetStaffRoleRequest => SetStaffRoleRequest.decode(value),
+    responseSerialize: (value: SetStaffRoleResponse): Buffer =>
+      Buffer.from(SetStaffRoleResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): SetStaffRoleResponse => SetStaffRoleResponse.decode(value),
+  },
+  /** A guild's staff roles, the highest level first. */
+  listStaffRoles: {
+    path: "/guild.activity.v1.StaffAdminService/ListStaffRoles" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListStaffRolesRequest): Buffer =>
+      Buffer.from(ListStaffRolesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListStaffRolesRequest => ListStaffRolesRequest.decode(value),
+    responseSerialize: (value: ListStaffRolesResponse): Buffer =>
+      Buffer.from(ListStaffRolesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListStaffRolesResponse => ListStaffRolesResponse.decode(value),
+  },
+  /** NOT_FOUND when it is no staff role. */
+  removeStaffRole: {
+    path: "/guild.activity.v1.StaffAdminService/RemoveStaffRole" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RemoveStaffRoleRequest): Buffer =>
+      Buffer.from(RemoveStaffRoleRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RemoveStaffRoleRequest => RemoveStaffRoleRequest.decode(value),
+    responseSerialize: (value: RemoveStaffRoleResponse): Buffer =>
+      Buffer.from(RemoveStaffRoleResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RemoveStaffRoleResponse => RemoveStaffRoleResponse.decode(value),
+  },
+} as const;
+
+export interface StaffAdminServiceServer extends UntypedServiceImplementation {
+  /** Makes a chat role a staff role, or writes it anew. CONFLICT when the guild has 100 others. */
+  setStaffRole: handleUnaryCall<SetStaffRoleRequest, SetStaffRoleResponse>;
+  /** A guild's staff roles, the highest level first. */
+  listStaffRoles: handleUnaryCall<ListStaffRolesRequest, ListStaffRolesResponse>;
+  /** NOT_FOUND when it is no staff role. */
+  removeStaffRole: handleUnaryCall<RemoveStaffRoleRequest, RemoveStaffRoleResponse>;
 }
 
 function longToNumber(int64: { toString(): string }): number {

@@ -1,0 +1,10 @@
+-- Which chat roles make somebody staff. Kept until it is removed.
+CREATE TABLE activity.staff_roles (
+  guild_id text COLLATE "C" NOT NULL,
+  chat_role_id text COLLATE "C" NOT NULL,
+  level smallint NOT NULL CHECK (level BETWEEN 0 AND 10),
+  name text NOT NULL,
+  permissions text[] NOT NULL,
+  updated_at timestamptz NOT NULL,
+  CONSTRAINT staff_roles_guild PRIMARY KEY (guild_id, chat_role_id)
+);

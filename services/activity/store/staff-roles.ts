@@ -1,0 +1,62 @@
+import type { Queryable } from '#kit/postgres.ts';
+
+export interface NewStaffRole {
+  chatRoleId: string;
+  /** 0 to 10. */
+  level: number;
+  name: string;
+  permissions: string[];
+}
+
+/** A chat role that makes its members staff. */
+export interface StaffRole extends NewStaffRole {
+  updatedAt: Date;
+}
+
+const ROLE = `chat_role_id AS "chatRoleId", level, name, permissions, updated_at AS "updatedAt"`;
+
+/** A guild's staff roles, the highest level first, then by chat role. */
+export function listStaffRoles(on: Queryable, guildId: string): Promise<StaffRole[]> {
+  return on.query<StaffRole>(
+    `SELECT ${ROLE} FROM activity.staff_roles WHERE guild_id = $1 ORDER BY level DESC, chat_role_id`,
+    [guildId],
+  );
+}
+
+/** One that sets a role in the guild waits for others who do, until the transaction ends. */
+export async function lockStaffRoles(transaction: Queryable, guildId: string): Promise<void> {
+  const name = `activity.staff_roles\n${guildId}`;
+  await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
+}
+
+/** Makes a chat role a staff role, or writes it anew. */
+export async function saveStaffRole(
+  on: Queryable,
+  guildId: string,
+  { chatRoleId, level, name, permissions }: NewStaffRole,
+  now: Date,
+): Promise<StaffRole> {
+  const [saved] = await on.query<StaffRole>(
+    `INSERT INTO activity.staff_roles (guild_id, chat_role_id, level, name, permissions, updated_at)
+     VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (guild_id, chat_role_id) DO UPDATE SET level = excluded.level, name = excluded.name,
+       permissions = excluded.permissions, updated_at = excluded.updated_at
+     RETURNING ${ROLE}`,
+    [guildId, chatRoleId, level, name, permissions, now],
+  );
+  if (!saved) throw new Error('a staff role was not written');
+  return saved;
+}
+
+/** Removes a staff role; what it was, undefined when it was none. */
+export async function deleteStaffRole(
+  on: Queryable,
+  guildId: string,
+  chatRoleId: string,
+): Promise<StaffRole | undefined> {
+  const [removed] = await on.query<StaffRole>(
+    `DELETE FROM activity.staff_roles WHERE guild_id = $1 AND chat_role_id = $2 RETURNING ${ROLE}`,
+    [guildId, chatRoleId],
+  );
+  return removed;
+}

@@ -1,0 +1,140 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { guildctl } from '#services/cli/guildctl.ts';
+import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+
+// As in the simulators' demo world.
+const OFFICER = '910000000000000001';
+const CAPTAIN = '910000000000000002';
+const VERIFIED = '910000000000000006';
+const ADA = { chat_id: '920000000000000001', game_id: 7001 };
+const BRUNO = { chat_id: '920000000000000002', game_id: 7002 };
+const DMITRI = { chat_id: '920000000000000004', game_id: 7004 };
+/** Linked, and not in the guild. */
+const GONE = { chat_id: '920000000000000099', game_id: 7005 };
+const UNLINKED = 7003;
+
+const NOT_STAFF = { is_staff: false, level: 0, role_name: null, permissions: [], cache_seconds: 300 };
+
+let network: Network;
+let key: string;
+
+beforeAll(async () => {
+  network = await startNetwork();
+  key = (await network.createKey()).secret;
+  for (const account of [ADA, BRUNO, DMITRI, GONE]) {
+    await network.call('/verification/link', { method: 'POST', key, body: { guild_id: GUILD, ...account } });
+  }
+});
+afterAll(() => network.stop());
+
+const ask = (gameId: number | string, secret = key, guild = GUILD) =>
+  network.call(`/guilds/${guild}/staff/game/${gameId}/permissions`, { key: secret });
+const told = async (gameId: number) => (await ask(gameId)).json.data;
+
+async function staff(...words: string[]): Promise<void> {
+  const said: string[] = [];
+  const status = await guildctl(['staff', ...words], {
+    environment: { GUILDCTL_ACTIVITY: network.address('activity', 'grpc'), ADMIN_SECRETS: network.secrets.admin },
+    user: 'ada',
+    out: () => undefined,
+    error: (text) => void said.push(text),
+  });
+  expect([status, ...said]).toEqual([0]);
+}
+
+const set = (role: string, level: string, name: string, permissions: string) =>
+  staff('set', '--guild', GUILD, '--role', role, '--level', level, '--name', name, '--permissions', permissions);
+
+/** How often activity asked members for somebody's roles, by outcome. */
+async function rolesAsked(): Promise<string[]> {
+  const metrics = await (await fetch(`http://${network.address('activity', 'admin')}/metrics`)).text();
+  return metrics.split('\n').filter((line) => /^grpc_client_handled_total.*GetMemberRoles/.test(line));
+}
+
+describe('while the guild has no staff roles', () => {
+  it('nobody is staff, and members is not asked', async () => {
+    expect(await told(ADA.game_id)).toEqual({ ...ADA, ...NOT_STAFF });
+    expect(await rolesAsked()).toEqual([]);
+  });
+});
+
+describe('once guildctl has made chat roles staff roles', () => {
+  beforeAll(async () => {
+    await set(OFFICER, '5', 'Officer', 'kick,mute');
+    await set(CAPTAIN, '0', 'Captain on leave', '');
+  });
+  afterEach(() => fetch(`${network.simulators.chat}/__faults`, { method: 'DELETE' }));
+
+  it('a member is told level, name and permissions of the staff role', async () => {
+    const answer = await ask(ADA.game_id);
+    expect(answer.json).toEqual({
+      status: 'success',
+      code: 200,
+      message: 'Permissions read',
+      data: {
+        ...ADA,
+        is_staff: true,
+        level: 5,
+        role_name: 'Officer',
+        permissions: ['kick', 'mute'],
+        cache_seconds: 300,
+      },
+    });
+    expect(answer.headers.get('x-ratelimit-limit')).toBe('200');
+  });
+
+  it('whoever has a staff role of level 0 is staff', async () => {
+    const expected = { is_staff: true, level: 0, role_name: 'Captain on leave', permissions: [] };
+    expect(await told(BRUNO.game_id)).toMatchObject(expected);
+  });
+
+  it('who is not staff is told so with 200: without a staff role, not linked, not in the guild', async () => {
+    expect(await told(DMITRI.game_id)).toEqual({ ...DMITRI, ...NOT_STAFF });
+    expect(await told(GONE.game_id)).toEqual({ ...GONE, ...NOT_STAFF });
+    const before = await rolesAsked();
+    expect(before).toHaveLength(1);
+    expect(await told(UNLINKED)).toEqual({ game_id: UNLINKED, chat_id: null, ...NOT_STAFF });
+    expect(await rolesAsked()).toEqual(before);
+  });
+
+  it('of several staff roles the highest level counts, with the permissions of all; a change shows at once', async () => {
+    await set(VERIFIED, '1', 'Member', 'report,kick');
+    expect(await told(ADA.game_id)).toMatchObject({
+      level: 5,
+      role_name: 'Officer',
+      permissions: ['kick', 'mute', 'report'],
+    });
+    await set(VERIFIED, '9', 'Chief', 'report');
+    expect(await told(ADA.game_id)).toMatchObject({ level: 9, role_name: 'Chief' });
+    await staff('remove', '--guild', GUILD, '--role', VERIFIED);
+    expect(await told(ADA.game_id)).toMatchObject({ level: 5, permissions: ['kick', 'mute'] });
+  });
+
+  it('needs activity:write, the guild of the key, and a game ID', async () => {
+    const other = (await network.createKey({ scopes: ['members:read', 'lookup:read'] })).secret;
+    const refused = await ask(ADA.game_id, other);
+    expect([refused.status, refused.json.details.required_scope]).toEqual([403, 'activity:write']);
+    expect((await ask(ADA.game_id, key, OTHER_GUILD)).json.details.code).toBe('GUILD_MISMATCH');
+    expect((await ask('ada')).json.details.errors[0].path).toBe('path.gameId');
+  });
+
+  it('while the chat platform fails it is an error, and nobody is told as not staff', async () => {
+    const fault = { match: '/members/', status: 503 };
+    await fetch(`${network.simulators.chat}/__faults`, { method: 'POST', body: JSON.stringify(fault) });
+    const answer = await ask(ADA.game_id);
+    expect([answer.status, answer.json.details.code]).toEqual([502, 'PLATFORM_ERROR']);
+    // What needs no chat roles goes on.
+    expect(await told(UNLINKED)).toMatchObject(NOT_STAFF);
+  });
+
+  it.each(['members', 'lookup'])('without %s it is 503, and back within 10 s of its return', async (name) => {
+    const ports = network.samePorts(name);
+    await network.services.get(name)?.stop();
+    const answer = await ask(ADA.game_id);
+    expect([answer.status, answer.json.details.code]).toEqual([503, 'UNAVAILABLE']);
+    expect(answer.headers.has('retry-after')).toBe(true);
+    await network.startOne(name, ports);
+    await expect.poll(async () => (await ask(ADA.game_id)).status, { timeout: 10_000 }).toBe(200);
+    expect(await told(ADA.game_id)).toMatchObject({ level: 5 });
+  });
+});
