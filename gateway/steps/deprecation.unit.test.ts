@@ -1,0 +1,22 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import { gatewayRoutes } from '#proto/rest/gateway.ts';
+import type { Route } from '#proto/rest/route.ts';
+import { announceDeprecation } from './deprecation.ts';
+
+function headersFor(deprecated: Route['deprecated']) {
+  const response = new ServerResponse(new IncomingMessage(new Socket()));
+  announceDeprecation({ ...gatewayRoutes.whoami, deprecated }, response);
+  return { ...response.getHeaders() };
+}
+
+test('a route that goes away says since when, until when, and what takes its place; others say nothing', () => {
+  const told = headersFor({ since: '2026-01-01', sunset: '2027-02-01', replacement: '/who' });
+  expect(told).toEqual({
+    deprecation: '@1767225600',
+    sunset: 'Mon, 01 Feb 2027 00:00:00 GMT',
+    link: '</api/v1/who>; rel="successor-version"',
+  });
+  expect(headersFor(undefined)).toEqual({});
+});
