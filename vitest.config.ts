@@ -1,6 +1,15 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
+const integration = {
+  globalSetup: './test/integration.setup.ts',
+  pool: 'forks',
+  testTimeout: 20_000,
+  hookTimeout: 60_000,
+  // What is waited for may take long on a busy machine; whoever needs it sooner says so.
+  expect: { poll: { timeout: 5_000 } },
+} as const;
+
 export default defineConfig({
   test: {
     // The summary comes last: what follows it would hide the one line that other programs read.
@@ -21,12 +30,18 @@ export default defineConfig({
           name: 'integration',
           include: ['{services,gateway,deploy,test}/**/*.test.ts'],
           exclude: ['**/*.unit.test.ts', '**/node_modules/**'],
-          globalSetup: './test/integration.setup.ts',
-          pool: 'forks',
-          testTimeout: 20_000,
-          hookTimeout: 60_000,
-          // What is waited for may take long on a busy machine; whoever needs it sooner says so.
-          expect: { poll: { timeout: 5_000 } },
+          ...integration,
+        },
+      },
+      {
+        // `npm run test:long`: the bounds in time themselves, one file after the other.
+        test: {
+          ...integration,
+          name: 'long',
+          include: ['{services,gateway,deploy,test}/**/*.long.test.ts'],
+          env: { TEST_LONG: '1' },
+          fileParallelism: false,
+          testTimeout: 600_000,
         },
       },
     ],

@@ -12,11 +12,11 @@ beforeEach(() => {
   return () => rmSync(folder, { recursive: true });
 });
 
-/** Runs vitest on test files given by name; returns its exit status and the last line that it printed. */
+/** Runs vitest on test files given by name; returns its exit status and what it printed. */
 async function run(
   files: Record<string, string>,
   setup?: string,
-): Promise<{ status: unknown; last: string | undefined }> {
+): Promise<{ status: unknown; last: string | undefined; output: string }> {
   const config = {
     root: folder,
     test: {
@@ -33,15 +33,16 @@ async function run(
   const vitest = join(repository, 'node_modules', 'vitest', 'vitest.mjs');
   const script = runScript([process.execPath, vitest, 'run', '--root', folder], { VITEST: '', CI: 'true' });
   const status = await script.ended;
-  return { status, last: script.output().trimEnd().split('\n').at(-1) };
+  const output = script.output();
+  return { status, last: output.trimEnd().split('\n').at(-1), output };
 }
 
 const PASSING = "test('a', () => {}); test.skip('b', () => {});";
 
 test('the last line counts what passed, failed and was skipped', async () => {
-  expect(await run({ 'a.case.mjs': "test('a', () => {});" })).toEqual({ status: 0, last: '1 passed, 0 failed' });
+  expect(await run({ 'a.case.mjs': "test('a', () => {});" })).toMatchObject({ status: 0, last: '1 passed, 0 failed' });
   const mixed = { 'a.case.mjs': PASSING, 'b.case.mjs': "test('c', () => expect(1).toBe(2));" };
-  expect(await run(mixed)).toEqual({ status: 1, last: '1 passed, 1 failed, 1 skipped' });
+  expect(await run(mixed)).toMatchObject({ status: 1, last: '1 passed, 1 failed, 1 skipped' });
 });
 
 test.each([
@@ -63,7 +64,7 @@ test.each([
     '1 passed, [12] failed, 1 skipped',
   ],
 ])('%s counts as failed', async (_name, text, last) => {
-  expect(await run({ 'a.case.mjs': PASSING, 'b.case.mjs': text })).toEqual({
+  expect(await run({ 'a.case.mjs': PASSING, 'b.case.mjs': text })).toMatchObject({
     status: 1,
     last: expect.stringMatching(new RegExp(`^${last}$`)),
   });
@@ -71,9 +72,16 @@ test.each([
 
 test('a set-up that fails counts as failed', async () => {
   const setup = "export default () => { throw new Error('no server'); }";
-  expect(await run({ 'a.case.mjs': PASSING }, setup)).toEqual({ status: 1, last: '0 passed, 1 failed' });
+  expect(await run({ 'a.case.mjs': PASSING }, setup)).toMatchObject({ status: 1, last: '0 passed, 1 failed' });
 });
 
 test('a run without tests counts as failed', async () => {
-  expect(await run({})).toEqual({ status: 1, last: '0 passed, 1 failed' });
+  expect(await run({})).toMatchObject({ status: 1, last: '0 passed, 1 failed' });
+});
+
+test('measured figures are listed again before the last line', async () => {
+  const text = "test('a', () => { console.log('figure: how long: 3 ms'); console.log('other'); });";
+  const { last, output } = await run({ 'a.case.mjs': text });
+  expect(last).toBe('1 passed, 0 failed');
+  expect(output.trimEnd()).toMatch(/\n\nfigure: how long: 3 ms\n\n1 passed, 0 failed$/);
 });

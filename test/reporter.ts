@@ -1,4 +1,5 @@
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
+import { FIGURE } from './figures.ts';
 
 export type Counts = { passed: number; failed: number; skipped: number };
 
@@ -23,12 +24,17 @@ export function countResults(modules: readonly TestModule[], errors: readonly Se
   return counts;
 }
 
-/** Prints the result as the very last line of the process, alone, and makes sure that the exit status agrees. */
+/** Prints the measured figures together, then the result as the very last line of the process, alone, and makes sure that the exit status agrees. */
 export default class SummaryReporter implements Reporter {
   private counts: Counts | undefined;
+  private readonly figures: string[] = [];
 
   onInit(): void {
     process.once('exit', (status) => this.finish(status));
+  }
+
+  onUserConsoleLog(log: { content: string }): void {
+    this.figures.push(...log.content.split('\n').filter((line) => line.startsWith(FIGURE)));
   }
 
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
@@ -39,6 +45,7 @@ export default class SummaryReporter implements Reporter {
     const counts = this.counts ?? { passed: 0, failed: 1, skipped: 0 };
     if (status !== 0 && counts.failed === 0) counts.failed = 1;
     if (status === 0 && counts.failed > 0) process.exitCode = 1;
+    if (this.figures.length > 0) process.stdout.write(`\n${this.figures.join('\n')}\n`);
     process.stdout.write(`\n${summaryLine(counts)}\n`);
   }
 }
