@@ -7,6 +7,8 @@ import { connectionOptions, SINGLE } from '../headers.ts';
 const VERSIONS = ['1.0', '1.1'];
 const BODILESS = ['GET', 'HEAD', 'OPTIONS'];
 const FRAMING = ['transfer-encoding', 'content-length', 'host', 'expect'];
+/** A name or an address, with or without a port; none where the target has no authority. */
+const HOST = /^[A-Za-z0-9._~!$&'()*+,;=%:[\]-]*$/;
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const HIDDEN_PATH = /%(?:2e|2f|5c|00)|\\|#/i;
 const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
@@ -46,6 +48,7 @@ function headerFault(request: IncomingMessage): Fault | undefined {
     seen.add(name);
   }
   if (!seen.has('host')) return { path: 'header.Host', message: 'must be given exactly once' };
+  if (!HOST.test(request.headers.host ?? '')) return { path: 'header.Host', message: 'must be a host' };
   if (connectionOptions(request.headers).some((name) => FRAMING.includes(name))) {
     return { path: 'header.Connection', message: 'must not name headers that frame the request' };
   }
