@@ -3,7 +3,7 @@ import { send, readAnswers } from './bytes/client.ts';
 import { judgeAnswers, judgeArrivals } from './bytes/compare.ts';
 import { CORPUS } from './bytes/corpus.ts';
 import { type Front, keyOf, startFront } from './bytes/front.ts';
-import { type Caller, expectationOf } from './bytes/oracle.ts';
+import { type Caller, expectationOf, methodsOf } from './bytes/oracle.ts';
 
 let front: Front;
 
@@ -26,10 +26,7 @@ async function faultsOf(text: (caller: Caller) => string, cuts: (bytes: Buffer) 
   const bytes = Buffer.from(text(caller), 'latin1');
   const expectation = expectationOf(bytes, caller);
   const received = await send(front.address, { bytes, cuts: cuts(bytes), from: caller.from });
-  const answers = readAnswers(
-    received,
-    expectation.answers.map(({ method }) => method),
-  );
+  const answers = readAnswers(received, methodsOf(expectation));
   const arrived = front.recorder.arrivals.get(caller.guild) ?? [];
   const faults = [
     ...judgeAnswers(expectation, answers),
