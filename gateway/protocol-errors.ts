@@ -31,11 +31,13 @@ export function answerProtocolErrors(
 ): void {
   /** The newest request of each connection. */
   const newest = new WeakMap<Duplex, Exchange>();
+  const faulty = new WeakSet<Duplex>();
   server.prependListener('request', (request, response) => newest.set(request.socket, { request, response }));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET') socket.destroy();
-    // What no longer is writable is about to be closed.
-    if (!socket.writable) return;
+    // Behind a fault there is no telling what bytes mean; what no longer is writable is about to be closed.
+    if (!socket.writable || faulty.has(socket)) return;
+    faulty.add(socket);
     const refusal = parserRefusal(error);
     refused(refusal.code);
     const exchange = newest.get(socket);
@@ -78,7 +80,7 @@ function parserRefusal(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): A
 function closeAfterAnswer({ request, response }: Exchange, refusal: ApiError, socket: Duplex): void {
   if (response.closed) return destroySoon(socket);
   response.once('close', () => destroySoon(socket));
-  // What follows such a fault is one too.
+  // The service has begun to answer.
   if (request.complete || response.headersSent) return;
   sendError(response, refusal, { connection: 'close' });
 }

@@ -22,6 +22,8 @@ interface Exchange {
   /** Known once it has a connection. */
   outgoing?: ClientRequest;
   fail: (error: ApiError) => void;
+  /** One of the two connections broke. */
+  broke: (cause: unknown) => void;
   /** The caller has sent more: the time of the service runs from here. */
   heard: () => void;
 }
@@ -97,14 +99,20 @@ export class Proxy implements Part {
         clearTimeout(deadline);
         deadline = setTimeout(late, timeoutMs);
       };
-      const exchange: Exchange = { fail, heard };
-      heard();
-      this.#exchanges.set(request, exchange);
-      response.once('close', () => {
+      const end = () => {
         settle();
         resolve(performance.now() - started);
-      });
-      middleware(request, response, (cause) => fail(new ApiError('UNAVAILABLE', { cause })));
+      };
+      // A caller that has gone breaks its exchange off; no service has failed, and no breaker opens for that.
+      const broke = (cause: unknown) => {
+        if (request.socket.destroyed) end();
+        else fail(new ApiError('UNAVAILABLE', { cause }));
+      };
+      const exchange: Exchange = { fail, broke, heard };
+      heard();
+      this.#exchanges.set(request, exchange);
+      response.once('close', end);
+      middleware(request, response, broke);
     });
   }
 
@@ -134,7 +142,7 @@ export class Proxy implements Part {
       incoming.headers.connection = String(response.getHeader('connection') ?? 'keep-alive');
     });
     proxy.on('error', (cause, request) => {
-      if (request) this.#exchanges.get(request)?.fail(new ApiError('UNAVAILABLE', { cause }));
+      if (request) this.#exchanges.get(request)?.broke(cause);
     });
   };
 }
