@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { wholeNumber, seededRandom } from '../../random.ts';
 import { type Connection, callerOf } from './callers.ts';
 import { readAnswers, send } from './client.ts';
@@ -11,7 +12,7 @@ const AT_ONCE = 64;
 /** How long the last requests of callers that have gone may take to arrive. */
 const SETTLE_MS = 10_000;
 /** What takes longer than all the rest together, and so is taken less often. */
-const MOST_ATTEMPTS = 5;
+const MOST_ATTEMPTS = 10;
 /** More than there are cases in a run. */
 const CALLERS = 1_000_000;
 const LARGE_BYTES = 4096;
@@ -61,6 +62,7 @@ export async function fuzz(front: Front, { cases, seed, only }: FuzzOptions): Pr
       let outcome = await run(front, fuzzCase);
       // A machine that is too busy to ask about a key in time is no fault of the bytes'.
       while (outcome.isBusy && ++attempt < MOST_ATTEMPTS) {
+        await wait(attempt * 500);
         fuzzCase = makeCase(number, seed, attempt);
         outcome = await run(front, fuzzCase);
       }
@@ -87,7 +89,7 @@ async function settled({ recorder }: Front): Promise<void> {
   const count = () => [...recorder.arrivals.values()].reduce((sum, { length }) => sum + length, 0);
   for (let before = -1, end = Date.now() + SETTLE_MS; before !== count() && Date.now() < end; ) {
     before = count();
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await wait(200);
   }
 }
 
