@@ -3,19 +3,14 @@ import { MOST_WAITING } from '#gateway/turns.ts';
 import { amount } from '../bounds.ts';
 import { printFigure } from '../figures.ts';
 import { openSocket, wire } from '../raw-http.ts';
-import { callerOf } from './bytes/callers.ts';
-import { readAnswers, send } from './bytes/client.ts';
-import { judgeAnswers, judgeArrivals } from './bytes/compare.ts';
+import { send } from './bytes/client.ts';
 import { CORPUS } from './bytes/corpus.ts';
 import { type Front, startFront } from './bytes/front.ts';
 import { fuzz } from './bytes/fuzz.ts';
-import { type Caller, expectationOf, methodsOf } from './bytes/oracle.ts';
-
-/** Numbers of callers that the fuzzer does not use. */
-const FIRST_CALLER = 50_000_000;
+import type { Caller } from './bytes/oracle.ts';
+import { newCaller, sendThrough, type Through } from './bytes/through.ts';
 
 let front: Front;
-let callers = FIRST_CALLER;
 const warnings: string[] = [];
 const warned = ({ message }: Error) => void warnings.push(message);
 
@@ -27,28 +22,6 @@ afterAll(async () => {
   await front.stop();
   process.off('warning', warned);
 });
-
-interface Sent {
-  cuts?: number[];
-  abortAt?: number;
-}
-
-/** What was wrong with these bytes' way through the gateway, and what came of them. */
-async function sendThrough(text: (caller: Caller) => string, { cuts = [], abortAt }: Sent = {}) {
-  const caller = callerOf(++callers);
-  const bytes = Buffer.from(text(caller), 'latin1');
-  const expectation = expectationOf(bytes, caller);
-  const isAborted = abortAt !== undefined;
-  const received = await send(front.address, { bytes, cuts, from: caller.from, ...(isAborted ? { abortAt } : {}) });
-  const answers = isAborted ? [] : readAnswers(received, methodsOf(expectation));
-  const arrived = () => front.recorder.arrivals.get(caller.guild) ?? [];
-  const faults = () => [
-    ...(isAborted ? [] : judgeAnswers(expectation, answers)),
-    ...judgeArrivals(expectation, arrived(), caller, front.ring, isAborted),
-    ...front.recorder.faults.splice(0),
-  ];
-  return { faults, answers, arrived, received: received.toString('latin1'), expectation };
-}
 
 const entry = (name: string) => {
   const found = CORPUS.find((one) => one.name === name);
@@ -62,7 +35,7 @@ const together =
 
 describe('every request arrives exactly once, byte for byte, or not at all', () => {
   it.each(CORPUS)('$name: $outcome', async ({ bytes, outcome }) => {
-    const { faults, answers, arrived } = await sendThrough(bytes);
+    const { faults, answers, arrived } = await sendThrough(front, bytes);
     expect(faults()).toEqual([]);
     const code = outcome === 'passes' || outcome === 'answered here' ? undefined : outcome;
     const isHead = bytes({ guild: '', key: '' }).startsWith('HEAD');
@@ -74,26 +47,26 @@ describe('every request arrives exactly once, byte for byte, or not at all', () 
   });
 
   const trio = together('POST with a length', 'trailers', 'GET');
-  const lengthOf = (text: typeof trio) => text(callerOf(FIRST_CALLER)).length;
+  const lengthOf = (text: typeof trio) => text(newCaller()).length;
 
   it('three at once, cut in two at every byte', { timeout: 120_000 }, async () => {
     for (let cut = 1; cut < lengthOf(trio); cut += 1) {
-      const { faults, arrived } = await sendThrough(trio, { cuts: [cut] });
+      const { faults, arrived } = await sendThrough(front, trio, { cuts: [cut] });
       expect(faults(), `cut at ${cut}`).toEqual([]);
       expect(arrived()).toHaveLength(3);
     }
   });
 
   it('three at once, byte by byte', async () => {
-    const { faults, arrived } = await sendThrough(trio, { cuts: [...Array(lengthOf(trio)).keys()] });
+    const { faults, arrived } = await sendThrough(front, trio, { cuts: [...Array(lengthOf(trio)).keys()] });
     expect(faults()).toEqual([]);
     expect(arrived()).toHaveLength(3);
   });
 
   it('of a caller that goes after any byte, whole requests in order, or none', { timeout: 120_000 }, async () => {
-    const sent: Awaited<ReturnType<typeof sendThrough>>[] = [];
+    const sent: Through[] = [];
     for (let abortAt = 0; abortAt <= lengthOf(trio); abortAt += 1) {
-      sent.push(await sendThrough(trio, { abortAt, cuts: [abortAt >> 1] }));
+      sent.push(await sendThrough(front, trio, { abortAt, cuts: [abortAt >> 1] }));
     }
     // The last ones may still be on their way.
     await expect.poll(() => sent.at(-1)?.arrived().length).toBeLessThanOrEqual(3);
@@ -131,7 +104,7 @@ describe('a caller that waits for a 100 before it sends its body', () => {
   }
 
   it('is told to once all checks are passed, and then answered', async () => {
-    const caller = callerOf(++callers);
+    const caller = newCaller();
     const { text, socket } = await firstAnswer(head(caller));
     expect(text).toBe('HTTP/1.1 100 Continue\r\n\r\n');
     expect(front.recorder.arrivals.has(caller.guild)).toBe(false);
@@ -151,7 +124,7 @@ describe('a caller that waits for a 100 before it sends its body', () => {
     ['with an odd expectation', 417, (caller: Caller) => head(caller).replace('100-continue', 'tea')],
     ['with a header that is refused', 400, (caller: Caller) => head(caller, 'X_A: b\n')],
   ])('%s is refused with %i in its place, and what it still sends is no request', async (_why, status, text) => {
-    const caller = callerOf(++callers);
+    const caller = newCaller();
     const { text: answer, socket } = await firstAnswer(text(caller));
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect(answer.toLowerCase()).toContain('\r\nconnection: close\r\n');
@@ -166,13 +139,13 @@ describe('a caller that waits for a 100 before it sends its body', () => {
 describe('connections', () => {
   it('requests that come at once are passed on one after the other, in the order of their answers', async () => {
     const names = Array.from({ length: 20 }, (_, index) => (index % 2 ? 'GET' : 'POST with a length'));
-    const { faults, arrived } = await sendThrough(together(...names));
+    const { faults, arrived } = await sendThrough(front, together(...names));
     expect(faults()).toEqual([]);
     expect(arrived().map(({ method }) => method)).toEqual(names.map((name) => name.split(' ')[0]));
   });
 
   it('one that sends on and on without waiting is cut off', async () => {
-    const caller = callerOf(++callers);
+    const caller = newCaller();
     const socket = await openSocket(front.address);
     socket.on('error', () => undefined);
     const closed = new Promise((resolve) => socket.once('close', resolve));
@@ -185,7 +158,7 @@ describe('connections', () => {
   it('the last answer is not lost where the caller has sent more than was read', async () => {
     const body = 'x'.repeat(900_000);
     for (let round = 0; round < 10; round += 1) {
-      const { answers } = await sendThrough(({ key }) =>
+      const { answers } = await sendThrough(front, ({ key }) =>
         wire(`GET /api/v1/whoami HTTP/1.1\nHost: x\nX-API-Key: ${key}\nContent-Length: ${body.length}\n\n${body}`),
       );
       expect(answers.map(({ status }) => status)).toEqual([400]);
@@ -209,7 +182,7 @@ describe('connections', () => {
   });
 
   it('of a caller that has ended its side a poll is not held', async () => {
-    const caller = callerOf(++callers);
+    const caller = newCaller();
     const poll = `GET /api/v1/game/servers/s/commands?wait=25 HTTP/1.1\nHost: x\nX-API-Key: ${caller.key}\nX-Guild-ID: ${caller.guild}\n\n`;
     const started = performance.now();
     await send(front.address, { bytes: Buffer.from(wire(poll)), cuts: [], from: caller.from });
