@@ -84,5 +84,8 @@ it.each(Object.entries(WAYS))('no reserved header reaches a service %s, in any s
       }
     }
   }
-  printFigure(`reserved headers ${way}`, `${RESERVED.length * SPELLINGS.length} requests, ${passed} passed on without them`);
+  printFigure(
+    `reserved headers ${way}`,
+    `${RESERVED.length * SPELLINGS.length} requests, ${passed} passed on without them`,
+  );
 });
