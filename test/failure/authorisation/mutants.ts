@@ -37,7 +37,7 @@ type Run = (this: Authenticate, presented: Presented) => Promise<KeyGrant>;
 
 /** Lets a key pass where it is refused with this code, for this reason. */
 function letPass(code: string, isMeant: (error: ApiError) => boolean = () => true): void {
-  const run = Reflect.get(Authenticate.prototype, 'run') as Run;
+  const run: Run = Reflect.get(Authenticate.prototype, 'run');
   vi.spyOn(Authenticate.prototype, 'run').mockImplementation(async function (this: Authenticate, presented) {
     try {
       return await run.call(this, presented);
