@@ -4,8 +4,8 @@ import type { GrpcHandlers } from '#kit/grpc.ts';
 import { checked } from '#kit/validate.ts';
 import type { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import type { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
-import { COMMAND_TYPES, serverIdInPath, uuid } from '#proto/rest/activity/shapes.ts';
-import { gameId, guildId, text } from '#proto/rest/schemas.ts';
+import { COMMAND_TYPES, serverIdInPath } from '#proto/rest/activity/shapes.ts';
+import { gameId, guildId, text, uuid } from '#proto/rest/schemas.ts';
 import type { Commands } from './domain/commands.ts';
 import { adminView } from './views.ts';
 

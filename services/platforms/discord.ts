@@ -59,8 +59,9 @@ export class Discord implements ChatPlatform {
     return viewMember(this.#api.host.expect(answer, memberAnswer));
   }
 
-  members(guildId: string, after: string): Promise<ChatMemberPage> {
-    return this.#pages.get(`${guildId} ${after}`);
+  members(guildId: string, after: string, { fresh = false } = {}): Promise<ChatMemberPage> {
+    const key = `${guildId} ${after}`;
+    return fresh ? this.#pages.reload(key) : this.#pages.get(key);
   }
 
   changeRole({ roleId, give, ...member }: ChatChangeRequest & { roleId: string; give: boolean }): Promise<ChatChange> {

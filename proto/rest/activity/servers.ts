@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { gameId, gameIdOut, guildId, optional, timestamp } from '../schemas.ts';
+import { gameId, gameIdOut, guildId, optional, timestamp, uuid, uuidOut } from '../schemas.ts';
 import {
   ackFields,
   ackStatus,
@@ -15,8 +15,6 @@ import {
   serverId,
   serverIdInPath,
   universeId,
-  uuid,
-  uuidOut,
 } from './shapes.ts';
 
 const MOST_COMMANDS = 50;

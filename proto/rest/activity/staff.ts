@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { BATCH_LIMIT, chatId, gameId, gameIdOut, guildId, optional, text, timestamp } from '../schemas.ts';
+import {
+  BATCH_LIMIT,
+  chatId,
+  gameId,
+  gameIdOut,
+  guildId,
+  optional,
+  text,
+  timestamp,
+  uuid,
+  uuidOut,
+} from '../schemas.ts';
 import {
   callersUuid,
   gameUsername,
@@ -12,8 +23,6 @@ import {
   seconds,
   serverId,
   universeId,
-  uuid,
-  uuidOut,
 } from './shapes.ts';
 
 /** Messages of a repeat, for the row and for its handler. */
