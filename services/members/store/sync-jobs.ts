@@ -111,7 +111,8 @@ export async function takeJob(on: Queryable, holder: string, now: Date, until: D
   return job;
 }
 
-const HELD = 'guild_id = $1 AND id = $2 AND holder = $3 AND finished_at IS NULL';
+/** A finished job has no holder. */
+const HELD = 'guild_id = $1 AND id = $2 AND holder = $3';
 
 /** Holds a job for longer; false when another has it by now. */
 export async function keepJob(on: Queryable, { guildId, id }: JobName, holder: string, until: Date): Promise<boolean> {
