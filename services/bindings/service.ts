@@ -24,7 +24,7 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     const { clock } = service;
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
     const game = new Roblox({ config, breakers, metrics, clock });
-    const chat = new Discord({ config, breakers, metrics, clock, log });
+    const chat = new Discord({ config, breakers, metrics, clock, log, redis: service.redis(config) });
 
     const events = new BindingsEvents(metrics, log);
     const idempotency = new Idempotency('bindings', database, ring, clock);

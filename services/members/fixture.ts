@@ -118,6 +118,7 @@ export class MembersFixture {
       GAME_API_KEY: 'test-game-key',
       CHAT_API_URL: `${this.simulators.chat}/api/v10`,
       CHAT_BOT_TOKEN: 'test-bot-token',
+      CHAT_GLOBAL_RPS: '100000',
     };
   }
 

@@ -47,7 +47,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       deadlineMs: EVALUATE_MS,
     });
     const game = new Roblox({ config, breakers, metrics, clock });
-    const chat = new Discord({ config, breakers, metrics, clock, log });
+    const chat = new Discord({ config, breakers, metrics, clock, log, redis: service.redis(config) });
 
     const events = new MembersEvents(metrics, log);
     const idempotency = new Idempotency('members', database, ring, clock);

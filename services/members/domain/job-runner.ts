@@ -5,6 +5,7 @@ import type { Queryable } from '#kit/postgres.ts';
 import type { JobEvents } from '../job-events.ts';
 import * as store from '../store/sync-jobs.ts';
 import type { JobError, SyncJob } from '../store/sync-jobs.ts';
+import { inBackground } from '#platforms/budget/purpose.ts';
 import type { GroupSync } from './group-sync.ts';
 
 /** What other replicas have queued or left behind is found within this. */
@@ -137,7 +138,7 @@ export class JobRunner implements Part {
     }, RENEW_MS);
     try {
       const signal = AbortSignal.any([this.#stopping.signal, lost.signal]);
-      const isWhole = await groupSync.run({ job, progress, save, signal });
+      const isWhole = await inBackground(() => groupSync.run({ job, progress, save, signal }));
       if (lost.signal.aborted) throw new LostJob();
       if (isWhole) await this.#finish(job, holder, { state: 'done', cause: null });
       else await store.releaseJob(database, job, holder, new Date(clock.now()));
