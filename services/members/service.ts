@@ -55,7 +55,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const members = new Members(chat, lookup);
     const locks = new MemberLocks(database, clock, randomUUID);
     const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, events });
-    const roles = new RoleSync({ idempotency, bindings, changes: roleChanges });
+    const roles = new RoleSync({ idempotency, bindings, changes: roleChanges, events });
     const roleTasks = new RoleTasks(database, roles, clock, randomUUID, events);
     const changes = new LinkChanges({
       database,
