@@ -3,7 +3,7 @@ import { within } from '#kit/deadline.ts';
 import { inParallel } from '#kit/parallel.ts';
 import { Turns } from './turns.ts';
 
-/** Of all who ask together: half of what a platform is asked at once, so that whoever adds a binding finds room. */
+/** Half of what a platform is asked at once, so that whoever adds a binding finds room. */
 const AT_ONCE = 10;
 /** Longer nobody waits for names. */
 const WAIT_MS = 1_500;
@@ -17,6 +17,8 @@ export interface NamesOptions<Key, Value> {
   freshMs: number;
   clock: Clock;
   waitMs?: number;
+  /** How many of all who ask together are asked for at once; 10 when left out. */
+  atOnce?: number;
 }
 
 interface Entry<Value> {
@@ -38,7 +40,7 @@ export class Names<Key, Value> {
 
   constructor(options: NamesOptions<Key, Value>) {
     this.#options = options;
-    this.#turns = new Turns(AT_ONCE, SLOW_MS, options.clock);
+    this.#turns = new Turns(options.atOnce ?? AT_ONCE, SLOW_MS, options.clock);
   }
 
   /** Those of the keys that are known. Never fails. */
