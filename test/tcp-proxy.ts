@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 
 export interface TcpProxy {
   port: number;
@@ -8,6 +9,8 @@ export interface TcpProxy {
   /** Also new connections are taken and left without an answer, until `thaw`. */
   freezeAll(): void;
   thaw(): void;
+  /** From now on everything, also on the connections that are open, is this many milliseconds on its way; 0 = none. */
+  slow(milliseconds: number): void;
   /** From now on what the target answers on the connections that are open is lost; what it is asked still arrives. */
   loseAnswers(): void;
   /** Ends the connections that are open. */
@@ -20,6 +23,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const open = new Set<Socket>();
   const targets = new WeakSet<Socket>();
   let isFrozen = false;
+  let delayMs = 0;
   const server = createServer((incoming) => {
     const outgoing = connect(target, '127.0.0.1');
     const pair = [incoming, outgoing] as const;
@@ -33,8 +37,8 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
       });
     }
     if (isFrozen) return;
-    incoming.pipe(outgoing);
-    outgoing.pipe(incoming);
+    incoming.pipe(delayed(() => delayMs)).pipe(outgoing);
+    outgoing.pipe(delayed(() => delayMs)).pipe(incoming);
   });
   const freeze = () => {
     for (const socket of open) socket.unpipe().resume();
@@ -54,6 +58,9 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     thaw: () => {
       isFrozen = false;
     },
+    slow: (milliseconds) => {
+      delayMs = milliseconds;
+    },
     loseAnswers: () => {
       for (const socket of open) if (targets.has(socket)) socket.unpipe().resume();
     },
@@ -64,4 +71,29 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
       await once(server, 'close');
     },
   };
+}
+
+/** Hands on what it is given, in order, so many milliseconds later. */
+function delayed(delayMs: () => number): Transform {
+  const waiting: Buffer[] = [];
+  let ended: (() => void) | undefined;
+  const stream = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      if (delayMs() === 0 && waiting.length === 0) stream.push(chunk);
+      else {
+        waiting.push(chunk);
+        setTimeout(handOn, delayMs());
+      }
+      done();
+    },
+    flush(done) {
+      if (waiting.length === 0) done();
+      else ended = done;
+    },
+  });
+  const handOn = () => {
+    if (!stream.destroyed) stream.push(waiting.shift());
+    if (waiting.length === 0) ended?.();
+  };
+  return stream;
 }

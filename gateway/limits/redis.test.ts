@@ -192,7 +192,7 @@ describe('Redis Cluster limiter', () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'guild-data-cluster-'));
-    nodes = await startRedisCluster(folder);
+    nodes = await startRedisCluster(folder, 3);
     cluster = await connect(`redis+cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`);
   });
   afterAll(async () => {
