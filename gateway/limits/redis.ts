@@ -76,7 +76,8 @@ export class RedisLimiter implements Limiter {
   /** All servers that decide now. */
   get servers(): string[] {
     if (!(this.#redis instanceof Cluster)) return [ONLY_SERVER];
-    return this.#redis.nodes('master').map(({ options }) => `${options.host}:${options.port}`);
+    // Not the connections: one to a node that hangs is dropped, and the node still decides.
+    return [...new Set(this.#redis.slots.map(([master]) => master ?? ONLY_SERVER))];
   }
 
   async #run(keys: string[], values: number[]): Promise<unknown> {

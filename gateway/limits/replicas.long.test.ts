@@ -24,7 +24,7 @@ async function startOne(): Promise<RedisUnderTest> {
         begin: async () => void process.kill(node.pid(), 'SIGSTOP'),
         end: async () => void process.kill(node.pid(), 'SIGCONT'),
       },
-      { name: 'reset', begin: async () => proxy.cut(), end: async () => undefined, isBrief: true },
+      { name: 'reset', begin: async () => proxy.cut(), end: async () => undefined, endsItself: true },
     ],
     stop: async () => {
       await proxy.close();

@@ -4,7 +4,7 @@ import { amount, withinBound } from '#test/bounds.ts';
 import { printFigure } from '#test/figures.ts';
 import { seededRandom } from '#test/random.ts';
 import { type Gateways, type Sample, startGateways } from './fixtures/gateways.ts';
-import { expectBounded, expectExact, expectShares, expectTrueWindows } from './fixtures/oracle.ts';
+import { expectBounded, expectExact, expectShares, expectTrueWindows, windowOf } from './fixtures/oracle.ts';
 import { aroundEdge, startTraffic } from './fixtures/traffic.ts';
 
 /** Some way in which Redis can be lost. `end` brings it back, and may be all that shows it. */
@@ -12,8 +12,8 @@ export interface Fault {
   name: string;
   begin(): Promise<void>;
   end(): Promise<void>;
-  /** It is over when Redis is found again, by itself: there is no time at which it has ended. */
-  isBrief?: boolean;
+  /** Nothing has to be brought back: it is over as soon as the gateways have found Redis again. */
+  endsItself?: boolean;
 }
 
 export interface RedisUnderTest {
@@ -100,10 +100,7 @@ async function during(fault: Fault, gateways: Gateways, random: () => number): P
     await pause(2.5 * WINDOW_MS);
     const beganAt = performance.now();
     await fault.begin();
-    if (!fault.isBrief) {
-      await expect.poll(() => gateways.degraded(), { timeout: 5_000, interval: 20 }).toEqual([1, 1, 1]);
-      await pause(OUTAGE_MS);
-    }
+    if (!fault.endsItself) await untilDegraded(gateways).then(() => pause(OUTAGE_MS));
     const endedAt = performance.now();
     await fault.end();
     await expect.poll(() => gateways.degraded(), { timeout: 30_000, interval: 20 }).toEqual([0, 0, 0]);
@@ -115,6 +112,11 @@ async function during(fault: Fault, gateways: Gateways, random: () => number): P
   } finally {
     await traffic.stop();
   }
+}
+
+/** Until every gateway says so. */
+async function untilDegraded(gateways: Gateways): Promise<void> {
+  await expect.poll(() => gateways.degraded(), { timeout: 5_000, interval: 20 }).toEqual([1, 1, 1]);
 }
 
 function report(name: string, fault: Fault, outage: Outage): void {
@@ -132,7 +134,7 @@ function report(name: string, fault: Fault, outage: Outage): void {
   const exact = [...wholeWindows(samples, startedAt, beganAt), ...wholeWindows(samples, exactAt, stoppedAt)];
   expect(exact.length).toBeGreaterThan(0);
   for (const window of exact) expectExactOrLone(window);
-  if (fault.isBrief) return;
+  if (fault.endsItself) return;
   const degraded = wholeWindows(samples, beganAt + SETTLING_MS, endedAt);
   expect(degraded.length).toBeGreaterThan(0);
   for (const window of degraded) {
@@ -152,7 +154,7 @@ function expectExactOrLone(window: Sample[]): void {
 function wholeWindows(samples: readonly Sample[], from: number, to: number): Sample[][] {
   const windows = new Map<number, Sample[]>();
   for (const sample of samples) {
-    const window = sample.told?.window ?? Math.floor(sample.from / WINDOW_MS);
+    const window = windowOf(sample, WINDOW_MS);
     windows.set(window, [...(windows.get(window) ?? []), sample]);
   }
   const toPerformance = (unix: number) => unix - performance.timeOrigin;
@@ -163,7 +165,7 @@ function wholeWindows(samples: readonly Sample[], from: number, to: number): Sam
 }
 
 /** Milliseconds. */
-function percentile(samples: readonly Sample[], share: number): number {
+export function percentile(samples: readonly Sample[], share: number): number {
   const sorted = samples.map(({ ms }) => ms).toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
