@@ -9,7 +9,7 @@ import type {
   Punishment as PunishmentMessage,
 } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { LONGEST_SECONDS, reasonText, sourceServerId } from '#proto/rest/moderation/schemas.ts';
-import { BATCH_LIMIT, chatId, gameId, guildId, text } from '#proto/rest/schemas.ts';
+import { batch, chatId, gameId, guildId, text } from '#proto/rest/schemas.ts';
 import type { Decisions } from './domain/decisions.ts';
 import type { Punishment } from './domain/punishment.ts';
 import { ALL_GUILDS, type Shield, type ShieldEntry } from './domain/shield.ts';
@@ -26,7 +26,7 @@ const decider = {
 
 const getStatus = z.object({
   guildId,
-  gameIds: z.array(gameId).max(BATCH_LIMIT, { error: `must hold at most ${BATCH_LIMIT} IDs` }),
+  gameIds: batch(gameId),
   placeId: orNull(gameId),
   noCache: z.boolean(),
 });

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { gameId, gameIdOut, guildId, optional, timestamp } from '../schemas.ts';
+import { gameId, gameIdOut, guildId, listOf, optional, timestamp } from '../schemas.ts';
 import {
   ackFields,
   ackStatus,
   COMMAND_TYPES,
   count,
   gameUsername,
-  listOf,
   NO_SERVER_ID,
   placeId,
   pluginVersion,

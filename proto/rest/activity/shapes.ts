@@ -75,10 +75,6 @@ export const count = (max: number, description: string, example: number) =>
 /** Any JSON object. */
 export const jsonObject = z.record(z.string(), z.unknown(), { error: 'must be an object' });
 
-/** Up to `max` of the same thing. */
-export const listOf = <Schema extends z.ZodType>(item: Schema, max: number) =>
-  z.array(item, { error: 'must be a list' }).max(max, { error: `must hold at most ${max}` });
-
 /** What a game server can be told to do. */
 export const COMMAND_TYPES = [
   'kick',

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { BATCH_LIMIT, chatId, gameId, gameIdOut, guildId, optional, text, timestamp } from '../schemas.ts';
+import { BATCH_LIMIT, chatId, gameId, gameIdOut, guildId, listOf, optional, text, timestamp } from '../schemas.ts';
 import {
   callersUuid,
   gameUsername,
   jsonObject,
-  listOf,
   NO_SERVER_ID,
   placeId,
   pluginVersion,
