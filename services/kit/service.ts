@@ -117,14 +117,14 @@ export class ServiceContext<Config extends ProcessConfig> {
     return channel;
   }
 
-  /** The methods of another service, where one definition of it is all that is called. */
+  /** The methods of another service, where one definition of it is all that is called; see GrpcChannel.methods. */
   client<Definition extends DefinitionShape>(
     definition: Definition,
     audience: string,
     address: string,
-    options: { deadlineMs?: number } = {},
+    { repeatable, ...options }: { deadlineMs?: number; repeatable?: readonly (keyof Definition)[] } = {},
   ): GrpcClient<Definition> {
-    return this.channel(audience, address, options).methods(definition);
+    return this.channel(audience, address, options).methods(definition, repeatable);
   }
 
   /** Answers gRPC. More services are added to what it returns. */
