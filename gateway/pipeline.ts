@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import type { Clock } from '#kit/clock.ts';
 import { type RequestContext, requestContext } from '#kit/context.ts';
 import { sendError } from '#kit/envelope.ts';
-import { ApiError, asApiError } from '#kit/errors.ts';
+import { type ApiError, asApiError } from '#kit/errors.ts';
 import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/principal.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
 import type { SecretRing } from '#kit/secrets.ts';
@@ -17,6 +17,7 @@ import { awaitsContinue } from './expectation.ts';
 import { boundLeftover } from './leftover.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
+import { OverloadError } from './overload.ts';
 import type { Proxy } from './proxy.ts';
 import { checkAllowlist } from './steps/allowlist.ts';
 import type { Authenticate } from './steps/authenticate.ts';
@@ -146,7 +147,7 @@ export class Pipeline {
 
   #refuseOverload(): void {
     if (this.#inFlight.size <= this.#parts.maxInFlight) return;
-    throw new ApiError('UNAVAILABLE', { message: 'Too many requests are under way, try again soon', retryAfter: 1 });
+    throw new OverloadError();
   }
 }
 

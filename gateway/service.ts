@@ -31,7 +31,10 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
   readConfig: readGatewayConfig,
   build(service) {
     const { config, clock, log, metrics, breakers, ring, readiness } = service;
-    const client = service.client(AuthServiceService, 'auth', config.AUTH_GRPC_ADDRESS, { deadlineMs: VERIFY_MS });
+    const client = service.client(AuthServiceService, 'auth', config.AUTH_GRPC_ADDRESS, {
+      deadlineMs: VERIFY_MS,
+      repeatable: ['verify'],
+    });
     const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
     const redis = service.redis(config);
     if (!redis) log.warn('REDIS_URL is not set: limits are counted in this process alone');
@@ -44,7 +47,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       activity: config.ACTIVITY_HTTP_URL,
       moderation: config.MODERATION_HTTP_URL,
     };
-    const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers });
+    const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers, metrics });
     const events = new GatewayEvents(metrics, log);
     const matcher = new Matcher(routes, API_PREFIX);
     const pipeline = new Pipeline({

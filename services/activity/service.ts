@@ -39,9 +39,12 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const { config, metrics, log, ring, lifecycle } = service;
     const database = service.database(config);
     const { clock } = service;
-    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
+    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
+      repeatable: ['getLinks'],
+    });
     const members = service.client(MembersServiceService, 'members', config.MEMBERS_GRPC_ADDRESS, {
       deadlineMs: MEMBER_ROLES_MS,
+      repeatable: ['getMemberRoles'],
     });
     const events = new ActivityEvents(metrics, log);
     const idempotency = new Idempotency('activity', database, ring, clock);

@@ -117,14 +117,14 @@ export class ServiceContext<Config extends ProcessConfig> {
     return channel;
   }
 
-  /** The methods of another service, where one definition of it is all that is called. */
+  /** The methods of another service, where one definition of it is all that is called; see GrpcChannel.methods. */
   client<Definition extends DefinitionShape>(
     definition: Definition,
     audience: string,
     address: string,
-    options: { deadlineMs?: number } = {},
+    { repeatable, ...options }: { deadlineMs?: number; repeatable?: readonly (keyof Definition)[] } = {},
   ): GrpcClient<Definition> {
-    return this.channel(audience, address, options).methods(definition);
+    return this.channel(audience, address, options).methods(definition, repeatable);
   }
 
   /** Answers gRPC. More services are added to what it returns. */
@@ -188,7 +188,7 @@ async function startBuilt<Config extends ProcessConfig>(service: ServiceContext<
   log.info({ addresses }, `${name} is ready`);
   const stop = async () => {
     readiness.set(false);
-    await lifecycle.stop();
+    await lifecycle.stop(drainDelayMs(service));
     log.info(`${name} has stopped`);
   };
   return { name, addresses, log, stop };
@@ -208,6 +208,8 @@ export async function runService<Config extends ProcessConfig>(definition: Servi
   }
 }
 
+const drainDelayMs = ({ config }: ServiceContext<ProcessConfig>) => config.DRAIN_DELAY_SECONDS * 1000;
+
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message}: ${reason(error.cause)}`;
@@ -219,7 +221,7 @@ function stopOnSignal<Config extends ProcessConfig>(service: ServiceContext<Conf
     log.info({ signal }, `${name} is stopping`);
     readiness.set(false);
     setTimeout(() => process.exit(1), config.STOP_SECONDS * 1000).unref();
-    await lifecycle.stop();
+    await lifecycle.stop(drainDelayMs(service));
     process.exit(0);
   };
   // A second signal, as Ctrl+C sends to a whole group, must not cut the first one's stop off.

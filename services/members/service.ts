@@ -37,9 +37,13 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const { config, metrics, log, ring, breakers, lifecycle } = service;
     const database = service.database(config);
     const { clock } = service;
-    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
+    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
+      // Writes too: they carry the ID of their operation.
+      repeatable: ['getLinks', 'listLinks', 'listHistory', 'createLink', 'deleteLink'],
+    });
     const bindings = service.client(BindingsServiceService, 'bindings', config.BINDINGS_GRPC_ADDRESS, {
       deadlineMs: EVALUATE_MS,
+      repeatable: ['listBindings', 'evaluate'],
     });
     const game = new Roblox({ config, breakers, metrics, clock });
     const chat = new Discord({ config, breakers, metrics, clock, log });

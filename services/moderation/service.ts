@@ -48,6 +48,8 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       onNotification: (payload) => readNames(payload).forEach((guildId) => cache.drop(guildId)),
       onListening: async () => cache.dropAll(),
       onProof: () => undefined,
+      // It may have died between a commit and its notification.
+      onPeerLost: () => cache.dropAll(),
     });
     const notifier = new Notifier(database, CHANGES_CHANNEL, log);
 
