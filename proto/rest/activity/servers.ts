@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
 import { gameId, gameIdOut, guildId, optional, timestamp } from '../schemas.ts';
+import { namedServerId, serverId } from '../server-id.ts';
 import {
   ackFields,
   ackStatus,
@@ -12,8 +13,6 @@ import {
   placeId,
   pluginVersion,
   seconds,
-  serverId,
-  serverIdInPath,
   universeId,
   uuid,
   uuidOut,
@@ -102,7 +101,7 @@ export const serverRows = {
     scope: 'server:write',
     category: 'server_poll',
     guild: 'header',
-    params: z.object({ serverId: serverIdInPath }),
+    params: z.object({ serverId: namedServerId }),
     query: z.object({
       limit: wholeNumber(1, MOST_COMMANDS, 20).meta({ description: 'Commands at once; 20 when left out', example: 20 }),
       wait: wholeNumber(0, LONGEST_WAIT_SECONDS, 0).meta({
@@ -128,7 +127,7 @@ export const serverRows = {
     category: 'server_ack',
     guild: 'body',
     params: z.object({
-      serverId: serverIdInPath,
+      serverId: namedServerId,
       commandId: uuid.meta({ description: 'The command', example: '0d9f6f6e-5a3e-4f0b-8f57-3c1f5b2a7e11' }),
     }),
     body: z.object({ guild_id: guildId, ...ackFields }),

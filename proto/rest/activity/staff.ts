@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
 import { BATCH_LIMIT, chatId, gameId, gameIdOut, guildId, optional, text, timestamp } from '../schemas.ts';
+import { serverId } from '../server-id.ts';
 import {
   callersUuid,
   gameUsername,
@@ -10,7 +11,6 @@ import {
   placeId,
   pluginVersion,
   seconds,
-  serverId,
   universeId,
   uuid,
   uuidOut,
