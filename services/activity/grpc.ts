@@ -105,7 +105,7 @@ export function commandAdminMethods(commands: Commands, clock: Clock): GrpcHandl
       const { servers: to, ttlSeconds: ttl, actor } = message;
       const asked = checked(enqueue, { ...commandFields(message), servers: to, ttl, actor }, 'request');
       const command = commandOf(asked, asked.actor);
-      return { commandIds: await commands.enqueue(asked.guild_id, asked.servers, command, asked.ttl) };
+      return commands.enqueue(asked.guild_id, asked.servers, command, asked.ttl);
     },
     async listCommands(message) {
       const asked = checked(list, { guild_id: message.guildId, limit: message.limit }, 'request');

@@ -11,6 +11,7 @@ import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
 import { type ActivityConfig, readActivityConfig } from './config.ts';
+import { Backlog } from './domain/backlog.ts';
 import { Commands } from './domain/commands.ts';
 import { Intervals } from './domain/intervals.ts';
 import { Leases } from './domain/leases.ts';
@@ -73,6 +74,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     );
     lifecycle.add(notifier);
     lifecycle.add(polls);
+    lifecycle.add(new Backlog({ database, clock, metrics, log }));
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
 
     const grpc = service.serveGrpc(config);
@@ -96,6 +98,12 @@ export const retentionRules = (config: ActivityConfig) => [
   },
   { table: 'activity.sessions', column: 'started_at', seconds: config.RETENTION_SESSIONS_SECONDS },
   { table: 'activity.actions', column: 'created_at', seconds: config.RETENTION_ACTIONS_SECONDS },
-  // No index on it (see the table); there are as many rows as servers lived lately.
-  { table: 'activity.servers', column: 'live_until', seconds: config.RETENTION_SERVERS_SECONDS },
+  { table: 'activity.games', column: 'updated_at', seconds: config.RETENTION_GAMES_SECONDS },
+  {
+    table: 'activity.servers',
+    column: 'live_until',
+    seconds: config.RETENTION_SERVERS_SECONDS,
+    // Every heartbeat changes it: with an index on it no update would stay within its page.
+    walk: ['guild_id', 'server_id'],
+  },
 ];

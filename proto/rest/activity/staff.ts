@@ -88,7 +88,9 @@ export const staffRows = {
     status: 200,
     message: 'Game registered',
     summary: 'Registers a place of a game, or updates its name and plugin version; repeatable',
+    description: 'A place that no server has registered for 400 days is forgotten.',
     writes: true,
+    errors: { CONFLICT: 'The guild has 1,000 other places registered' },
   }),
   logAction: route({
     method: 'POST',
