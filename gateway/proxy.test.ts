@@ -6,7 +6,7 @@ import { type Breaker, Breakers } from '#kit/breaker.ts';
 import { asApiError } from '#kit/errors.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { ROUTES } from '#proto/rest/index.ts';
-import { Proxy } from './proxy.ts';
+import { Proxy, WaitEnded } from './proxy.ts';
 
 const OPEN_MS = 50;
 
@@ -63,4 +63,42 @@ test('a poll that waits does not keep others from a service that has come back',
   await expect.poll(() => status('/'), { timeout: 5_000 }).toBe(200);
   front.closeAllConnections();
   expect(await poll).toBe('gone');
+});
+
+test('a drain ends the waits of callers, tells the service so, and cuts off nothing that is answered', async () => {
+  const gone: string[] = [];
+  const arrived: string[] = [];
+  let answerRest: (() => void) | undefined;
+  const target = await listen(
+    createServer((request, response) => {
+      arrived.push(request.url ?? '');
+      response.once('close', () => !response.writableFinished && gone.push(request.url ?? ''));
+      if (request.url !== '/answered') return;
+      response.write('half');
+      answerRest = () => response.end(' and the rest');
+    }),
+  );
+  const services = Object.fromEntries(ROUTES.map((route) => [route.service, target]));
+  const breakers = new QuickBreakers(new Metrics());
+  closers.push(() => breakers.stop());
+  const proxy = new Proxy({ services, timeoutMs: 5_000, breakers });
+  closers.push(() => proxy.stop());
+  const front = createServer((request, response) => {
+    proxy.forward(request, response, 'activity', 25_000).catch((error: unknown) => {
+      response.end(error instanceof WaitEnded ? 'ended' : 'failed');
+    });
+  });
+  const url = await listen(front);
+  const text = async (path: string) => (await fetch(url + path)).text();
+
+  const waiting = ['/a', '/b'].map(text);
+  const answered = await fetch(`${url}/answered`);
+  await expect.poll(() => arrived.toSorted()).toEqual(['/a', '/answered', '/b']);
+  await proxy.drain();
+  expect(await Promise.all(waiting)).toEqual(['ended', 'ended']);
+  await expect.poll(() => gone.toSorted()).toEqual(['/a', '/b']);
+  answerRest?.();
+  expect(await answered.text()).toBe('half and the rest');
+  expect(await text('/late')).toBe('ended');
+  expect(arrived).toHaveLength(3);
 });

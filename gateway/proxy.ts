@@ -17,11 +17,25 @@ interface Upstream {
   breaker: Breaker;
 }
 
+/** Thrown for a caller whose wait was ended: the service was told so, and has answered nothing. */
+export class WaitEnded extends Error {
+  /** How long the caller has waited. */
+  readonly waitedMs: number;
+
+  constructor(waitedMs: number) {
+    super('the wait was ended');
+    this.name = 'WaitEnded';
+    this.waitedMs = waitedMs;
+  }
+}
+
 /** A request on its way to a service. */
 interface Exchange {
   /** Known once it has a connection. */
   outgoing?: ClientRequest;
-  fail: (error: ApiError) => void;
+  /** Whether the service has begun to answer. */
+  isAnswered: boolean;
+  fail: (error: ApiError | WaitEnded) => void;
   /** The caller has sent more: the time of the service runs from here. */
   heard: () => void;
 }
@@ -43,6 +57,9 @@ export class Proxy implements Part {
   readonly #upstreams: Record<string, Upstream>;
   readonly #timeoutMs: number;
   readonly #exchanges = new WeakMap<IncomingMessage, Exchange>();
+  /** Ends the wait of each caller who waits. */
+  readonly #waits = new Set<() => void>();
+  #isDraining = false;
 
   constructor({ services, timeoutMs, breakers }: ProxyOptions) {
     requireAddresses(services);
@@ -58,14 +75,20 @@ export class Proxy implements Part {
   /**
    * Resolves with the milliseconds that the service took, once the answer is written or the caller has gone. The
    * service may wait for `waitMs` before it answers.
-   * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, or PAYLOAD_TOO_LARGE for a streamed body: then nothing was answered yet.
+   * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, or PAYLOAD_TOO_LARGE for a streamed body, and WaitEnded while this drains:
+   * then nothing was answered yet.
    */
   forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<number> {
     const { middleware, breaker } = this.#upstreams[service] as Upstream;
-    const timeoutMs = waitMs > 0 ? waitMs + AFTER_WAIT_MS : this.#timeoutMs;
-    const exchange = () => this.#exchange(middleware, request, response, timeoutMs);
     // The one call that tries an open breaker holds up all others: no poll, which would do so for as long as it waits.
-    return waitMs > 0 ? exchange() : breaker.run(exchange);
+    if (waitMs > 0) return this.#exchange(middleware, request, response, waitMs + AFTER_WAIT_MS, true);
+    return breaker.run(() => this.#exchange(middleware, request, response, this.#timeoutMs, false));
+  }
+
+  /** Whoever waits is told so now, and not cut off when the time to stop is over. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    for (const end of this.#waits) end();
   }
 
   async stop(): Promise<void> {
@@ -77,18 +100,26 @@ export class Proxy implements Part {
     request: IncomingMessage,
     response: ServerResponse,
     timeoutMs: number,
+    mayWait: boolean,
   ): Promise<number> {
+    if (mayWait && this.#isDraining) return Promise.reject(new WaitEnded(0));
     const started = performance.now();
     return new Promise((resolve, reject) => {
       let deadline: NodeJS.Timeout | undefined;
       const settle = () => {
         exchange.heard = () => undefined;
         clearTimeout(deadline);
+        this.#waits.delete(end);
       };
-      const fail = (error: ApiError) => {
+      const fail = (error: ApiError | WaitEnded) => {
         settle();
         exchange.outgoing?.destroy();
+        this.#exchanges.delete(request);
         reject(error);
+      };
+      // What the service has begun to answer may hold commands, and takes no longer.
+      const end = () => {
+        if (!exchange.isAnswered) fail(new WaitEnded(performance.now() - started));
       };
       // No service is slow because its caller is: the time runs from the caller's last byte, and is the caller's
       // own while there are more to come.
@@ -97,7 +128,8 @@ export class Proxy implements Part {
         clearTimeout(deadline);
         deadline = setTimeout(late, timeoutMs);
       };
-      const exchange: Exchange = { fail, heard };
+      const exchange: Exchange = { isAnswered: false, fail, heard };
+      if (mayWait) this.#waits.add(end);
       heard();
       this.#exchanges.set(request, exchange);
       response.once('close', () => {
@@ -120,7 +152,8 @@ export class Proxy implements Part {
   readonly #follow: Plugin = (proxy) => {
     proxy.on('proxyReq', (outgoing, request) => {
       const exchange = this.#exchanges.get(request);
-      if (!exchange) return;
+      // It failed before it had a connection.
+      if (!exchange) return void outgoing.destroy();
       exchange.outgoing = outgoing;
       // Not before the body is piped on in this same turn: a listener alone would let its first bytes go by.
       request.on('data', () => exchange.heard());
@@ -128,7 +161,9 @@ export class Proxy implements Part {
         limitStream(request, () => exchange.fail(new ApiError('PAYLOAD_TOO_LARGE')));
       }
     });
-    proxy.on('proxyRes', (incoming, _request, response) => {
+    proxy.on('proxyRes', (incoming, request, response) => {
+      const exchange = this.#exchanges.get(request);
+      if (exchange) exchange.isAnswered = true;
       // The connection to the service is not the caller's.
       delete incoming.headers['keep-alive'];
       incoming.headers.connection = String(response.getHeader('connection') ?? 'keep-alive');

@@ -20,6 +20,8 @@ import {
 
 const MOST_COMMANDS = 50;
 const LONGEST_WAIT_SECONDS = 25;
+/** Between heartbeats, and between polls that do not wait; told where few servers are live. */
+export const SHORTEST_INTERVAL_SECONDS = 15;
 
 /** A command as its server gets it. */
 export const command = z
@@ -118,7 +120,7 @@ export const serverRows = {
     summary: 'Takes commands, waiting for them if there are none yet',
     description: `A server that we have not heard of reads as one without commands. ${DELIVERY}`,
     writes: false,
-    longPoll: true,
+    longPoll: { whenEnded: { commands: [], poll_after_seconds: SHORTEST_INTERVAL_SECONDS } },
   }),
   acknowledgeCommand: route({
     method: 'POST',
