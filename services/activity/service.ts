@@ -31,6 +31,9 @@ const COMMANDS_CHANNEL = 'activity_commands';
 
 /** Members answers when the chat platform has, which takes up to 5 s. */
 const MEMBER_ROLES_MS = 6_000;
+const LINKS_MS = 1_500;
+/** A game server that asks for permissions is told soon when it can not be told. */
+const CONNECT_MS = 1_000;
 
 /** Staff, game servers, and what these are told. */
 export const activityService: ServiceDefinition<ActivityConfig> = {
@@ -40,9 +43,13 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const { config, metrics, log, ring, lifecycle } = service;
     const database = service.database(config);
     const { clock } = service;
-    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
+    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
+      deadlineMs: LINKS_MS,
+      connectMs: CONNECT_MS,
+    });
     const members = service.client(MembersServiceService, 'members', config.MEMBERS_GRPC_ADDRESS, {
       deadlineMs: MEMBER_ROLES_MS,
+      connectMs: CONNECT_MS,
     });
     const events = new ActivityEvents(metrics, log);
     const idempotency = new Idempotency('activity', database, ring, clock);

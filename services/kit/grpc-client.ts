@@ -41,7 +41,10 @@ export interface GrpcClientOptions {
   clock: Clock;
   metrics: Metrics;
   breaker: Breaker;
+  /** How long a call may take; 3 s when left out. */
   deadlineMs?: number;
+  /** How much of it may be spent on waiting for a connection; all of it when left out. */
+  connectMs?: number;
 }
 
 /** Only a service that can't be reached or does not answer has failed; what it answers may be another's failure. */
@@ -54,6 +57,9 @@ export class GrpcChannel {
   readonly #client: Client;
   readonly #options: GrpcClientOptions;
   readonly #handled;
+  /** Set when a call has waited in vain for a connection: until there is one, others do not wait. */
+  #isAway = false;
+  #isClosed = false;
 
   constructor(options: GrpcClientOptions) {
     this.#options = options;
@@ -80,11 +86,46 @@ export class GrpcChannel {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#client.close();
   }
 
-  #unary(method: MethodShape, request: unknown): Promise<unknown> {
-    const deadline = Date.now() + (this.#options.deadlineMs ?? DEADLINE_MS);
+  async #unary(method: MethodShape, request: unknown): Promise<unknown> {
+    const started = Date.now();
+    const { deadlineMs = DEADLINE_MS, connectMs = deadlineMs } = this.#options;
+    try {
+      await this.#connected(started + Math.min(connectMs, deadlineMs));
+    } catch (error) {
+      this.#handled.inc({ method: method.path, code: 'UNAVAILABLE' });
+      throw error;
+    }
+    return this.#call(method, request, started + deadlineMs);
+  }
+
+  /** A service that has just come back is waited for, unless others have done so in vain. */
+  async #connected(deadline: number): Promise<void> {
+    // Asking for its state would open a closed channel again.
+    if (this.#isClosed) throw new ApiError('UNAVAILABLE', { cause: new Error('the channel is closed') });
+    if (this.#isConnected()) {
+      this.#isAway = false;
+      return;
+    }
+    if (this.#isAway) throw new ApiError('UNAVAILABLE', { cause: new Error(`${this.#options.audience} is away`) });
+    await new Promise<void>((resolve, reject) => {
+      this.#client.waitForReady(deadline, (cause) => {
+        if (!cause) return resolve();
+        this.#isAway = true;
+        reject(new ApiError('UNAVAILABLE', { cause }));
+      });
+    });
+  }
+
+  /** Asking makes a channel that is idle connect. */
+  #isConnected(): boolean {
+    return this.#client.getChannel().getConnectivityState(true) === connectivityState.READY;
+  }
+
+  #call(method: MethodShape, request: unknown, deadline: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const done = (failure: ServiceError | null, response?: unknown) => {
         const error = failure && this.#told(failure);
