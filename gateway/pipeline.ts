@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '#kit/clock.ts';
 import { type RequestContext, requestContext } from '#kit/context.ts';
-import { sendError } from '#kit/envelope.ts';
-import { type ApiError, asApiError } from '#kit/errors.ts';
+import { sendBody, sendError, successBody } from '#kit/envelope.ts';
+import { ApiError, asApiError } from '#kit/errors.ts';
 import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/principal.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
 import type { SecretRing } from '#kit/secrets.ts';
@@ -18,7 +18,7 @@ import { boundLeftover } from './leftover.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
 import { OverloadError } from './overload.ts';
-import type { Proxy } from './proxy.ts';
+import { type Proxy, WaitEnded } from './proxy.ts';
 import { checkAllowlist } from './steps/allowlist.ts';
 import type { Authenticate } from './steps/authenticate.ts';
 import { announceDeprecation } from './steps/deprecation.ts';
@@ -130,7 +130,11 @@ export class Pipeline {
     // Only now: a caller whose request is refused need not send its body.
     if (awaitsContinue(request)) response.writeContinue();
     stripCredentials(request.headers);
-    return proxy.forward(request, response, route.service, waitMs);
+    return proxy.forward(request, response, route.service, waitMs).catch((error: unknown) => {
+      if (!(error instanceof WaitEnded) || !route.longPoll) throw error;
+      sendBody(response, route.status, successBody(route.status, route.message, route.longPoll.whenEnded));
+      return error.waitedMs;
+    });
   }
 
   #answerHere(request: IncomingMessage, response: ServerResponse, grant: KeyGrant | undefined): number {

@@ -11,6 +11,7 @@ import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
 import { type ActivityConfig, readActivityConfig } from './config.ts';
+import { Backlog } from './domain/backlog.ts';
 import { Commands } from './domain/commands.ts';
 import { Intervals } from './domain/intervals.ts';
 import { Leases } from './domain/leases.ts';
@@ -30,6 +31,9 @@ const COMMANDS_CHANNEL = 'activity_commands';
 
 /** Members answers when the chat platform has, which takes up to 5 s. */
 const MEMBER_ROLES_MS = 6_000;
+const LINKS_MS = 1_500;
+/** A game server that asks for permissions is told soon when it can not be told. */
+const CONNECT_MS = 1_000;
 
 /** Staff, game servers, and what these are told. */
 export const activityService: ServiceDefinition<ActivityConfig> = {
@@ -40,10 +44,13 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const database = service.database(config);
     const { clock } = service;
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
+      deadlineMs: LINKS_MS,
+      connectMs: CONNECT_MS,
       repeatable: ['getLinks'],
     });
     const members = service.client(MembersServiceService, 'members', config.MEMBERS_GRPC_ADDRESS, {
       deadlineMs: MEMBER_ROLES_MS,
+      connectMs: CONNECT_MS,
       repeatable: ['getMemberRoles'],
     });
     const events = new ActivityEvents(metrics, log);
@@ -76,6 +83,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     );
     lifecycle.add(notifier);
     lifecycle.add(polls);
+    lifecycle.add(new Backlog({ database, clock, metrics, log }));
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
 
     const grpc = service.serveGrpc(config);
@@ -99,6 +107,12 @@ export const retentionRules = (config: ActivityConfig) => [
   },
   { table: 'activity.sessions', column: 'started_at', seconds: config.RETENTION_SESSIONS_SECONDS },
   { table: 'activity.actions', column: 'created_at', seconds: config.RETENTION_ACTIONS_SECONDS },
-  // No index on it (see the table); there are as many rows as servers lived lately.
-  { table: 'activity.servers', column: 'live_until', seconds: config.RETENTION_SERVERS_SECONDS },
+  { table: 'activity.games', column: 'updated_at', seconds: config.RETENTION_GAMES_SECONDS },
+  {
+    table: 'activity.servers',
+    column: 'live_until',
+    seconds: config.RETENTION_SERVERS_SECONDS,
+    // Every heartbeat changes it: with an index on it no update would stay within its page.
+    walk: ['guild_id', 'server_id'],
+  },
 ];

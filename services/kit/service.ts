@@ -5,7 +5,7 @@ import { type Clock, systemClock } from './clock.ts';
 import type { databaseConfig, Environment, processConfig } from './config.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { type DefinitionShape, type GrpcHandlers, GrpcServer } from './grpc.ts';
-import { GrpcChannel, type GrpcClient, isGrpcFailure } from './grpc-client.ts';
+import { GrpcChannel, type GrpcClient, type GrpcClientOptions, isGrpcFailure } from './grpc-client.ts';
 import { AdminServer, Readiness } from './health.ts';
 import { createHttpApp, type HttpHandlers } from './http.ts';
 import { HttpServer } from './http-server.ts';
@@ -44,6 +44,8 @@ export interface RunningService {
   log: Logger;
   stop(): Promise<void>;
 }
+
+type CallLimits = Pick<GrpcClientOptions, 'deadlineMs' | 'connectMs'>;
 
 /** What a service is put together from: its configuration and the kit's parts, which start and stop with it. */
 export class ServiceContext<Config extends ProcessConfig> {
@@ -108,8 +110,8 @@ export class ServiceContext<Config extends ProcessConfig> {
     return connection.client;
   }
 
-  /** Connects to another service. A call may take 3 s, unless told otherwise. */
-  channel(audience: string, address: string, options: { deadlineMs?: number } = {}): GrpcChannel {
+  /** Connects to another service. */
+  channel(audience: string, address: string, options: CallLimits = {}): GrpcChannel {
     const breaker = this.breakers.create(audience, isGrpcFailure);
     const { ring, processClock: clock, metrics, name: caller } = this;
     const channel = new GrpcChannel({ caller, audience, address, ring, clock, metrics, breaker, ...options });
@@ -122,7 +124,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     definition: Definition,
     audience: string,
     address: string,
-    { repeatable, ...options }: { deadlineMs?: number; repeatable?: readonly (keyof Definition)[] } = {},
+    { repeatable, ...options }: CallLimits & { repeatable?: readonly (keyof Definition)[] } = {},
   ): GrpcClient<Definition> {
     return this.channel(audience, address, options).methods(definition, repeatable);
   }
