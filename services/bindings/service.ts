@@ -26,7 +26,7 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
       repeatable: ['getLinks'],
     });
     const game = new Roblox({ config, breakers, metrics, clock });
-    const chat = new Discord({ config, breakers, metrics, clock, log });
+    const chat = new Discord({ config, breakers, metrics, clock, log, redis: service.redis(config) });
 
     const events = new BindingsEvents(metrics, log);
     const idempotency = new Idempotency('bindings', database, ring, clock);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { gameId, gameIdOut, guildId, listOf, optional, timestamp } from '../schemas.ts';
+import { gameId, gameIdOut, guildId, listOf, optional, timestamp, uuid, uuidOut } from '../schemas.ts';
 import { namedServerId, serverId } from '../server-id.ts';
 import {
   ackFields,
@@ -13,8 +13,6 @@ import {
   pluginVersion,
   seconds,
   universeId,
-  uuid,
-  uuidOut,
 } from './shapes.ts';
 
 const MOST_COMMANDS = 50;

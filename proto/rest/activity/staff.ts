@@ -1,6 +1,18 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { BATCH_LIMIT, chatId, gameId, gameIdOut, guildId, listOf, optional, text, timestamp } from '../schemas.ts';
+import {
+  BATCH_LIMIT,
+  chatId,
+  gameId,
+  gameIdOut,
+  guildId,
+  listOf,
+  optional,
+  text,
+  timestamp,
+  uuid,
+  uuidOut,
+} from '../schemas.ts';
 import { serverId } from '../server-id.ts';
 import {
   callersUuid,
@@ -11,8 +23,6 @@ import {
   pluginVersion,
   seconds,
   universeId,
-  uuid,
-  uuidOut,
 } from './shapes.ts';
 
 /** Messages of a repeat, for the row and for its handler. */
