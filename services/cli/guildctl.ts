@@ -1,7 +1,7 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ConfigError, type Environment } from '#kit/config.ts';
 import { ApiError, type Fault } from '#kit/errors.ts';
-import { redactKeys } from '#kit/log.ts';
+import { redactKeys } from '#kit/redact.ts';
 import { type Command, Input, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { ConnectionError, Connections, explain } from './connections.ts';

@@ -7,9 +7,10 @@ import { requestContext } from './context.ts';
 import { type Answer, sendBody, sendError, successBody } from './envelope.ts';
 import { ApiError, asApiError, type Fault, invalidRequest, isFault } from './errors.ts';
 import { type RepeatableWrite, Replay, type WriteOutcome } from './idempotency.ts';
-import { type Logger, redactKeys } from './log.ts';
+import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { openPrincipal, PRINCIPAL_HEADER, type Principal } from './principal.ts';
+import { redactKeys } from './redact.ts';
 import type { SecretRing } from './secrets.ts';
 import { type FaultPlace, readQuery, validate } from './validate.ts';
 

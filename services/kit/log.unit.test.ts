@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { makeApiKey } from './api-key.ts';
 import { requestContext } from './context.ts';
 import { ApiError } from './errors.ts';
-import { createLog, describeError, redactKeys } from './log.ts';
+import { createLog } from './log.ts';
+import { describeError, redactKeys } from './redact.ts';
 import { newRequestId, requestIdOf } from './request-id.ts';
 
 const GUILD = '900000000000000001';
