@@ -40,8 +40,9 @@ async function runCommand(command: Command, rest: string[], surroundings: Surrou
   if (values['help']) return say(surroundings.out, help(command), 0);
   const input = new Input(values, positionals[0], surroundings.user);
   const connections = new Connections(surroundings.environment);
+  const tell = (line: string) => (values['json'] ? undefined : surroundings.error(`${line}\n`));
   try {
-    const { document, text } = await command.run(input, connections);
+    const { document, text } = await command.run(input, connections, tell);
     return say(surroundings.out, values['json'] ? JSON.stringify(document) : text, 0);
   } finally {
     connections.close();
@@ -80,6 +81,8 @@ function reason(error: unknown, command: Command): string {
 /** Options that are not named like their fields. */
 const OPTIONS: Record<string, string> = {
   guild_id: '--guild',
+  guildId: '--guild',
+  account: 'the account',
   key_id: 'KEY_ID',
   ip_allowlist: '--allow-ip',
   grace_seconds: '--grace',

@@ -1,9 +1,11 @@
 import {
+  adminConfig,
   databaseConfig,
   type Environment,
   grpcAddress,
   grpcConfig,
   httpConfig,
+  keepAdminApart,
   number,
   processConfig,
   readConfig,
@@ -18,6 +20,7 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
+  ...adminConfig,
   ...gamePlatformConfig,
   ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
@@ -32,6 +35,6 @@ const shape = {
   RETENTION_ROLE_TASKS_SECONDS: number(DAY, HOUR),
 };
 
-export const readMembersConfig = (environment: Environment) => readConfig(shape, environment);
+export const readMembersConfig = (environment: Environment) => keepAdminApart(readConfig(shape, environment));
 
 export type MembersConfig = ReturnType<typeof readMembersConfig>;
