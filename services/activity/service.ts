@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { erasureMethods } from '#kit/erasure.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Listener } from '#kit/listener.ts';
 import { Notifier, readNames } from '#kit/notifier.ts';
@@ -7,6 +8,7 @@ import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
@@ -21,6 +23,7 @@ import { Servers } from './domain/servers.ts';
 import { Sessions } from './domain/sessions.ts';
 import { Staff } from './domain/staff.ts';
 import { StaffRoles } from './domain/staff-roles.ts';
+import { erasureRules } from './erasure.ts';
 import { ActivityEvents } from './events.ts';
 import { commandAdminMethods, decisionMethods } from './grpc.ts';
 import { staffAdminMethods } from './grpc-staff.ts';
@@ -92,6 +95,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const operators = new SecretRing(config.ADMIN_SECRETS);
     grpc.add(CommandAdminServiceService, commandAdminMethods(commands, clock), operators);
     grpc.add(StaffAdminServiceService, staffAdminMethods(staffRoles), operators);
+    grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
     const handlers = activityHandlers({ staff, permissions, sessions, servers, commands, polls, intervals });
     service.serveHttp(config, activityRoutes, handlers);
   },

@@ -170,5 +170,14 @@ async function readJson(response: Response, mostBytes: number): Promise<unknown>
     if (size > mostBytes) throw new Error(`the answer is larger than ${mostBytes} bytes`);
     chunks.push(chunk);
   }
-  return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  return parseAnswer(Buffer.concat(chunks).toString('utf8'));
+}
+
+/** The error of the parser quotes what it could not read, which is no business of the log. */
+function parseAnswer(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`the answer of ${text.length} characters is not JSON`);
+  }
 }
