@@ -160,15 +160,19 @@ test('a 429 of one guild holds back no other', async () => {
 
 test('a token that is refused stops the calls at once, with a line in the log, and is tried again ten minutes later', async () => {
   const discord = fixture.discord();
+  const shown = () => fixture.metrics.registry.getSingleMetricAsString('platform_credentials_refused');
+  expect(await shown()).toContain('{host="chat"} 0');
   await fixture.chat.fault('', { status: 401, times: 1 });
   await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 600 });
   fixture.clock.advance(599_000);
   await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
   expect(await fixture.chat.calls()).toEqual({ [SELF]: 1 });
+  expect(await shown()).toContain('{host="chat"} 1');
   expect(fixture.logLines).toHaveLength(1);
   expect(fixture.logLines[0]).toContain('refuses CHAT_BOT_TOKEN');
   fixture.clock.advance(1_000);
   expect(await discord.roles(GUILD)).toHaveLength(9);
+  expect(await shown()).toContain('{host="chat"} 0');
 });
 
 test('every call says who calls, and in the form that the platform wants', async () => {
