@@ -73,4 +73,5 @@ export const EXPRESSIONS: { where: string; expr: string }[] = [
   ),
 ];
 
-const filledIn = (expr: string) => expr.replaceAll('$__rate_interval', '5m').replaceAll(/"\$(?:job|namespace)"/g, '".+"');
+const filledIn = (expr: string) =>
+  expr.replaceAll('$__rate_interval', '5m').replaceAll(/"\$(?:job|namespace)"/g, '".+"');
