@@ -114,9 +114,27 @@ function characters(value: string, enough: number): number {
 /** The most IDs in one batch (specification, section 8). */
 export const BATCH_LIMIT = 25;
 
+/** How many times too long a list may be for its items to be judged too. */
+const JUDGED_TIMES = 4;
+
+/**
+ * Up to `max` of the same thing, which are called `what`. The items of a list that is too long are judged as well, so
+ * that all its faults are told at once; not those of one so long that the answer would be far longer than the request.
+ */
+export function listOf<Schema extends z.ZodType>(item: Schema, max: number, what = '') {
+  const most = max * JUDGED_TIMES;
+  const error = `must hold at most ${max}${what && ` ${what}`}`;
+  const isJudged = (value: unknown): value is unknown[] => Array.isArray(value) && value.length <= most;
+  return z
+    .array(item, { error: 'must be a list' })
+    .max(most, { error })
+    .refine((list) => list.length <= max, { error, when: ({ value }) => isJudged(value) })
+    .meta({ maxItems: max });
+}
+
 /** Up to 25 of the same thing. */
 export function batch<Schema extends z.ZodType>(item: Schema) {
-  return z.array(item, { error: 'must be a list' }).max(BATCH_LIMIT, { error: `must hold at most ${BATCH_LIMIT} IDs` });
+  return listOf(item, BATCH_LIMIT, 'IDs');
 }
 
 /** Query parameters of every list. */

@@ -1,10 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { erasureMethods } from '#kit/erasure.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
+import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { guildsRoutes } from '#proto/rest/guilds.ts';
@@ -24,6 +27,7 @@ import { Sweep } from './domain/sweep.ts';
 import { SyncJobs } from './domain/sync-jobs.ts';
 import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
+import { erasureRules } from './erasure.ts';
 import { MembersEvents } from './events.ts';
 import { membersMethods } from './grpc.ts';
 import { guildsHandlers } from './http/guilds.ts';
@@ -42,9 +46,13 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const { config, metrics, log, ring, breakers, lifecycle } = service;
     const database = service.database(config);
     const { clock } = service;
-    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
+    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
+      // Writes too: they carry the ID of their operation.
+      repeatable: ['getLinks', 'listLinks', 'listHistory', 'createLink', 'deleteLink'],
+    });
     const bindings = service.client(BindingsServiceService, 'bindings', config.BINDINGS_GRPC_ADDRESS, {
       deadlineMs: EVALUATE_MS,
+      repeatable: ['listBindings', 'evaluate'],
     });
     const game = new Roblox({ config, breakers, metrics, clock });
     const chat = new Discord({ config, breakers, metrics, clock, log, redis: service.redis(config) });
@@ -84,7 +92,11 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     lifecycle.add(new Sweep('roles', roleTasks, log));
     lifecycle.add(jobRunner);
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
-    service.serveInternal(service.serveGrpc(config), MembersServiceService, membersMethods(members));
+    const grpc = service.serveGrpc(config);
+    service.serveInternal(grpc, MembersServiceService, membersMethods(members));
+    // Whoever holds INTERNAL_SECRETS alone can not erase.
+    const operators = new SecretRing(config.ADMIN_SECRETS);
+    grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
     service.serveHttp(
       config,
       { ...membersRoutes, ...guildsRoutes, ...syncRoutes },

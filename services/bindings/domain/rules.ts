@@ -47,10 +47,13 @@ export function combine(verdicts: readonly Verdict[]): Verdict {
 type RankTarget = Extract<Target, { kind: 'rank' }>;
 type AgeTarget = Extract<Target, { kind: 'age' }>;
 
-/** Whether any of the ranks in the group is in the range; who holds none there has rank 0. */
+/** The rank of everybody who is not in a group, whether or not the group has a role for guests. */
+export const OUTSIDE_RANK = 0;
+
+/** Whether any of the ranks in the group is in the range. */
 export function weighRank({ groupId, min, max }: RankTarget, ranks: Facts['ranks']): Weighed {
   if (ranks === 'unknown') return unknown(`the game platform does not tell the user's rank in group ${groupId} now`);
-  const held = ranks.get(groupId) ?? [0];
+  const held = ranks.get(groupId) ?? [OUTSIDE_RANK];
   const match = held.find((rank) => rank >= min && rank <= max);
   if (match !== undefined) {
     return { verdict: 'wanted', reason: `rank ${match} is within ${min} to ${max}`, rank: match };
@@ -60,7 +63,7 @@ export function weighRank({ groupId, min, max }: RankTarget, ranks: Facts['ranks
 }
 
 function rankMissed(groupId: number, rank: number, min: number, max: number): string {
-  if (rank === 0) return `the user is not in group ${groupId}, and the minimum rank is ${min}`;
+  if (rank === OUTSIDE_RANK) return `the user is not in group ${groupId}, and the minimum rank is ${min}`;
   return rank < min ? `rank ${rank} is below the minimum of ${min}` : `rank ${rank} is above the maximum of ${max}`;
 }
 
