@@ -30,9 +30,10 @@ test('lists whose names the game platform tells slowly hold up no other guild th
   fixture.nextGuild();
   const started = performance.now();
   expect((await fixture.add(rankBinding(), { at: replica })).status).toBe(201);
-  console.log(
-    `with five lists waiting for names a binding was added in ${(performance.now() - started).toFixed(0)} ms`,
-  );
+  const took = performance.now() - started;
+  console.log(`with five lists waiting for names a binding was added in ${took.toFixed(0)} ms`);
+  // One delay of the platform, and not that of those who came before as well.
+  expect(took).toBeLessThan(5_500);
   expect((await Promise.all(listing)).map(({ status }) => status)).toEqual(guilds.map(() => 200));
   await replica.stop();
 });

@@ -3,7 +3,6 @@ import { within } from '#kit/deadline.ts';
 import { inParallel } from '#kit/parallel.ts';
 import { Turns } from './turns.ts';
 
-/** Half of what a platform is asked at once, so that whoever adds a binding finds room. */
 const AT_ONCE = 10;
 /** Longer nobody waits for names. */
 const WAIT_MS = 1_500;
