@@ -48,7 +48,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const { clock } = service;
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
       // Writes too: they carry the ID of their operation.
-      repeatable: ['getLinks', 'listLinks', 'listHistory', 'createLink', 'deleteLink'],
+      repeatable: ['getLinks', 'countLinks', 'listLinks', 'listHistory', 'createLink', 'deleteLink'],
     });
     const bindings = service.client(BindingsServiceService, 'bindings', config.BINDINGS_GRPC_ADDRESS, {
       deadlineMs: EVALUATE_MS,
