@@ -14,7 +14,7 @@ import { SCENARIOS, type World } from './scenarios.ts';
 import { MEASURED_CORE, OTHER_CORE } from './stage.ts';
 import { addUsers, GUILDS, makeKey, makeKeys } from './world.ts';
 
-const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios] [--json FILE]`;
+const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios] [--filter REGEXP] [--json FILE]`;
 
 function readOptions() {
   const { values } = parseArgs({
@@ -23,6 +23,7 @@ function readOptions() {
       users: { type: 'string', default: '200000' },
       rounds: { type: 'string', default: '3' },
       only: { type: 'string' },
+      filter: { type: 'string', default: '' },
       json: { type: 'string', default: 'bench.json' },
       help: { type: 'boolean', default: false },
     },
@@ -36,7 +37,7 @@ function readOptions() {
     console.log(HELP);
     process.exit(values.help ? 0 : 2);
   }
-  return { seconds, users, rounds, only: values.only, json: values.json };
+  return { seconds, users, rounds, only: values.only, filter: new RegExp(values.filter), json: values.json };
 }
 
 /** Keys, and users to look up. */

@@ -57,8 +57,12 @@ export async function compareGateways(stage: Stage): Promise<Compared[]> {
     pin(server.child.pid, OTHER_CORE);
     for (const { child } of [...proxies, gateway]) pin(child.pid, MEASURED_CORE);
     const subjects = subjectsOf(stage, server, proxies, { pid: gateway.child.pid, port: gateway.port });
-    await measure(stage, { ...subjects.at(-1)!, rates: [] }, 1_000, { generator: 0 });
-    return await runRounds(stage, subjects, server);
+    await measure(stage, subjects.at(-1) as Subject, 1_000, {});
+    return await runRounds(
+      stage,
+      subjects.filter(({ name }) => stage.filter.test(name)),
+      server,
+    );
   } finally {
     for (const { child } of [...proxies, gateway, server]) await child.stop(5_000);
   }

@@ -17,7 +17,7 @@ export interface Driven {
 export async function driveSystem(stage: Stage, scenarios: readonly Scenario[]): Promise<Driven[]> {
   const driven: Driven[] = [];
   await warmKeys(stage);
-  for (const scenario of [...scenarios, MIXED]) {
+  for (const scenario of [...scenarios, MIXED].filter(({ name }) => stage.filter.test(name))) {
     const requests = requestsOf(scenario, stage.world);
     for (const rate of [...RATES, undefined]) driven.push(await drive(stage, scenario, requests, rate));
   }

@@ -23,6 +23,8 @@ export interface Stage {
   /** How long each measurement takes. */
   seconds: number;
   rounds: number;
+  /** Programs and scenarios whose names do not match are left out. */
+  filter: RegExp;
 }
 
 /** What is done to whom: `undefined` is saturation. */
