@@ -1,20 +1,23 @@
 // How fast the system is, beside programs that do less: `npm run bench`. Everything that it starts and writes is of its
 // own and gone afterwards, but for the JSON file.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { drawLatency, seriesOf } from './chart.ts';
 import { pin } from './cpu.ts';
+import { inTemporaryFolder } from './folder.ts';
 import { LoadGenerator } from './load.ts';
 import { compareGateways } from './compare.ts';
 import { driveSystem } from './drive.ts';
 import { machine, printComparison, printScenarios, printTargets } from './report.ts';
 import { RunningSystem } from './running.ts';
-import { SCENARIOS, type World } from './scenarios.ts';
+import { SCENARIOS } from './scenarios.ts';
 import { MEASURED_CORE, OTHER_CORE } from './stage.ts';
-import { addUsers, GUILDS, makeKey, makeKeys } from './world.ts';
+import { GUILDS, makeWorld } from './world.ts';
 
-const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios] [--filter REGEXP] [--json FILE]`;
+/** Whose latency the picture shows. */
+const PICTURED = 'lookup by game';
+
+const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios] [--filter REGEXP] [--json FILE] [--picture FILE]`;
 
 function readOptions() {
   const { values } = parseArgs({
@@ -25,6 +28,7 @@ function readOptions() {
       only: { type: 'string' },
       filter: { type: 'string', default: '' },
       json: { type: 'string', default: 'bench.json' },
+      picture: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   });
@@ -37,26 +41,15 @@ function readOptions() {
     console.log(HELP);
     process.exit(values.help ? 0 : 2);
   }
-  return { seconds, users, rounds, only: values.only, filter: new RegExp(values.filter), json: values.json };
-}
-
-/** Keys, and users to look up. */
-async function makeWorld(system: RunningSystem, users: number): Promise<World> {
-  console.log(`Filling in ${users} users of ${GUILDS} guilds …`);
-  await addUsers(system.databaseUrl, 0, users, console.log);
-  const { client, close } = system.admin();
-  try {
-    const guilds = await makeKeys(client);
-    const first = guilds[0]?.id ?? '';
-    return {
-      guilds,
-      users,
-      narrowKey: await makeKey(client, first, { scopes: ['lookup:read'], rateLimit: 100_000 }),
-      spentKey: await makeKey(client, first, { scopes: ['lookup:read'], rateLimit: 1 }),
-    };
-  } finally {
-    close();
-  }
+  return {
+    seconds,
+    users,
+    rounds,
+    only: values.only,
+    filter: new RegExp(values.filter),
+    json: values.json,
+    picture: values.picture,
+  };
 }
 
 async function bench(folder: string, signal: AbortSignal): Promise<void> {
@@ -77,6 +70,7 @@ async function bench(folder: string, signal: AbortSignal): Promise<void> {
     printScenarios(scenarios);
     printTargets(comparison, scenarios);
     writeFileSync(options.json, `${JSON.stringify({ machine: machine(), comparison, scenarios }, null, 2)}\n`);
+    if (options.picture) writeFileSync(options.picture, drawLatency(machine(), seriesOf(scenarios, PICTURED)));
     console.log(`\nAll figures are in ${options.json}`);
   } finally {
     generator.stop();
@@ -84,14 +78,4 @@ async function bench(folder: string, signal: AbortSignal): Promise<void> {
   }
 }
 
-const stop = new AbortController();
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => stop.abort(new Error(`ended by ${name}`)));
-const folder = mkdtempSync(join(tmpdir(), 'guild-data-bench-'));
-const stopped = new Promise<never>((_, reject) =>
-  stop.signal.addEventListener('abort', () => reject(stop.signal.reason)),
-);
-try {
-  await Promise.race([bench(folder, stop.signal), stopped]);
-} finally {
-  rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
-}
+await inTemporaryFolder(bench);

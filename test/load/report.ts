@@ -19,7 +19,7 @@ export function machine(): string {
 export function printComparison(compared: readonly Compared[]): void {
   if (compared.length === 0) return;
   const bare = cpuAt(compared, BARE, undefined);
-  table(
+  printTable(
     ['program', 'load', 'requests/s', 'CPU µs', 'of bare', 'p50 ms', 'p99 ms', 'p99.9 ms', 'Redis µs', 'rounds µs'],
     compared.map(({ name, rate, cpu, rounds, figures }) => [
       name,
@@ -36,7 +36,7 @@ export function printComparison(compared: readonly Compared[]): void {
 
 export function printScenarios(driven: readonly Driven[]): void {
   if (driven.length === 0) return;
-  table(
+  printTable(
     [
       'scenario',
       'load',
@@ -86,7 +86,7 @@ export function printTargets(compared: readonly Compared[], driven: readonly Dri
     if (name !== 'lookup by game' || !straight) continue;
     target(`added p99 of a look-up at ${rate}`, through.latency.p99 - straight.latency.p99, 3, ' ms');
   }
-  table(['target', 'measured', 'at most', ''], rows);
+  printTable(['target', 'measured', 'at most', ''], rows);
 }
 
 function cpuAt(compared: readonly Compared[], name: string, rate: number | undefined): number {
@@ -96,7 +96,7 @@ function cpuAt(compared: readonly Compared[], name: string, rate: number | undef
 const latencies = ({ latency }: Figures) => [latency.p50, latency.p99, latency.p999].map((value) => fixed(value));
 
 /** A table for terminals that is one in Markdown too. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): void {
+export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   if (rows.length === 0) return;
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   console.log(['', line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n'));

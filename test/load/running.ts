@@ -21,16 +21,18 @@ const SETTINGS = { shared_buffers: '1GB', maintenance_work_mem: '512MB', max_wal
 /** The whole system as `npm start` runs it, on a PostgreSQL whose settings are ours. */
 export class RunningSystem {
   readonly #folder: string;
+  readonly #settings: Record<string, string>;
   #postgres!: RunningPostgres;
   #program!: Child;
   up!: Up;
 
-  constructor(folder: string) {
+  constructor(folder: string, settings: Readonly<Record<string, string>> = {}) {
     this.#folder = folder;
+    this.#settings = { ...SETTINGS, ...settings };
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    this.#postgres = await startPostgres({ folder: join(this.#folder, 'postgres'), settings: SETTINGS, signal });
+    this.#postgres = await startPostgres({ folder: join(this.#folder, 'postgres'), settings: this.#settings, signal });
     const data = join(this.#folder, 'data');
     this.#program = await startProcess({
       command: [process.execPath, join(REPOSITORY, 'deploy/local/start.ts')],

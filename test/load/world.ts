@@ -1,6 +1,8 @@
 import { Client } from 'pg';
 import { inParallel } from '#kit/parallel.ts';
 import { type KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import type { RunningSystem } from './running.ts';
+import type { World } from './scenarios.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 
@@ -107,4 +109,23 @@ export async function makeKey(
 ): Promise<string> {
   const request = { guildId: guild, name: 'bench', legacy: false, scopes, rateLimit, ipAllowlist: [], actor: 'bench' };
   return (await admin.createKey(request)).secret;
+}
+
+/** Keys, and users to look up. */
+export async function makeWorld(system: RunningSystem, users: number): Promise<World> {
+  console.log(`Filling in ${users} users of ${GUILDS} guilds …`);
+  await addUsers(system.databaseUrl, 0, users, console.log);
+  const { client, close } = system.admin();
+  try {
+    const guilds = await makeKeys(client);
+    const first = guilds[0]?.id ?? '';
+    return {
+      guilds,
+      users,
+      narrowKey: await makeKey(client, first, { scopes: ['lookup:read'], rateLimit: 100_000 }),
+      spentKey: await makeKey(client, first, { scopes: ['lookup:read'], rateLimit: 1 }),
+    };
+  } finally {
+    close();
+  }
 }
