@@ -7,7 +7,6 @@ const LARGE = 10_000;
 /** PostgreSQL's settings so that plans can be logged once `logPlans` says so. */
 export const PLAN_SETTINGS = {
   session_preload_libraries: 'auto_explain',
-  'auto_explain.log_min_duration': '-1',
   'auto_explain.log_format': 'json',
   'auto_explain.log_nested_statements': 'off',
 };

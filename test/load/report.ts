@@ -1,4 +1,4 @@
-import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 import { BARE } from './yardsticks.ts';
 import { type Compared, GATEWAY, SERVER } from './compare.ts';
 import type { Driven } from './drive.ts';
@@ -13,7 +13,7 @@ export function machine(): string {
   const gib = Math.round(totalmem() / 2 ** 30);
   const load = loadavg()[0]?.toFixed(1);
   const [model] = cpus();
-  return `${new Date().toISOString().slice(0, 10)}, ${availableParallelism()} cores (${model?.model.trim()}), ${gib} GiB, Node ${process.versions.node}, load average ${load}`;
+  return `${new Date().toISOString().slice(0, 10)}, ${cpus().length} cores (${model?.model.trim()}), ${gib} GiB, Node ${process.versions.node}, load average ${load}`;
 }
 
 export function printComparison(compared: readonly Compared[]): void {
