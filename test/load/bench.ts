@@ -8,7 +8,8 @@ import { inTemporaryFolder } from './folder.ts';
 import { LoadGenerator } from './load.ts';
 import { compareGateways } from './compare.ts';
 import { driveSystem } from './drive.ts';
-import { machine, printComparison, printScenarios, printTargets } from './report.ts';
+import { driveReplicas } from './replicas.ts';
+import { machine, printComparison, printReplicas, printScenarios, printTargets } from './report.ts';
 import { RunningSystem } from './running.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { MEASURED_CORE, OTHER_CORE } from './stage.ts';
@@ -17,7 +18,7 @@ import { GUILDS, makeWorld } from './world.ts';
 /** Whose latency the picture shows. */
 const PICTURED = 'lookup by game';
 
-const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios] [--filter REGEXP] [--json FILE] [--picture FILE]`;
+const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios|replicas] [--filter REGEXP] [--json FILE] [--picture FILE]`;
 
 function readOptions() {
   const { values } = parseArgs({
@@ -63,13 +64,19 @@ async function bench(folder: string, signal: AbortSignal): Promise<void> {
     pin(process.pid, OTHER_CORE);
     pin((await system.processes())['gateway'] ?? 0, MEASURED_CORE);
     const stage = { folder, system, world, generator, ...options };
-    const comparison = options.only === 'scenarios' ? [] : await compareGateways(stage);
-    const scenarios = options.only === 'comparison' ? [] : await driveSystem(stage, SCENARIOS);
+    const wants = (part: string) => options.only === undefined || options.only === part;
+    const comparison = wants('comparison') ? await compareGateways(stage) : [];
+    const scenarios = wants('scenarios') ? await driveSystem(stage, SCENARIOS) : [];
+    const replicas = wants('replicas') ? await driveReplicas(stage) : [];
     console.log(`\n${machine()}`);
     printComparison(comparison);
     printScenarios(scenarios);
+    printReplicas(replicas);
     printTargets(comparison, scenarios);
-    writeFileSync(options.json, `${JSON.stringify({ machine: machine(), comparison, scenarios }, null, 2)}\n`);
+    writeFileSync(
+      options.json,
+      `${JSON.stringify({ machine: machine(), comparison, scenarios, replicas }, null, 2)}\n`,
+    );
     if (options.picture) writeFileSync(options.picture, drawLatency(machine(), seriesOf(scenarios, PICTURED)));
     console.log(`\nAll figures are in ${options.json}`);
   } finally {

@@ -52,7 +52,7 @@ export async function compareGateways(stage: Stage): Promise<Compared[]> {
     redis: { host: redis.hostname, port: Number(redis.port) },
   };
   const proxies = await startProxies(stage.folder, upstream, policy);
-  const gateway = await stage.system.startGateway(`http://${upstream}`);
+  const gateway = await stage.system.startReplica('gateway', { LOOKUP_HTTP_URL: `http://${upstream}` });
   try {
     pin(server.child.pid, OTHER_CORE);
     for (const { child } of [...proxies, gateway]) pin(child.pid, MEASURED_CORE);
@@ -126,7 +126,7 @@ async function measure(
 ): Promise<Figures> {
   const figures = await generator.measure({
     host: '127.0.0.1',
-    port,
+    ports: [port],
     requests,
     ...(rate === undefined ? {} : { rate }),
     connections: rate === undefined ? SATURATING : MOST_CONNECTIONS,

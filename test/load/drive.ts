@@ -63,7 +63,7 @@ async function measure(
 ): Promise<Figures> {
   const figures = await generator.measure({
     host: hostname,
-    port: Number(port),
+    ports: [Number(port)],
     requests,
     ...(rate === undefined ? {} : { rate }),
     connections: rate === undefined ? SATURATING : MOST_CONNECTIONS,

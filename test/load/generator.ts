@@ -6,7 +6,8 @@ import { performance } from 'node:perf_hooks';
 /** What to send. */
 export interface Load {
   host: string;
-  port: number;
+  /** Connections are spread over them. */
+  ports: readonly number[];
   /** Whole HTTP/1.1 requests, sent in turn and over again. */
   requests: string[];
   /** Requests a second; left out, each connection sends again as soon as it has its answer. */
@@ -38,9 +39,9 @@ class Connection {
   #due = 0;
   #busy = false;
 
-  constructor(load: Load, answered: (connection: Connection, status: number, due: number) => void) {
+  constructor(host: string, port: number, answered: (connection: Connection, status: number, due: number) => void) {
     this.#answered = answered;
-    this.#socket = connect({ host: load.host, port: load.port, noDelay: true });
+    this.#socket = connect({ host, port, noDelay: true });
     this.#socket.on('data', (data: Buffer) => this.#read(data));
     this.#socket.on('error', () => undefined);
     this.#socket.on('close', () => this.#settle(0));
@@ -152,8 +153,9 @@ class Run {
   }
 
   async #connect(): Promise<Connection> {
+    const { host, ports } = this.#load;
+    const connection = new Connection(host, ports[this.#open % ports.length] as number, this.#answered);
     this.#open += 1;
-    const connection = new Connection(this.#load, this.#answered);
     await connection.open();
     return connection;
   }

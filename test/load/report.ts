@@ -3,6 +3,7 @@ import { BARE } from './yardsticks.ts';
 import { type Compared, GATEWAY, SERVER } from './compare.ts';
 import type { Driven } from './drive.ts';
 import type { Figures } from './load.ts';
+import type { Replicated } from './replicas.ts';
 import { nameOfRate } from './stage.ts';
 
 const MIB = 2 ** 20;
@@ -63,6 +64,19 @@ export function printScenarios(driven: readonly Driven[]): void {
       straight ? fixed(through.latency.p50 - straight.latency.p50) : '',
       straight ? fixed(through.latency.p99 - straight.latency.p99) : '',
       fixed((through.memory['gateway'] ?? 0) / MIB, 0),
+    ]),
+  );
+}
+
+export function printReplicas(replicated: readonly Replicated[]): void {
+  const one = replicated[0]?.perCore ?? Number.NaN;
+  printTable(
+    ['gateways and services', 'requests/s', 'requests per CPU second', 'of one'],
+    replicated.map(({ replicas, perCore, figures }) => [
+      String(replicas),
+      fixed(figures.perSecond, 0),
+      fixed(perCore, 0),
+      fixed(perCore / one),
     ]),
   );
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { SecretRing } from '#kit/secrets.ts';
 import { type Child, type Command, startChild, untilReady } from '#local/child.ts';
+import { DEPLOYABLES } from '#local/processes.ts';
 import { freePorts } from '#local/ports.ts';
 import { type RunningPostgres, startPostgres } from '#local/postgres.ts';
 import type { Up } from '#local/system.ts';
@@ -17,6 +18,15 @@ const STOP_PATIENCE = 15_000;
 
 /** Durable as by default; nothing is vacuumed but when we say so. */
 const SETTINGS = { shared_buffers: '1GB', maintenance_work_mem: '512MB', max_wal_size: '4GB', autovacuum: 'off' };
+
+/** A process beside the system's own. */
+export interface Replica {
+  child: Child;
+  /** Of its public or HTTP listener. */
+  port: number;
+  /** Base URL. */
+  admin: string;
+}
 
 /** The whole system as `npm start` runs it, on a PostgreSQL whose settings are ours. */
 export class RunningSystem {
@@ -71,20 +81,21 @@ export class RunningSystem {
     return connect(KeyAdminServiceService, 'auth', address, systemClock, [this.#secret('admin')]);
   }
 
-  /** A second gateway that passes look-ups to `upstream`. */
-  async startGateway(upstream: string): Promise<{ child: Child; port: number; admin: string }> {
-    const pid = this.up.services['gateway']?.pid;
+  /** One more process of a service, with its environment but for ports of its own and what `overrides` says. */
+  async startReplica(name: string, overrides: NodeJS.ProcessEnv = {}): Promise<Replica> {
+    const pid = this.up.services[name]?.pid;
     const inherited = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
     const environment = Object.fromEntries(inherited.map((line) => line.split(/=(.*)/s).slice(0, 2)));
-    const [port = 0, adminPort = 0] = await freePorts(2);
+    const [port = 0, grpc = 0, adminPort = 0] = await freePorts(3);
+    const ports = { GATEWAY_PORT: port, HTTP_PORT: port, GRPC_PORT: grpc, ADMIN_PORT: adminPort };
     const admin = `http://127.0.0.1:${adminPort}`;
+    const main = DEPLOYABLES.find((deployable) => deployable.name === name)?.main ?? '';
     const child = await startProcess({
-      command: [process.execPath, ...profiling(), join(REPOSITORY, 'gateway/main.ts')],
+      command: [process.execPath, ...profiling(), join(REPOSITORY, main)],
       environment: {
         ...environment,
-        GATEWAY_PORT: String(port),
-        ADMIN_PORT: String(adminPort),
-        LOOKUP_HTTP_URL: upstream,
+        ...Object.fromEntries(Object.entries(ports).map(([variable, value]) => [variable, String(value)])),
+        ...overrides,
       },
       isReady: async () => (await fetch(`${admin}/readyz`).catch(() => undefined))?.ok ?? false,
     });
