@@ -145,12 +145,11 @@ describe('roles follow a change of the link', () => {
     async (_what, code) => {
       await linked();
       const place = world.chat.guilds[0]?.roles.find(({ id }) => id === DECKHAND)?.position;
-      const putDeckhand = (position: number | undefined) =>
-        fetch(`${chat.url}/__world`).then(async (answer) => {
-          const now = (await answer.json()) as World;
-          for (const role of now.chat.guilds[0]?.roles ?? []) if (role.id === DECKHAND) role.position = position ?? 0;
-          await chat.putWorld(now);
-        });
+      const putDeckhand = async (position: number | undefined) => {
+        const now = (await (await fetch(`${chat.url}/__world`)).json()) as World;
+        for (const role of now.chat.guilds[0]?.roles ?? []) if (role.id === DECKHAND) role.position = position ?? 0;
+        await chat.putWorld(now);
+      };
       const missing = { status: 403, body: { code: 50013, message: 'Missing Permissions' } };
       if (code === 'ROLE_ABOVE_BOT') await putDeckhand(99);
       else await chat.fault('/roles/', missing);
