@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { erasureMethods } from '#kit/erasure.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Listener } from '#kit/listener.ts';
 import { Notifier, readNames } from '#kit/notifier.ts';
@@ -7,6 +8,7 @@ import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
@@ -21,6 +23,7 @@ import { Servers } from './domain/servers.ts';
 import { Sessions } from './domain/sessions.ts';
 import { Staff } from './domain/staff.ts';
 import { StaffRoles } from './domain/staff-roles.ts';
+import { erasureRules } from './erasure.ts';
 import { ActivityEvents } from './events.ts';
 import { commandAdminMethods, decisionMethods } from './grpc.ts';
 import { staffAdminMethods } from './grpc-staff.ts';
@@ -46,10 +49,12 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
       deadlineMs: LINKS_MS,
       connectMs: CONNECT_MS,
+      repeatable: ['getLinks'],
     });
     const members = service.client(MembersServiceService, 'members', config.MEMBERS_GRPC_ADDRESS, {
       deadlineMs: MEMBER_ROLES_MS,
       connectMs: CONNECT_MS,
+      repeatable: ['getMemberRoles'],
     });
     const events = new ActivityEvents(metrics, log);
     const idempotency = new Idempotency('activity', database, ring, clock);
@@ -59,6 +64,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const leases = new Leases(database, clock, events);
     const polls = new Polls({ database, leases, clock, mostWaiting: config.MAX_WAITING_POLLS });
     metrics.gauge('activity_open_polls', 'Polls for commands that are open', [], (gauge) => gauge.set(polls.size));
+    metrics.gauge('activity_open_polls_max', 'How many polls may wait').set(config.MAX_WAITING_POLLS);
     const gatherMs = config.HEARTBEAT_GATHER_MS;
     const servers = new Servers({ database, commands, leases, clock, events, gatherMs });
     const intervals = new Intervals(database, clock);
@@ -90,6 +96,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const operators = new SecretRing(config.ADMIN_SECRETS);
     grpc.add(CommandAdminServiceService, commandAdminMethods(commands, clock), operators);
     grpc.add(StaffAdminServiceService, staffAdminMethods(staffRoles), operators);
+    grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
     const handlers = activityHandlers({ staff, permissions, sessions, servers, commands, polls, intervals });
     service.serveHttp(config, activityRoutes, handlers);
   },

@@ -71,7 +71,19 @@ test('a fault that its schema has no words for is told in ours', () => {
   ]);
 });
 
-test('a list over its limit costs one fault, not one per item', () => {
+test('a list over its limit is told together with the faults of its items', () => {
+  const ids = [...Array(26).keys()].map((index) => index + 1);
+  const tooMany = { path: 'body.ids', message: 'must hold at most 25 IDs' };
+  const faultsOf = (value: unknown) => validate(z.object({ ids: batch(gameId) }), { ids: value }, 'body').faults;
+  expect(faultsOf(ids)).toEqual([tooMany]);
+  expect(faultsOf(ids.with(3, 0).with(25, -1))?.map(({ path }) => path)).toEqual([
+    'body.ids[3]',
+    'body.ids[25]',
+    'body.ids',
+  ]);
+});
+
+test('a list far over its limit costs one fault, not one per item', () => {
   const faults = validate(z.object({ ids: batch(gameId) }), { ids: Array(3000).fill('x') }, 'body').faults;
   expect(faults).toEqual([{ path: 'body.ids', message: 'must hold at most 25 IDs' }]);
 });

@@ -9,7 +9,7 @@ import type {
   Punishment as PunishmentMessage,
 } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { LONGEST_SECONDS, reasonText } from '#proto/rest/moderation/schemas.ts';
-import { BATCH_LIMIT, chatId, gameId, guildId, text } from '#proto/rest/schemas.ts';
+import { batch, chatId, gameId, guildId, text } from '#proto/rest/schemas.ts';
 import { namedServerId } from '#proto/rest/server-id.ts';
 import type { Decisions } from './domain/decisions.ts';
 import type { Punishment } from './domain/punishment.ts';
@@ -27,7 +27,7 @@ const decider = {
 
 const getStatus = z.object({
   guildId,
-  gameIds: z.array(gameId).max(BATCH_LIMIT, { error: `must hold at most ${BATCH_LIMIT} IDs` }),
+  gameIds: batch(gameId),
   placeId: orNull(gameId),
   noCache: z.boolean(),
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { gameId, gameIdOut, guildId, optional, timestamp } from '../schemas.ts';
+import { gameId, gameIdOut, guildId, listOf, optional, timestamp, uuid, uuidOut } from '../schemas.ts';
 import { namedServerId, serverId } from '../server-id.ts';
 import {
   ackFields,
@@ -8,14 +8,11 @@ import {
   COMMAND_TYPES,
   count,
   gameUsername,
-  listOf,
   NO_SERVER_ID,
   placeId,
   pluginVersion,
   seconds,
   universeId,
-  uuid,
-  uuidOut,
 } from './shapes.ts';
 
 const MOST_COMMANDS = 50;

@@ -1,17 +1,8 @@
 import { z } from 'zod';
 import { gameId, gameIdOut, text } from '../schemas.ts';
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const BRACED_UUID = /^\{?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\}?$/i;
 const WRONG_UUID = 'must be a UUID';
-
-/** A UUID that we have made. */
-export const uuid = z
-  .string({ error: WRONG_UUID })
-  .refine((value) => UUID.test(value), { error: WRONG_UUID })
-  .transform((value) => value.toLowerCase())
-  .pipe(z.string())
-  .meta({ type: 'string', format: 'uuid', example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' });
 
 /** A UUID that the caller has made; Luau's `GenerateGUID` puts braces around it. */
 export const callersUuid = z
@@ -20,9 +11,6 @@ export const callersUuid = z
   .transform((value) => value.replace(/[{}]/g, '').toLowerCase())
   .pipe(z.string())
   .meta({ type: 'string', format: 'uuid', example: 'f3b0c442-98fc-4c14-9afb-f4c8996fb924' });
-
-/** A UUID as answered. */
-export const uuidOut = z.string().meta({ format: 'uuid', example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' });
 
 /** What an empty server ID is told. */
 export const NO_SERVER_ID =
@@ -54,10 +42,6 @@ export const count = (max: number, description: string, example: number) =>
 
 /** Any JSON object. */
 export const jsonObject = z.record(z.string(), z.unknown(), { error: 'must be an object' });
-
-/** Up to `max` of the same thing. */
-export const listOf = <Schema extends z.ZodType>(item: Schema, max: number) =>
-  z.array(item, { error: 'must be a list' }).max(max, { error: `must hold at most ${max}` });
 
 /** What a game server can be told to do. */
 export const COMMAND_TYPES = [

@@ -1,19 +1,28 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { BATCH_LIMIT, chatId, gameId, gameIdOut, guildId, optional, text, timestamp } from '../schemas.ts';
+import {
+  BATCH_LIMIT,
+  chatId,
+  gameId,
+  gameIdOut,
+  guildId,
+  listOf,
+  optional,
+  text,
+  timestamp,
+  uuid,
+  uuidOut,
+} from '../schemas.ts';
 import { serverId } from '../server-id.ts';
 import {
   callersUuid,
   gameUsername,
   jsonObject,
-  listOf,
   NO_SERVER_ID,
   placeId,
   pluginVersion,
   seconds,
   universeId,
-  uuid,
-  uuidOut,
 } from './shapes.ts';
 
 /** Messages of a repeat, for the row and for its handler. */

@@ -3,7 +3,7 @@ import { type Answer, ok } from '#kit/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
 import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/idempotency.ts';
 import type { Queryable } from '#kit/postgres.ts';
-import { uuid } from '#proto/rest/activity/shapes.ts';
+import { uuid } from '#proto/rest/schemas.ts';
 import { SESSION_RESUMED } from '#proto/rest/activity/staff.ts';
 import type { ActivityEvents } from '../events.ts';
 import * as store from '../store/sessions.ts';
