@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service.ts';
 import { amount, withinBound } from '#test/bounds.ts';
 import { printFigure } from '#test/figures.ts';
@@ -12,8 +12,6 @@ let other: RunningService;
 beforeAll(async () => {
   await fixture.start();
   other = await fixture.startActivity();
-  const hearing = () => fixture.metric('listener_hearing', '{channel="activity_commands"}', other);
-  await vi.waitFor(async () => expect(await hearing()).toBe(1), { timeout: 10_000 });
 });
 afterAll(async () => {
   await other.stop();
@@ -21,6 +19,7 @@ afterAll(async () => {
 });
 
 test('a poll that waits is woken within 200 ms by a command that another replica took', async () => {
+  await expect.poll(() => fixture.metric('listener_hearing', '{channel="activity_commands"}', other)).toBe(1);
   const guildId = newGuild();
   const delays: number[] = [];
   for (let count = 0; count < TIMES; count++) {

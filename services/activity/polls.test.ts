@@ -21,8 +21,9 @@ afterAll(async () => {
 });
 
 const openPolls = async (service: RunningService) => (await fixture.metric('activity_open_polls', '', service)) ?? 0;
-const isHearing = (service: RunningService) =>
-  expect.poll(() => fixture.metric('listener_hearing', '{channel="activity_commands"}', service)).toBe(1);
+async function expectHearing(service: RunningService): Promise<void> {
+  await expect.poll(() => fixture.metric('listener_hearing', '{channel="activity_commands"}', service)).toBe(1);
+}
 
 /** A poll that waits in `service`. */
 async function waiting(server: string, guildId: string, service: RunningService, query = '?wait=25') {
@@ -160,7 +161,7 @@ test('without notifications a poll that waits still finds its command within 5 s
   const direct = new URL(fixture.testDatabase.url);
   direct.port = String(proxy.port);
   const deaf = await fixture.startActivity({ DATABASE_DIRECT_URL: direct.href });
-  await isHearing(deaf);
+  await expectHearing(deaf);
   proxy.freezeAll();
   const woken = waiting('a', guildId, deaf);
   await expect.poll(() => openPolls(deaf)).toBe(1);
