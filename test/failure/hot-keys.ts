@@ -72,9 +72,9 @@ export async function forEach<Item>(items: readonly Item[], atOnce: number, work
 /** Uses keys at gateways at random, as fast as they answer. */
 export function keepHot(gateways: readonly string[], keys: readonly HotKey[], random: () => number) {
   const uses: Use[] = [];
-  let isStopped = false;
+  const stopped = new AbortController();
   const worker = async () => {
-    while (!isStopped) {
+    while (!stopped.signal.aborted) {
       const gateway = wholeNumber(random, gateways.length);
       const key = keys[wholeNumber(random, keys.length)] as HotKey;
       const at = performance.now();
@@ -86,7 +86,7 @@ export function keepHot(gateways: readonly string[], keys: readonly HotKey[], ra
   return {
     uses,
     stop: async () => {
-      isStopped = true;
+      stopped.abort();
       await working;
     },
   };

@@ -117,9 +117,14 @@ function lateness(uses: readonly Use[], revokedAt: ReadonlyMap<string, number>):
 async function expectRefusedWithin(name: string, keys: readonly HotKey[], boundMs: number): Promise<void> {
   await warm(keys);
   const traffic = keepHot(gateways, keys, random);
-  const revokedAt = await pause(500)
-    .then(() => revoke(keys))
-    .finally(() => pause(boundMs).then(() => traffic.stop()));
+  let revokedAt: Map<string, number>;
+  try {
+    await pause(500);
+    revokedAt = await revoke(keys);
+    await pause(boundMs);
+  } finally {
+    await traffic.stop();
+  }
   // Every key at every gateway, also those that chance left out.
   expect(await statuses(gateways, secretsOf(keys))).toEqual([401]);
   const others = traffic.uses.filter(({ status }) => ![200, 401, 503].includes(status));
