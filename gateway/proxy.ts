@@ -37,7 +37,9 @@ export interface ProxyOptions {
 /** Passes requests on to the services over kept connections; bodies go through untouched. */
 export class Proxy implements Part {
   readonly name = 'proxy';
-  readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS });
+  // All in turn: one that leads to a service that is about to stop is used, and closed, before the service closes it,
+  // for that might happen under a request that is just being sent.
+  readonly #agent = new Agent({ keepAlive: true, scheduling: 'fifo', maxFreeSockets: 256, timeout: IDLE_MS });
   readonly #upstreams: Record<string, Upstream>;
   readonly #timeoutMs: number;
   readonly #attempts = new WeakMap<IncomingMessage, Attempt>();
