@@ -16,7 +16,10 @@ export async function startBalancer(ready: () => readonly number[]): Promise<Bal
   const server = createServer({ noDelay: true }, (incoming) => {
     const ports = ready();
     const port = ports[turn++ % ports.length];
-    if (port === undefined) return void incoming.resetAndDestroy();
+    if (port === undefined) {
+      incoming.resetAndDestroy();
+      return;
+    }
     const outgoing = connect({ port, host: '127.0.0.1', noDelay: true });
     for (const [socket, other] of [
       [incoming, outgoing],

@@ -35,7 +35,8 @@ export function startLoad(api: string, perSecond: number, next: () => LoadReques
   const failed: string[] = [];
   const underWay = new Set<Promise<void>>();
   const started = performance.now();
-  let [sent, isOver] = [0, false];
+  const over = new AbortController();
+  let sent = 0;
   const send = async (asked: LoadRequest) => {
     try {
       const { status, text } = await ask(agent, api, asked);
@@ -47,7 +48,7 @@ export function startLoad(api: string, perSecond: number, next: () => LoadReques
   };
   const run = async () => {
     let skipped = 0;
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const due = ((performance.now() - started) / 1000) * perSecond;
       while (sent + skipped < due) {
         if (underWay.size >= MOST_UNDER_WAY) {
@@ -69,7 +70,7 @@ export function startLoad(api: string, perSecond: number, next: () => LoadReques
     failed,
     rate: () => sent / ((performance.now() - started) / 1000),
     stop: () => {
-      isOver = true;
+      over.abort();
       return running;
     },
   };

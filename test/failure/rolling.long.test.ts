@@ -83,7 +83,7 @@ test('a rolling restart of every deployable under load loses no request', { time
   }
   const rate = load.rate();
   await load.stop();
-  expect(load.failed, deployment.errors()).toEqual([]);
+  expect(load.failed, `at the end:\n${deployment.errors()}`).toEqual([]);
   const good = [...load.good.values()].reduce((sum, count) => sum + count, 0);
   printFigure(`requests lost by ${stops.length} restarts`, `0 of ${good}, at ${Math.round(rate)} a second`);
   expect([...load.good.keys()]).toHaveLength(REQUESTS.length);
