@@ -10,7 +10,7 @@ export class Attempt {
   /** Resolves once the answer is written or the caller has gone. */
   readonly ended: Promise<void>;
   /** Why nothing was answered. */
-  failure: ApiError | undefined;
+  failure: Error | undefined;
   readonly #request: IncomingMessage;
   readonly #timeoutMs: number;
   readonly #settled = Promise.withResolvers<void>();
@@ -20,6 +20,7 @@ export class Attempt {
   #hasConnected = false;
   #deadline: NodeJS.Timeout | undefined;
   #isOver = false;
+  #isAnswered = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, timeoutMs: number) {
     this.#request = request;
@@ -54,8 +55,17 @@ export class Attempt {
     }, this.#timeoutMs);
   }
 
+  /** The service has begun to answer. */
+  answered(): void {
+    this.#isAnswered = true;
+  }
+
+  get isAnswered(): boolean {
+    return this.#isAnswered;
+  }
+
   /** Ends it without an answer; only the first reason counts. */
-  fail(error: ApiError): void {
+  fail(error: Error): void {
     this.failure ??= error;
     this.#outgoing?.destroy();
     this.#settled.reject(this.failure);
@@ -74,7 +84,8 @@ export class Attempt {
 
 /** Whether the request may be passed on again: it changes nothing, or has no body and no service has seen it. */
 export function mayRepeat(attempt: Attempt | undefined, request: IncomingMessage, response: ServerResponse): boolean {
-  if (attempt?.failure?.code !== 'UNAVAILABLE' || attempt.wasHeardOf) return false;
+  if (!(attempt?.failure instanceof ApiError) || attempt.failure.code !== 'UNAVAILABLE') return false;
+  if (attempt.wasHeardOf) return false;
   if (response.headersSent || response.destroyed) return false;
   if (READING.includes(request.method ?? '')) return true;
   return attempt.wasNeverSent && !hasBody(request);

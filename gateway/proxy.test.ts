@@ -7,7 +7,7 @@ import { asApiError } from '#kit/errors.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { printFigure } from '#test/figures.ts';
-import { Proxy } from './proxy.ts';
+import { Proxy, WaitEnded } from './proxy.ts';
 
 const OPEN_MS = 50;
 
@@ -55,7 +55,8 @@ async function proxyTo(service: Server, breakerOptions: Partial<BreakerOptions>,
   closers.push(() => proxy.stop());
   const front = createServer((request, response) => {
     proxy.forward(request, response, 'activity', waitMs(request.url ?? '')).catch((error: unknown) => {
-      response.writeHead(asApiError(error).httpStatus).end();
+      if (error instanceof WaitEnded) response.end('ended');
+      else response.writeHead(asApiError(error).httpStatus).end();
     });
   });
   const url = await listen(front);
@@ -64,7 +65,7 @@ async function proxyTo(service: Server, breakerOptions: Partial<BreakerOptions>,
     return counter?.value ?? 0;
   };
   const status = async (path: string, init?: RequestInit) => (await fetch(url + path, init)).status;
-  return { front, url, status, retries };
+  return { front, proxy, url, status, retries };
 }
 
 test('a poll that waits does not keep others from a service that has come back', async () => {
@@ -160,4 +161,30 @@ test('of a thousand requests to a service that always fails a tenth is passed on
   printFigure('requests passed on again, of 1000 that all failed', await retries());
   expect(await retries()).toBe(100);
   expect(seen).toHaveLength(1_100);
+});
+
+test('a drain ends the waits of callers, tells the service so, and cuts off nothing that is answered', async () => {
+  const gone: string[] = [];
+  const arrived: string[] = [];
+  let answerRest: (() => void) | undefined;
+  const service = createServer((request, response) => {
+    arrived.push(request.url ?? '');
+    response.once('close', () => !response.writableFinished && gone.push(request.url ?? ''));
+    if (request.url !== '/answered') return;
+    response.write('half');
+    answerRest = () => response.end(' and the rest');
+  });
+  const { proxy, url } = await proxyTo(service, NEVER, () => 25_000);
+  const text = async (path: string) => (await fetch(url + path)).text();
+
+  const waiting = ['/a', '/b'].map(text);
+  const answered = await fetch(`${url}/answered`);
+  await expect.poll(() => arrived.toSorted()).toEqual(['/a', '/answered', '/b']);
+  await proxy.drain();
+  expect(await Promise.all(waiting)).toEqual(['ended', 'ended']);
+  await expect.poll(() => gone.toSorted()).toEqual(['/a', '/b']);
+  answerRest?.();
+  expect(await answered.text()).toBe('half and the rest');
+  expect(await text('/late')).toBe('ended');
+  expect(arrived).toHaveLength(3);
 });

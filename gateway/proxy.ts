@@ -23,6 +23,18 @@ interface Upstream {
   budget: RetryBudget;
 }
 
+/** Thrown for a caller whose wait was ended: the service was told so, and has answered nothing. */
+export class WaitEnded extends Error {
+  /** How long the caller has waited. */
+  readonly waitedMs: number;
+
+  constructor(waitedMs: number) {
+    super('the wait was ended');
+    this.name = 'WaitEnded';
+    this.waitedMs = waitedMs;
+  }
+}
+
 /** What a service may take to answer after it has waited (contract, section 1). */
 const AFTER_WAIT_MS = 5_000;
 
@@ -44,6 +56,9 @@ export class Proxy implements Part {
   readonly #timeoutMs: number;
   readonly #attempts = new WeakMap<IncomingMessage, Attempt>();
   readonly #retries;
+  /** Ends the wait of each caller who waits. */
+  readonly #waits = new Set<() => void>();
+  #isDraining = false;
 
   constructor({ services, timeoutMs, breakers, metrics }: ProxyOptions) {
     requireAddresses(services);
@@ -61,14 +76,21 @@ export class Proxy implements Part {
    * Resolves with the milliseconds that the service took, once the answer is written or the caller has gone. The
    * service may wait for `waitMs` before it answers. A request that can be repeated and whose connection was lost
    * before a byte of the answer came is passed on once more, a tenth of all at most.
-   * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, or PAYLOAD_TOO_LARGE for a streamed body: then nothing was answered yet.
+   * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, or PAYLOAD_TOO_LARGE for a streamed body: and WaitEnded while
+   * this drains: then nothing was answered yet.
    */
   forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<number> {
     const upstream = this.#upstreams[service] as Upstream;
     const timeoutMs = waitMs > 0 ? waitMs + AFTER_WAIT_MS : this.#timeoutMs;
-    const exchange = () => this.#exchange(upstream, request, response, timeoutMs);
+    const exchange = () => this.#exchange(upstream, request, response, timeoutMs, waitMs > 0);
     // The one call that tries an open breaker holds up all others: no poll, which would do so for as long as it waits.
     return waitMs > 0 ? exchange() : upstream.breaker.run(exchange);
+  }
+
+  /** Whoever waits is told so now, and not cut off when the time to stop is over. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    for (const end of this.#waits) end();
   }
 
   async stop(): Promise<void> {
@@ -80,7 +102,9 @@ export class Proxy implements Part {
     request: IncomingMessage,
     response: ServerResponse,
     timeoutMs: number,
+    mayWait: boolean,
   ): Promise<number> {
+    if (mayWait && this.#isDraining) throw new WaitEnded(0);
     const started = performance.now();
     const pass = async () => {
       const attempt = new Attempt(request, response, timeoutMs - (performance.now() - started));
@@ -88,6 +112,12 @@ export class Proxy implements Part {
       void middleware(request, response, (cause) => attempt.fail(new ApiError('UNAVAILABLE', { cause })));
       await attempt.ended;
     };
+    // What the service has begun to answer may hold commands, and takes no longer.
+    const end = () => {
+      const attempt = this.#attempts.get(request);
+      if (!attempt?.isAnswered) attempt?.fail(new WaitEnded(performance.now() - started));
+    };
+    if (mayWait) this.#waits.add(end);
     budget.called();
     try {
       await pass();
@@ -97,6 +127,8 @@ export class Proxy implements Part {
       // What was lost with the same service is heard first, or the agent would hand out another connection to it.
       await nextTurn();
       await pass();
+    } finally {
+      this.#waits.delete(end);
     }
     return performance.now() - started;
   }
@@ -113,7 +145,8 @@ export class Proxy implements Part {
   readonly #follow: Plugin = (proxy) => {
     proxy.on('proxyReq', (outgoing, request) => {
       const attempt = this.#attempts.get(request);
-      if (!attempt) return;
+      // It failed before it had a connection.
+      if (!attempt || attempt.failure) return void outgoing.destroy();
       attempt.begun(outgoing);
       // Not before the body is piped on in this same turn: a listener alone would let its first bytes go by.
       request.on('data', () => attempt.heard());
@@ -121,7 +154,8 @@ export class Proxy implements Part {
         limitStream(request, () => attempt.fail(new ApiError('PAYLOAD_TOO_LARGE')));
       }
     });
-    proxy.on('proxyRes', (incoming, _request, response) => {
+    proxy.on('proxyRes', (incoming, request, response) => {
+      this.#attempts.get(request)?.answered();
       // The connection to the service is not the caller's.
       delete incoming.headers['keep-alive'];
       incoming.headers.connection = String(response.getHeader('connection') ?? 'keep-alive');

@@ -7,6 +7,7 @@ import { AddressList } from './client-address.ts';
 import { type GatewayConfig, readGatewayConfig } from './config.ts';
 import { GatewayEvents } from './events.ts';
 import { createKeys } from './keys/create.ts';
+import { closeGently } from './leftover.ts';
 import { AuthenticationFailures } from './limits/authentication-failures.ts';
 import { GatewayLimiter } from './limits/gateway-limiter.ts';
 import { createOwnAnswers, PUBLIC_PATHS } from './own-answers.ts';
@@ -68,6 +69,10 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       clock,
       events,
     });
+    metrics.gauge('gateway_in_flight_requests', 'Requests under way, but for polls that wait', [], (gauge) =>
+      gauge.set(pipeline.inFlight),
+    );
+    metrics.gauge('gateway_in_flight_requests_max', 'More than so many are refused').set(config.MAX_IN_FLIGHT);
     const listener = new HttpServer(config.LISTEN_HOST, config.GATEWAY_PORT, pipeline.handle, {
       // The guard refuses a missing Host itself, in the envelope.
       requireHostHeader: false,
@@ -77,9 +82,11 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       connectionsCheckingInterval: CHECK_EVERY_MS,
       keepAliveTimeout: config.KEEP_ALIVE_SECONDS * 1000,
     });
-    listener.server.maxConnections = config.MAX_CONNECTIONS;
+    // A caller may end its side once it has asked. Node has this switch for long, and no type for it.
+    Object.assign(listener.server, { maxConnections: config.MAX_CONNECTIONS, httpAllowHalfOpen: true });
     const refused = (code: string) => events.refusedByParser(code);
     answerProtocolErrors(listener.server, refused, (path) => matcher.methodsOf(path));
+    closeGently(listener.server);
     service.http = listener;
     for (const part of [...parts, proxy, listener]) service.lifecycle.add(part);
   },

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 
 export interface TcpProxy {
   port: number;
@@ -8,6 +9,8 @@ export interface TcpProxy {
   /** Also new connections are taken and left without an answer, until `thaw`. */
   freezeAll(): void;
   thaw(): void;
+  /** From now on everything, also on the connections that are open, is this many milliseconds on its way; 0 = none. */
+  slow(milliseconds: number): void;
   /** From now on what the target answers on the connections that are open is lost; what it is asked still arrives. */
   loseAnswers(): void;
   /** From now on everything is kept, on new connections too; `release` passes it all on. */
@@ -27,9 +30,11 @@ export interface TcpProxy {
 class Pair {
   readonly #incoming: Socket;
   readonly #outgoing: Socket;
+  readonly #delayMs: () => number;
 
-  constructor(incoming: Socket, target: number) {
+  constructor(incoming: Socket, target: number, delayMs: () => number) {
     this.#incoming = incoming;
+    this.#delayMs = delayMs;
     this.#outgoing = connect(target, '127.0.0.1');
     for (const socket of this.#both) socket.on('error', () => undefined).on('close', () => this.cut());
   }
@@ -43,8 +48,8 @@ class Pair {
   }
 
   pass(): void {
-    this.#incoming.pipe(this.#outgoing);
-    this.#outgoing.pipe(this.#incoming);
+    this.#incoming.pipe(delayed(this.#delayMs)).pipe(this.#outgoing);
+    this.#outgoing.pipe(delayed(this.#delayMs)).pipe(this.#incoming);
   }
 
   hold(): void {
@@ -83,8 +88,9 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   let isFrozen = false;
   let isHeld = false;
   let resetBytes: number | null = null;
+  let delayMs = 0;
   const server = createServer((incoming) => {
-    const pair = new Pair(incoming, target);
+    const pair = new Pair(incoming, target, () => delayMs);
     open.add(pair);
     pair.onClose(() => open.delete(pair));
     if (isFrozen) return pair.freeze();
@@ -117,6 +123,9 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     thaw: () => {
       isFrozen = false;
     },
+    slow: (milliseconds) => {
+      delayMs = milliseconds;
+    },
     loseAnswers: () => each((pair) => pair.loseAnswers()),
     hold: () => {
       isHeld = true;
@@ -135,4 +144,29 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     accept: () => listen(port),
     close,
   };
+}
+
+/** Hands on what it is given, in order, so many milliseconds later. */
+function delayed(delayMs: () => number): Transform {
+  const waiting: Buffer[] = [];
+  let ended: (() => void) | undefined;
+  const stream = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      if (delayMs() === 0 && waiting.length === 0) stream.push(chunk);
+      else {
+        waiting.push(chunk);
+        setTimeout(handOn, delayMs());
+      }
+      done();
+    },
+    flush(done) {
+      if (waiting.length === 0) done();
+      else ended = done;
+    },
+  });
+  const handOn = () => {
+    if (!stream.destroyed) stream.push(waiting.shift());
+    if (waiting.length === 0) ended?.();
+  };
+  return stream;
 }

@@ -42,7 +42,10 @@ export interface GrpcClientOptions {
   clock: Clock;
   metrics: Metrics;
   breaker: Breaker;
+  /** How long a call may take; 3 s when left out. */
   deadlineMs?: number;
+  /** How much of it may be spent on waiting for a connection; all of it when left out. */
+  connectMs?: number;
 }
 
 /** What a connection that is lost in the middle of a call, or a server that is forced to stop, makes of it. */
@@ -60,6 +63,9 @@ export class GrpcChannel {
   readonly #handled;
   readonly #repeated;
   readonly #budget = new RetryBudget();
+  /** Set when a call has waited in vain for a connection: until there is one, others do not wait. */
+  #isAway = false;
+  #isClosed = false;
 
   constructor(options: GrpcClientOptions) {
     this.#options = options;
@@ -93,6 +99,7 @@ export class GrpcChannel {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#client.close();
   }
 
@@ -100,12 +107,46 @@ export class GrpcChannel {
     const deadline = Date.now() + (this.#options.deadlineMs ?? DEADLINE_MS);
     this.#budget.called();
     try {
-      return await this.#unary(method, request, deadline);
+      return await this.#attempt(method, request, deadline);
     } catch (error) {
       if (!isRepeatable || !wasLost(error) || Date.now() >= deadline || !this.#budget.take()) throw error;
       this.#repeated.inc({ method: method.path });
-      return this.#unary(method, request, deadline);
+      return this.#attempt(method, request, deadline);
     }
+  }
+
+  /** The call once, over a connection that there is soon. */
+  async #attempt(method: MethodShape, request: unknown, deadline: number): Promise<unknown> {
+    try {
+      await this.#connected(Math.min(Date.now() + (this.#options.connectMs ?? Number.POSITIVE_INFINITY), deadline));
+    } catch (error) {
+      this.#handled.inc({ method: method.path, code: 'UNAVAILABLE' });
+      throw error;
+    }
+    return this.#unary(method, request, deadline);
+  }
+
+  /** A service that has just come back is waited for, unless others have done so in vain. */
+  async #connected(deadline: number): Promise<void> {
+    // Asking for its state would open a closed channel again.
+    if (this.#isClosed) throw new ApiError('UNAVAILABLE', { cause: new Error('the channel is closed') });
+    if (this.#isConnected()) {
+      this.#isAway = false;
+      return;
+    }
+    if (this.#isAway) throw new ApiError('UNAVAILABLE', { cause: new Error(`${this.#options.audience} is away`) });
+    await new Promise<void>((resolve, reject) => {
+      this.#client.waitForReady(deadline, (cause) => {
+        if (!cause) return resolve();
+        this.#isAway = true;
+        reject(new ApiError('UNAVAILABLE', { cause }));
+      });
+    });
+  }
+
+  /** Asking makes a channel that is idle connect. */
+  #isConnected(): boolean {
+    return this.#client.getChannel().getConnectivityState(true) === connectivityState.READY;
   }
 
   #unary(method: MethodShape, request: unknown, deadline: number): Promise<unknown> {

@@ -146,6 +146,24 @@ test('a server that was started again on its port is called at once', async () =
   expect(await methods.say({ text: 'c' })).toEqual({ text: 'c!' });
 });
 
+test('who is away is waited for by the first call alone; the others are told at once, until it is back', async () => {
+  const { server } = await serve();
+  const port = Number(server.address.split(':').at(-1));
+  await server.stop();
+  const { methods } = connect(server.address, { connectMs: 300 });
+  const took = async () => {
+    const started = performance.now();
+    await expect(methods.say({ text: '' })).rejects.toThrow(UNAVAILABLE);
+    return performance.now() - started;
+  };
+  expect(await took()).toBeGreaterThan(250);
+  const others = await Promise.all(Array.from({ length: 20 }, took));
+  expect(Math.max(...others)).toBeLessThan(250);
+  await serve({}, { port });
+  const said = () => methods.say({ text: 'back' }).catch(() => undefined);
+  await expect.poll(said, { timeout: 5_000 }).toEqual({ text: 'back!' });
+});
+
 test('a closed channel is UNAVAILABLE', async () => {
   const { server } = await serve();
   const { channel, methods } = connect(server.address);
