@@ -146,7 +146,10 @@ export class Proxy implements Part {
     proxy.on('proxyReq', (outgoing, request) => {
       const attempt = this.#attempts.get(request);
       // It failed before it had a connection.
-      if (!attempt || attempt.failure) return void outgoing.destroy();
+      if (!attempt || attempt.failure) {
+        outgoing.destroy();
+        return;
+      }
       attempt.begun(outgoing);
       // Not before the body is piped on in this same turn: a listener alone would let its first bytes go by.
       request.on('data', () => attempt.heard());
