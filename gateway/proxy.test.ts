@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { type Breaker, type BreakerOptions, Breakers } from '#kit/breaker.ts';
+import { sendError } from '#kit/envelope.ts';
 import { asApiError } from '#kit/errors.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { ROUTES } from '#proto/rest/index.ts';
@@ -56,7 +57,7 @@ async function proxyTo(service: Server, breakerOptions: Partial<BreakerOptions>,
   const front = createServer((request, response) => {
     proxy.forward(request, response, 'activity', waitMs(request.url ?? '')).catch((error: unknown) => {
       if (error instanceof WaitEnded) response.end('ended');
-      else response.writeHead(asApiError(error).httpStatus).end();
+      else sendError(response, asApiError(error));
     });
   });
   const url = await listen(front);
