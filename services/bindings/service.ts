@@ -26,9 +26,11 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     const { config, metrics, log, ring, breakers, lifecycle } = service;
     const database = service.database(config);
     const { clock } = service;
-    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
+    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
+      repeatable: ['getLinks'],
+    });
     const game = new Roblox({ config, breakers, metrics, clock });
-    const chat = new Discord({ config, breakers, metrics, clock, log });
+    const chat = new Discord({ config, breakers, metrics, clock, log, redis: service.redis(config) });
 
     const events = new BindingsEvents(metrics, log);
     const idempotency = new Idempotency('bindings', database, ring, clock);

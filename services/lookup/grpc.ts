@@ -24,6 +24,7 @@ const listLinks = z.object({
   limit,
   position: z.string().max(64),
 });
+const countLinks = z.object({ guildId });
 const listHistory = z.object({ guildId, chatId, limit });
 const createLink = z.object({ guildId, operationId, chatId, gameId, gameUsername: text(1, 50) });
 const account = z.discriminatedUnion('$case', [
@@ -57,6 +58,10 @@ export function lookupMethods(links: Links): GrpcHandlers<typeof LookupServiceSe
       const { guildId, ...page } = checked(listLinks, message, 'request');
       const { links: found, next } = await links.list(guildId, page);
       return { links: found, nextPosition: next ?? '' };
+    },
+    async countLinks(message) {
+      const { guildId } = checked(countLinks, message, 'request');
+      return { count: await links.count(guildId) };
     },
     async listHistory(message) {
       const { guildId, chatId, limit } = checked(listHistory, message, 'request');

@@ -33,6 +33,10 @@ const shape = {
   RETENTION_INTENTS_SECONDS: number(DAY, HOUR),
   /** How long roles that could not be synchronised after a change of a link are tried again. */
   RETENTION_ROLE_TASKS_SECONDS: number(DAY, HOUR),
+  /** How long jobs are kept after their end. */
+  RETENTION_JOBS_SECONDS: number(30 * DAY, HOUR),
+  /** A job that can't go on for so long has failed. */
+  JOBS_GIVE_UP_SECONDS: number(DAY, 60),
 };
 
 export const readMembersConfig = (environment: Environment) => keepAdminApart(readConfig(shape, environment));
