@@ -101,6 +101,7 @@ export class Pipeline {
     this.#refuseOverload();
     const failingAddress = address?.toString() ?? request.socket.remoteAddress ?? 'unknown';
     const grant = await authenticate.run({ headers: request.headers, query, address: failingAddress, response });
+    context.keyId = grant.keyId;
     events.authenticated(grant);
     checkAllowlist(grant, address);
     checkGuild(match, request.headers['x-guild-id'], grant.guildId);
