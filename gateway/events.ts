@@ -5,6 +5,7 @@ import { type ApiError, isFault } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
+import { OverloadError, OverloadLog } from './overload.ts';
 
 export interface Outcome {
   /** performance.now() when the request came. */
@@ -24,6 +25,7 @@ export class GatewayEvents {
   readonly #seconds;
   readonly #overhead;
   readonly #authentication;
+  readonly #overload;
 
   constructor(metrics: Metrics, log: Logger) {
     this.#log = log;
@@ -31,6 +33,7 @@ export class GatewayEvents {
     this.#seconds = metrics.duration('http_request_duration_seconds', 'Time to answer', ['route', 'method']);
     this.#overhead = metrics.duration('gateway_overhead_seconds', 'Time to answer, less that of the service');
     this.#authentication = metrics.counter('gateway_authentication_total', 'Keys judged', ['result']);
+    this.#overload = new OverloadLog(metrics, log);
   }
 
   authenticated(grant: KeyGrant): void {
@@ -60,6 +63,7 @@ export class GatewayEvents {
 
   #write(fields: Record<string, unknown>, refusal: ApiError | undefined): void {
     if (!refusal) return this.#log.debug(fields, 'answered');
+    if (refusal instanceof OverloadError) return this.#overload.refused();
     if (isFault(refusal)) return this.#log.error({ ...fields, err: refusal }, 'failed');
     this.#log.info({ ...fields, refusal: refusal.code }, 'refused');
   }

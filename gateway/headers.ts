@@ -12,8 +12,30 @@ const HOP_BY_HOP = [
   'proxy-authorization',
 ];
 
-/** The key is the gateway's business alone. */
-const CREDENTIALS = ['x-api-key', 'authorization', 'cookie'];
+/** The gateway's business alone: the key, and whether a caller may send its body. */
+const CREDENTIALS = ['x-api-key', 'authorization', 'cookie', 'expect'];
+
+/** Headers that have one value: of two, Node keeps the first without a word, and another server the second. */
+export const SINGLE: ReadonlySet<string> = new Set([
+  'age',
+  'authorization',
+  'content-length',
+  'content-type',
+  'etag',
+  'expires',
+  'from',
+  'host',
+  'if-modified-since',
+  'if-unmodified-since',
+  'last-modified',
+  'location',
+  'max-forwards',
+  'proxy-authorization',
+  'referer',
+  'retry-after',
+  'server',
+  'user-agent',
+]);
 
 /** What `Connection` names, in lower case. */
 export function connectionOptions(headers: IncomingHttpHeaders): string[] {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '#kit/clock.ts';
 import { type RequestContext, requestContext } from '#kit/context.ts';
-import { sendError } from '#kit/envelope.ts';
+import { sendBody, sendError, successBody } from '#kit/envelope.ts';
 import { ApiError, asApiError } from '#kit/errors.ts';
 import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/principal.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
@@ -13,10 +13,12 @@ import type { Route } from '#proto/rest/route.ts';
 import { type AddressList, clientAddress } from './client-address.ts';
 import type { GatewayEvents } from './events.ts';
 import { connectionOptions, stripCredentials, stripReserved } from './headers.ts';
+import { awaitsContinue } from './expectation.ts';
 import { boundLeftover } from './leftover.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
-import type { Proxy } from './proxy.ts';
+import { OverloadError } from './overload.ts';
+import { type Proxy, WaitEnded } from './proxy.ts';
 import { checkAllowlist } from './steps/allowlist.ts';
 import type { Authenticate } from './steps/authenticate.ts';
 import { announceDeprecation } from './steps/deprecation.ts';
@@ -25,6 +27,7 @@ import { checkGuild } from './steps/guild.ts';
 import { checkLimits } from './steps/limit.ts';
 import type { Match, Matcher } from './steps/match.ts';
 import { checkScope, scopesOf } from './steps/scope.ts';
+import { Turns } from './turns.ts';
 
 export interface PipelineParts {
   matcher: Matcher;
@@ -48,6 +51,7 @@ export class Pipeline {
   readonly #parts: PipelineParts;
   /** Requests under way, but for those that wait in a service. */
   readonly #inFlight = new Set<ServerResponse>();
+  readonly #turns = new Turns();
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
@@ -60,27 +64,24 @@ export class Pipeline {
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     const context = { requestId: requestIdOf(oneHeader(request, REQUEST_ID_HEADER)), route: 'none' };
-    const started = performance.now();
     response.setHeader(REQUEST_ID_HEADER, context.requestId);
     boundLeftover(request, response);
-    this.#inFlight.add(response);
-    response.once('close', () => this.#inFlight.delete(response));
-    void requestContext.run(context, () => this.#answer(request, response, context, started));
+    this.#turns.take(request, response, () => {
+      this.#inFlight.add(response);
+      response.once('close', () => this.#inFlight.delete(response));
+      void requestContext.run(context, () => this.#answer(request, response, context));
+    });
   };
 
-  async #answer(
-    request: IncomingMessage,
-    response: ServerResponse,
-    context: RequestContext,
-    started: number,
-  ): Promise<void> {
+  async #answer(request: IncomingMessage, response: ServerResponse, context: RequestContext): Promise<void> {
+    const started = performance.now();
     let upstreamMs = 0;
     let refusal: ApiError | undefined;
     try {
       upstreamMs = await this.#steps(request, response, context);
     } catch (thrown) {
       refusal = asApiError(thrown);
-      sendError(response, refusal);
+      sendError(response, refusal, awaitsContinue(request) ? { connection: 'close' } : {});
     }
     this.#parts.events.answered(request, response, context, { started, upstreamMs, refusal });
   }
@@ -88,7 +89,7 @@ export class Pipeline {
   /** All the steps; resolves with the milliseconds spent in a service. */
   async #steps(request: IncomingMessage, response: ServerResponse, context: RequestContext): Promise<number> {
     const { matcher, authenticate, limiter, usage, clock, events } = this.#parts;
-    guard(request);
+    judge(request, response);
     const address = this.#clientAddress(request);
     if (connectionOptions(request.headers).includes('close')) response.setHeader('connection', 'close');
     stripReserved(request.headers);
@@ -125,11 +126,20 @@ export class Pipeline {
     const { keyId, guildId, legacy } = grant;
     const principal: Principal = { keyId, guildId, scopes: scopesOf(grant), legacy, requestId };
     const sealedFor = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
-    stripCredentials(request.headers);
     request.headers[REQUEST_ID_HEADER] = requestId;
     request.headers[PRINCIPAL_HEADER] = sealPrincipal(ring, principal, sealedFor, clock.now());
-    if (waitMs > 0) this.#inFlight.delete(response);
-    return proxy.forward(request, response, route.service, waitMs);
+    if (waitMs > 0) {
+      this.#inFlight.delete(response);
+      endWithCaller(request);
+    }
+    // Only now: a caller whose request is refused need not send its body.
+    if (awaitsContinue(request)) response.writeContinue();
+    stripCredentials(request.headers);
+    return proxy.forward(request, response, route.service, waitMs).catch((error: unknown) => {
+      if (!(error instanceof WaitEnded) || !route.longPoll) throw error;
+      sendBody(response, route.status, successBody(route.status, route.message, route.longPoll.whenEnded));
+      return error.waitedMs;
+    });
   }
 
   #answerHere(request: IncomingMessage, response: ServerResponse, grant: KeyGrant | undefined): number {
@@ -146,8 +156,24 @@ export class Pipeline {
 
   #refuseOverload(): void {
     if (this.#inFlight.size <= this.#parts.maxInFlight) return;
-    throw new ApiError('UNAVAILABLE', { message: 'Too many requests are under way, try again soon', retryAfter: 1 });
+    throw new OverloadError();
   }
+}
+
+/** What servers could read in two ways is refused, and nothing behind it is read at all. */
+function judge(request: IncomingMessage, response: ServerResponse): void {
+  try {
+    guard(request);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'INVALID_REQUEST') response.setHeader('connection', 'close');
+    throw error;
+  }
+}
+
+/** A caller that has ended its side may still read; one that waits for commands has most likely gone. */
+function endWithCaller({ socket }: IncomingMessage): void {
+  if (socket.readableEnded) socket.destroy();
+  else socket.once('end', () => socket.destroy());
 }
 
 function oneHeader(request: IncomingMessage, name: string): string | undefined {

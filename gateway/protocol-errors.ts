@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { rawErrorResponse, sendError } from '#kit/envelope.ts';
 import { ApiError, type ErrorCode, invalidRequest, methodNotAllowed } from '#kit/errors.ts';
@@ -39,21 +40,19 @@ export function answerProtocolErrors(
     });
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
-      socket.destroy();
-      return;
-    }
+    if (error.code === 'ECONNRESET') socket.destroy();
+    // What no longer is writable is about to be closed.
+    if (!socket.writable) return;
     const refusal = parserRefusal(error);
     refused(refusal.code);
     const exchange = unanswered.get(socket);
     if (exchange) closeAfterAnswer(exchange, refusal, socket);
     else endWith(socket, refusal);
   });
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    refused('EXPECTATION_FAILED');
-    response.setHeader(REQUEST_ID_HEADER, idOf(request));
-    sendError(response, new ApiError('EXPECTATION_FAILED'));
-  });
+  // An expectation is judged in its place among all that a request is judged by.
+  for (const event of ['checkContinue', 'checkExpectation']) {
+    server.on(event, (request, response) => server.emit('request', request, response));
+  }
   const refuseMethod = (request: IncomingMessage, socket: Duplex) => {
     refused('METHOD_NOT_ALLOWED');
     socket.on('error', () => socket.destroy());
@@ -84,11 +83,17 @@ function parserRefusal(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): A
  * When the fault is in that very request's body, it is the answer.
  */
 function closeAfterAnswer({ request, response }: Exchange, refusal: ApiError, socket: Duplex): void {
-  response.once('close', () => socket.destroy());
+  response.once('close', () => destroySoon(socket));
   if (request.complete) return;
   sendError(response, refusal, { connection: 'close' });
 }
 
 function endWith(socket: Duplex, refusal: ApiError, requestId = newRequestId()): void {
-  socket.end(rawErrorResponse(refusal, { [REQUEST_ID_HEADER]: requestId }));
+  socket.write(rawErrorResponse(refusal, { [REQUEST_ID_HEADER]: requestId }));
+  destroySoon(socket);
+}
+
+/** Connections of HTTP servers are sockets, whatever their events are typed as. */
+function destroySoon(socket: Duplex): void {
+  (socket as Socket).destroySoon();
 }

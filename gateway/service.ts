@@ -7,6 +7,7 @@ import { AddressList } from './client-address.ts';
 import { type GatewayConfig, readGatewayConfig } from './config.ts';
 import { GatewayEvents } from './events.ts';
 import { createKeys } from './keys/create.ts';
+import { closeGently } from './leftover.ts';
 import { AuthenticationFailures } from './limits/authentication-failures.ts';
 import { GatewayLimiter } from './limits/gateway-limiter.ts';
 import { createOwnAnswers, PUBLIC_PATHS } from './own-answers.ts';
@@ -30,7 +31,10 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
   readConfig: readGatewayConfig,
   build(service) {
     const { config, clock, log, metrics, breakers, ring, readiness } = service;
-    const client = service.client(AuthServiceService, 'auth', config.AUTH_GRPC_ADDRESS, { deadlineMs: VERIFY_MS });
+    const client = service.client(AuthServiceService, 'auth', config.AUTH_GRPC_ADDRESS, {
+      deadlineMs: VERIFY_MS,
+      repeatable: ['verify'],
+    });
     const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
     const redis = service.redis(config);
     if (!redis) log.warn('REDIS_URL is not set: limits are counted in this process alone');
@@ -43,7 +47,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       activity: config.ACTIVITY_HTTP_URL,
       moderation: config.MODERATION_HTTP_URL,
     };
-    const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers });
+    const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers, metrics });
     const events = new GatewayEvents(metrics, log);
     const matcher = new Matcher(routes, API_PREFIX);
     const pipeline = new Pipeline({
@@ -78,9 +82,11 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       connectionsCheckingInterval: CHECK_EVERY_MS,
       keepAliveTimeout: config.KEEP_ALIVE_SECONDS * 1000,
     });
-    listener.server.maxConnections = config.MAX_CONNECTIONS;
+    // A caller may end its side once it has asked. Node has this switch for long, and no type for it.
+    Object.assign(listener.server, { maxConnections: config.MAX_CONNECTIONS, httpAllowHalfOpen: true });
     const refused = (code: string) => events.refusedByParser(code);
     answerProtocolErrors(listener.server, refused, (path) => matcher.methodsOf(path));
+    closeGently(listener.server);
     service.http = listener;
     for (const part of [...parts, proxy, listener]) service.lifecycle.add(part);
   },

@@ -103,11 +103,35 @@ describe('Redis limiter', () => {
     const limiter = new RedisLimiter(client(), ENDLESS_MS);
     const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
     const { window } = await limiter.count(GUILD, limits);
-    expect((await limiter.count(GUILD, limits, { window: window - 1, known: [8] })).counts).toEqual([2]);
-    expect((await limiter.count(GUILD, limits, { window, known: [1] })).counts).toEqual([3]);
-    expect((await limiter.count(GUILD, limits, { window, known: [8] })).counts).toEqual([9]);
-    expect(await limiter.count(GUILD, limits, { window, known: [12] })).toMatchObject({ allowed: false, counts: [12] });
+    expect((await limiter.count(GUILD, limits, { window: window - 1, known: [8], deadline: 0 })).counts).toEqual([2]);
+    expect((await limiter.count(GUILD, limits, { window, known: [1], deadline: 0 })).counts).toEqual([3]);
+    expect((await limiter.count(GUILD, limits, { window, known: [8], deadline: 0 })).counts).toEqual([9]);
+    expect(await limiter.count(GUILD, limits, { window, known: [12], deadline: 0 })).toMatchObject({
+      allowed: false,
+      counts: [12],
+    });
     expect(await limiter.count(GUILD, limits)).toMatchObject({ allowed: false, counts: [12] });
+  });
+
+  test('a question that comes when nobody waits any more is told so and counts nothing', async () => {
+    await client().flushdb();
+    const limiter = new RedisLimiter(client(), ENDLESS_MS);
+    const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
+    const [seconds = 0] = await client().time();
+    const deadline = seconds * 1000 - 60_000;
+    expect(await limiter.count(GUILD, limits, { window: -1, known: [], deadline })).toMatchObject({ isLate: true });
+    expect(await client().dbsize()).toBe(0);
+    const inTime = { window: -1, known: [], deadline: deadline + 120_000 };
+    expect(await limiter.count(GUILD, limits, inTime)).toMatchObject({ isLate: false, allowed: true, counts: [1] });
+  });
+
+  test('what has passed elsewhere can be told without counting a request', async () => {
+    await client().flushdb();
+    const limiter = new RedisLimiter(client(), ENDLESS_MS);
+    const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
+    const { window } = await limiter.count(GUILD, limits);
+    expect(await limiter.report(GUILD, limits, { window, known: [4], deadline: 0 })).toMatchObject({ counts: [4] });
+    expect(await limiter.count(GUILD, limits)).toMatchObject({ allowed: true, counts: [5] });
   });
 
   test('two gateways never let more than a limit through, and no less, whatever the order of requests', async () => {
@@ -168,7 +192,7 @@ describe('Redis Cluster limiter', () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'guild-data-cluster-'));
-    nodes = await startRedisCluster(folder);
+    nodes = await startRedisCluster(folder, 3);
     cluster = await connect(`redis+cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`);
   });
   afterAll(async () => {

@@ -1,10 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { BODY_LIMIT } from '#kit/body.ts';
 import { ApiError, type Fault, invalidRequest } from '#kit/errors.ts';
-import { connectionOptions } from '../headers.ts';
+import { checkExpectation } from '../expectation.ts';
+import { connectionOptions, SINGLE } from '../headers.ts';
 
+const VERSIONS = ['1.0', '1.1'];
 const BODILESS = ['GET', 'HEAD', 'OPTIONS'];
-const FRAMING = ['transfer-encoding', 'content-length', 'host'];
+const FRAMING = ['transfer-encoding', 'content-length', 'host', 'expect'];
+/** A name or an address, with or without a port; none where the target has no authority. */
+const HOST = /^[A-Za-z0-9._~!$&'()*+,;=%:[\]-]*$/;
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const HIDDEN_PATH = /%(?:2e|2f|5c|00)|\\|#/i;
 const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
@@ -14,8 +18,10 @@ const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
  * Node's parser has refused the rest: both lengths at once, differing lengths, folded headers, bare line feeds.
  */
 export function guard(request: IncomingMessage): void {
-  const fault = targetFault(request.url ?? '') ?? headerFault(request) ?? framingFault(request);
-  if (fault) throw invalidRequest([fault]);
+  const faults = [targetFault(request.url ?? ''), headerFault(request), framingFault(request)];
+  const found = faults.filter((fault) => fault !== undefined);
+  if (found.length > 0) throw invalidRequest(found);
+  checkExpectation(request);
   if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT) throw new ApiError('PAYLOAD_TOO_LARGE');
 }
 
@@ -33,13 +39,16 @@ function targetFault(target: string): Fault | undefined {
 }
 
 function headerFault(request: IncomingMessage): Fault | undefined {
-  let hosts = 0;
+  const seen = new Set<string>();
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    const name = request.rawHeaders[index] as string;
-    if (name.includes('_')) return { path: `header.${name}`, message: 'must not have an underscore in its name' };
-    if (name.toLowerCase() === 'host') hosts++;
+    const given = request.rawHeaders[index] as string;
+    const name = given.toLowerCase();
+    if (name.includes('_')) return { path: `header.${given}`, message: 'must not have an underscore in its name' };
+    if (seen.has(name) && SINGLE.has(name)) return { path: `header.${given}`, message: 'must be given only once' };
+    seen.add(name);
   }
-  if (hosts !== 1) return { path: 'header.Host', message: 'must be given exactly once' };
+  if (!seen.has('host')) return { path: 'header.Host', message: 'must be given exactly once' };
+  if (!HOST.test(request.headers.host ?? '')) return { path: 'header.Host', message: 'must be a host' };
   if (connectionOptions(request.headers).some((name) => FRAMING.includes(name))) {
     return { path: 'header.Connection', message: 'must not name headers that frame the request' };
   }
@@ -47,6 +56,7 @@ function headerFault(request: IncomingMessage): Fault | undefined {
 }
 
 function framingFault(request: IncomingMessage): Fault | undefined {
+  if (!VERSIONS.includes(request.httpVersion)) return { path: 'request', message: 'must be HTTP/1.1 or HTTP/1.0' };
   const encoding = request.headers['transfer-encoding'];
   if (encoding !== undefined && (encoding !== 'chunked' || request.httpVersion === '1.0')) {
     return { path: 'header.Transfer-Encoding', message: 'must be chunked, and HTTP/1.1' };

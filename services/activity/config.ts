@@ -32,6 +32,8 @@ const shape = {
   RETENTION_COMMANDS_SECONDS: number(7 * DAY, HOUR),
   RETENTION_SESSIONS_SECONDS: number(400 * DAY, DAY),
   RETENTION_ACTIONS_SECONDS: number(400 * DAY, DAY),
+  /** How long a place is kept after it was registered last. */
+  RETENTION_GAMES_SECONDS: number(400 * DAY, DAY),
   /** How long servers are kept after they were live; the more are kept, the longer it takes to tell who is live. */
   RETENTION_SERVERS_SECONDS: number(HOUR, 600),
 };

@@ -1,8 +1,12 @@
 import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { Queryable } from '#kit/postgres.ts';
 import type { RunningService } from '#kit/service.ts';
+import { databaseRows } from '#test/database.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { Leases } from './domain/leases.ts';
+import { Polls } from './domain/polls.ts';
 import { ActivityFixture, type Command, newGuild } from './fixture.ts';
 
 const fixture = new ActivityFixture();
@@ -120,6 +124,37 @@ test('a client that goes away frees its place at once', async () => {
   await expect.poll(() => openPolls(other), { timeout: 5_000 }).toBe(0);
 });
 
+test('what was leased for a client that went away meanwhile is there at once for the next poll', async () => {
+  const guildId = newGuild();
+  const gone = new AbortController();
+  const database: Queryable = {
+    query: async (text, values) => {
+      const rows = await fixture.database.query<never>(text, values);
+      if (text.includes('SKIP LOCKED')) gone.abort();
+      return rows;
+    },
+  };
+  const { clock } = fixture;
+  const leases = new Leases(database, clock, { commandHandedOver: () => undefined });
+  const polls = new Polls({ database, leases, clock, mostWaiting: 1 });
+  const [id] = await fixture.send('a', { guildId });
+  expect(await polls.take({ guildId, serverId: 'a', limit: 20 }, 25_000, gone.signal)).toEqual([]);
+  const next = () => fixture.take('a', '', { guildId });
+  const taken: Command[] = [];
+  await expect.poll(async () => taken.push(...(await next()))).toBe(1);
+  expect(taken).toMatchObject([{ command_id: id, attempt: 1 }]);
+});
+
+test('a poll that can not be answered has leased nothing', async () => {
+  const guildId = newGuild();
+  const [id] = await fixture.send('a', { guildId });
+  // Where the interval is read.
+  await fixture.database.query('ALTER TABLE activity.servers RENAME TO hidden');
+  expect((await fixture.poll('a', '?wait=5', { guildId })).status).toBe(500);
+  await fixture.database.query('ALTER TABLE activity.hidden RENAME TO servers');
+  expect(await fixture.take('a', '', { guildId })).toMatchObject([{ command_id: id, attempt: 1 }]);
+});
+
 test('drain ends polls that wait with an empty answer, and loses nothing', async () => {
   const guildId = newGuild();
   const replica = await fixture.startActivity();
@@ -182,11 +217,18 @@ test('kill -9 between the lease and its answer loses nothing: the command comes 
   const [id] = await fixture.send('a', { guildId, ttlSeconds: 600 });
   expect(await fixture.take('nobody', '', { guildId, at })).toEqual([]);
 
-  proxy.loseAnswers();
-  const told = fixture.poll('a', '', { guildId, at }).then(
-    () => 'an answer',
-    () => 'nothing',
-  );
+  // Until its lease stands before the table, whose answer is to be lost.
+  let told: Promise<string> | undefined;
+  await fixture.database.transaction(async (transaction) => {
+    await transaction.query('LOCK TABLE activity.commands');
+    told = fixture.poll('a', '', { guildId, at }).then(
+      () => 'an answer',
+      () => 'nothing',
+    );
+    const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await expect.poll(() => databaseRows(fixture.testDatabase.url, waits)).toHaveLength(1);
+    proxy.loseAnswers();
+  });
   const leased = async () => (await fixture.admin().listCommands({ guildId, limit: 1 })).commands[0]?.attempt;
   await expect.poll(leased).toBe(1);
   activity.kill('SIGKILL');

@@ -7,6 +7,9 @@ export interface Output {
   text: string;
 }
 
+/** Tells whoever waits how far a long command is; nothing that a program reads. */
+export type Tell = (line: string) => void;
+
 /** One command of guildctl. */
 export interface Command {
   /** As it is typed, such as `keys create`. */
@@ -20,7 +23,7 @@ export interface Command {
   options: ParseArgsOptionsConfig;
   /** The one argument that is not an option, such as `KEY_ID`. */
   argument?: string;
-  run(input: Input, connections: Connections): Promise<Output>;
+  run(input: Input, connections: Connections, tell: Tell): Promise<Output>;
 }
 
 /** A command line that can not be understood; `faults` lists all that is wrong with it. */

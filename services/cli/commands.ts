@@ -1,5 +1,6 @@
 import { auditCommands } from './audit.ts';
 import type { Command } from './command.ts';
+import { eraseCommands } from './erase.ts';
 import { gameCommands } from './game-commands.ts';
 import { keyCommands } from './keys.ts';
 import { shieldCommands } from './shield.ts';
@@ -12,4 +13,5 @@ export const COMMANDS: readonly Command[] = [
   ...gameCommands,
   ...shieldCommands,
   ...staffCommands,
+  ...eraseCommands,
 ];

@@ -1,6 +1,7 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ConfigError, type Environment } from '#kit/config.ts';
 import { ApiError, type Fault } from '#kit/errors.ts';
+import { redactKeys } from '#kit/redact.ts';
 import { type Command, Input, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { ConnectionError, Connections, explain } from './connections.ts';
@@ -16,9 +17,10 @@ export interface Surroundings {
 
 const COMMON = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } satisfies ParseArgsOptionsConfig;
 
-/** Runs one command line. Returns the exit status: 0, or 1 after a failure was told on standard error. */
+/** Runs one command line. A failure repeats what was typed, but no key that was typed by mistake. Returns the exit status: 0, or 1 after a failure was told on standard error. */
 export async function guildctl(words: readonly string[], surroundings: Surroundings): Promise<number> {
-  const { out, error } = surroundings;
+  const { out } = surroundings;
+  const error = (text: string) => surroundings.error(redactKeys(text));
   const command = COMMANDS.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '));
   if (!command) {
     if (words.some((word) => word === '--help' || word === '-h')) return say(out, overview(), 0);
@@ -38,8 +40,9 @@ async function runCommand(command: Command, rest: string[], surroundings: Surrou
   if (values['help']) return say(surroundings.out, help(command), 0);
   const input = new Input(values, positionals[0], surroundings.user);
   const connections = new Connections(surroundings.environment);
+  const tell = (line: string) => (values['json'] ? undefined : surroundings.error(`${line}\n`));
   try {
-    const { document, text } = await command.run(input, connections);
+    const { document, text } = await command.run(input, connections, tell);
     return say(surroundings.out, values['json'] ? JSON.stringify(document) : text, 0);
   } finally {
     connections.close();
@@ -78,6 +81,8 @@ function reason(error: unknown, command: Command): string {
 /** Options that are not named like their fields. */
 const OPTIONS: Record<string, string> = {
   guild_id: '--guild',
+  guildId: '--guild',
+  account: 'the account',
   key_id: 'KEY_ID',
   ip_allowlist: '--allow-ip',
   grace_seconds: '--grace',

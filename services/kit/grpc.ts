@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
 import {
+  type Metadata,
   Server,
   ServerCredentials,
+  ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
   type ServerUnaryCall,
   type ServerWritableStream,
   type ServiceDefinition,
@@ -76,6 +79,8 @@ export interface GrpcServerOptions {
 export class GrpcServer implements Part {
   readonly name = 'grpc';
   readonly #server = new Server({
+    // Before a message is read: what strangers send is not looked at.
+    interceptors: [({ path }, call) => this.#admitting(path, call)],
     // Callers reconnect now and then, or new replicas would get no load.
     'grpc.max_connection_age_ms': 90_000,
     'grpc.max_connection_age_grace_ms': 20_000,
@@ -84,6 +89,10 @@ export class GrpcServer implements Part {
     'grpc.keepalive_time_ms': 10_000,
     'grpc.keepalive_timeout_ms': 5_000,
   });
+  /** By method path, the secrets that callers of it must have. */
+  readonly #rings = new Map<string, SecretRing>();
+  /** The services added, by the names of their contracts. */
+  readonly #names = new Set<string>();
   readonly #draining = new AbortController();
   readonly #options: GrpcServerOptions;
   readonly #handled;
@@ -97,9 +106,6 @@ export class GrpcServer implements Part {
     const health = new HealthImplementation({ '': 'NOT_SERVING' });
     options.readiness.onChange((ready) => health.setStatus('', ready ? 'SERVING' : 'NOT_SERVING'));
     health.addToServer(this.#server);
-    if (options.reflection) {
-      new ReflectionService(loadFileDescriptorSetFromBuffer(readFileSync(DESCRIPTORS))).addToServer(this.#server);
-    }
   }
 
   /** `host:port`, known once it has started. */
@@ -116,16 +122,22 @@ export class GrpcServer implements Part {
     const implementation: UntypedServiceImplementation = {};
     for (const [name, method] of Object.entries(definition)) {
       const handler = handlers[name] as Handler;
+      this.#rings.set(method.path, ring);
+      this.#names.add(method.path.split('/')[1] as string);
       implementation[name] = method.responseStream
-        ? (call: ServerWritableStream<unknown, unknown>) => void this.#stream(method.path, ring, handler, call)
+        ? (call: ServerWritableStream<unknown, unknown>) => void this.#stream(method.path, handler, call)
         : (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>) =>
-            void this.#unary(method.path, ring, handler, call, callback);
+            void this.#unary(method.path, handler, call, callback);
     }
     this.#server.addService(definition as unknown as ServiceDefinition, implementation);
   }
 
   async start(): Promise<void> {
-    const { host, port } = this.#options;
+    const { host, port, reflection } = this.#options;
+    if (reflection) {
+      const described = loadFileDescriptorSetFromBuffer(readFileSync(DESCRIPTORS));
+      new ReflectionService(described, { services: [...this.#names] }).addToServer(this.#server);
+    }
     this.#port = await new Promise((resolve, reject) => {
       this.#server.bindAsync(hostAndPort(host, port), ServerCredentials.createInsecure(), (error, bound) =>
         error ? reject(error) : resolve(bound),
@@ -150,22 +162,14 @@ export class GrpcServer implements Part {
 
   async #unary(
     path: string,
-    ring: SecretRing,
     handler: Handler,
     call: ServerUnaryCall<unknown, unknown>,
     callback: sendUnaryData<unknown>,
   ): Promise<void> {
-    if (!this.#admits(path, ring, call)) return callback(UNAUTHENTICATED);
     await this.#observed(path, call, async () => callback(null, await handler(call.request)), callback);
   }
 
-  async #stream(
-    path: string,
-    ring: SecretRing,
-    handler: Handler,
-    call: ServerWritableStream<unknown, unknown>,
-  ): Promise<void> {
-    if (!this.#admits(path, ring, call)) return void call.emit('error', UNAUTHENTICATED);
+  async #stream(path: string, handler: Handler, call: ServerWritableStream<unknown, unknown>): Promise<void> {
     const gone = new AbortController();
     call.on('cancelled', () => gone.abort());
     const stream = {
@@ -209,8 +213,23 @@ export class GrpcServer implements Part {
     this.#handled.inc({ method: path, code });
   }
 
-  #admits(path: string, ring: SecretRing, call: AnyCall): boolean {
-    const [token] = call.metadata.get(CALL_TOKEN_HEADER);
+  #admitting(path: string, call: ServerInterceptingCallInterface): ServerInterceptingCall {
+    return new ServerInterceptingCall(call, {
+      start: (next) =>
+        next({
+          onReceiveMetadata: (metadata, proceed) => {
+            if (this.#admits(path, metadata)) proceed(metadata);
+            else call.sendStatus(UNAUTHENTICATED);
+          },
+        }),
+    });
+  }
+
+  /** Health and reflection, which no secret guards, have no ring. */
+  #admits(path: string, metadata: Metadata): boolean {
+    const ring = this.#rings.get(path);
+    if (!ring) return true;
+    const [token] = metadata.get(CALL_TOKEN_HEADER);
     const called = { audience: this.#options.service, method: path };
     const caller = token && openCall(ring, token.toString(), called, this.#options.clock.now());
     if (!caller) this.#handled.inc({ method: path, code: 'UNAUTHENTICATED' });

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from './clock.ts';
 import type { databaseConfig, Environment, processConfig } from './config.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { type DefinitionShape, type GrpcHandlers, GrpcServer } from './grpc.ts';
-import { GrpcChannel, type GrpcClient, isGrpcFailure } from './grpc-client.ts';
+import { GrpcChannel, type GrpcClient, type GrpcClientOptions, isGrpcFailure } from './grpc-client.ts';
 import { AdminServer, Readiness } from './health.ts';
 import { createHttpApp, type HttpHandlers } from './http.ts';
 import { HttpServer } from './http-server.ts';
@@ -45,6 +45,8 @@ export interface RunningService {
   log: Logger;
   stop(): Promise<void>;
 }
+
+type CallLimits = Pick<GrpcClientOptions, 'deadlineMs' | 'connectMs'>;
 
 /** What a service is put together from: its configuration and the kit's parts, which start and stop with it. */
 export class ServiceContext<Config extends ProcessConfig> {
@@ -116,8 +118,8 @@ export class ServiceContext<Config extends ProcessConfig> {
     return connection.client;
   }
 
-  /** Connects to another service. A call may take 3 s, unless told otherwise. */
-  channel(audience: string, address: string, options: { deadlineMs?: number } = {}): GrpcChannel {
+  /** Connects to another service. */
+  channel(audience: string, address: string, options: CallLimits = {}): GrpcChannel {
     const breaker = this.breakers.create(audience, isGrpcFailure);
     const { ring, processClock: clock, metrics, name: caller } = this;
     const channel = new GrpcChannel({ caller, audience, address, ring, clock, metrics, breaker, ...options });
@@ -125,14 +127,14 @@ export class ServiceContext<Config extends ProcessConfig> {
     return channel;
   }
 
-  /** The methods of another service, where one definition of it is all that is called. */
+  /** The methods of another service, where one definition of it is all that is called; see GrpcChannel.methods. */
   client<Definition extends DefinitionShape>(
     definition: Definition,
     audience: string,
     address: string,
-    options: { deadlineMs?: number } = {},
+    { repeatable, ...options }: CallLimits & { repeatable?: readonly (keyof Definition)[] } = {},
   ): GrpcClient<Definition> {
-    return this.channel(audience, address, options).methods(definition);
+    return this.channel(audience, address, options).methods(definition, repeatable);
   }
 
   /** Answers gRPC. More services are added to what it returns. */
@@ -196,7 +198,7 @@ async function startBuilt<Config extends ProcessConfig>(service: ServiceContext<
   log.info({ addresses }, `${name} is ready`);
   const stop = async () => {
     readiness.set(false);
-    await lifecycle.stop();
+    await lifecycle.stop(drainDelayMs(service));
     log.info(`${name} has stopped`);
   };
   return { name, addresses, log, stop };
@@ -216,6 +218,8 @@ export async function runService<Config extends ProcessConfig>(definition: Servi
   }
 }
 
+const drainDelayMs = ({ config }: ServiceContext<ProcessConfig>) => config.DRAIN_DELAY_SECONDS * 1000;
+
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message}: ${reason(error.cause)}`;
@@ -227,7 +231,7 @@ function stopOnSignal<Config extends ProcessConfig>(service: ServiceContext<Conf
     log.info({ signal }, `${name} is stopping`);
     readiness.set(false);
     setTimeout(() => process.exit(1), config.STOP_SECONDS * 1000).unref();
-    await lifecycle.stop();
+    await lifecycle.stop(drainDelayMs(service));
     process.exit(0);
   };
   // A second signal, as Ctrl+C sends to a whole group, must not cut the first one's stop off.

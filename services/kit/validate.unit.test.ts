@@ -41,7 +41,49 @@ test('all faults of a value are told at once, each with its path', () => {
   ]);
 });
 
-test('a list over its limit costs one fault, not one per item', () => {
+test('a fault that its schema has no words for is told in ours', () => {
+  const schema = z.object({
+    player: z.object({ id: gameId }),
+    payload: z.record(z.string(), z.unknown()),
+    roles: z.array(z.string()),
+    at: z.int().min(0).max(9),
+    until: z.int().max(9),
+    since: z.int().min(0),
+    ratio: z.number(),
+    final: z.boolean(),
+    name: z.string(),
+  });
+  const value = { player: 'x', payload: 1, roles: {}, at: '1', until: 10, since: -1, ratio: 'x', final: 1, name: 2 };
+  const faults = validate(schema, value, 'body').faults?.map(({ path, message }) => `${path} ${message}`);
+  expect(faults).toEqual([
+    'body.player must be an object',
+    'body.payload must be an object',
+    'body.roles must be a list',
+    'body.at must be a number',
+    'body.until must be at most 9',
+    'body.since must be at least 0',
+    'body.ratio must be a number',
+    'body.final must be true or false',
+    'body.name must be a string',
+  ]);
+  expect(validate(z.object({ at: z.int() }), { at: 1.5 }, 'body').faults).toEqual([
+    { path: 'body.at', message: 'must be a whole number' },
+  ]);
+});
+
+test('a list over its limit is told together with the faults of its items', () => {
+  const ids = [...Array(26).keys()].map((index) => index + 1);
+  const tooMany = { path: 'body.ids', message: 'must hold at most 25 IDs' };
+  const faultsOf = (value: unknown) => validate(z.object({ ids: batch(gameId) }), { ids: value }, 'body').faults;
+  expect(faultsOf(ids)).toEqual([tooMany]);
+  expect(faultsOf(ids.with(3, 0).with(25, -1))?.map(({ path }) => path)).toEqual([
+    'body.ids[3]',
+    'body.ids[25]',
+    'body.ids',
+  ]);
+});
+
+test('a list far over its limit costs one fault, not one per item', () => {
   const faults = validate(z.object({ ids: batch(gameId) }), { ids: Array(3000).fill('x') }, 'body').faults;
   expect(faults).toEqual([{ path: 'body.ids', message: 'must hold at most 25 IDs' }]);
 });

@@ -1,3 +1,4 @@
+import { erasureMethods } from '#kit/erasure.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Listener } from '#kit/listener.ts';
 import { Notifier, readNames } from '#kit/notifier.ts';
@@ -5,6 +6,7 @@ import { Retention, type RetentionRule } from '#kit/retention.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { moderationRoutes } from '#proto/rest/moderation.ts';
@@ -14,6 +16,7 @@ import { Decisions } from './domain/decisions.ts';
 import { Lists } from './domain/lists.ts';
 import { Shield } from './domain/shield.ts';
 import { Standings } from './domain/standings.ts';
+import { erasureRules } from './erasure.ts';
 import { ModerationEvents } from './events.ts';
 import { moderationMethods, shieldMethods } from './grpc.ts';
 import { moderationHandlers } from './http.ts';
@@ -48,6 +51,8 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       onNotification: (payload) => readNames(payload).forEach((guildId) => cache.drop(guildId)),
       onListening: async () => cache.dropAll(),
       onProof: () => undefined,
+      // It may have died between a commit and its notification.
+      onPeerLost: () => cache.dropAll(),
     });
     const notifier = new Notifier(database, CHANGES_CHANNEL, log);
 
@@ -76,8 +81,11 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, ModerationServiceService, moderationMethods(standings, decisions, clock));
-    // Whoever holds INTERNAL_SECRETS alone can not flag players.
-    grpc.add(ShieldAdminServiceService, shieldMethods(shield, clock), new SecretRing(config.ADMIN_SECRETS));
+    // Whoever holds INTERNAL_SECRETS alone can neither flag players nor erase.
+    const operators = new SecretRing(config.ADMIN_SECRETS);
+    grpc.add(ShieldAdminServiceService, shieldMethods(shield, clock), operators);
+    const erasure = erasureMethods({ database, rules: erasureRules, log, erased: changed });
+    grpc.add(ErasureServiceService, erasure, operators);
     service.serveHttp(config, moderationRoutes, moderationHandlers({ standings, decisions, lists, clock }));
   },
 };

@@ -9,6 +9,7 @@ import { SecretRing } from '#kit/secrets.ts';
 import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
 import { CATEGORIES } from '#proto/rest/limits.ts';
+import { withinBound } from '../bounds.ts';
 import { type Call, type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
 
 const SERVER = 'c9f1d1a0-7a54-4f5e-9f0b-3a4e8a1d2c77';
@@ -235,6 +236,28 @@ describe('polls that wait', () => {
     gone.abort();
     await expect(waiting).rejects.toThrow('aborted');
     await expect.poll(openPolls, { timeout: 1_000 }).toBe(0);
+  });
+
+  it('are answered empty at once when their gateway drains, and lose no command', async () => {
+    const other = await network.startOne('gateway', { GATEWAY_PORT: '0' });
+    await expect.poll(async () => (await poll('drained-0')).status).toBe(200);
+    const polls = Array.from({ length: 4 }, (_, n) => poll(`drained-${n}`, '?wait=25'));
+    await expect.poll(openPolls).toBe(4);
+    const started = performance.now();
+    const stopped = other.stop();
+    const empty = success(200, 'Commands polled', { commands: [], poll_after_seconds: 15 });
+    for (const { status, json, headers } of await Promise.all(polls)) {
+      expect([status, json, headers.get('connection')]).toEqual([200, empty, 'close']);
+    }
+    await stopped;
+    withinBound('a gateway that drains ends its waiting polls', performance.now() - started, 1_000);
+    await expect.poll(openPolls).toBe(0);
+    await network.startOne('gateway');
+    const ids = await Promise.all(polls.map((_, n) => send(`drained-${n}`)));
+    const taken = await Promise.all(polls.map((_, n) => poll(`drained-${n}`)));
+    expect(taken.map(({ json }) => json.data.commands)).toMatchObject(
+      ids.map((id) => [{ command_id: id, attempt: 1 }]),
+    );
   });
 
   it('are answered empty when the service drains', async () => {

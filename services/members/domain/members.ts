@@ -114,6 +114,6 @@ function readPosition(position: string): Position {
 }
 
 /** Snowflakes as the numbers that they are. */
-function isAbove(id: string, other: string): boolean {
+export function isAbove(id: string, other: string): boolean {
   return id.length === other.length ? id > other : id.length > other.length;
 }

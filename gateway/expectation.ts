@@ -1,0 +1,16 @@
+import type { IncomingMessage } from 'node:http';
+import { ApiError } from '#kit/errors.ts';
+
+/** EXPECTATION_FAILED for any expectation but that of a 100. HTTP/1.0 knows none, and there it says nothing. */
+export function checkExpectation({ headers, httpVersion }: IncomingMessage): void {
+  if (headers.expect === undefined || httpVersion === '1.0') return;
+  if (headers.expect.toLowerCase() !== '100-continue') throw new ApiError('EXPECTATION_FAILED');
+}
+
+/**
+ * Whether the caller may hold its body back until it is told to go on. What it sends after a refusal could be that body
+ * or its next request, so that nothing more is read from it then.
+ */
+export function awaitsContinue({ headers, httpVersion, complete }: IncomingMessage): boolean {
+  return headers.expect !== undefined && httpVersion !== '1.0' && !complete;
+}

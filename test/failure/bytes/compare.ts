@@ -1,0 +1,120 @@
+import { openPrincipal, PRINCIPAL_HEADER } from '#kit/principal.ts';
+import type { SecretRing } from '#kit/secrets.ts';
+import { ROUTES } from '#proto/rest/index.ts';
+import { type Message, valuesOf } from './http1.ts';
+import type { Answer } from './client.ts';
+import type { Caller, Expectation } from './oracle.ts';
+import { fingerprint } from './recorder.ts';
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** What is wrong with the answers to a connection; empty when they are right. */
+export function judgeAnswers({ answers, certain, refusal }: Expectation, given: readonly Answer[]): string[] {
+  const faults: string[] = [];
+  const finals = given.slice(0, answers.length);
+  finals.forEach((answer, index) => {
+    const { status, code, method, passed } = answers[index] as Expectation['answers'][number];
+    const isBroken =
+      answer.status >= 400 && answer.status < 500 && index === finals.length - 1 && refusal === 'perhaps';
+    // A fault in the bytes behind can end the connection before an answer that need not come.
+    if (isBroken && index >= certain) return;
+    if (answer.status !== status || (method !== 'HEAD' && answer.code !== code)) {
+      faults.push(`answer ${index} is ${answer.status} ${answer.code}, not ${status} ${code}`);
+    } else if (passed && method !== 'HEAD' && answer.seen !== fingerprint(passed)) {
+      faults.push(`answer ${index} belongs to another request`);
+    }
+  });
+  if (given.length < certain) faults.push(`${given.length} answers, not ${certain}`);
+  const more = given.slice(answers.length);
+  const [most, least] = [refusal === 'none' ? 0 : 1, refusal === 'one' ? 1 : 0];
+  if (more.length > most || more.length < least) faults.push(`${more.length} answers to what is no request`);
+  if (more.some(({ status }) => status < 400 || status >= 500)) faults.push('what is no request was not refused');
+  return faults;
+}
+
+/** What is wrong with what arrived of a connection; `isAborted`: its caller did not wait for the answers. */
+export function judgeArrivals(
+  { answers, certain }: Expectation,
+  arrived: readonly Message[],
+  caller: Caller,
+  ring: SecretRing,
+  isAborted: boolean,
+): string[] {
+  const wanted = answers.flatMap(({ passed }) => passed ?? []);
+  const least = isAborted ? 0 : answers.slice(0, certain).filter(({ passed }) => passed).length;
+  if (arrived.length > wanted.length) return [`${arrived.length} requests arrived, not ${wanted.length}`];
+  if (arrived.length < least) return [`${arrived.length} requests arrived, not ${least}`];
+  return arrived.flatMap((message, index) => judgeArrival(message, wanted[index] as Message, caller, ring));
+}
+
+function judgeArrival(arrived: Message, sent: Message, caller: Caller, ring: SecretRing): string[] {
+  const faults: string[] = [];
+  if (arrived.method !== sent.method) faults.push(`the method arrived as ${arrived.method}`);
+  if (arrived.target !== sent.target) faults.push(`the target arrived as ${arrived.target}`);
+  if (!arrived.body.equals(sent.body)) faults.push(`${arrived.body.length} bytes of body arrived, or others`);
+  const [got, wanted] = [headersOf(arrived), wantedHeaders(sent)];
+  for (const [name, value] of got) {
+    if (!(name in OWN) && wanted.get(name) !== value) faults.push(`${name} arrived as ${JSON.stringify(value)}`);
+  }
+  for (const name of wanted.keys()) if (!got.has(name)) faults.push(`${name} did not arrive`);
+  for (const [name, isRight] of Object.entries(OWN)) {
+    if (!isRight(got.get(name), sent)) faults.push(`${name} arrived as ${JSON.stringify(got.get(name))}`);
+  }
+  if (!isSealed(arrived, caller, ring)) faults.push('the principal is not sealed for it');
+  return faults;
+}
+
+function isSealed(arrived: Message, { guild }: Caller, ring: SecretRing): boolean {
+  const { method, target } = arrived;
+  const services = new Set(ROUTES.map(({ service }) => service));
+  const [header] = valuesOf(arrived, PRINCIPAL_HEADER);
+  return [...services].some((audience) => {
+    try {
+      return openPrincipal(ring, header, { audience, method, target }, Date.now()).guildId === guild;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** What the gateway sets itself. */
+const OWN: Record<string, (value: string | undefined, sent: Message) => boolean> = {
+  [PRINCIPAL_HEADER]: (value) => value !== undefined,
+  connection: (value) => value === 'keep-alive' || value === 'close',
+  'x-request-id': (value, sent) => {
+    const given = valuesOf(sent, 'x-request-id').join(',');
+    return REQUEST_ID.test(given) ? value === given : UUID.test(value ?? '');
+  },
+};
+
+/** By name in lower case; the values of one name as one list. */
+function headersOf({ headers }: Pick<Message, 'headers'>): Map<string, string> {
+  const all = new Map<string, string>();
+  for (const [given, value] of headers) {
+    const name = given.toLowerCase();
+    all.set(name, all.has(name) ? `${all.get(name)}, ${value}` : value);
+  }
+  return all;
+}
+
+const NEVER = [
+  'connection proxy-connection keep-alive te trailer upgrade proxy-authenticate proxy-authorization',
+  'x-api-key authorization cookie expect forwarded x-request-id',
+]
+  .join(' ')
+  .split(' ');
+
+/** What was sent, less what no service is told; a body that is not there is told as one of no length. */
+function wantedHeaders(sent: Message): Map<string, string> {
+  const named = valuesOf(sent, 'connection').join(',').toLowerCase().split(',');
+  const dropped = new Set([...NEVER, ...named.map((name) => name.trim())]);
+  const headers = headersOf(sent);
+  for (const name of headers.keys()) {
+    const isReserved =
+      /^x-(?:internal|forwarded)-/.test(name) || (name.startsWith('x-guild-') && name !== 'x-guild-id');
+    if (dropped.has(name) || isReserved) headers.delete(name);
+  }
+  if (!['GET', 'HEAD'].includes(sent.method) && sent.framing === 'none') headers.set('content-length', '0');
+  return headers;
+}

@@ -1,0 +1,87 @@
+import { pino } from 'pino';
+import { makeApiKey } from '#kit/api-key.ts';
+import { systemClock } from '#kit/clock.ts';
+import { GrpcServer, type ResponseStream } from '#kit/grpc.ts';
+import { Readiness } from '#kit/health.ts';
+import { createLog } from '#kit/log.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { SecretRing } from '#kit/secrets.ts';
+import { startService } from '#kit/service.ts';
+import { gatewayService } from '#gateway/service.ts';
+import { AuthServiceService, type VerifyRequest, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
+import { TEST_SECRETS } from '../../sealed.ts';
+import { Recorder } from './recorder.ts';
+
+const SERVICES = ['LOOKUP', 'BINDINGS', 'MEMBERS', 'ACTIVITY', 'MODERATION'];
+const BEAT_MS = 500;
+
+export interface Front {
+  /** `host:port` of the gateway. */
+  address: string;
+  recorder: Recorder;
+  ring: SecretRing;
+  stop(): Promise<void>;
+}
+
+/** The gateway as it is, in front of a recorder in each service's place; every key with a right checksum is good. */
+export async function startFront(): Promise<Front> {
+  const ring = new SecretRing(TEST_SECRETS);
+  const recorder = new Recorder();
+  const upstream = await recorder.start();
+  const auth = await startAuth(ring);
+  const environment = {
+    LISTEN_HOST: '127.0.0.1',
+    GATEWAY_PORT: '0',
+    INTERNAL_SECRETS: TEST_SECRETS.join(','),
+    AUTH_GRPC_ADDRESS: auth.address,
+    ...Object.fromEntries(SERVICES.map((name) => [`${name}_HTTP_URL`, upstream])),
+  };
+  const log = await createLog({ service: 'gateway', level: 'silent' });
+  const gateway = await startService(gatewayService, environment, { log });
+  const stop = async () => {
+    await gateway.stop();
+    await auth.stop();
+    await recorder.stop();
+  };
+  return { address: gateway.addresses.http ?? '', recorder, ring, stop };
+}
+
+/** A key of a guild: the same in every run, since what is random in a test must come from its seed. */
+export function keyOf(guildId: string): string {
+  return makeApiKey(guildId, (size) => Buffer.alloc(size, 7));
+}
+
+async function startAuth(ring: SecretRing): Promise<GrpcServer> {
+  const parts = {
+    clock: systemClock,
+    metrics: new Metrics(),
+    log: pino({ level: 'silent' }),
+    readiness: new Readiness(),
+  };
+  const server = new GrpcServer({ service: 'auth', host: '127.0.0.1', port: 0, reflection: false, ...parts });
+  const handlers = {
+    verify: async ({ keys }: VerifyRequest) => ({ results: keys.map(({ guildId }) => ({ grant: grantOf(guildId) })) }),
+    watch: async (_request: unknown, stream: ResponseStream<WatchResponse>) => {
+      const beat = setInterval(() => stream.write({ event: { $case: 'beat', value: {} } }), BEAT_MS);
+      await new Promise((resolve) => stream.signal.addEventListener('abort', resolve));
+      clearInterval(beat);
+    },
+    recordUse: async () => ({}),
+  };
+  server.add(AuthServiceService, handlers, ring);
+  await server.start();
+  return server;
+}
+
+const grantOf = (guildId: string) => ({
+  keyId: `${guildId}-1`,
+  guildId,
+  prefix: `service_${guildId}_`,
+  legacy: true,
+  scopes: [],
+  ipAllowlist: [],
+  rateLimit: 0,
+  expiresAt: 0,
+  validUntil: 0,
+  version: 1,
+});

@@ -1,0 +1,138 @@
+/** A request as RFC 9112 reads it. */
+export interface Message {
+  method: string;
+  target: string;
+  version: string;
+  /** Names as sent, values without the white space around them; in Latin-1, as they are on the wire. */
+  headers: [name: string, value: string][];
+  /** What tells where the body ends. */
+  framing: 'none' | 'length' | 'chunked';
+  body: Buffer;
+}
+
+/** What stands at a place in a stream of bytes; `end` is where the next message begins. */
+export type Parsed =
+  | { kind: 'message'; message: Message; end: number }
+  | { kind: 'unfinished'; head?: Head }
+  | { kind: 'invalid'; why: string; head?: Head };
+
+type Head = Omit<Message, 'framing' | 'body'>;
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+// Section 3 lets a reader take several spaces for one; they are not passed on.
+const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) +([\x21-\x7e]+) +HTTP\/(\d\.\d)$/;
+// oxlint-disable-next-line no-control-regex
+const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const CHUNK =
+  /^([0-9A-Fa-f]{1,15})((?:[\t ]*;[\t ]*[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"[^"\\]*"))?)*)$/;
+const OUTER_SPACE = /^[\t ]+|[\t ]+$/g;
+
+/** The request that begins at `start`, by the grammar of RFC 9112 and nothing else: no leniency, no limits. */
+export function parseMessage(bytes: Buffer, start: number): Parsed {
+  let position = start;
+  // Section 2.2: empty lines before a request are passed over.
+  while (bytes[position] === CR && bytes[position + 1] === LF) position += 2;
+  const lines = readLines(bytes, position);
+  if (lines.kind !== 'lines') return lines;
+  const head = parseHead(lines.lines);
+  if (typeof head === 'string') return { kind: 'invalid', why: head };
+  const framing = framingOf(head);
+  if (typeof framing === 'object') return { kind: 'invalid', head, ...framing };
+  return parseBody(bytes, lines.end, head, framing);
+}
+
+const [CR, LF] = [13, 10];
+
+type Lines =
+  | { kind: 'lines'; lines: string[]; end: number }
+  | { kind: 'unfinished' }
+  | { kind: 'invalid'; why: string };
+
+/** The lines up to an empty one. A line ends with CR LF; neither stands alone. */
+function readLines(bytes: Buffer, start: number): Lines {
+  const lines: string[] = [];
+  for (let position = start; ; ) {
+    const feed = bytes.indexOf(LF, position);
+    const line = bytes.toString('latin1', position, feed < 0 ? bytes.length : feed);
+    const whole = feed >= 0 && line.endsWith('\r');
+    if (feed >= 0 && !whole) return { kind: 'invalid', why: 'a bare line feed' };
+    if (line.slice(0, -1).includes('\r')) return { kind: 'invalid', why: 'a bare carriage return' };
+    if (!whole) return { kind: 'unfinished' };
+    position = feed + 1;
+    if (line === '\r') return { kind: 'lines', lines, end: position };
+    lines.push(line.slice(0, -1));
+  }
+}
+
+function parseHead([first = '', ...fields]: string[]): Head | string {
+  const [, method, target, version] = REQUEST_LINE.exec(first) ?? [];
+  if (!method || !target || !version) return 'a request line that is none';
+  const headers = parseFields(fields);
+  if (typeof headers === 'string') return headers;
+  return { method, target, version, headers };
+}
+
+function parseFields(lines: string[]): [string, string][] | string {
+  const headers: [string, string][] = [];
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    const [name, value] = [line.slice(0, Math.max(colon, 0)), line.slice(colon + 1).replace(OUTER_SPACE, '')];
+    if (!TOKEN.test(name)) return 'a header name that is none';
+    if (!FIELD_VALUE.test(value)) return 'a header value with control characters';
+    headers.push([name, value]);
+  }
+  return headers;
+}
+
+/** All values of a header. */
+export function valuesOf({ headers }: Pick<Message, 'headers'>, wanted: string): string[] {
+  return headers.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value);
+}
+
+/** Section 6.3. */
+function framingOf(head: Head): number | 'chunked' | { why: string } {
+  const [encodings, lengths] = [valuesOf(head, 'transfer-encoding'), valuesOf(head, 'content-length')];
+  if (encodings.length > 0) {
+    if (lengths.length > 0) return { why: 'both lengths' };
+    const codings = encodings.join(',').toLowerCase().split(',');
+    return codings.at(-1)?.trim() === 'chunked' ? 'chunked' : { why: 'a transfer coding that is not chunked' };
+  }
+  if (lengths.length > 1) return { why: 'more than one length' };
+  if (lengths.length === 0) return 0;
+  const [length = ''] = lengths;
+  return /^\d{1,15}$/.test(length) ? Number(length) : { why: 'a length that is no number' };
+}
+
+function parseBody(bytes: Buffer, start: number, head: Head, framing: number | 'chunked'): Parsed {
+  if (typeof framing === 'number') {
+    const end = start + framing;
+    if (end > bytes.length) return { kind: 'unfinished', head };
+    const isGiven = valuesOf(head, 'content-length').length > 0;
+    const message: Message = { ...head, framing: isGiven ? 'length' : 'none', body: bytes.subarray(start, end) };
+    return { kind: 'message', message, end };
+  }
+  const chunks: Buffer[] = [];
+  for (let position = start; ; ) {
+    const feed = bytes.indexOf(LF, position);
+    if (feed < 0) return { kind: 'unfinished', head };
+    const line = bytes.toString('latin1', position, feed);
+    const [, size] = CHUNK.exec(line.slice(0, -1)) ?? [];
+    if (!line.endsWith('\r') || !size) return { kind: 'invalid', why: 'a chunk that is none', head };
+    const [from, length] = [feed + 1, Number.parseInt(size, 16)];
+    if (length === 0) return endOfChunks(bytes, from, head, chunks);
+    position = from + length + 2;
+    if (position > bytes.length) return { kind: 'unfinished', head };
+    if (bytes[position - 2] !== CR || bytes[position - 1] !== LF)
+      return { kind: 'invalid', why: 'a chunk without end', head };
+    chunks.push(bytes.subarray(from, from + length));
+  }
+}
+
+function endOfChunks(bytes: Buffer, start: number, head: Head, chunks: Buffer[]): Parsed {
+  const trailers = readLines(bytes, start);
+  if (trailers.kind !== 'lines') return { ...trailers, head };
+  const fields = parseFields(trailers.lines);
+  if (typeof fields === 'string') return { kind: 'invalid', why: fields, head };
+  const message: Message = { ...head, framing: 'chunked', body: Buffer.concat(chunks) };
+  return { kind: 'message', message, end: trailers.end };
+}

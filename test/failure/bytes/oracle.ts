@@ -1,0 +1,189 @@
+import { METHODS } from 'node:http';
+import { ROUTES } from '#proto/rest/index.ts';
+import { API_PREFIX } from '#proto/rest/route.ts';
+import { type Message, parseMessage, valuesOf } from './http1.ts';
+
+/** The answer to one request. */
+export interface Expected {
+  status: number;
+  /** `details.code` of a refusal. */
+  code?: string;
+  /** Answers to HEAD have no body. */
+  method: string;
+  /** What must arrive at the service, once and as it was sent. */
+  passed?: Message;
+  /** Nothing behind it is answered, because the request said so or because it could be read in two ways. */
+  isLast?: boolean;
+  /** Whether anything behind it is answered depends on what had arrived by then. */
+  mayBeLast?: boolean;
+}
+
+/** What must come of bytes on one connection, whose caller ends its side after them. */
+export interface Expectation {
+  /** In order. */
+  answers: Expected[];
+  /** How many of them must come; of the others, none or the first few. */
+  certain: number;
+  /** Whether one refusal of bytes that are no request comes behind them. */
+  refusal: 'none' | 'one' | 'perhaps';
+}
+
+export interface Caller {
+  guild: string;
+  key: string;
+}
+
+const MOST_BODY = 64 * 1024;
+/** Node counts names and values, not what stands between them. */
+const MOST_HEAD = 16 * 1024;
+
+/** By RFC 9112 and the refusals that the gateway documents; knows nothing of how it is built. */
+export function expectationOf(bytes: Buffer, caller: Caller): Expectation {
+  const expectation: Expectation = { answers: [], certain: 0, refusal: 'none' };
+  let isCertain = true;
+  for (let position = 0; position < bytes.length; ) {
+    const parsed = parseMessage(bytes, position);
+    if (parsed.kind !== 'message') {
+      const isFirst = expectation.answers.length === 0;
+      const isRefused = parsed.kind === 'invalid' && isFirst && parsed.head === undefined;
+      expectation.refusal = isOnlyEmptyLines(bytes, position) ? 'none' : isRefused ? 'one' : 'perhaps';
+      break;
+    }
+    if (!METHODS.includes(parsed.message.method) || isTunnel(parsed.message)) {
+      expectation.refusal = expectation.answers.length === 0 ? 'one' : 'perhaps';
+      break;
+    }
+    if (parsed.end - position - parsed.message.body.length > MOST_HEAD) {
+      expectation.refusal = 'perhaps';
+      break;
+    }
+    const answer = answerTo(parsed.message, caller);
+    expectation.answers.push(answer);
+    if (isCertain) expectation.certain += 1;
+    if (answer.isLast) break;
+    if (answer.mayBeLast) isCertain = false;
+    position = parsed.end;
+  }
+  return expectation;
+}
+
+function isOnlyEmptyLines(bytes: Buffer, position: number): boolean {
+  return /^[\r\n]*$/.test(bytes.toString('latin1', position));
+}
+
+/** A list header's members, in lower case. */
+function members(message: Message, name: string): string[] {
+  const all = valuesOf(message, name).join(',').toLowerCase().split(',');
+  return all.map((member) => member.trim()).filter(Boolean);
+}
+
+function isTunnel(message: Message): boolean {
+  if (message.method === 'CONNECT') return true;
+  return members(message, 'connection').includes('upgrade') && valuesOf(message, 'upgrade').length > 0;
+}
+
+function answerTo(message: Message, caller: Caller): Expected {
+  const { method, version } = message;
+  const connection = members(message, 'connection');
+  const saysLast = version === '1.0' ? !connection.includes('keep-alive') : connection.includes('close');
+  const contradicts = version === '1.0' && connection.includes('close');
+  const end = { method, ...(saysLast ? { isLast: true } : {}), ...(contradicts ? { mayBeLast: true } : {}) };
+  if (isAmbiguous(message)) return { status: 400, code: 'INVALID_REQUEST', method, isLast: true };
+  const expectations = version === '1.0' ? [] : valuesOf(message, 'expect');
+  const waits = expectations.length > 0 ? { mayBeLast: true } : {};
+  if (expectations.length > 0 && expectations.join().toLowerCase() !== '100-continue') {
+    return { status: 417, code: 'EXPECTATION_FAILED', ...end, ...waits };
+  }
+  if (message.framing === 'length' && message.body.length > MOST_BODY) {
+    return { status: 413, code: 'PAYLOAD_TOO_LARGE', ...end, mayBeLast: true };
+  }
+  const [status, code] = judgement(message, caller);
+  if (code !== undefined) return { status, code, ...end, ...waits };
+  if (message.target.startsWith(`${API_PREFIX}/whoami`) || message.target === '/healthz') return { status, ...end };
+  if (message.body.length > MOST_BODY) return { status: 413, code: 'PAYLOAD_TOO_LARGE', ...end, mayBeLast: true };
+  return { status, ...end, passed: message };
+}
+
+/** Of these Node would keep the first alone. */
+const ONCE = [
+  'age authorization content-type etag expires from host if-modified-since if-unmodified-since last-modified',
+  'location max-forwards proxy-authorization referer retry-after server user-agent content-length',
+]
+  .join(' ')
+  .split(' ');
+
+/** What edge.md has refused because servers read it in different ways. */
+function isAmbiguous(message: Message): boolean {
+  const { method, target, version, headers } = message;
+  const [path = '', ...query] = target.split('?');
+  const names = headers.map(([name]) => name.toLowerCase());
+  const encodings = valuesOf(message, 'transfer-encoding');
+  return [
+    version !== '1.0' && version !== '1.1',
+    !path.startsWith('/'),
+    /%2e|%2f|%5c|%00|\\|#/i.test(path),
+    path.split('/').some((segment) => segment === '.' || segment === '..'),
+    !isReadable(path) || !isReadable(query.join('?')),
+    names.some((name) => name.includes('_')),
+    ONCE.some((name) => names.indexOf(name) !== names.lastIndexOf(name)),
+    !names.includes('host'),
+    valuesOf(message, 'host').some((host) => /[^A-Za-z0-9._~!$&'()*+,;=%:[\]-]/.test(host)),
+    members(message, 'connection').some((name) =>
+      ['host', 'content-length', 'transfer-encoding', 'expect'].includes(name),
+    ),
+    encodings.length > 0 && (encodings.join() !== 'chunked' || version === '1.0'),
+    ['GET', 'HEAD', 'OPTIONS'].includes(method) && (message.framing === 'chunked' || message.body.length > 0),
+  ].some(Boolean);
+}
+
+function isReadable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Contract, section 2, steps 1 to 5, for a key that may do everything. */
+function judgement(message: Message, { guild, key }: Caller): [number, string?] {
+  const [path = '', query = ''] = split(message.target);
+  if (path === '/healthz')
+    return message.method === 'GET' || message.method === 'HEAD' ? [200] : [405, 'METHOD_NOT_ALLOWED'];
+  const onPath = ROUTES.filter((route) => patternOf(route.path).test(path));
+  const method = message.method === 'HEAD' ? 'GET' : message.method;
+  const route = onPath.find((candidate) => candidate.method === method);
+  if (onPath.length === 0) return [404, 'ROUTE_NOT_FOUND'];
+  if (!route) return [405, 'METHOD_NOT_ALLOWED'];
+  const dropped = members(message, 'connection');
+  const kept = (name: string) => (dropped.includes(name) ? [] : valuesOf(message, name));
+  if (query !== '' && /(?:^|&)(?:api_key|apikey|key|access_token)(?:=|&|$)|service_/i.test(decodeURIComponent(query))) {
+    return [401, 'INVALID_API_KEY'];
+  }
+  const given = kept('x-api-key').join(', ') || schemeKey(kept('authorization')[0]);
+  if (!given) return [401, 'MISSING_API_KEY'];
+  if (given !== key) return [401, 'INVALID_API_KEY'];
+  const inPath = patternOf(route.path).exec(path)?.groups?.['guildId'];
+  if (inPath !== undefined && decodeURIComponent(inPath) !== guild) return [403, 'GUILD_MISMATCH'];
+  const header = kept('x-guild-id').join(', ');
+  if (header !== '' && header !== guild) return [403, 'GUILD_MISMATCH'];
+  if (header === '' && route.guild === 'header') return [400, 'INVALID_REQUEST'];
+  return [200];
+}
+
+function split(target: string): string[] {
+  const mark = target.indexOf('?');
+  return mark < 0 ? [target] : [target.slice(0, mark), target.slice(mark + 1)];
+}
+
+const schemeKey = (value = '') => /^(?:apikey|bearer) +(.*)$/i.exec(value)?.[1]?.trim();
+
+const patterns = new Map<string, RegExp>();
+
+function patternOf(path: string): RegExp {
+  const known = patterns.get(path);
+  if (known) return known;
+  const pattern = new RegExp(`^${API_PREFIX}${path.replaceAll(/:([A-Za-z]+)/g, '(?<$1>[^/]+)')}$`);
+  patterns.set(path, pattern);
+  return pattern;
+}

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { PRINCIPAL_HEADER } from '#kit/principal.ts';
+import { type Message, parseMessage, valuesOf } from './http1.ts';
+
+/** What an answer carries to show which request it belongs to. */
+export function fingerprint({ method, target, body }: Pick<Message, 'method' | 'target' | 'body'>): string {
+  return createHash('sha256').update(`${method} ${target}\n`).update(body).digest('hex');
+}
+
+/** An upstream that writes down each request that arrives, byte for byte, and answers with its fingerprint. */
+export class Recorder {
+  /** By the guild of the sealed principal, which no caller chooses. */
+  readonly arrivals = new Map<string, Message[]>();
+  /** What arrived and is no request of the gateway's. */
+  readonly faults: string[] = [];
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #answered = 0;
+
+  constructor() {
+    this.#server = createServer({ noDelay: true }, (socket) => this.#serve(socket));
+  }
+
+  async start(): Promise<string> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async stop(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #serve(socket: Socket): void {
+    let unread: Buffer = Buffer.alloc(0);
+    this.#sockets.add(socket);
+    socket.on('close', () => this.#sockets.delete(socket));
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (bytes: Buffer) => {
+      unread = unread.length === 0 ? bytes : Buffer.concat([unread, bytes]);
+      for (;;) {
+        const parsed = parseMessage(unread, 0);
+        if (parsed.kind === 'invalid') {
+          this.faults.push(`${parsed.why}: ${unread.toString('latin1', 0, 300)}`);
+          socket.destroy();
+        }
+        if (parsed.kind !== 'message') return;
+        unread = unread.subarray(parsed.end);
+        this.#record(parsed.message);
+        this.#answer(socket, parsed.message);
+      }
+    });
+  }
+
+  #record(message: Message): void {
+    const guild = guildOf(message);
+    if (guild === undefined) {
+      this.faults.push(`not sealed: ${message.method} ${message.target}`);
+      return;
+    }
+    const before = this.arrivals.get(guild);
+    if (before) before.push(message);
+    else this.arrivals.set(guild, [message]);
+  }
+
+  /** In different forms, since what is passed back must not depend on them. */
+  #answer(socket: Socket, message: Message): void {
+    const body = JSON.stringify({ status: 'success', code: 200, message: 'ok', data: { seen: fingerprint(message) } });
+    const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
+    const form = this.#answered++ % 4;
+    const chunked = `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+    const plain = `Content-Length: ${body.length}\r\n\r\n${body}`;
+    if (message.method === 'HEAD') socket.write(`${head}Content-Length: ${body.length}\r\n\r\n`);
+    else if (form === 1) socket.write(head + chunked);
+    else if (form === 2) socket.end(`${head}Connection: close\r\n${plain}`);
+    else socket.write(head + plain);
+  }
+}
+
+function guildOf(message: Message): string | undefined {
+  const [sealed = '', ...more] = valuesOf(message, PRINCIPAL_HEADER);
+  if (more.length > 0) return undefined;
+  try {
+    const { guildId } = JSON.parse(Buffer.from(sealed.split('.')[0] ?? '', 'base64url').toString()) as {
+      guildId: unknown;
+    };
+    return typeof guildId === 'string' ? guildId : undefined;
+  } catch {
+    return undefined;
+  }
+}
