@@ -58,6 +58,20 @@ export const gateway: DashboardSpec = {
         queries: { '{{instance}}': `event_loop_utilisation_ratio{${GATEWAY}}` },
         alerts: ['GuildDataProcessBusy'],
       },
+      {
+        title: 'Passed on twice',
+        description: 'Requests whose connection to a service was lost, so that they were passed on again.',
+        unit: 'reqps',
+        queries: { '{{upstream}}': `sum by (upstream) (rate(gateway_retries_total{${GATEWAY}}[$__rate_interval]))` },
+        alerts: ['GuildDataRetries'],
+      },
+      {
+        title: 'Refused for want of room',
+        description: 'Requests answered with 503 since too many were under way.',
+        unit: 'reqps',
+        queries: { refused: `sum(rate(gateway_overload_refusals_total{${GATEWAY}}[$__rate_interval]))` },
+        alerts: ['GuildDataTooManyInFlight'],
+      },
     ],
     Keys: [
       {

@@ -65,6 +65,33 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataPlatformRefusesUs', 'GuildDataPlatformFailing'],
       },
     ],
+    'Calls that the chat platform grants': [
+      {
+        title: 'p99 of the wait for a turn',
+        description: 'Time until a call to the chat platform had its turn, for people and for jobs.',
+        unit: 's',
+        queries: {
+          '{{purpose}}': `histogram_quantile(0.99, sum by (le, purpose) (rate(chat_budget_wait_seconds_bucket{${JOB}}[$__rate_interval])))`,
+        },
+        alerts: ['GuildDataChatBudgetUsedUp'],
+      },
+      {
+        title: 'No turn in time',
+        description: 'Calls that were given up, for people and for jobs.',
+        unit: 'reqps',
+        queries: {
+          '{{purpose}}': `sum by (purpose) (rate(chat_budget_refused_total{${JOB}}[$__rate_interval]))`,
+        },
+        alerts: ['GuildDataChatBudgetUsedUp'],
+      },
+      {
+        title: 'Shares without Redis',
+        description: 'Replicas that keep to a share of their own.',
+        unit: 'short',
+        queries: { '{{job}}': `sum by (job) (chat_budget_degraded{${JOB}})` },
+        alerts: ['GuildDataChatBudgetDegraded'],
+      },
+    ],
     'What waits for the platforms': [
       {
         title: 'Bindings',

@@ -140,13 +140,15 @@ export const services: DashboardSpec = {
       },
       {
         title: 'Commands',
-        description: 'Commands made, handed over, and acknowledged.',
+        description: 'Commands made, handed over, acknowledged, and expired without it.',
         unit: 'reqps',
         queries: {
           made: `sum(rate(activity_commands_enqueued_total{${ACTIVITY}}[$__rate_interval]))`,
           'handed over {{attempt}}': `sum by (attempt) (rate(activity_commands_leased_total{${ACTIVITY}}[$__rate_interval]))`,
           'acknowledged {{status}}': `sum by (status) (rate(activity_commands_acknowledged_total{${ACTIVITY}}[$__rate_interval]))`,
+          'expired {{state}}': `max by (state) (rate(activity_commands_expired_total{${ACTIVITY}}[$__rate_interval]))`,
         },
+        alerts: ['GuildDataCommandsNotAcknowledged'],
       },
       {
         title: 'Polls that wait',
@@ -155,6 +157,32 @@ export const services: DashboardSpec = {
         max: 1,
         queries: { '{{instance}}': `activity_open_polls{${ACTIVITY}} / activity_open_polls_max{${ACTIVITY}}` },
         alerts: ['GuildDataPollsNearLimit'],
+      },
+    ],
+    Jobs: [
+      {
+        title: 'Unfinished jobs',
+        description: 'Synchronisations of groups that are queued, running or paused.',
+        unit: 'short',
+        queries: { '{{state}}': `max by (state) (members_sync_jobs{${MEMBERS}})` },
+        alerts: ['GuildDataJobsStuck'],
+      },
+      {
+        title: 'Oldest unfinished job',
+        description: 'Time since it was queued.',
+        unit: 's',
+        queries: { oldest: `max(members_sync_job_oldest_unfinished_seconds{${MEMBERS}})` },
+        alerts: ['GuildDataJobsStuck'],
+      },
+      {
+        title: 'Members dealt with by jobs',
+        description: 'Members that jobs looked at, changed, or failed to change; and jobs that ended.',
+        unit: 'reqps',
+        queries: {
+          '{{outcome}}': `sum by (outcome) (rate(members_sync_job_members_total{${MEMBERS}}[$__rate_interval]))`,
+          'jobs {{outcome}}': `sum by (outcome) (rate(members_sync_jobs_finished_total{${MEMBERS}}[$__rate_interval]))`,
+        },
+        alerts: ['GuildDataJobsGivenUp'],
       },
     ],
     'Moderation and members': [
