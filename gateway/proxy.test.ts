@@ -62,8 +62,8 @@ async function proxyTo(service: Server, breakerOptions: Partial<BreakerOptions>,
   });
   const url = await listen(front);
   const retries = async () => {
-    const [counter] = (await metrics.registry.getSingleMetric('gateway_retries_total')?.get())?.values ?? [];
-    return counter?.value ?? 0;
+    const { values = [] } = (await metrics.registry.getSingleMetric('gateway_retries_total')?.get()) ?? {};
+    return values.reduce((total, { value }) => total + value, 0);
   };
   const status = async (path: string, init?: RequestInit) => (await fetch(url + path, init)).status;
   return { front, proxy, url, status, retries };

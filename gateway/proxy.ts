@@ -63,7 +63,8 @@ export class Proxy implements Part {
   constructor({ services, timeoutMs, breakers, metrics }: ProxyOptions) {
     requireAddresses(services);
     this.#timeoutMs = timeoutMs;
-    this.#retries = metrics.counter('gateway_retries_total', 'Requests passed to a service a second time', ['service']);
+    const help = 'Requests passed to a service a second time';
+    this.#retries = metrics.counterOf('gateway_retries_total', help, 'upstream', Object.keys(services));
     this.#upstreams = Object.fromEntries(
       Object.entries(services).map(([name, target]) => {
         const breaker = breakers.create(`${name} (http)`, isOutage);
@@ -123,7 +124,7 @@ export class Proxy implements Part {
       await pass();
     } catch (error) {
       if (!mayRepeat(this.#attempts.get(request), request, response) || !budget.take()) throw error;
-      this.#retries.inc({ service: name });
+      this.#retries.inc({ upstream: name });
       // What was lost with the same service is heard first, or the agent would hand out another connection to it.
       await nextTurn();
       await pass();
