@@ -64,6 +64,15 @@ export class Attempt {
     return this.#isAnswered;
   }
 
+  /**
+   * One of the two connections broke. A caller that has gone breaks its request off: no service has failed, and no
+   * breaker opens for that.
+   */
+  broke(cause: unknown): void {
+    if (this.#request.socket.destroyed) this.#settled.resolve();
+    else this.fail(new ApiError('UNAVAILABLE', { cause }));
+  }
+
   /** Ends it without an answer; only the first reason counts. */
   fail(error: Error): void {
     this.failure ??= error;

@@ -110,7 +110,7 @@ export class Proxy implements Part {
     const pass = async () => {
       const attempt = new Attempt(request, response, timeoutMs - (performance.now() - started));
       this.#attempts.set(request, attempt);
-      void middleware(request, response, (cause) => attempt.fail(new ApiError('UNAVAILABLE', { cause })));
+      void middleware(request, response, (cause) => attempt.broke(cause));
       await attempt.ended;
     };
     // What the service has begun to answer may hold commands, and takes no longer.
@@ -165,7 +165,7 @@ export class Proxy implements Part {
       incoming.headers.connection = String(response.getHeader('connection') ?? 'keep-alive');
     });
     proxy.on('error', (cause, request) => {
-      if (request) this.#attempts.get(request)?.fail(new ApiError('UNAVAILABLE', { cause }));
+      if (request) this.#attempts.get(request)?.broke(cause);
     });
   };
 }
