@@ -30,12 +30,12 @@ for (const guild of JSON.parse(process.argv[1])) {
 }
 console.log(JSON.stringify(keys));`;
 
-/** Keys of the load's guilds, made as operators make them: by guildctl in a pod of auth. */
+/** Keys of the load's guilds, made as operators make them: in the pod of guildctl. */
 export async function makeKeys(
   namespace: Namespace,
   guilds: readonly string[] = GUILDS,
 ): Promise<{ guild: string; key: string }[]> {
-  const [pod = ''] = await namespace.pods('auth');
+  const [pod = ''] = await namespace.pods('guildctl');
   return JSON.parse(await namespace.node(pod, MAKE_KEYS, JSON.stringify(guilds))) as { guild: string; key: string }[];
 }
 
