@@ -57,6 +57,11 @@ export class Pipeline {
     this.#parts = parts;
   }
 
+  /** How many requests count towards `maxInFlight` now. */
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     const context = { requestId: requestIdOf(oneHeader(request, REQUEST_ID_HEADER)), route: 'none' };
     response.setHeader(REQUEST_ID_HEADER, context.requestId);

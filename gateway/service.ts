@@ -69,6 +69,10 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       clock,
       events,
     });
+    metrics.gauge('gateway_in_flight_requests', 'Requests under way, but for polls that wait', [], (gauge) =>
+      gauge.set(pipeline.inFlight),
+    );
+    metrics.gauge('gateway_in_flight_requests_max', 'More than so many are refused').set(config.MAX_IN_FLIGHT);
     const listener = new HttpServer(config.LISTEN_HOST, config.GATEWAY_PORT, pipeline.handle, {
       // The guard refuses a missing Host itself, in the envelope.
       requireHostHeader: false,

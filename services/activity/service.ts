@@ -64,6 +64,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const leases = new Leases(database, clock, events);
     const polls = new Polls({ database, leases, clock, mostWaiting: config.MAX_WAITING_POLLS });
     metrics.gauge('activity_open_polls', 'Polls for commands that are open', [], (gauge) => gauge.set(polls.size));
+    metrics.gauge('activity_open_polls_max', 'How many polls may wait').set(config.MAX_WAITING_POLLS);
     const gatherMs = config.HEARTBEAT_GATHER_MS;
     const servers = new Servers({ database, commands, leases, clock, events, gatherMs });
     const intervals = new Intervals(database, clock);

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Route } from '#proto/rest/route.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 import { Breakers } from './breaker.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { databaseConfig, Environment, processConfig } from './config.ts';
@@ -79,6 +80,8 @@ export class ServiceContext<Config extends ProcessConfig> {
     this.admin = new AdminServer(config.LISTEN_HOST, config.ADMIN_PORT, this.readiness, this.metrics);
     this.lifecycle.add(this.admin);
     this.lifecycle.add({ name: 'breakers', stop: async () => this.breakers.stop() });
+    const { version } = packageJson;
+    this.metrics.gauge('build_info', '1, with the version that runs', ['version']).set({ version }, 1);
   }
 
   /** The pool of the service's own schema; its start waits until the schema is as new as this code. */
@@ -86,9 +89,14 @@ export class ServiceContext<Config extends ProcessConfig> {
     const options = { name: this.name, metrics: this.metrics, log: this.log };
     const database = openDatabase({ ...options, url: config.DATABASE_URL, poolMax: config.PG_POOL_MAX });
     const stopped = new AbortController();
+    const current = this.metrics.gauge('schema_current', '1 once the schema is as new as this code needs it');
+    current.set(0);
     this.lifecycle.add({
       name: 'database',
-      start: () => waitForSchema(database, this.name, this.log, stopped.signal),
+      start: async () => {
+        await waitForSchema(database, this.name, this.log, stopped.signal);
+        current.set(1);
+      },
       stop: () => {
         stopped.abort();
         return database.close();

@@ -59,6 +59,12 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const activity = service.client(DecisionServiceService, 'activity', config.ACTIVITY_GRPC_ADDRESS);
     const deliver = (event: Event) => activity.deliverDecision(decisionMessage(event));
     const relay = new Relay({ database, clock, deliver, events });
+    metrics.gauge(
+      'moderation_outbox_oldest_seconds',
+      'For how long the oldest decision waits to be delivered',
+      [],
+      (gauge) => gauge.set(relay.oldestWaitMs / 1000),
+    );
 
     const changed = (guildId: string) => {
       cache.drop(guildId);

@@ -174,7 +174,7 @@ test('a 429 that is meant for all calls holds back every guild', async () => {
 
 describe('a token that is refused', () => {
   const isRefused = async () =>
-    /^chat_token_refused (\d)$/m.exec(await fixture.metrics.registry.metrics())?.[1] === '1';
+    /^platform_credentials_refused\{host="chat"\} (\d)$/m.exec(await fixture.metrics.registry.metrics())?.[1] === '1';
 
   test('stops the calls at once, with a line in the log and a gauge, but for one call a minute that tries', async () => {
     const discord = fixture.discord();

@@ -65,6 +65,7 @@ export class PlatformHost {
   readonly #quiet: Quiet;
   readonly #calls;
   readonly #seconds;
+  readonly #refused;
 
   constructor(options: PlatformHostOptions) {
     const { name, platform, breakers, metrics, clock, deadlineMs = DEADLINE_MS } = options;
@@ -79,6 +80,8 @@ export class PlatformHost {
     this.#quiet = new Quiet(clock);
     this.#calls = metrics.counter('platform_calls_total', 'Calls to a platform', ['host', 'outcome']);
     this.#seconds = metrics.duration('platform_call_duration_seconds', 'Time of a call', ['host']);
+    this.#refused = metrics.gauge('platform_credentials_refused', '1 if its last answer was 401', ['host']);
+    this.#refused.set({ host: name }, 0);
   }
 
   /** A call that changes nothing. Errors as of `call`. */
@@ -134,6 +137,7 @@ export class PlatformHost {
     try {
       const response = await fetch(url + path, { method, ...withBody(options), redirect: 'error', signal });
       outcome = String(response.status);
+      this.#refused.set({ host: name }, response.status === 401 ? 1 : 0);
       return { status: response.status, headers: response.headers, body: await readAnswer(response, mostBytes) };
     } catch (cause) {
       if (!signal.aborted)

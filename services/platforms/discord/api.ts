@@ -84,9 +84,6 @@ export class DiscordApi {
       metrics,
       log,
     });
-    metrics.gauge('chat_token_refused', '1 while the chat platform refuses our token', [], (gauge) =>
-      gauge.set(this.#isTokenRefused ? 1 : 0),
-    );
   }
 
   /** An answer of the platform, or the same refusal as a moment ago without asking again. */
