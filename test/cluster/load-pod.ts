@@ -84,7 +84,8 @@ class Load {
     const { method, path, body } = TURNS[Math.floor(n / guilds.length) % TURNS.length] as Kind;
     const url = new URL(`/api/v1${path(guild)}`, base);
     // Each fifth call comes by a connection of its own.
-    const fault = await send(url, method, key, body?.(guild, n), n % 5 === 0);
+    const headers = { 'x-api-key': key, 'x-guild-id': guild };
+    const fault = await send(url, method, headers, body?.(guild, n), n % 5 === 0);
     const took = performance.now() - began;
     this.#times.push(took);
     if (fault === undefined) {
@@ -101,13 +102,13 @@ class Load {
 function send(
   url: URL,
   method: string,
-  key: string,
+  own: Record<string, string>,
   body: object | undefined,
   alone: boolean,
 ): Promise<string | undefined> {
   const text = body === undefined ? '' : JSON.stringify(body);
   const ofBody = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
-  const headers = { 'x-api-key': key, ...(body === undefined ? {} : ofBody) };
+  const headers = { ...own, ...(body === undefined ? {} : ofBody) };
   return new Promise((resolve) => {
     const outgoing = request(url, { method, headers, agent: alone ? false : agent, timeout: CALL_MS });
     const broken = (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message);
