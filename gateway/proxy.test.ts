@@ -95,7 +95,10 @@ function unsteady(answered: string) {
   const service = createServer((request, response) => {
     seen.push(`${request.method} ${request.url}`);
     isLost = request.url !== '/steady' && !isLost;
-    if (!isLost) return void response.end('here');
+    if (!isLost) {
+      response.end('here');
+      return;
+    }
     request.resume();
     // By the socket, so that it goes out as it is.
     request.socket.write(answered, () => request.socket.resetAndDestroy());
