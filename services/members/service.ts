@@ -58,7 +58,13 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const chat = new Discord({ config, breakers, metrics, clock, log, redis: service.redis(config) });
 
     const events = new MembersEvents(metrics, log);
-    const idempotency = new Idempotency('members', database, ring, clock);
+    const idempotency = new Idempotency({
+      schema: 'members',
+      database,
+      ring,
+      clock,
+      keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+    });
     const tokens = new VerificationTokens({ database, idempotency, ring, clock, random: randomBytes, events });
     const members = new Members(chat, lookup);
     const locks = new MemberLocks(database, clock, randomUUID);
