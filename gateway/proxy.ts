@@ -49,7 +49,9 @@ export interface ProxyOptions {
 /** Passes requests on to the services over kept connections; bodies go through untouched. */
 export class Proxy implements Part {
   readonly name = 'proxy';
-  readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS });
+  // All in turn: one that leads to a service that is about to stop is used, and closed, before the service closes it,
+  // for that might happen under a request that is just being sent.
+  readonly #agent = new Agent({ keepAlive: true, scheduling: 'fifo', maxFreeSockets: 256, timeout: IDLE_MS });
   readonly #upstreams: Record<string, Upstream>;
   readonly #timeoutMs: number;
   readonly #attempts = new WeakMap<IncomingMessage, Attempt>();
@@ -74,8 +76,8 @@ export class Proxy implements Part {
    * Resolves with the milliseconds that the service took, once the answer is written or the caller has gone. The
    * service may wait for `waitMs` before it answers. A request that can be repeated and whose connection was lost
    * before a byte of the answer came is passed on once more, a tenth of all at most.
-   * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, or PAYLOAD_TOO_LARGE for a streamed body: and WaitEnded while
-   * this drains: then nothing was answered yet.
+   * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, PAYLOAD_TOO_LARGE for a streamed body, or WaitEnded while this drains: then
+   * nothing was answered yet.
    */
   forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<number> {
     const upstream = this.#upstreams[service] as Upstream;
@@ -144,7 +146,10 @@ export class Proxy implements Part {
     proxy.on('proxyReq', (outgoing, request) => {
       const attempt = this.#attempts.get(request);
       // It failed before it had a connection.
-      if (!attempt || attempt.failure) return void outgoing.destroy();
+      if (!attempt || attempt.failure) {
+        outgoing.destroy();
+        return;
+      }
       attempt.begun(outgoing);
       // Not before the body is piped on in this same turn: a listener alone would let its first bytes go by.
       request.on('data', () => attempt.heard());

@@ -48,7 +48,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const { clock } = service;
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
       // Writes too: they carry the ID of their operation.
-      repeatable: ['getLinks', 'listLinks', 'listHistory', 'createLink', 'deleteLink'],
+      repeatable: ['getLinks', 'countLinks', 'listLinks', 'listHistory', 'createLink', 'deleteLink'],
     });
     const bindings = service.client(BindingsServiceService, 'bindings', config.BINDINGS_GRPC_ADDRESS, {
       deadlineMs: EVALUATE_MS,
@@ -69,7 +69,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const members = new Members(chat, lookup);
     const locks = new MemberLocks(database, clock, randomUUID);
     const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, events });
-    const roles = new RoleSync({ idempotency, bindings, changes: roleChanges });
+    const roles = new RoleSync({ idempotency, bindings, changes: roleChanges, events });
     const roleTasks = new RoleTasks(database, roles, clock, randomUUID, events);
     const changes = new LinkChanges({
       database,

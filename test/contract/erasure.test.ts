@@ -18,9 +18,11 @@ const HOLDS_ANYTHING: Record<string, string> = {
   'activity.actions.details': 'emptied with the target',
   'auth.audit.details': 'settings of keys, and how many rows were erased',
   'members.intents.claim': 'the name of a kept answer',
+  'members.sync_jobs.errors': 'a rule',
+  'members.sync_jobs.cause': 'why a platform failed, which names no user',
 };
-/** Tables of so few rows for each guild that they are read whole: a day's, or one for each game server. */
-const SMALL = ['members.verification_tokens', 'members.intents', 'activity.servers'];
+/** Tables of so few rows for each guild that they are read whole: a day's, one for each game server, or jobs. */
+const SMALL = ['members.verification_tokens', 'members.intents', 'members.sync_jobs', 'activity.servers'];
 
 let testDatabase: TestDatabase;
 let database: Database;

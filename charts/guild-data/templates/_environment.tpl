@@ -48,6 +48,12 @@
 - name: CHAT_BOT_URL
   value: {{ . | quote }}
 {{- end }}
+{{- with .chatCallsPerSecond }}
+- name: CHAT_GLOBAL_RPS
+  value: {{ int . | quote }}
+{{- end }}
+- name: CHAT_PROCESSES
+  value: {{ include "guild-data.chatProcesses" $ | quote }}
 {{- $game := dict "USERS" .gameUsersUrl "GROUPS" .gameGroupsUrl "INVENTORY" .gameInventoryUrl "BADGES" .gameBadgesUrl "ECONOMY" .gameEconomyUrl "APIS" .gameApisUrl }}
 {{- range $host, $url := $game }}
 {{- with $simulated | ternary ($url | default (printf "%s:8083" $simulators)) $url }}
@@ -58,10 +64,23 @@
 {{- end }}
 {{- end -}}
 
-{{/* Over how many gateways limits are parted while Redis is away. */}}
-{{- define "guild-data.gatewayReplicas" -}}
-{{- $settings := include "guild-data.settings" (dict "root" . "name" "gateway") | fromYaml -}}
+{{/* How many of a service there are at least, over which limits are parted while Redis is away; takes
+     (dict "root" $ "name" NAME). */}}
+{{- define "guild-data.leastReplicas" -}}
+{{- $settings := include "guild-data.settings" . | fromYaml -}}
 {{- int ($settings.autoscaling.enabled | ternary $settings.autoscaling.minReplicas $settings.replicas) -}}
+{{- end -}}
+
+{{/* How many processes call the chat platform. */}}
+{{- define "guild-data.chatProcesses" -}}
+{{- $root := . -}}
+{{- $count := 0 -}}
+{{- range $name, $facts := (include "guild-data.facts" . | fromJson).services -}}
+{{- if has "platforms" $facts.holds -}}
+{{- $count = add $count (include "guild-data.leastReplicas" (dict "root" $root "name" $name)) -}}
+{{- end -}}
+{{- end -}}
+{{- $count -}}
 {{- end -}}
 
 {{/* The variables of one service; takes (dict "root" $ "name" NAME "facts" FACTS "ports" PORTS "settings" SETTINGS). */}}
@@ -120,7 +139,7 @@
   value: {{ join "," . | quote }}
 {{- end }}
 - name: GATEWAY_REPLICAS
-  value: {{ include "guild-data.gatewayReplicas" $root | quote }}
+  value: {{ include "guild-data.leastReplicas" (dict "root" $root "name" "gateway") | quote }}
 {{- end }}
 {{- if ne $values.tls.mode "none" }}
 - name: INTERNAL_TLS_CERT_FILE
