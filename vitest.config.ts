@@ -29,9 +29,13 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['{services,gateway,deploy,test}/**/*.test.ts'],
-          exclude: ['**/*.unit.test.ts', '**/node_modules/**'],
+          exclude: ['**/*.unit.test.ts', '**/*.helm.test.ts', '**/node_modules/**'],
           ...integration,
         },
+      },
+      {
+        // `npm run test:chart`: what needs Helm, in LAB_BIN or on the path.
+        test: { name: 'chart', include: ['test/chart/**/*.helm.test.ts'], testTimeout: 60_000 },
       },
       {
         // `npm run test:long`: the bounds in time themselves, one file after the other.

@@ -5,6 +5,8 @@ import { type ApiError, isFault } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
+import { OverloadError, OverloadLog } from './overload.ts';
+import type { KeyActivity } from './keys/activity.ts';
 
 export interface Outcome {
   /** performance.now() when the request came. */
@@ -24,13 +26,17 @@ export class GatewayEvents {
   readonly #seconds;
   readonly #overhead;
   readonly #authentication;
+  readonly #overload;
+  readonly #activity: KeyActivity;
 
-  constructor(metrics: Metrics, log: Logger) {
+  constructor(metrics: Metrics, log: Logger, activity: KeyActivity) {
     this.#log = log;
+    this.#activity = activity;
     this.#requests = metrics.counter('http_requests_total', 'Requests answered', ['route', 'method', 'code']);
     this.#seconds = metrics.duration('http_request_duration_seconds', 'Time to answer', ['route', 'method']);
     this.#overhead = metrics.duration('gateway_overhead_seconds', 'Time to answer, less that of the service');
     this.#authentication = metrics.counter('gateway_authentication_total', 'Keys judged', ['result']);
+    this.#overload = new OverloadLog(metrics, log);
   }
 
   authenticated(grant: KeyGrant): void {
@@ -41,12 +47,13 @@ export class GatewayEvents {
   answered(
     request: IncomingMessage,
     response: ServerResponse,
-    { route }: RequestContext,
+    { route, keyId }: RequestContext,
     { started, upstreamMs, refusal }: Outcome,
   ): void {
     const ms = performance.now() - started;
     const method = KNOWN_METHODS.includes(request.method ?? '') ? (request.method ?? '') : 'other';
     this.#requests.inc({ route, method, code: response.statusCode });
+    if (keyId !== undefined) this.#activity.count(keyId, response.statusCode);
     this.#seconds.observe({ route, method }, ms / 1000);
     this.#overhead.observe(Math.max(0, ms - upstreamMs) / 1000);
     if (refusal?.httpStatus === 401) this.#authentication.inc({ result: refusal.code });
@@ -60,6 +67,7 @@ export class GatewayEvents {
 
   #write(fields: Record<string, unknown>, refusal: ApiError | undefined): void {
     if (!refusal) return this.#log.debug(fields, 'answered');
+    if (refusal instanceof OverloadError) return this.#overload.refused();
     if (isFault(refusal)) return this.#log.error({ ...fields, err: refusal }, 'failed');
     this.#log.info({ ...fields, refusal: refusal.code }, 'refused');
   }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '#kit/clock.ts';
 import { type RequestContext, requestContext } from '#kit/context.ts';
-import { sendError } from '#kit/envelope.ts';
+import { sendBody, sendError, successBody } from '#kit/envelope.ts';
 import { ApiError, asApiError } from '#kit/errors.ts';
 import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/principal.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
@@ -17,7 +17,8 @@ import { awaitsContinue } from './expectation.ts';
 import { boundLeftover } from './leftover.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
-import type { Proxy } from './proxy.ts';
+import { OverloadError } from './overload.ts';
+import { type Proxy, WaitEnded } from './proxy.ts';
 import { checkAllowlist } from './steps/allowlist.ts';
 import type { Authenticate } from './steps/authenticate.ts';
 import { announceDeprecation } from './steps/deprecation.ts';
@@ -56,6 +57,11 @@ export class Pipeline {
     this.#parts = parts;
   }
 
+  /** How many requests count towards `maxInFlight` now. */
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     const context = { requestId: requestIdOf(oneHeader(request, REQUEST_ID_HEADER)), route: 'none' };
     response.setHeader(REQUEST_ID_HEADER, context.requestId);
@@ -86,7 +92,7 @@ export class Pipeline {
     judge(request, response);
     const address = this.#clientAddress(request);
     if (connectionOptions(request.headers).includes('close')) response.setHeader('connection', 'close');
-    stripReserved(request.headers);
+    stripReserved(request);
     const [path, query] = splitTarget(request.url ?? '');
     if (this.#parts.publicPaths.includes(path)) return this.#answerHere(request, response, undefined);
     const match = matcher.match(request.method ?? '', path);
@@ -95,6 +101,7 @@ export class Pipeline {
     this.#refuseOverload();
     const failingAddress = address?.toString() ?? request.socket.remoteAddress ?? 'unknown';
     const grant = await authenticate.run({ headers: request.headers, query, address: failingAddress, response });
+    context.keyId = grant.keyId;
     events.authenticated(grant);
     checkAllowlist(grant, address);
     checkGuild(match, request.headers['x-guild-id'], grant.guildId);
@@ -128,8 +135,12 @@ export class Pipeline {
     }
     // Only now: a caller whose request is refused need not send its body.
     if (awaitsContinue(request)) response.writeContinue();
-    stripCredentials(request.headers);
-    return proxy.forward(request, response, route.service, waitMs);
+    stripCredentials(request);
+    return proxy.forward(request, response, route.service, waitMs).catch((error: unknown) => {
+      if (!(error instanceof WaitEnded) || !route.longPoll) throw error;
+      sendBody(response, route.status, successBody(route.status, route.message, route.longPoll.whenEnded));
+      return error.waitedMs;
+    });
   }
 
   #answerHere(request: IncomingMessage, response: ServerResponse, grant: KeyGrant | undefined): number {
@@ -146,7 +157,7 @@ export class Pipeline {
 
   #refuseOverload(): void {
     if (this.#inFlight.size <= this.#parts.maxInFlight) return;
-    throw new ApiError('UNAVAILABLE', { message: 'Too many requests are under way, try again soon', retryAfter: 1 });
+    throw new OverloadError();
   }
 }
 

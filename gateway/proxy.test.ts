@@ -2,20 +2,33 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { type Breaker, Breakers } from '#kit/breaker.ts';
+import { type Breaker, type BreakerOptions, Breakers } from '#kit/breaker.ts';
+import { sendError } from '#kit/envelope.ts';
 import { asApiError } from '#kit/errors.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { ROUTES } from '#proto/rest/index.ts';
-import { Proxy } from './proxy.ts';
+import { printFigure } from '#test/figures.ts';
+import { Proxy, WaitEnded } from './proxy.ts';
 
 const OPEN_MS = 50;
 
-/** Opens at the first failure, and not for long. */
-class QuickBreakers extends Breakers {
+/** Breakers that all open alike. */
+class TestBreakers extends Breakers {
+  readonly #options: Partial<BreakerOptions>;
+
+  constructor(metrics: Metrics, options: Partial<BreakerOptions>) {
+    super(metrics);
+    this.#options = options;
+  }
+
   override create(dependency: string, isFailure: (error: unknown) => boolean): Breaker {
-    return super.create(dependency, isFailure, { leastCalls: 1, failedPercent: 1, openMs: OPEN_MS });
+    return super.create(dependency, isFailure, this.#options);
   }
 }
+
+/** At the first failure, and not for long. */
+const AT_ONCE = { leastCalls: 1, failedPercent: 1, openMs: OPEN_MS };
+const NEVER = { leastCalls: 1_000_000 };
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -32,6 +45,30 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+/** A gateway's proxy in front of a service. */
+async function proxyTo(service: Server, breakerOptions: Partial<BreakerOptions>, waitMs = (_path: string) => 0) {
+  const target = await listen(service);
+  const services = Object.fromEntries(ROUTES.map((route) => [route.service, target]));
+  const metrics = new Metrics();
+  const breakers = new TestBreakers(metrics, breakerOptions);
+  closers.push(() => breakers.stop());
+  const proxy = new Proxy({ services, timeoutMs: 5_000, breakers, metrics });
+  closers.push(() => proxy.stop());
+  const front = createServer((request, response) => {
+    proxy.forward(request, response, 'activity', waitMs(request.url ?? '')).catch((error: unknown) => {
+      if (error instanceof WaitEnded) response.end('ended');
+      else sendError(response, asApiError(error));
+    });
+  });
+  const url = await listen(front);
+  const retries = async () => {
+    const { values = [] } = (await metrics.registry.getSingleMetric('gateway_retries_total')?.get()) ?? {};
+    return values.reduce((total, { value }) => total + value, 0);
+  };
+  const status = async (path: string, init?: RequestInit) => (await fetch(url + path, init)).status;
+  return { front, proxy, url, status, retries };
+}
+
 test('a poll that waits does not keep others from a service that has come back', async () => {
   let isDown = true;
   const polls: string[] = [];
@@ -40,20 +77,7 @@ test('a poll that waits does not keep others from a service that has come back',
     else if (request.url === '/poll') polls.push(request.url);
     else response.end('here');
   });
-  const target = await listen(service);
-  const services = Object.fromEntries(ROUTES.map((route) => [route.service, target]));
-  const breakers = new QuickBreakers(new Metrics());
-  closers.push(() => breakers.stop());
-  const proxy = new Proxy({ services, timeoutMs: 5_000, breakers });
-  closers.push(() => proxy.stop());
-  const front = createServer((request, response) => {
-    const waitMs = request.url === '/poll' ? 25_000 : 0;
-    proxy.forward(request, response, 'activity', waitMs).catch((error: unknown) => {
-      response.writeHead(asApiError(error).httpStatus).end();
-    });
-  });
-  const url = await listen(front);
-  const status = async (path: string) => (await fetch(url + path)).status;
+  const { front, url, status } = await proxyTo(service, AT_ONCE, (path) => (path === '/poll' ? 25_000 : 0));
 
   expect(await status('/')).toBe(503);
   isDown = false;
@@ -63,4 +87,105 @@ test('a poll that waits does not keep others from a service that has come back',
   await expect.poll(() => status('/'), { timeout: 5_000 }).toBe(200);
   front.closeAllConnections();
   expect(await poll).toBe('gone');
+});
+
+/** A service whose every second connection is lost, after so many bytes of its answer. */
+function unsteady(answered: string) {
+  const seen: string[] = [];
+  let isLost = false;
+  const service = createServer((request, response) => {
+    seen.push(`${request.method} ${request.url}`);
+    isLost = request.url !== '/steady' && !isLost;
+    request.resume();
+    if (!isLost) response.end('here');
+    // By the socket, so that it goes out as it is.
+    else request.socket.write(answered, () => request.socket.resetAndDestroy());
+  });
+  return { service, seen };
+}
+
+const TEN = Array.from({ length: 10 });
+
+test.each(['GET', 'HEAD'])('%s whose connection is lost before any answer is passed on once more', async (method) => {
+  const { service, seen } = unsteady('');
+  const { status, retries } = await proxyTo(service, NEVER);
+  for (const _ of TEN) expect(await status('/steady')).toBe(200);
+  expect(await status('/one', { method })).toBe(200);
+  expect(seen.slice(10)).toEqual([`${method} /one`, `${method} /one`]);
+  expect(await retries()).toBe(1);
+});
+
+test.each([
+  ['a POST', 'POST', ''],
+  ['a DELETE without a body, which the service may have done', 'DELETE', ''],
+  ['a GET of whose answer a part has come', 'GET', 'HTTP/1.1 200 O'],
+])('%s is never passed on twice', async (_what, method, answered) => {
+  const { service, seen } = unsteady(answered);
+  const { status, retries } = await proxyTo(service, NEVER);
+  for (const _ of TEN) expect(await status('/steady')).toBe(200);
+  expect(await status('/one', { method, ...(method === 'POST' && { body: '{}' }) })).toBe(503);
+  expect(seen.slice(10)).toEqual([`${method} /one`]);
+  expect(await retries()).toBe(0);
+});
+
+test('a DELETE without a body that found nobody is passed on once more', async () => {
+  const { service } = unsteady('');
+  const { status, retries } = await proxyTo(service, NEVER);
+  for (const _ of TEN) expect(await status('/steady')).toBe(200);
+  service.closeAllConnections();
+  await new Promise((resolve) => service.close(resolve));
+  expect(await status('/one', { method: 'DELETE' })).toBe(503);
+  expect(await status('/one', { method: 'POST', body: '{}' })).toBe(503);
+  expect(await retries()).toBe(1);
+});
+
+test('an answer that breaks off in its middle is never taken for a whole one', async () => {
+  const service = createServer((_request, response) => {
+    response.setHeader('content-length', 100);
+    response.write('the first half', () => response.socket?.resetAndDestroy());
+  });
+  const { url } = await proxyTo(service, NEVER);
+  await expect(fetch(url).then((answer) => answer.text())).rejects.toThrow('terminated');
+});
+
+test('of a thousand requests to a service that always fails a tenth is passed on again, and no more', async () => {
+  const seen: string[] = [];
+  const service = createServer((request) => {
+    seen.push(request.url ?? '');
+    request.socket.destroy();
+  });
+  const { status, retries } = await proxyTo(service, NEVER);
+  for (let round = 0; round < 20; round++) {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => status('/')));
+    expect(new Set(answers)).toEqual(new Set([503]));
+  }
+  printFigure('requests passed on again, of 1000 that all failed', await retries());
+  expect(await retries()).toBe(100);
+  expect(seen).toHaveLength(1_100);
+});
+
+test('a drain ends the waits of callers, tells the service so, and cuts off nothing that is answered', async () => {
+  const gone: string[] = [];
+  const arrived: string[] = [];
+  let answerRest: (() => void) | undefined;
+  const service = createServer((request, response) => {
+    arrived.push(request.url ?? '');
+    response.once('close', () => !response.writableFinished && gone.push(request.url ?? ''));
+    if (request.url !== '/answered') return;
+    response.write('half');
+    answerRest = () => response.end(' and the rest');
+  });
+  const { proxy, url } = await proxyTo(service, NEVER, () => 25_000);
+  const text = async (path: string) => (await fetch(url + path)).text();
+
+  const waiting = ['/a', '/b'].map(text);
+  const answered = await fetch(`${url}/answered`);
+  await expect.poll(() => arrived.toSorted()).toEqual(['/a', '/answered', '/b']);
+  await proxy.drain();
+  expect(await Promise.all(waiting)).toEqual(['ended', 'ended']);
+  await expect.poll(() => gone.toSorted()).toEqual(['/a', '/b']);
+  answerRest?.();
+  expect(await answered.text()).toBe('half and the rest');
+  expect(await text('/late')).toBe('ended');
+  expect(arrived).toHaveLength(3);
 });

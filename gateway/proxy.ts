@@ -1,11 +1,17 @@
-import { Agent, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
+import type { Stream } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
 import { BODY_LIMIT } from '#kit/body.ts';
 import type { Breaker, Breakers } from '#kit/breaker.ts';
 import { ApiError, isFault } from '#kit/errors.ts';
 import type { Part } from '#kit/lifecycle.ts';
+import type { Metrics } from '#kit/metrics.ts';
+import { RetryBudget } from '#kit/retry-budget.ts';
 import { ROUTES } from '#proto/rest/index.ts';
+import { Attempt, mayRepeat } from './attempt.ts';
+import { hasBody, NO_BODY, passOn } from './passing.ts';
 
 /** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
 const IDLE_MS = 60_000;
@@ -13,19 +19,23 @@ const IDLE_MS = 60_000;
 type Middleware = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => unknown;
 
 interface Upstream {
-  middleware: Middleware;
+  name: string;
+  /** For requests with a body, and for those without. */
+  middleware: { withBody: Middleware; bodiless: Middleware };
   breaker: Breaker;
+  budget: RetryBudget;
 }
 
-/** A request on its way to a service. */
-interface Exchange {
-  /** Known once it has a connection. */
-  outgoing?: ClientRequest;
-  fail: (error: ApiError) => void;
-  /** One of the two connections broke. */
-  broke: (cause: unknown) => void;
-  /** The caller has sent more: the time of the service runs from here. */
-  heard: () => void;
+/** Thrown for a caller whose wait was ended: the service was told so, and has answered nothing. */
+export class WaitEnded extends Error {
+  /** How long the caller has waited. */
+  readonly waitedMs: number;
+
+  constructor(waitedMs: number) {
+    super('the wait was ended');
+    this.name = 'WaitEnded';
+    this.waitedMs = waitedMs;
+  }
 }
 
 /** What a service may take to answer after it has waited (contract, section 1). */
@@ -36,113 +46,134 @@ export interface ProxyOptions {
   services: Record<string, string>;
   timeoutMs: number;
   breakers: Breakers;
+  metrics: Metrics;
 }
 
 /** Passes requests on to the services over kept connections; bodies go through untouched. */
 export class Proxy implements Part {
   readonly name = 'proxy';
-  readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS });
+  // All in turn: one that leads to a service that is about to stop is used, and closed, before the service closes it,
+  // for that might happen under a request that is just being sent.
+  readonly #agent = new Agent({ keepAlive: true, scheduling: 'fifo', maxFreeSockets: 256, timeout: IDLE_MS });
   readonly #upstreams: Record<string, Upstream>;
   readonly #timeoutMs: number;
-  readonly #exchanges = new WeakMap<IncomingMessage, Exchange>();
+  readonly #attempts = new WeakMap<IncomingMessage, Attempt>();
+  readonly #retries;
+  /** Ends the wait of each caller who waits. */
+  readonly #waits = new Set<() => void>();
+  #isDraining = false;
 
-  constructor({ services, timeoutMs, breakers }: ProxyOptions) {
+  constructor({ services, timeoutMs, breakers, metrics }: ProxyOptions) {
     requireAddresses(services);
     this.#timeoutMs = timeoutMs;
+    const help = 'Requests passed to a service a second time';
+    this.#retries = metrics.counterOf('gateway_retries_total', help, 'upstream', Object.keys(services));
     this.#upstreams = Object.fromEntries(
-      Object.entries(services).map(([name, target]) => [
-        name,
-        { middleware: this.#middleware(target), breaker: breakers.create(`${name} (http)`, isOutage) },
-      ]),
+      Object.entries(services).map(([name, target]) => {
+        const breaker = breakers.create(`${name} (http)`, isOutage);
+        const middleware = { withBody: this.#middleware(target), bodiless: this.#middleware(target, NO_BODY) };
+        return [name, { name, middleware, breaker, budget: new RetryBudget() }];
+      }),
     );
   }
 
   /**
    * Resolves with the milliseconds that the service took, once the answer is written or the caller has gone. The
-   * service may wait for `waitMs` before it answers.
-   * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, or PAYLOAD_TOO_LARGE for a streamed body: then nothing was answered yet.
+   * service may wait for `waitMs` before it answers. A request that can be repeated and whose connection was lost
+   * before a byte of the answer came is passed on once more, a tenth of all at most.
+   * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, PAYLOAD_TOO_LARGE for a streamed body, or WaitEnded while this drains: then
+   * nothing was answered yet.
    */
   forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<number> {
-    const { middleware, breaker } = this.#upstreams[service] as Upstream;
+    const upstream = this.#upstreams[service] as Upstream;
     const timeoutMs = waitMs > 0 ? waitMs + AFTER_WAIT_MS : this.#timeoutMs;
-    const exchange = () => this.#exchange(middleware, request, response, timeoutMs);
+    const exchange = () => this.#exchange(upstream, request, response, timeoutMs, waitMs > 0);
     // The one call that tries an open breaker holds up all others: no poll, which would do so for as long as it waits.
-    return waitMs > 0 ? exchange() : breaker.run(exchange);
+    return waitMs > 0 ? exchange() : upstream.breaker.run(exchange);
+  }
+
+  /** Whoever waits is told so now, and not cut off when the time to stop is over. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    for (const end of this.#waits) end();
   }
 
   async stop(): Promise<void> {
     this.#agent.destroy();
   }
 
-  #exchange(
-    middleware: Middleware,
+  async #exchange(
+    { name, middleware, budget }: Upstream,
     request: IncomingMessage,
     response: ServerResponse,
     timeoutMs: number,
+    mayWait: boolean,
   ): Promise<number> {
+    if (mayWait && this.#isDraining) throw new WaitEnded(0);
     const started = performance.now();
-    return new Promise((resolve, reject) => {
-      let deadline: NodeJS.Timeout | undefined;
-      const settle = () => {
-        exchange.heard = () => undefined;
-        clearTimeout(deadline);
-      };
-      const fail = (error: ApiError) => {
-        settle();
-        exchange.outgoing?.destroy();
-        reject(error);
-      };
-      // No service is slow because its caller is: the time runs from the caller's last byte, and is the caller's
-      // own while there are more to come.
-      const late = () => fail(new ApiError(request.complete ? 'TIMEOUT' : 'REQUEST_TIMEOUT'));
-      const heard = () => {
-        clearTimeout(deadline);
-        deadline = setTimeout(late, timeoutMs);
-      };
-      const end = () => {
-        settle();
-        resolve(performance.now() - started);
-      };
-      // A caller that has gone breaks its exchange off; no service has failed, and no breaker opens for that.
-      const broke = (cause: unknown) => {
-        if (request.socket.destroyed) end();
-        else fail(new ApiError('UNAVAILABLE', { cause }));
-      };
-      const exchange: Exchange = { fail, broke, heard };
-      heard();
-      this.#exchanges.set(request, exchange);
-      response.once('close', end);
-      middleware(request, response, broke);
-    });
+    const forward = hasBody(request) ? middleware.withBody : middleware.bodiless;
+    const pass = async () => {
+      const attempt = new Attempt(request, response, timeoutMs - (performance.now() - started));
+      this.#attempts.set(request, attempt);
+      void forward(request, response, (cause) => attempt.broke(cause));
+      await attempt.ended;
+    };
+    // What the service has begun to answer may hold commands, and takes no longer.
+    const end = () => {
+      const attempt = this.#attempts.get(request);
+      if (!attempt?.isAnswered) attempt?.fail(new WaitEnded(performance.now() - started));
+    };
+    if (mayWait) this.#waits.add(end);
+    budget.called();
+    try {
+      await pass();
+    } catch (error) {
+      if (!mayRepeat(this.#attempts.get(request), request, response) || !budget.take()) throw error;
+      this.#retries.inc({ upstream: name });
+      // What was lost with the same service is heard first, or the agent would hand out another connection to it.
+      await nextTurn();
+      await pass();
+    } finally {
+      this.#waits.delete(end);
+    }
+    return performance.now() - started;
   }
 
-  #middleware(target: string): Middleware {
+  /** `buffer`: sent in place of the request's own body. */
+  #middleware(target: string, buffer?: Stream): Middleware {
     return createProxyMiddleware({
-      target,
+      // Read once here instead of at each request.
+      target: new URL(target),
       agent: this.#agent,
       ejectPlugins: true,
       plugins: [this.#follow],
+      selfHandleResponse: true,
+      ...(buffer && { buffer }),
     });
   }
 
   readonly #follow: Plugin = (proxy) => {
     proxy.on('proxyReq', (outgoing, request) => {
-      const exchange = this.#exchanges.get(request);
-      if (!exchange) return;
-      exchange.outgoing = outgoing;
+      const attempt = this.#attempts.get(request);
+      // It failed before it had a connection.
+      if (!attempt || attempt.failure) {
+        outgoing.destroy();
+        return;
+      }
+      attempt.begun(outgoing);
+      if (!hasBody(request)) return;
       // Not before the body is piped on in this same turn: a listener alone would let its first bytes go by.
-      request.on('data', () => exchange.heard());
+      request.on('data', () => attempt.heard());
       if (request.headers['transfer-encoding']) {
-        limitStream(request, () => exchange.fail(new ApiError('PAYLOAD_TOO_LARGE')));
+        limitStream(request, () => attempt.fail(new ApiError('PAYLOAD_TOO_LARGE')));
       }
     });
-    proxy.on('proxyRes', (incoming, _request, response) => {
-      // The connection to the service is not the caller's.
-      delete incoming.headers['keep-alive'];
-      incoming.headers.connection = String(response.getHeader('connection') ?? 'keep-alive');
+    proxy.on('proxyRes', (incoming, request, response) => {
+      this.#attempts.get(request)?.answered();
+      passOn(incoming, response);
     });
     proxy.on('error', (cause, request) => {
-      if (request) this.#exchanges.get(request)?.broke(cause);
+      if (request) this.#attempts.get(request)?.broke(cause);
     });
   };
 }

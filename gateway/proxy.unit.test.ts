@@ -4,6 +4,7 @@ import { Metrics } from '#kit/metrics.ts';
 import { Proxy } from './proxy.ts';
 
 test('a route to a service that has no address is told at the start', () => {
-  const create = () => new Proxy({ services: {}, timeoutMs: 1, breakers: new Breakers(new Metrics()) });
+  const metrics = new Metrics();
+  const create = () => new Proxy({ services: {}, timeoutMs: 1, breakers: new Breakers(metrics), metrics });
   expect(create).toThrow(/^the gateway has no address of lookup/);
 });

@@ -6,6 +6,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { AddressList } from './client-address.ts';
 import { type GatewayConfig, readGatewayConfig } from './config.ts';
 import { GatewayEvents } from './events.ts';
+import { KeyActivity } from './keys/activity.ts';
 import { createKeys } from './keys/create.ts';
 import { closeGently } from './leftover.ts';
 import { AuthenticationFailures } from './limits/authentication-failures.ts';
@@ -31,7 +32,10 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
   readConfig: readGatewayConfig,
   build(service) {
     const { config, clock, log, metrics, breakers, ring, readiness } = service;
-    const client = service.client(AuthServiceService, 'auth', config.AUTH_GRPC_ADDRESS, { deadlineMs: VERIFY_MS });
+    const client = service.client(AuthServiceService, 'auth', config.AUTH_GRPC_ADDRESS, {
+      deadlineMs: VERIFY_MS,
+      repeatable: ['verify'],
+    });
     const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
     const redis = service.redis(config);
     if (!redis) log.warn('REDIS_URL is not set: limits are counted in this process alone');
@@ -44,8 +48,10 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       activity: config.ACTIVITY_HTTP_URL,
       moderation: config.MODERATION_HTTP_URL,
     };
-    const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers });
-    const events = new GatewayEvents(metrics, log);
+    const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers, metrics });
+    const activity = new KeyActivity(clock);
+    service.admin.addPage('/keys', () => activity.top());
+    const events = new GatewayEvents(metrics, log, activity);
     const matcher = new Matcher(routes, API_PREFIX);
     const pipeline = new Pipeline({
       matcher,
@@ -66,6 +72,10 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       clock,
       events,
     });
+    metrics.gauge('gateway_in_flight_requests', 'Requests under way, but for polls that wait', [], (gauge) =>
+      gauge.set(pipeline.inFlight),
+    );
+    metrics.gauge('gateway_in_flight_requests_max', 'More than so many are refused').set(config.MAX_IN_FLIGHT);
     const listener = new HttpServer(config.LISTEN_HOST, config.GATEWAY_PORT, pipeline.handle, {
       // The guard refuses a missing Host itself, in the envelope.
       requireHostHeader: false,

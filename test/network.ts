@@ -3,7 +3,7 @@ import type { Environment } from '#kit/config.ts';
 import { type Clock, systemClock } from '#kit/clock.ts';
 import { createLog, type Logger } from '#kit/log.ts';
 import { type RunningService, startService } from '#kit/service.ts';
-import { startSimulators } from '#local/simulators/main.ts';
+import { type SimulatorOptions, startSimulators } from '#local/simulators/main.ts';
 import { type CreateKeyRequest, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { activityService } from '#services/activity/service.ts';
@@ -28,6 +28,12 @@ export interface NetworkOptions {
   clock?: Clock;
   /** Every log line of every process ends up here. */
   logLines?: string[];
+  simulators?: SimulatorOptions;
+  /**
+   * The address that others are told instead of a part's own `host:port`, such as a proxy's. Parts are the services,
+   * `postgres`, `listen` (PostgreSQL for LISTEN), `redis`, `chat` and `game`.
+   */
+  through?: (part: string, address: string) => Promise<string>;
 }
 
 export interface Call {
@@ -52,6 +58,8 @@ export class Network {
   readonly #options: NetworkOptions;
   readonly #log: Logger;
   readonly #cleanups: (() => Promise<unknown>)[] = [];
+  /** Where everything is that runs already. */
+  readonly #told: Environment = {};
   databaseUrl = '';
   redisUrl: string | null = null;
   simulators!: Awaited<ReturnType<typeof startSimulators>>;
@@ -77,8 +85,9 @@ export class Network {
     this.databaseUrl = database.url;
     this.#cleanups.push(() => database.drop());
     this.redisUrl = this.#options.redisUrl === undefined ? await testRedisUrl() : this.#options.redisUrl;
-    this.simulators = await startSimulators({});
+    this.simulators = await startSimulators(this.#options.simulators ?? {});
     this.#cleanups.push(() => this.simulators.stop());
+    await this.#tellStorageAndPlatforms();
     const names = ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'gateway'];
     for (const name of names) await this.startOne(name);
   }
@@ -97,6 +106,9 @@ export class Network {
     if (earlier) this.#cleanups.push(() => earlier.stop());
     const service = await this.#startNamed(name, all, overrides);
     this.services.set(name, service);
+    const { http, grpc } = service.addresses;
+    if (http) this.#told[`${name.toUpperCase()}_HTTP_URL`] = await this.#through(name, `http://${http}`);
+    if (grpc) this.#told[`${name.toUpperCase()}_GRPC_ADDRESS`] = await this.#through(name, grpc);
     return service;
   }
 
@@ -175,27 +187,38 @@ export class Network {
     }
   }
 
-  /** The addresses of all that runs already. */
-  #environment(): Environment {
+  async #tellStorageAndPlatforms(): Promise<void> {
     const { game, chat } = this.simulators;
-    const environment: Environment = {
+    this.#told.DATABASE_URL = await this.#through('postgres', this.databaseUrl);
+    // Only where it is another one: without it everything goes by DATABASE_URL.
+    if (this.#options.through) this.#told.DATABASE_DIRECT_URL = await this.#through('listen', this.databaseUrl);
+    if (this.redisUrl) this.#told.REDIS_URL = await this.#through('redis', this.redisUrl);
+    this.#told.CHAT_API_URL = `${await this.#through('chat', chat)}/api/v10`;
+    const gameUrl = await this.#through('game', game);
+    for (const host of ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY']) {
+      this.#told[`GAME_${host}_URL`] = gameUrl;
+    }
+  }
+
+  /** The address, or URL, by way of `through`. */
+  async #through(part: string, target: string): Promise<string> {
+    const { through } = this.#options;
+    if (!through) return target;
+    const [address = ''] = /127\.0\.0\.1:\d+/.exec(target) ?? [];
+    return target.replace(address, await through(part, address));
+  }
+
+  /** What every process is told. */
+  #environment(): Environment {
+    return {
+      ...this.#told,
       LISTEN_HOST: '127.0.0.1',
       GATEWAY_PORT: '0',
-      DATABASE_URL: this.databaseUrl,
-      REDIS_URL: this.redisUrl ?? undefined,
       INTERNAL_SECRETS: this.secrets.internal,
       ADMIN_SECRETS: this.secrets.admin,
-      CHAT_API_URL: `${chat}/api/v10`,
       CHAT_BOT_TOKEN: 'test-bot-token',
       GAME_API_KEY: 'test-game-key',
     };
-    for (const host of ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY'])
-      environment[`GAME_${host}_URL`] = game;
-    for (const [name, { addresses }] of this.services) {
-      if (addresses.grpc) environment[`${name.toUpperCase()}_GRPC_ADDRESS`] = addresses.grpc;
-      if (addresses.http) environment[`${name.toUpperCase()}_HTTP_URL`] = `http://${addresses.http}`;
-    }
-    return environment;
   }
 }
 

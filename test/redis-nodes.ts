@@ -47,28 +47,70 @@ async function startServer(command: [string, ...string[]], home: string, port: n
   return child;
 }
 
-/** Two nodes that have half of the slots each. */
-export async function startRedisCluster(folder: string): Promise<RedisNode[]> {
-  const busPorts = await freePorts(2);
+const SLOTS = 16_384;
+
+/** Masters that have an equal part of the slots each. */
+export async function startRedisCluster(folder: string, masters: number): Promise<RedisNode[]> {
+  const busPorts = await freePorts(masters);
   const nodes = await Promise.all(
     busPorts.map((port) => startRedisNode(folder, ['cluster-enabled yes', `cluster-port ${port}`])),
   );
   const clients = nodes.map(({ port }) => new Redis(port, '127.0.0.1'));
+  const firstSlot = (index: number) => Math.round((index * SLOTS) / masters);
   try {
-    await clients[0]?.call('CLUSTER', 'ADDSLOTSRANGE', 0, 8191);
-    await clients[1]?.call('CLUSTER', 'ADDSLOTSRANGE', 8192, 16383);
-    await clients[0]?.call('CLUSTER', 'MEET', '127.0.0.1', nodes[1]?.port ?? 0, busPorts[1] ?? 0);
-    for (const client of clients) await untilWhole(client);
+    for (const [index, client] of clients.entries()) {
+      await client.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot(index), firstSlot(index + 1) - 1);
+      // Without numbers of their own they would have to agree on them first.
+      await client.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
+      await clients[0]?.call('CLUSTER', 'MEET', '127.0.0.1', nodes[index]?.port ?? 0, busPorts[index] ?? 0);
+    }
+    for (const client of clients) await untilWhole(client, masters);
     return nodes;
   } finally {
     for (const client of clients) client.disconnect();
   }
 }
 
-async function untilWhole(client: Redis): Promise<void> {
-  const deadline = Date.now() + 15_000;
-  while (!String(await client.call('CLUSTER', 'INFO')).includes('cluster_state:ok')) {
-    if (Date.now() > deadline) throw new Error('the cluster did not become whole within 15 s');
+export type SentinelSystem = { primary: RedisNode; replica: RedisNode; sentinel: RedisNode; url: string };
+
+/** A primary, its replica that is up to date, and a sentinel that promotes it when the primary is silent for half a second. */
+export async function startRedisSentinel(folder: string): Promise<SentinelSystem> {
+  const settings = ['requirepass secret', 'masterauth secret'];
+  const primary = await startRedisNode(folder, settings);
+  const replicaSettings = [`replicaof 127.0.0.1 ${primary.port}`, 'repl-diskless-sync-delay 0'];
+  const replica = await startRedisNode(folder, [...settings, ...replicaSettings]);
+  const sentinel = await startRedisNode(
+    folder,
+    [
+      `sentinel monitor guild 127.0.0.1 ${primary.port} 1`,
+      'sentinel auth-pass guild secret',
+      'sentinel down-after-milliseconds guild 500',
+      'sentinel failover-timeout guild 3000',
+    ],
+    ['--sentinel'],
+  );
+  const client = new Redis(sentinel.port, '127.0.0.1');
+  try {
+    await until('the sentinel knows a good replica', async () =>
+      JSON.stringify(await client.call('SENTINEL', 'REPLICAS', 'guild')).includes('"master-link-status","ok"'),
+    );
+  } finally {
+    client.disconnect();
+  }
+  return { primary, replica, sentinel, url: `redis+sentinel://:secret@127.0.0.1:${sentinel.port}/guild` };
+}
+
+async function untilWhole(client: Redis, masters: number): Promise<void> {
+  await until('the cluster is whole', async () => {
+    const info = String(await client.call('CLUSTER', 'INFO'));
+    return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${masters}\r`);
+  });
+}
+
+async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await isSo())) {
+    if (Date.now() > deadline) throw new Error(`20 s went by until ${what}`);
     await pause(50);
   }
 }

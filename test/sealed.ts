@@ -6,11 +6,15 @@ import { API_PREFIX } from '#proto/rest/route.ts';
 /** INTERNAL_SECRETS of the services that tests start. */
 export const TEST_SECRETS = ['a secret for tests of more than 32 bytes'];
 
+/** ADMIN_SECRETS of the services that tests start. */
+export const TEST_ADMIN_SECRETS = ['a secret for operators of more than 32 bytes'];
+
 /** What every service that a test starts is told; ports are free ones. */
 export const testEnvironment = (databaseUrl: string) => ({
   LISTEN_HOST: '127.0.0.1',
   LOG_LEVEL: 'silent',
   INTERNAL_SECRETS: TEST_SECRETS.join(','),
+  ADMIN_SECRETS: TEST_ADMIN_SECRETS.join(','),
   DATABASE_URL: databaseUrl,
 });
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { writePrivately } from './files.ts';
+import { privateFolder, writePrivately } from './files.ts';
 
 export type Demo = { guild_id: string; key: string };
 
@@ -77,6 +77,7 @@ async function call(url: string, key: string, body?: string): Promise<{ status: 
   return { status: response.status, text: await response.text() };
 }
 
+/** The folder may be new: secrets that the operator gives lie elsewhere. */
 function keyFile(folder: string): string {
-  return join(folder, 'secrets', 'demo-key');
+  return join(privateFolder(join(folder, 'secrets')), 'demo-key');
 }

@@ -29,7 +29,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     listens: ['http', 'grpc'],
     calls: [],
     proxies: [],
-    holds: ['database'],
+    holds: ['admin', 'database'],
   },
   {
     name: 'bindings',
@@ -37,7 +37,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     listens: ['http', 'grpc'],
     calls: ['lookup'],
     proxies: [],
-    holds: ['database', 'redis', 'platforms'],
+    holds: ['admin', 'database', 'redis', 'platforms'],
   },
   {
     name: 'members',
@@ -45,7 +45,7 @@ export const DEPLOYABLES: readonly Deployable[] = [
     listens: ['http', 'grpc'],
     calls: ['lookup', 'bindings'],
     proxies: [],
-    holds: ['database', 'redis', 'platforms'],
+    holds: ['admin', 'database', 'redis', 'platforms'],
   },
   {
     name: 'activity',

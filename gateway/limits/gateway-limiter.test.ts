@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Breakers } from '#kit/breaker.ts';
@@ -200,6 +201,34 @@ describe('a Redis that hangs', () => {
     await untilExact(gateway);
     expect(await gateway.passed(lookup(60), 60)).toBe(0);
     expect(await gateway.passed(lookup(60, 'other'), 100)).toBe(60);
+  });
+
+  test('costs a gateway that is asked seldom one wait in all', async () => {
+    const pid = await startRedis();
+    const gateway = await createGateway(1);
+    await untilExact(gateway);
+    await pause(600);
+    process.kill(pid, 'SIGSTOP');
+    const durations: number[] = [];
+    for (let request = 0; request < 5; request += 1) {
+      durations.push(await duration(() => gateway.decide(lookup(60))));
+      await pause(600);
+    }
+    expect(durations.filter((milliseconds) => milliseconds > 40)).toHaveLength(1);
+  });
+
+  test('what it left unanswered is not counted when it goes on', async () => {
+    const pid = await startRedis();
+    const [gateway, other] = await Promise.all([createGateway(2), createGateway(2)]);
+    await untilExact(gateway);
+    await untilExact(other);
+    process.kill(pid, 'SIGSTOP');
+    await Promise.all(Array.from({ length: 40 }, () => gateway.decide(lookup(1e6, 'waiting'))));
+    await pause(100);
+    process.kill(pid, 'SIGCONT');
+    await untilExact(other);
+    const { states } = await other.decide(lookup(1e6, 'waiting'));
+    expect(states[0]?.remaining).toBe(1e6 - 1);
   });
 
   test('many requests at once wait no longer', async () => {

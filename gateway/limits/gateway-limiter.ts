@@ -1,17 +1,16 @@
 import type { Breaker, Breakers } from '#kit/breaker.ts';
 import type { Clock } from '#kit/clock.ts';
-import { within } from '#kit/deadline.ts';
+import { DeadlineError, within } from '#kit/deadline.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { RedisClient } from '#kit/redis.ts';
 import type { Decision, Limit, Limiter } from './limiter.ts';
-import { MemoryLimiter, refuseExhausted } from './memory.ts';
-import { exactDecision, RedisLimiter } from './redis.ts';
+import { MemoryLimiter, refuseExhausted, type Snapshot } from './memory.ts';
+import { type Answer, exactDecision, RedisLimiter } from './redis.ts';
+import { RedisBreakers } from './redis-breakers.ts';
 
 /** What a decision may wait for Redis. */
 const DECISION_MS = 50;
-/** Half a second of time-outs is enough to stop waiting for Redis; a second later one request tries again. */
-const BREAKER = { windowMs: 500, leastCalls: 3, failedPercent: 50, openMs: 1_000 };
 
 export interface GatewayLimiterOptions {
   /** Left out: this process counts alone. */
@@ -23,6 +22,8 @@ export interface GatewayLimiterOptions {
   metrics: Metrics;
   breakers: Breakers;
   windowMs?: number;
+  /** What a decision may wait for Redis. */
+  decisionMs?: number;
 }
 
 /**
@@ -30,18 +31,19 @@ export interface GatewayLimiterOptions {
  * that a decision neither waits nor fails with it.
  */
 export class GatewayLimiter implements Limiter {
-  readonly #redis: { limiter: RedisLimiter; breaker: Breaker } | undefined;
+  readonly #redis: { limiter: RedisLimiter; breakers: RedisBreakers } | undefined;
   readonly #memory: MemoryLimiter;
   readonly #log: Logger;
   readonly #decisions;
   readonly #replicas: number;
+  readonly #decisionMs: number;
   #reported = false;
 
-  constructor({ redis, replicas, clock, log, metrics, breakers, windowMs }: GatewayLimiterOptions) {
-    // Redis refuses nothing: each error means that it could not be asked.
-    const breaker = redis && breakers.create('redis', () => true, BREAKER);
-    this.#redis = redis && breaker && { limiter: new RedisLimiter(redis, windowMs), breaker };
+  constructor(options: GatewayLimiterOptions) {
+    const { redis, replicas, clock, log, metrics, breakers, windowMs } = options;
+    this.#redis = redis && { limiter: new RedisLimiter(redis, windowMs), breakers: new RedisBreakers(breakers) };
     this.#memory = new MemoryLimiter({ clock, replicas, windowMs });
+    this.#decisionMs = options.decisionMs ?? DECISION_MS;
     this.#log = log;
     this.#replicas = replicas;
     this.#decisions = metrics.counter('gateway_limit_decisions_total', 'Requests that limits were applied to', [
@@ -54,10 +56,11 @@ export class GatewayLimiter implements Limiter {
     );
   }
 
-  /** Whether limits are approximate now: Redis is away, or there are several gateways and none. A lone time-out is not. */
+  /** Whether limits are approximate now: Redis, or a node of a Cluster, is away, or there are several gateways and none. */
   get isDegraded(): boolean {
     if (!this.#redis) return this.#replicas > 1;
-    return this.#redis.breaker.isOpen || !this.#redis.limiter.isConnected;
+    const { limiter, breakers } = this.#redis;
+    return !limiter.isConnected || breakers.isAnyOpen(limiter.servers);
   }
 
   async decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
@@ -76,15 +79,46 @@ export class GatewayLimiter implements Limiter {
     const asked = this.#memory.snapshot(guildId, limits);
     const refused = refuseExhausted(limits, asked);
     if (refused) return refused;
+    const breaker = redis.breakers.of(redis.limiter.serverOf(guildId));
+    if (breaker.isOpen) {
+      const decision = this.#decideWithout(guildId, limits);
+      if (breaker.mayTry) void this.#tryAgain(breaker, redis.limiter, guildId, limits);
+      return decision;
+    }
     try {
-      const count = () => within(DECISION_MS, redis.limiter.count(guildId, limits, asked));
-      const answer = await redis.breaker.run(count);
+      const count = () => within(this.#decisionMs, this.#count(redis.limiter, guildId, limits, asked));
+      const answer = await breaker.run(count);
       this.#memory.learn(guildId, limits, asked, answer);
       this.#recovered();
       return exactDecision(limits, answer);
+    } catch {
+      return this.#decideWithout(guildId, limits);
+    }
+  }
+
+  #decideWithout(guildId: string, limits: readonly Limit[]): Decision {
+    return { ...this.#memory.decideNow(guildId, limits), mode: 'degraded' };
+  }
+
+  async #count(redis: RedisLimiter, guildId: string, limits: readonly Limit[], asked: Snapshot): Promise<Answer> {
+    const startedAt = performance.now();
+    const deadline = this.#memory.deadline(asked, this.#decisionMs);
+    const answer = await redis.count(guildId, limits, { ...asked, deadline });
+    if (!answer.isLate) return answer;
+    if (performance.now() - startedAt >= this.#decisionMs) throw new DeadlineError(this.#decisionMs);
+    // Late and still waited for: one of the clocks was set.
+    return redis.count(guildId, limits, { ...asked, deadline: 0 });
+  }
+
+  /** Tells Redis what has passed without it. Nobody waits for that; when it is answered, the outage is over. */
+  async #tryAgain(breaker: Breaker, redis: RedisLimiter, guildId: string, limits: readonly Limit[]): Promise<void> {
+    const asked = this.#memory.snapshot(guildId, limits);
+    const report = () => within(this.#decisionMs, redis.report(guildId, limits, { ...asked, deadline: 0 }));
+    try {
+      this.#memory.learn(guildId, limits, asked, await breaker.run(report));
+      this.#recovered();
     } catch (error) {
       this.#failed(error);
-      return { ...this.#memory.decideNow(guildId, limits), mode: 'degraded' };
     }
   }
 

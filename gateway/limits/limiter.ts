@@ -55,7 +55,12 @@ export function toDecision(
   return allowed || !refusedBy ? { allowed: true, mode, states } : { allowed: false, mode, states, refusedBy };
 }
 
-/** What a limit is counted under. The guild in braces keeps all limits of a request in one slot of a Redis Cluster. */
+/** What a limit is counted under. */
 export function limitKey(guildId: string, { category, subject }: Limit): string {
-  return `limit:{${guildId}}:${category}:${subject}`;
+  return `limit:${guildTag(guildId)}:${category}:${subject}`;
+}
+
+/** The guild in braces: keeps all limits of a request in one slot of a Redis Cluster. */
+export function guildTag(guildId: string): string {
+  return `{${guildId}}`;
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import { type Decision, type Limit, type Limiter, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
 import type { Answer } from './redis.ts';
+import { RedisClock } from './redis-clock.ts';
 
 /** What this process knows of one limit in the current window. */
 interface Count {
@@ -15,6 +16,8 @@ interface Count {
 /** The counts of one request's limits at one moment. */
 export interface Snapshot {
   window: number;
+  /** When it was taken, Unix milliseconds. */
+  takenAt: number;
   resetMs: number;
   counts: Count[];
   /** Each count's `own` at that moment. */
@@ -52,11 +55,11 @@ export class MemoryLimiter implements Limiter {
   readonly #counts = new Map<string, Count>();
   readonly #overflow = new Map<string, Count>();
   #window = 0;
-  /** Redis's clock less this one. */
-  #offset = 0;
+  readonly #redisClock: RedisClock;
 
   constructor({ clock, replicas = 1, windowMs = WINDOW_MS, maxSubjects = MAX_SUBJECTS }: MemoryLimiterOptions) {
     this.#clock = clock;
+    this.#redisClock = new RedisClock(clock);
     this.#replicas = replicas;
     this.#windowMs = windowMs;
     this.#maxSubjects = maxSubjects;
@@ -86,14 +89,15 @@ export class MemoryLimiter implements Limiter {
     const resetMs = this.#enterWindow();
     const counts = limits.map((limit) => this.#find(limitKey(guildId, limit)) ?? emptyCount());
     const known = counts.map(({ told, own, reported }) => told + this.#replicas * (own - reported));
-    return { window: this.#window, resetMs, counts, own: counts.map((count) => count.own), known };
+    const own = counts.map((count) => count.own);
+    return { window: this.#window, takenAt: this.#clock.now(), resetMs, counts, own, known };
   }
 
   /** Keeps what Redis answered to a request that was asked with this snapshot. */
   learn(guildId: string, limits: readonly Limit[], asked: Snapshot, answer: Answer): void {
-    this.#offset = (answer.window + 1) * this.#windowMs - answer.resetMs - this.#clock.now();
+    this.#redisClock.learn((answer.window + 1) * this.#windowMs - answer.resetMs, asked.takenAt);
     this.#enterWindow();
-    if (answer.window !== this.#window) return;
+    if (answer.window !== this.#window || answer.isLate) return;
     const isSame = asked.window === answer.window;
     const counts = isSame ? asked.counts : this.snapshot(guildId, limits).counts;
     counts.forEach((count, index) => {
@@ -102,9 +106,14 @@ export class MemoryLimiter implements Limiter {
     });
   }
 
+  /** When it will be so many milliseconds after a snapshot by Redis's clock; 0 while nothing is known of that. */
+  deadline(asked: Snapshot, milliseconds: number): number {
+    return this.#redisClock.isKnown ? Math.ceil(this.#redisClock.at(asked.takenAt)) + milliseconds : 0;
+  }
+
   /** Milliseconds until the current window ends; forgets all counts when it is a new one. */
   #enterWindow(): number {
-    const now = this.#clock.now() + this.#offset;
+    const now = this.#redisClock.at(this.#clock.now());
     const window = Math.floor(now / this.#windowMs);
     // A clock that is set back by a moment at the edge must not bring a second fresh window.
     if (window !== this.#window && window !== this.#window - 1) {

@@ -68,7 +68,7 @@ function tell(limiter: MemoryLimiter, clock: ManualClock, limit: Limit, count: n
   const window = Math.floor(now / WINDOW_MS);
   const resetMs = (window + 1) * WINDOW_MS - now;
   const asked = limiter.snapshot(GUILD, [limit]);
-  limiter.learn(GUILD, [limit], asked, { allowed: true, window, resetMs, counts: [count] });
+  limiter.learn(GUILD, [limit], asked, { allowed: true, isLate: false, window, resetMs, counts: [count] });
 }
 
 describe('memory limiter beside Redis', () => {
@@ -101,7 +101,7 @@ describe('memory limiter beside Redis', () => {
     const asked = limiter.snapshot(GUILD, limits);
     passed(limiter, lookup(60), 2);
     const window = Math.floor(clock.now() / WINDOW_MS);
-    limiter.learn(GUILD, limits, asked, { allowed: true, window, resetMs: WINDOW_MS, counts: [4] });
+    limiter.learn(GUILD, limits, asked, { allowed: true, isLate: false, window, resetMs: WINDOW_MS, counts: [4] });
     expect(limiter.snapshot(GUILD, limits).known).toEqual([6]);
   });
 
@@ -111,8 +111,9 @@ describe('memory limiter beside Redis', () => {
     const refused = () => refuseExhausted([lookup(60)], limiter.snapshot(GUILD, [lookup(60)]));
     expect(refused()).toBeUndefined();
     tell(limiter, clock, lookup(60), 60, 20_000);
-    expect(refused()).toMatchObject({ allowed: false, mode: 'exact', refusedBy: { remaining: 0, resetMs: 40_000 } });
-    clock.advance(39_999);
+    expect(refused()).toMatchObject({ allowed: false, mode: 'exact', refusedBy: { remaining: 0, resetMs: 39_999 } });
+    // Clocks are told in whole milliseconds: a window may be taken to end one early, never late.
+    clock.advance(39_998);
     expect(refused()).toBeDefined();
     clock.advance(1);
     expect(refused()).toBeUndefined();
@@ -125,7 +126,7 @@ describe('memory limiter beside Redis', () => {
     const asked = limiter.snapshot(GUILD, limits);
     const window = Math.floor(clock.now() / WINDOW_MS);
     tell(limiter, clock, lookup(60), 1, WINDOW_MS);
-    limiter.learn(GUILD, limits, asked, { allowed: true, window, resetMs: 1, counts: [59] });
+    limiter.learn(GUILD, limits, asked, { allowed: true, isLate: false, window, resetMs: 1, counts: [59] });
     expect(limiter.snapshot(GUILD, limits)).toMatchObject({ window: window + 1, known: [1] });
   });
 });

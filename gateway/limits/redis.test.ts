@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { connectRedis, type RedisConnection } from '#kit/redis.ts';
+import { seededRandom, wholeNumber } from '#test/random.ts';
 import { testRedisUrl } from '#test/redis.ts';
 import { type RedisNode, startRedisCluster } from '#test/redis-nodes.ts';
 import { type Limit, type Limiter, limitKey } from './limiter.ts';
@@ -103,16 +104,41 @@ describe('Redis limiter', () => {
     const limiter = new RedisLimiter(client(), ENDLESS_MS);
     const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
     const { window } = await limiter.count(GUILD, limits);
-    expect((await limiter.count(GUILD, limits, { window: window - 1, known: [8] })).counts).toEqual([2]);
-    expect((await limiter.count(GUILD, limits, { window, known: [1] })).counts).toEqual([3]);
-    expect((await limiter.count(GUILD, limits, { window, known: [8] })).counts).toEqual([9]);
-    expect(await limiter.count(GUILD, limits, { window, known: [12] })).toMatchObject({ allowed: false, counts: [12] });
+    expect((await limiter.count(GUILD, limits, { window: window - 1, known: [8], deadline: 0 })).counts).toEqual([2]);
+    expect((await limiter.count(GUILD, limits, { window, known: [1], deadline: 0 })).counts).toEqual([3]);
+    expect((await limiter.count(GUILD, limits, { window, known: [8], deadline: 0 })).counts).toEqual([9]);
+    expect(await limiter.count(GUILD, limits, { window, known: [12], deadline: 0 })).toMatchObject({
+      allowed: false,
+      counts: [12],
+    });
     expect(await limiter.count(GUILD, limits)).toMatchObject({ allowed: false, counts: [12] });
+  });
+
+  test('a question that comes when nobody waits any more is told so and counts nothing', async () => {
+    await client().flushdb();
+    const limiter = new RedisLimiter(client(), ENDLESS_MS);
+    const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
+    const [seconds = 0] = await client().time();
+    const deadline = seconds * 1000 - 60_000;
+    expect(await limiter.count(GUILD, limits, { window: -1, known: [], deadline })).toMatchObject({ isLate: true });
+    expect(await client().dbsize()).toBe(0);
+    const inTime = { window: -1, known: [], deadline: deadline + 120_000 };
+    expect(await limiter.count(GUILD, limits, inTime)).toMatchObject({ isLate: false, allowed: true, counts: [1] });
+  });
+
+  test('what has passed elsewhere can be told without counting a request', async () => {
+    await client().flushdb();
+    const limiter = new RedisLimiter(client(), ENDLESS_MS);
+    const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
+    const { window } = await limiter.count(GUILD, limits);
+    expect(await limiter.report(GUILD, limits, { window, known: [4], deadline: 0 })).toMatchObject({ counts: [4] });
+    expect(await limiter.count(GUILD, limits)).toMatchObject({ allowed: true, counts: [5] });
   });
 
   test('two gateways never let more than a limit through, and no less, whatever the order of requests', async () => {
     const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1e9);
-    const random = randomNumbers(seed);
+    const numbers = seededRandom(seed);
+    const random = (below: number) => wholeNumber(numbers, below);
     for (let round = 0; round < 20; round += 1) {
       await client().flushdb();
       const limiters = [new RedisLimiter(client(0), ENDLESS_MS), new RedisLimiter(client(1), ENDLESS_MS)];
@@ -150,17 +176,6 @@ async function randomSchedule(limiters: Limiter[], random: (below: number) => nu
   return { limits, passed };
 }
 
-/** Whole numbers below a bound, the same for the same seed (mulberry32). */
-function randomNumbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
-
 describe('Redis Cluster limiter', () => {
   let folder: string;
   let nodes: RedisNode[] = [];
@@ -168,7 +183,7 @@ describe('Redis Cluster limiter', () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'guild-data-cluster-'));
-    nodes = await startRedisCluster(folder);
+    nodes = await startRedisCluster(folder, 3);
     cluster = await connect(`redis+cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`);
   });
   afterAll(async () => {

@@ -1,14 +1,19 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { Cluster, Command, Redis } from 'ioredis';
 import type { RedisClient } from '#kit/redis.ts';
-import { type Decision, type Limit, type Limiter, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
+import { type Decision, type Limit, type Limiter, guildTag, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
 
 const SCRIPT = readFileSync(new URL('./limits.lua', import.meta.url), 'utf8');
 const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
+const ONLY_SERVER = 'redis';
+
 /** What Redis says to one request. */
 export interface Answer {
   allowed: boolean;
+  /** It came when nobody waited any more, and nothing was counted. */
+  isLate: boolean;
   /** The number of the window, by Redis's own clock. */
   window: number;
   /** Milliseconds until it ends. */
@@ -17,13 +22,16 @@ export interface Answer {
   counts: number[];
 }
 
-/** What the caller knows to have passed, one for each limit; Redis counts on from there if it knows of fewer. */
-export interface Known {
-  window: number;
+export interface Question {
+  /** What the caller knows to have passed, one for each limit; Redis counts on from there if it knows of fewer. */
   known: readonly number[];
+  /** The window that this is of. */
+  window: number;
+  /** Until when the caller waits, Unix milliseconds by Redis's clock; 0 = for ever. What comes later is not counted. */
+  deadline: number;
 }
 
-const NOTHING: Known = { window: -1, known: [] };
+const NOTHING: Question = { known: [], window: -1, deadline: 0 };
 
 /** Counts in Redis, for all gateways together, in one call per request. Redis 7 or Valkey, also as a Cluster. */
 export class RedisLimiter implements Limiter {
@@ -45,13 +53,43 @@ export class RedisLimiter implements Limiter {
     return exactDecision(limits, await this.count(guildId, limits));
   }
 
-  async count(guildId: string, limits: readonly Limit[], { window, known } = NOTHING): Promise<Answer> {
+  async count(guildId: string, limits: readonly Limit[], question = NOTHING): Promise<Answer> {
+    const { window, known, deadline } = question;
     const keys = limits.map((limit) => limitKey(guildId, limit));
     const perLimit = limits.flatMap(({ limit }, index) => [limit, known[index] ?? 0]);
-    return readAnswer(await this.#run(keys, [this.#windowMs, window, ...perLimit]));
+    return readAnswer(await this.#run(keys, [this.#windowMs, window, deadline, ...perLimit]));
+  }
+
+  /** Tells what has passed without Redis and hears what it knows, as `count`, but counts nothing. */
+  report(guildId: string, limits: readonly Limit[], question: Question): Promise<Answer> {
+    const none = limits.map((limit) => ({ ...limit, limit: 0 }));
+    return this.count(guildId, none, question);
+  }
+
+  /** The server that decides for a guild: one of a Cluster's, else always the same. */
+  serverOf(guildId: string): string {
+    if (!(this.#redis instanceof Cluster)) return ONLY_SERVER;
+    const slot = new Command('exists', [guildTag(guildId)]).getSlot();
+    return (slot === null ? undefined : this.#redis.slots[slot]?.[0]) ?? ONLY_SERVER;
+  }
+
+  /** All servers that decide now. */
+  get servers(): string[] {
+    if (!(this.#redis instanceof Cluster)) return [ONLY_SERVER];
+    // Not the connections: one to a node that hangs is dropped, and the node still decides.
+    return [...new Set(this.#redis.slots.map(([master]) => master ?? ONLY_SERVER))];
+  }
+
+  /** What is asked in one turn of the event loop leaves in one write: writing costs more than the question. */
+  #gather(): void {
+    const stream = this.#redis instanceof Redis ? this.#redis.stream : undefined;
+    if (!stream || stream.writableCorked > 0) return;
+    stream.cork();
+    setImmediate(() => stream.uncork());
   }
 
   async #run(keys: string[], values: number[]): Promise<unknown> {
+    this.#gather();
     try {
       return await this.#redis.evalsha(SCRIPT_SHA, keys.length, ...keys, ...values);
     } catch (error) {
@@ -69,5 +107,5 @@ export function exactDecision(limits: readonly Limit[], { allowed, resetMs, coun
 
 function readAnswer(reply: unknown): Answer {
   const [allowed, window, resetMs, ...counts] = reply as [number, number, number, ...number[]];
-  return { allowed: allowed === 1, window, resetMs, counts };
+  return { allowed: allowed === 1, isLate: allowed === -1, window, resetMs, counts };
 }

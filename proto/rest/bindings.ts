@@ -189,16 +189,15 @@ export const bindingsRoutes = defineRoutes('bindings', {
     body: z
       .object({
         binding_id: bindingId,
-        min_rank: optional(minRank),
-        max_rank: optional(maxRank),
+        // Not null: a binding has both ranks for good.
+        min_rank: minRank.optional(),
+        max_rank: maxRank.optional(),
         priority: priority.nullish().meta({ description: 'null takes it away', example: 5 }),
       })
       .refine(...soundRange)
       .refine(
-        ...rule(
-          [],
-          'must hold at least one of min_rank, max_rank, priority',
-          (fields) => fields['min_rank'] != null || fields['max_rank'] != null || fields['priority'] !== undefined,
+        ...rule([], 'must hold at least one of min_rank, max_rank, priority', (fields) =>
+          ['min_rank', 'max_rank', 'priority'].some((field) => fields[field] !== undefined),
         ),
       )
       .meta({ example: { binding_id: 17, min_rank: 100, priority: 5 } }),
@@ -263,7 +262,11 @@ export const bindingsRoutes = defineRoutes('bindings', {
       .refine(...soundRange)
       .meta({ example: { game_group_id: 501, min_rank: 50, max_rank: 255 } }),
     data: z.object({
-      valid: z.boolean().meta({ description: 'Whether the group exists and has a role in the range', example: true }),
+      valid: z.boolean().meta({
+        description:
+          'Whether the group exists and somebody can match: it has a role in the range, or the range has 0, the rank of everybody outside it',
+        example: true,
+      }),
       group_id: z.int().min(1).meta({ description: 'As given', example: 501 }),
       group_name: z.string().nullable().meta({ description: 'null if there is no such group', example: 'Harbor Crew' }),
       reason: z.string().optional().meta({ description: 'Why not, for a person; only where `valid` is false' }),

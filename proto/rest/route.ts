@@ -48,8 +48,11 @@ export interface RouteSpec<
   writes: boolean;
   /** Codes beyond those that every route can answer, with what they mean here. */
   errors?: Partial<Record<RouteErrorCode, string>>;
-  /** Whether the answer may be waited for, as many seconds as `wait` in the query says. */
-  longPoll?: boolean;
+  /**
+   * Set where the answer may be waited for, as many seconds as `wait` in the query says: the `data` that callers get
+   * when a gateway that stops ends their wait.
+   */
+  longPoll?: { whenEnded: z.input<Data> };
   /** Set when the route is to go away: dates as YYYY-MM-DD, and the path to use instead. */
   deprecated?: { since: string; sunset: string; replacement: string };
 }

@@ -2,6 +2,8 @@ import { z } from 'zod';
 
 const LARGEST_SNOWFLAKE = '18446744073709551615';
 const SNOWFLAKE = /^[1-9][0-9]{16,19}$/;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const WRONG_UUID = 'must be a UUID';
 const DIGITS = /^[1-9][0-9]{0,15}$/;
 
 /** Whether a text is a chat ID: a snowflake that fits 64 bits. */
@@ -55,6 +57,17 @@ export const gameId = numberId('a game ID').meta({
 
 /** A game ID as answered. */
 export const gameIdOut = z.int().min(1).meta({ description: 'Game account', example: 7001 });
+
+/** A UUID that we have made. */
+export const uuid = z
+  .string({ error: WRONG_UUID })
+  .refine((value) => UUID.test(value), { error: WRONG_UUID })
+  .transform((value) => value.toLowerCase())
+  .pipe(z.string())
+  .meta({ type: 'string', format: 'uuid', example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' });
+
+/** A UUID as answered. */
+export const uuidOut = z.string().meta({ format: 'uuid', example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' });
 
 /** Seconds since 1970. */
 export const timestamp = z.int().min(0).meta({ description: 'Unix seconds', example: 1790000000 });

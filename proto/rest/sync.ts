@@ -1,6 +1,18 @@
 import { z } from 'zod';
 import { defineRoutes, route } from './route.ts';
-import { chatId, exactlyOneOf, gameId, gameIdOut, guildId, numberId, optional, text } from './schemas.ts';
+import {
+  chatId,
+  exactlyOneOf,
+  gameId,
+  gameIdOut,
+  guildId,
+  numberId,
+  optional,
+  text,
+  timestamp,
+  uuid,
+  uuidOut,
+} from './schemas.ts';
 
 /** What a template may name. */
 export const TEMPLATE_FIELDS = ['game_username', 'chat_username', 'rank_name'] as const;
@@ -25,6 +37,9 @@ const ROLE_FAILURES = [
   'MISSING_PERMISSION',
   'PLATFORM_ERROR',
 ] as const;
+
+const JOB_STATES = ['queued', 'running', 'paused', 'done', 'failed'] as const;
+const memberCount = (description: string, example: number) => z.int().min(0).meta({ description, example });
 
 const platformErrors = { PLATFORM_ERROR: 'The chat or game platform refused or gave no readable answer' };
 
@@ -84,6 +99,72 @@ export const syncRoutes = defineRoutes('members', {
       'A role is given if any of its bindings matches. It is taken if none matches and none is unknown, and a binding governs it or a sync gave it. A second call changes nothing.',
     writes: true,
     errors: { NOT_FOUND: 'The user is not verified in this guild, or not in it', ...platformErrors },
+  }),
+  syncGroup: route({
+    method: 'POST',
+    path: '/sync/group',
+    scope: 'sync:write',
+    category: 'sync_write',
+    guild: 'body',
+    body: z.object({
+      guild_id: guildId,
+      game_group_id: numberId('a game ID').meta({ description: 'Group on the game platform', example: 501 }),
+    }),
+    data: z.object({
+      job_id: uuidOut.meta({ description: 'To ask for its state by' }),
+      total: memberCount('Verified members of the guild', 120),
+    }),
+    status: 202,
+    message: 'Group synchronisation queued',
+    summary: 'Brings the roles of all verified members in line, for one game group',
+    description:
+      'Concerns the roles that a binding of the group governs; all bindings of such a role are weighed. A group that no binding names changes nothing. While a job of the group is not finished, it is told again and none is added.',
+    writes: true,
+    errors: { CONFLICT: 'The guild has too many jobs under way' },
+  }),
+  getSyncJob: route({
+    method: 'GET',
+    path: '/sync/jobs/:jobId',
+    scope: 'sync:write',
+    category: 'members_read',
+    guild: 'header',
+    params: z.object({ jobId: uuid }),
+    data: z.object({
+      state: z.enum(JOB_STATES).meta({
+        description:
+          '`paused`: a platform or a part of the service is out of reach, and the job goes on by itself; `failed`: it was so for a day',
+        example: 'running',
+      }),
+      total: memberCount('Verified members of the guild', 120),
+      done: memberCount('Members dealt with; those who are not in the guild count at the end', 80),
+      changed: memberCount('Members to whom a role was given or from whom one was taken', 12),
+      failed: memberCount('Members of whom a role could not be given or taken', 1),
+      errors: z
+        .array(
+          z.object({
+            chat_id: chatId.nullable(),
+            role_id: roleId.nullable(),
+            code: z.string().meta({ description: 'Why, for programs', example: 'ROLE_ABOVE_BOT' }),
+            message: z.string().meta({
+              description: 'Why, for people',
+              example: "The role Harbormaster is not below the bot's highest role",
+            }),
+          }),
+        )
+        .meta({
+          description:
+            'The first hundred of what could not be done, and last, without a member, why the job is paused or has failed',
+          example: [],
+        }),
+      started_at: timestamp.nullable(),
+      finished_at: timestamp.nullable().meta({ example: null }),
+    }),
+    status: 200,
+    message: 'Job found',
+    summary: 'Tells how far a job has come',
+    description: 'Jobs are kept for 30 days after their end.',
+    writes: false,
+    errors: { NOT_FOUND: 'The guild has no such job' },
   }),
   syncNickname: route({
     method: 'POST',

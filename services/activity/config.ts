@@ -26,12 +26,14 @@ const shape = {
   HEARTBEAT_GATHER_MS: number(25, 0, 50),
   /** Polls that wait at once in this process; more are answered without waiting. */
   MAX_WAITING_POLLS: number(10_000, 0, 1_000_000),
-  /** How long answers to writes with an Idempotency-Key are kept. */
+  /** How long answers to writes with an Idempotency-Key are kept and given again. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
   /** How long commands are kept after they were acknowledged or have expired. */
   RETENTION_COMMANDS_SECONDS: number(7 * DAY, HOUR),
   RETENTION_SESSIONS_SECONDS: number(400 * DAY, DAY),
   RETENTION_ACTIONS_SECONDS: number(400 * DAY, DAY),
+  /** How long a place is kept after it was registered last. */
+  RETENTION_GAMES_SECONDS: number(400 * DAY, DAY),
   /** How long servers are kept after they were live; the more are kept, the longer it takes to tell who is live. */
   RETENTION_SERVERS_SECONDS: number(HOUR, 600),
 };

@@ -5,14 +5,20 @@ import { createInterface } from 'node:readline';
 import type { Database } from '#kit/postgres.ts';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
+import type { DefinitionShape } from '#kit/grpc.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
 import { type RunningService, startService } from '#kit/service.ts';
-import { CommandAdminServiceService, type EnqueueCommandsRequest } from '#proto/gen/guild/activity/v1/admin.ts';
+import {
+  CommandAdminServiceService,
+  type EnqueueCommandsRequest,
+  StaffAdminServiceService,
+} from '#proto/gen/guild/activity/v1/admin.ts';
 import { DecisionServiceService, type DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { connect } from '#test/grpc.ts';
 import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/sealed.ts';
 import { activityService } from './service.ts';
+import { MOST_WAITING } from './store/new-commands.ts';
 
 export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
@@ -150,10 +156,32 @@ export class ActivityFixture {
     return (await client.deliverDecision(decision)).servers;
   }
 
+  /** Makes as many commands for a server as can wait, at once. */
+  async fillQueue(guildId: string, serverId: string, count = MOST_WAITING): Promise<void> {
+    await this.database.query(
+      `INSERT INTO activity.commands (guild_id, server_id, type, payload, created_at, expires_at)
+       SELECT $1, $2, 'message', '{}', $3, $3::timestamptz + interval '1 hour' FROM generate_series(1, $4)`,
+      [guildId, serverId, new Date(this.clock.now()), count],
+    );
+  }
+
+  /** What a metric of a replica stands at, with these labels; undefined where it has not been counted yet. */
+  async metric(name: string, labels = '', at = this.activity): Promise<number | undefined> {
+    const metrics = await (await fetch(`http://${at.addresses.admin}/metrics`)).text();
+    const line = metrics.split('\n').find((text) => text.startsWith(`${name}${labels} `));
+    return line === undefined ? undefined : Number(line.split(' ').at(-1));
+  }
+
   admin(at = this.activity): GrpcClient<typeof CommandAdminServiceService> {
-    const { client, close } = connect(CommandAdminServiceService, 'activity', at.addresses.grpc ?? '', this.clock, [
-      ADMIN_SECRET,
-    ]);
+    return this.#operator(CommandAdminServiceService, at);
+  }
+
+  staffAdmin(at = this.activity): GrpcClient<typeof StaffAdminServiceService> {
+    return this.#operator(StaffAdminServiceService, at);
+  }
+
+  #operator<Definition extends DefinitionShape>(definition: Definition, at: RunningService) {
+    const { client, close } = connect(definition, 'activity', at.addresses.grpc ?? '', this.clock, [ADMIN_SECRET]);
     this.#closers.push(close);
     return client;
   }

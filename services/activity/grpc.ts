@@ -4,8 +4,9 @@ import type { GrpcHandlers } from '#kit/grpc.ts';
 import { checked } from '#kit/validate.ts';
 import type { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import type { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
-import { COMMAND_TYPES, serverIdInPath, uuid } from '#proto/rest/activity/shapes.ts';
-import { gameId, guildId, text } from '#proto/rest/schemas.ts';
+import { COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
+import { gameId, guildId, text, uuid } from '#proto/rest/schemas.ts';
+import { namedServerId } from '#proto/rest/server-id.ts';
 import type { Commands } from './domain/commands.ts';
 import { adminView } from './views.ts';
 
@@ -36,7 +37,7 @@ const decision = z.object({
   target,
   payload,
   issued_by: text(1, 100).optional(),
-  source_server_id: serverIdInPath.optional(),
+  source_server_id: namedServerId.optional(),
   place_id: gameId.optional(),
   created_at: timestamp,
   expires_at: timestamp.optional(),
@@ -45,7 +46,7 @@ const decision = z.object({
 const servers = z.discriminatedUnion(
   '$case',
   [
-    z.object({ $case: z.literal('serverId'), value: serverIdInPath }).transform(({ value }) => ({ serverId: value })),
+    z.object({ $case: z.literal('serverId'), value: namedServerId }).transform(({ value }) => ({ serverId: value })),
     z.object({ $case: z.literal('placeId'), value: gameId }).transform(({ value }) => ({ placeId: value })),
     z.object({ $case: z.literal('all'), value: z.literal(true) }).transform(() => ({ all: true as const })),
   ],
@@ -104,7 +105,7 @@ export function commandAdminMethods(commands: Commands, clock: Clock): GrpcHandl
       const { servers: to, ttlSeconds: ttl, actor } = message;
       const asked = checked(enqueue, { ...commandFields(message), servers: to, ttl, actor }, 'request');
       const command = commandOf(asked, asked.actor);
-      return { commandIds: await commands.enqueue(asked.guild_id, asked.servers, command, asked.ttl) };
+      return commands.enqueue(asked.guild_id, asked.servers, command, asked.ttl);
     },
     async listCommands(message) {
       const asked = checked(list, { guild_id: message.guildId, limit: message.limit }, 'request');

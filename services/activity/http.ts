@@ -102,8 +102,10 @@ function serverHandlers({ servers, commands, polls, intervals }: HandlerOptions)
     },
     async pollCommands({ guildId, params, query, signal }) {
       const asked = { guildId, serverId: params.serverId, limit: query.limit };
+      // Before commands are leased: what fails after that delays them until their lease ends.
+      const pollAfterSeconds = await intervals.of(guildId);
       const taken = await polls.take(asked, query.wait * 1000, signal);
-      return ok({ commands: taken.map(commandView), poll_after_seconds: await intervals.of(guildId) });
+      return ok({ commands: taken.map(commandView), poll_after_seconds: pollAfterSeconds });
     },
     acknowledgeCommand: ({ guildId, write, params, body }) =>
       commands.acknowledge(write, ackOf(guildId, params.serverId, params.commandId, body)),

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { erasureMethods } from '#kit/erasure.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Listener } from '#kit/listener.ts';
 import { Notifier, readNames } from '#kit/notifier.ts';
@@ -7,10 +8,12 @@ import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
 import { type ActivityConfig, readActivityConfig } from './config.ts';
+import { Backlog } from './domain/backlog.ts';
 import { Commands } from './domain/commands.ts';
 import { Intervals } from './domain/intervals.ts';
 import { Leases } from './domain/leases.ts';
@@ -20,6 +23,7 @@ import { Servers } from './domain/servers.ts';
 import { Sessions } from './domain/sessions.ts';
 import { Staff } from './domain/staff.ts';
 import { StaffRoles } from './domain/staff-roles.ts';
+import { erasureRules } from './erasure.ts';
 import { ActivityEvents } from './events.ts';
 import { commandAdminMethods, decisionMethods } from './grpc.ts';
 import { staffAdminMethods } from './grpc-staff.ts';
@@ -30,6 +34,9 @@ const COMMANDS_CHANNEL = 'activity_commands';
 
 /** Members answers when the chat platform has, which takes up to 5 s. */
 const MEMBER_ROLES_MS = 6_000;
+const LINKS_MS = 1_500;
+/** A game server that asks for permissions is told soon when it can not be told. */
+const CONNECT_MS = 1_000;
 
 /** Staff, game servers, and what these are told. */
 export const activityService: ServiceDefinition<ActivityConfig> = {
@@ -39,18 +46,31 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const { config, metrics, log, ring, lifecycle } = service;
     const database = service.database(config);
     const { clock } = service;
-    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
+    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
+      deadlineMs: LINKS_MS,
+      connectMs: CONNECT_MS,
+      repeatable: ['getLinks'],
+    });
     const members = service.client(MembersServiceService, 'members', config.MEMBERS_GRPC_ADDRESS, {
       deadlineMs: MEMBER_ROLES_MS,
+      connectMs: CONNECT_MS,
+      repeatable: ['getMemberRoles'],
     });
     const events = new ActivityEvents(metrics, log);
-    const idempotency = new Idempotency('activity', database, ring, clock);
+    const idempotency = new Idempotency({
+      schema: 'activity',
+      database,
+      ring,
+      clock,
+      keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+    });
 
     const notifier = new Notifier(database, COMMANDS_CHANNEL, log);
     const commands = new Commands({ database, idempotency, clock, notifier, events });
     const leases = new Leases(database, clock, events);
     const polls = new Polls({ database, leases, clock, mostWaiting: config.MAX_WAITING_POLLS });
     metrics.gauge('activity_open_polls', 'Polls for commands that are open', [], (gauge) => gauge.set(polls.size));
+    metrics.gauge('activity_open_polls_max', 'How many polls may wait').set(config.MAX_WAITING_POLLS);
     const gatherMs = config.HEARTBEAT_GATHER_MS;
     const servers = new Servers({ database, commands, leases, clock, events, gatherMs });
     const intervals = new Intervals(database, clock);
@@ -73,6 +93,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     );
     lifecycle.add(notifier);
     lifecycle.add(polls);
+    lifecycle.add(new Backlog({ database, clock, metrics, log }));
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
 
     const grpc = service.serveGrpc(config);
@@ -81,6 +102,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const operators = new SecretRing(config.ADMIN_SECRETS);
     grpc.add(CommandAdminServiceService, commandAdminMethods(commands, clock), operators);
     grpc.add(StaffAdminServiceService, staffAdminMethods(staffRoles), operators);
+    grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
     const handlers = activityHandlers({ staff, permissions, sessions, servers, commands, polls, intervals });
     service.serveHttp(config, activityRoutes, handlers);
   },
@@ -96,6 +118,12 @@ export const retentionRules = (config: ActivityConfig) => [
   },
   { table: 'activity.sessions', column: 'started_at', seconds: config.RETENTION_SESSIONS_SECONDS },
   { table: 'activity.actions', column: 'created_at', seconds: config.RETENTION_ACTIONS_SECONDS },
-  // No index on it (see the table); there are as many rows as servers lived lately.
-  { table: 'activity.servers', column: 'live_until', seconds: config.RETENTION_SERVERS_SECONDS },
+  { table: 'activity.games', column: 'updated_at', seconds: config.RETENTION_GAMES_SECONDS },
+  {
+    table: 'activity.servers',
+    column: 'live_until',
+    seconds: config.RETENTION_SERVERS_SECONDS,
+    // Every heartbeat changes it: with an index on it no update would stay within its page.
+    walk: ['guild_id', 'server_id'],
+  },
 ];

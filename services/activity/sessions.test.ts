@@ -85,7 +85,7 @@ describe('beating', () => {
     const [open, ended] = [await startId(), await startId()];
     const elsewhere = (await start(newUser(), { server_id: 'b' })).body.data.session_id as string;
     await end(ended);
-    const ids = [open.toUpperCase(), ended, elsewhere, randomUUID(), 'nonsense'];
+    const ids = [open.toUpperCase(), ended, elsewhere, randomUUID(), 'nonsense', '', 'a\nb', 'x'.repeat(1_000)];
     const { status, body } = await beat(ids.map((id) => ({ session_id: id, idle_seconds: 1.5 })));
     expect([status, body.message]).toEqual([200, 'Heartbeat received']);
     expect(body.data).toEqual({ active: [ids[0]], stale: ids.slice(1) });
@@ -114,6 +114,9 @@ describe('beating', () => {
     expect([status, body.details.errors]).toEqual([400, errors]);
     expect((await beat([{}])).body.details.errors).toEqual([
       { path: 'body.sessions[0].session_id', message: 'is required' },
+    ]);
+    expect((await beat(['nonsense' as unknown as object])).body.details.errors).toEqual([
+      { path: 'body.sessions[0]', message: 'must be an object' },
     ]);
     expect((await beat([], { server_id: '' })).status).toBe(422);
   });

@@ -11,6 +11,8 @@ import { readActivityConfig } from './config.ts';
 import { ADMIN_SECRET, NO_PEERS } from './fixture.ts';
 import { retentionRules } from './service.ts';
 import * as commands from './store/commands.ts';
+import * as leases from './store/leases.ts';
+import * as newCommands from './store/new-commands.ts';
 import * as servers from './store/servers.ts';
 import * as sessions from './store/sessions.ts';
 import * as staff from './store/staff.ts';
@@ -18,6 +20,7 @@ import * as staffRoles from './store/staff-roles.ts';
 
 const GUILD = '900000000000000001';
 const ROWS = 100_000;
+const PART = 10_000;
 
 let testDatabase: TestDatabase;
 let database: Database;
@@ -28,11 +31,16 @@ beforeAll(async () => {
   // In a hundred guilds. Nearly all of it is over, as after some weeks.
   const guild = `'9000000000000000' || lpad((n % 100)::text, 2, '0')`;
   const past = `now() - n * interval '1 minute'`;
-  const fill = (into: string, columns: string) =>
-    database.query(`INSERT INTO activity.${into} SELECT ${columns} FROM generate_series(1, ${ROWS}) n`);
+  // In parts, each well within the time that a statement may take.
+  const fill = async (into: string, columns: string) => {
+    for (let from = 1; from <= ROWS; from += PART) {
+      const numbers = `generate_series(${from}, ${from + PART - 1}) n`;
+      await database.query(`INSERT INTO activity.${into} SELECT ${columns} FROM ${numbers}`);
+    }
+  };
   await fill(
     'games (guild_id, universe_id, place_id, name, registered_at, updated_at)',
-    `${guild}, n, n, 'x', now(), now()`,
+    `${guild}, n, n, 'x', ${past}, ${past}`,
   );
   await fill(
     'servers',
@@ -77,6 +85,20 @@ const decision = {
   expiresAt: undefined,
 };
 const asked = Array.from({ length: 50 }, (_, n) => ({ guildId: GUILD, serverId: `s${n}`, limit: 20 }));
+const leased: commands.LeasedCommand = {
+  guildId: GUILD,
+  serverId: 's1',
+  commandId: randomUUID(),
+  type: 'ban',
+  targetGameId: null,
+  targetGameUsername: null,
+  payload: {},
+  issuedBy: null,
+  createdAt: now,
+  expiresAt: later,
+  attempt: 1,
+  leasedUntil: later,
+};
 const ack: commands.Ack = {
   guildId: GUILD,
   serverId: 's1',
@@ -125,17 +147,23 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['readIntervals', (on) => servers.readIntervals(on, [GUILD], now), ['servers_guild']],
   [
     'insertCommand',
-    (on) => commands.insertCommand(on, GUILD, 's1', command, 60, now).catch(() => 0),
-    ['servers_guild'],
+    (on) => newCommands.insertCommand(on, GUILD, 's1', command, 60, now),
+    ['servers_guild', 'commands_queue'],
   ],
-  ['insertForLive', (on) => commands.insertForLive(on, GUILD, 1, command, 60, now), ['servers_guild']],
+  [
+    'insertForLive',
+    (on) => newCommands.insertForLive(on, GUILD, 1, command, 60, now),
+    ['servers_guild', 'commands_queue'],
+  ],
   [
     'insertDecision',
-    (on) => commands.insertDecision(on, GUILD, decision, command, now),
-    ['commands_event', 'servers_guild'],
+    (on) => newCommands.insertDecision(on, GUILD, decision, command, now),
+    ['commands_event', 'servers_guild', 'commands_queue', 'commands_id'],
   ],
-  ['leaseCommands', (on) => commands.leaseCommands(on, asked, now, later), ['commands_queue', 'commands_id']],
-  ['readLeaseEnds', (on) => commands.readLeaseEnds(on, asked, now), ['commands_queue']],
+  ['leaseCommands', (on) => leases.leaseCommands(on, asked, now, later), ['commands_queue', 'commands_id']],
+  ['readLeaseEnds', (on) => leases.readLeaseEnds(on, asked, now), ['commands_queue']],
+  ['giveBack', (on) => leases.giveBack(on, [leased]), ['commands_id']],
+  ['readUnacknowledged', (on) => commands.readUnacknowledged(on, now, later), ['commands_finished']],
   ['ackCommands', (on) => commands.ackCommands(on, [ack], now), ['commands_id', 'commands_id']],
   ['findAck', (on) => commands.findAck(on, ack), ['commands_id']],
   ['listCommands', (on) => commands.listCommands(on, GUILD, 100), ['commands_place']],
@@ -147,8 +175,9 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
     ['sessions_id', 'sessions_id'],
   ],
   ['endSession', (on) => sessions.endSession(on, GUILD, session.sessionId, '', now, now), ['sessions_id']],
-  ['insertGame', (on) => staff.insertGame(on, GUILD, game, now), []],
-  ['updateGame', (on) => staff.updateGame(on, GUILD, game, now).catch(() => 0), ['games_pkey']],
+  ['countGames', (on) => staff.countGames(on, GUILD), ['games_pkey']],
+  ['insertGame', (on) => staff.insertGame(on, GUILD, game, now).catch(() => 0), []],
+  ['updateGame', (on) => staff.updateGame(on, GUILD, game, now), ['games_pkey']],
   ['insertAction', (on) => staff.insertAction(on, GUILD, action, now), []],
   ['listStaffRoles', (on) => staffRoles.listStaffRoles(on, GUILD), ['staff_roles_guild']],
   ['saveStaffRole', (on) => staffRoles.saveStaffRole(on, GUILD, staffRole, now).catch(() => 0), []],
@@ -162,6 +191,7 @@ test.each([
   ['commands', 'commands_finished'],
   ['sessions', 'sessions_started'],
   ['actions', 'actions_created'],
+  ['games', 'games_updated'],
 ])('what little is past its time in %s is found through %s', async (table, index) => {
   const rules = rulesOf().filter((rule) => rule.table === `activity.${table}`);
   // When the oldest row has been kept for as long as it may.
@@ -171,13 +201,46 @@ test.each([
   expect(new Set(scans)).toEqual(new Set([`Tid Scan of ${table}`, index]));
 });
 
-test('finished commands go after 7 days, sessions and actions after 400, servers an hour after they were live', async () => {
+test('servers that are gone are found by a walk along the primary key, in batches, and the others stay', async () => {
+  const rules = rulesOf().filter(({ table }) => table === 'activity.servers');
+  const statements: [text: string, values: readonly unknown[] | undefined][] = [];
+  const watched: Queryable = {
+    query: (text, values) => {
+      statements.push([text, values]);
+      return database.query(text, values);
+    },
+  };
+  const log = await createLog({ service: 'test', level: 'silent' });
+  const retention = new Retention(watched, rules, new ManualClock(now.getTime()), log);
+  const count = async (condition: string) =>
+    (
+      await database.query<{ count: number }>(`SELECT count(*)::int AS count FROM activity.servers WHERE ${condition}`)
+    )[0]?.count;
+  const hourAgo = `live_until < '${new Date(now.getTime() - 3_600_000).toISOString()}'`;
+  const kept = await count(`NOT ${hourAgo}`);
+  await retention.sweep();
+  // 50 batches of 1,000 a sweep.
+  expect(await count(hourAgo)).toBeGreaterThan(ROWS / 2 - 1_000);
+  const plans = await Promise.all(
+    statements.slice(0, 2).map(([text, values]) => scansOf(database, (on) => on.query(text, values))),
+  );
+  expect(plans).toEqual([['servers_guild'], expect.arrayContaining(['Tid Scan of servers', 'servers_guild'])]);
+  await retention.sweep();
+  expect([await count(hourAgo), await count('true')]).toEqual([0, kept]);
+  // At the end it begins again.
+  await database.query(`UPDATE activity.servers SET live_until = '2020-01-01' WHERE server_id = 's1'`);
+  for (let count = 0; count < 2; count++) await retention.sweep();
+  expect(await count('true')).toBe((kept ?? 0) - 1);
+});
+
+test('finished commands go after 7 days, sessions, actions and places after 400, servers an hour after they were live', async () => {
   const days = rulesOf().map(({ table, seconds }) => [table.split('.')[1], seconds / 86_400]);
   expect(Object.fromEntries(days)).toEqual({
     idempotency: 1,
     commands: 7,
     sessions: 400,
     actions: 400,
+    games: 400,
     servers: 1 / 24,
   });
 });

@@ -6,7 +6,7 @@ import { selectChangesAfter } from './store.ts';
 /** PostgreSQL refuses payloads of 8000 bytes. */
 const MAX_PAYLOAD_BYTES = 7_999;
 /** How far back changes are read again: longer than any transaction that made one may have taken. */
-const RECENT_MS = 15_000;
+export const RECENT_MS = 15_000;
 const PAGE = 1_000;
 
 const changePayload = z

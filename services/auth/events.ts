@@ -25,6 +25,10 @@ export class AuthEvents {
     this.#log.info({ action, actor, keys: keys.map(formatKeyId) }, 'keys were changed');
   }
 
+  erasureRecorded(guildId: string, action: string, state: string, actor: string): void {
+    this.#log.info({ guild_id: guildId, action, state, actor }, 'an erasure was noted');
+  }
+
   keyRefusedOverLimit(guildId: string, actor: string): void {
     this.#refused.inc();
     this.#log.info({ guild_id: guildId, actor }, 'a key was refused: the guild has as many as it may');

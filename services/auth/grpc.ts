@@ -96,6 +96,10 @@ export function keyAdminHandlers(keys: KeyAdmin, clock: Clock): GrpcHandlers<typ
       const rows = await keys.audit(checked(requests.audit, { guild_id: guildId, since, limit }));
       return { entries: rows.map((row) => auditView(guildId, row)) };
     },
+    recordErasure: async ({ guildId, ...rest }) => {
+      await keys.recordErasure(checked(requests.erasure, { ...rest, guild_id: guildId }));
+      return {};
+    },
   };
 }
 

@@ -4,7 +4,7 @@ import type { RandomBytes } from '#kit/base62.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Database, Queryable } from '#kit/postgres.ts';
-import { encodeChange } from './changes.ts';
+import { encodeChange, RECENT_MS } from './changes.ts';
 import type { AuthEvents, KeyAction } from './events.ts';
 import { isActive, type KeyRecord, type KeyRef, type KeySettings, MAX_ACTIVE_KEYS } from './key.ts';
 import type { requests } from './settings.ts';
@@ -146,6 +146,25 @@ export class KeyAdmin {
   /** What was done to the keys of a guild, the newest first. */
   audit({ guild_id: guildId, since, limit }: Asked<'audit'>): Promise<store.AuditRow[]> {
     return store.selectAudit(this.#database, guildId, new Date(since * 1000), limit);
+  }
+
+  /** Notes an erasure. Of a user it says nothing: the audit is kept, and what it is about is not. */
+  async recordErasure({ guild_id: guildId, what, state, removed, actor }: Asked<'erasure'>): Promise<void> {
+    const action = what === 'guild' ? 'erase_guild' : 'erase_user';
+    const rows = Object.fromEntries(removed.map((each) => [each.table, each.rows]));
+    const details = state === 'done' ? { state, removed: rows } : { state };
+    await store.insertGuildAudit(this.#database, guildId, { at: this.#now(), actor, action, details });
+    this.#events.erasureRecorded(guildId, action, state, actor);
+  }
+
+  /**
+   * Whether the keys of a guild may be forgotten: all are revoked, and for so long that every gateway has heard of it,
+   * also one that had to read the latest changes again. CONFLICT while one is not revoked.
+   */
+  async mayBeForgotten(guildId: string): Promise<boolean> {
+    const { areRevoked, changedAt } = await store.selectKeyStates(this.#database, guildId);
+    if (!areRevoked) throw new ApiError('CONFLICT', { message: 'The guild has keys that are not revoked' });
+    return changedAt === null || changedAt.getTime() + RECENT_MS < this.#clock.now();
   }
 
   #now(): Date {

@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
+import { erasureMethods } from '#kit/erasure.ts';
 import { Listener } from '#kit/listener.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { decodeChange, recentChanges } from './changes.ts';
 import { type AuthConfig, readAuthConfig } from './config.ts';
+import { erasureRules } from './erasure.ts';
 import { AuthEvents } from './events.ts';
 import { authHandlers, keyAdminHandlers } from './grpc.ts';
 import { KeyAdmin } from './keys.ts';
@@ -46,7 +49,10 @@ export const authService: ServiceDefinition<AuthConfig> = {
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, AuthServiceService, authHandlers(database, clock, watchers, events));
-    // Whoever holds INTERNAL_SECRETS alone can not make keys.
-    grpc.add(KeyAdminServiceService, keyAdminHandlers(keys, clock), new SecretRing(config.ADMIN_SECRETS));
+    // Whoever holds INTERNAL_SECRETS alone can not make keys, nor erase.
+    const operators = new SecretRing(config.ADMIN_SECRETS);
+    grpc.add(KeyAdminServiceService, keyAdminHandlers(keys, clock), operators);
+    const isGuildFree = (guildId: string) => keys.mayBeForgotten(guildId);
+    grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log, isGuildFree }), operators);
   },
 };

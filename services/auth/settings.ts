@@ -8,6 +8,7 @@ const MAX_ALLOWLIST = 100;
 const MAX_RATE_LIMIT = 1_000_000;
 const MAX_GRACE_SECONDS = 7 * 24 * 3600;
 const MAX_AUDIT_ROWS = 1_000;
+const MAX_TABLES = 200;
 /** The end of the year 9999: what lies beyond was meant as milliseconds. */
 const LATEST = 253_402_300_799;
 
@@ -48,6 +49,11 @@ const graceSeconds = between(0, MAX_GRACE_SECONDS, `must be 0 to ${MAX_GRACE_SEC
 function orNone(value: number): number | null {
   return value === 0 ? null : value;
 }
+
+const erasedTable = z.object({
+  table: z.string().regex(/^[a-z_]{1,40}\.[a-z_]{1,60}$/, { error: 'must be schema.table' }),
+  rows: z.int().min(0),
+});
 
 /** What the callers of key administration may ask; `now` in Unix milliseconds. */
 export const requests = {
@@ -90,6 +96,13 @@ export const requests = {
   rotate: z.object({ key_id: keyId, grace_seconds: graceSeconds, actor }),
   revoke: z.object({ key_id: keyId, actor }),
   revokeGuild: z.object({ guild_id: guildId, actor }),
+  erasure: z.object({
+    guild_id: guildId,
+    what: z.enum(['guild', 'user'], { error: 'must be guild or user' }),
+    state: z.enum(['begun', 'done'], { error: 'must be begun or done' }),
+    removed: z.array(erasedTable).max(MAX_TABLES, { error: `must hold at most ${MAX_TABLES} tables` }),
+    actor,
+  }),
   list: z.object({ guild_id: guildId }),
   audit: z.object({
     guild_id: guildId,

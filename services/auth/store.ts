@@ -142,7 +142,8 @@ export interface AuditRow {
   at: Date;
   actor: string;
   action: string;
-  number: number;
+  /** null: it concerns the guild. */
+  number: number | null;
   details: Record<string, unknown>;
 }
 
@@ -158,6 +159,34 @@ export async function insertAudit(
      SELECT $1, number, $3, $4, $5, $6 FROM unnest($2::integer[]) AS number`,
     [guildId, numbers, row.at, row.actor, row.action, JSON.stringify(row.details)],
   );
+}
+
+/** Adds a row that concerns no key. */
+export async function insertGuildAudit(
+  database: Queryable,
+  guildId: string,
+  row: Omit<AuditRow, 'id' | 'number'>,
+): Promise<void> {
+  await database.query('INSERT INTO auth.audit (guild_id, at, actor, action, details) VALUES ($1, $2, $3, $4, $5)', [
+    guildId,
+    row.at,
+    row.actor,
+    row.action,
+    JSON.stringify(row.details),
+  ]);
+}
+
+/** Whether all keys of a guild are revoked, and when the last of them was changed; null where there are none. */
+export async function selectKeyStates(
+  database: Queryable,
+  guildId: string,
+): Promise<{ areRevoked: boolean; changedAt: Date | null }> {
+  const [row] = await database.query<{ areRevoked: boolean; changedAt: Date | null }>(
+    `SELECT coalesce(bool_and(revoked_at IS NOT NULL), true) AS "areRevoked", max(changed_at) AS "changedAt"
+     FROM auth.keys WHERE guild_id = $1`,
+    [guildId],
+  );
+  return row ?? { areRevoked: true, changedAt: null };
 }
 
 /** What was done to the keys of a guild since a time, the newest first. */

@@ -29,7 +29,7 @@ export function auditView(guildId: string, row: AuditRow): AuditEntry {
     at: unixSeconds(row.at),
     actor: row.actor,
     action: row.action,
-    keyId: formatKeyId({ guildId, number: row.number }),
+    keyId: row.number === null ? '' : formatKeyId({ guildId, number: row.number }),
     details: JSON.stringify(row.details),
   };
 }

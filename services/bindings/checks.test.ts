@@ -49,6 +49,18 @@ describe('POST /bindings/test', () => {
     expect(answer.body).toEqual({ status: 'success', code: 200, message: 'Binding tested', data });
   });
 
+  test.each([
+    [0, 0],
+    [0, 10],
+    [0, 255],
+  ])('from %i to %i matches who is not in the group, as validate says that somebody can', async (min, max) => {
+    const { id } = await fixture.added(rankBinding({ min_rank: min, max_rank: max }));
+    const data = { matches: true, reason: `rank 0 is within ${min} to ${max}`, user_rank: 0 };
+    expect((await fixture.test(DMITRI.chatId, id)).body.data).toEqual(data);
+    const asked = { game_group_id: 501, min_rank: min, max_rank: max };
+    expect((await fixture.validate(asked)).body.data).toMatchObject({ valid: true });
+  });
+
   test('works without a key of Open Cloud', async () => {
     const keyless = await fixture.startBindings({ GAME_API_KEY: '' });
     const { id } = await fixture.added(rankBinding());

@@ -1,9 +1,11 @@
 import {
+  adminConfig,
   databaseConfig,
   type Environment,
   grpcAddress,
   grpcConfig,
   httpConfig,
+  keepAdminApart,
   number,
   processConfig,
   readConfig,
@@ -18,13 +20,14 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
+  ...adminConfig,
   ...gamePlatformConfig,
   ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
-  /** How long answers to writes with an Idempotency-Key are kept. */
+  /** How long answers to writes with an Idempotency-Key are kept and given again. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
 };
 
-export const readBindingsConfig = (environment: Environment) => readConfig(shape, environment);
+export const readBindingsConfig = (environment: Environment) => keepAdminApart(readConfig(shape, environment));
 
 export type BindingsConfig = ReturnType<typeof readBindingsConfig>;

@@ -106,6 +106,7 @@ export class BindingsFixture {
       GAME_API_KEY: 'test-game-key',
       CHAT_API_URL: `${this.simulators.chat}/api/v10`,
       CHAT_BOT_TOKEN: 'test-bot-token',
+      CHAT_GLOBAL_RPS: '100000',
       ...environment,
     };
     return startService(bindingsService, all, { clock: this.clock });

@@ -113,6 +113,7 @@ describe('Evaluate', () => {
     expect(members).toEqual([
       {
         chatId: DMITRI.chatId,
+        incomplete: false,
         roles: [
           {
             chatRoleId: OFFICER,
@@ -126,6 +127,7 @@ describe('Evaluate', () => {
       },
       {
         chatId: ADA.chatId,
+        incomplete: false,
         roles: [
           {
             chatRoleId: OFFICER,
@@ -169,11 +171,12 @@ describe('Evaluate', () => {
   test('leaves single bindings out when told so', async () => {
     await addAll(rankBinding());
     const { members } = await evaluate([ADA], { rolesOnly: true });
-    expect(members).toEqual([{ chatId: ADA.chatId, roles: [{ chatRoleId: OFFICER, verdict: WANTED, bindings: [] }] }]);
+    const roles = [{ chatRoleId: OFFICER, verdict: WANTED, bindings: [] }];
+    expect(members).toEqual([{ chatId: ADA.chatId, incomplete: false, roles }]);
   });
 
   test('asks nothing where there is nothing to weigh', async () => {
-    expect(await evaluate([ADA])).toEqual({ members: [{ chatId: ADA.chatId, roles: [] }] });
+    expect(await evaluate([ADA])).toEqual({ members: [{ chatId: ADA.chatId, incomplete: false, roles: [] }] });
     await addAll(rankBinding());
     expect(await evaluate([])).toEqual({ members: [] });
     expect(await gameCalls()).toEqual({});
@@ -241,9 +244,23 @@ describe('what the game platform does not tell is unknown', () => {
   ])('when it %s', async (_what, fault) => {
     await addAll(rankBinding(), gamepass(CAPTAIN), age('game', 1, DECKHAND), age('chat', 1));
     await fixture.game.fault('', fault);
-    expect(rolesOf(await evaluate([ADA, DMITRI]))).toEqual(
+    const answer = await evaluate([ADA, DMITRI]);
+    expect(rolesOf(answer)).toEqual(
       [ADA, DMITRI].map(() => ({ [OFFICER]: WANTED, [CAPTAIN]: UNKNOWN, [DECKHAND]: UNKNOWN })),
     );
+    expect(answer.members.map(({ incomplete }) => incomplete)).toEqual([true, true]);
+  });
+
+  test('and told to be incomplete only where asking again may help', async () => {
+    await addAll(gamepass(CAPTAIN));
+    const incomplete = async () => (await evaluate([CHIARA, ADA])).members.map((member) => member.incomplete);
+    expect(await incomplete()).toEqual([false, false]);
+    await fixture.game.fault('/users/7001/', { status: 500, times: 1 });
+    expect(await incomplete()).toEqual([false, true]);
+    // What does not matter to the outcome is not worth asking for again.
+    await addAll({ ...age('chat', 1), chat_role_id: CAPTAIN });
+    await fixture.game.fault('/users/7001/', { status: 500, times: 1 });
+    expect(await incomplete()).toEqual([false, false]);
   });
 
   test('for one page of members only, where only that one fails', async () => {

@@ -37,8 +37,9 @@ export function bindingsMethods(
       const { guildId, members, chatRoleIds, rolesOnly } = checked(evaluate, message, 'request');
       const verdicts = await evaluation.evaluate(guildId, members, chatRoleIds);
       return {
-        members: verdicts.map(({ chatId, roles }) => ({
+        members: verdicts.map(({ chatId, roles, isIncomplete }) => ({
           chatId,
+          incomplete: isIncomplete,
           roles: roles.map((role) => roleVerdictMessage(role, rolesOnly)),
         })),
       };

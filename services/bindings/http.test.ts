@@ -124,9 +124,13 @@ describe('PATCH /bindings/update', () => {
     expect(range.body.data).toEqual({ ...data, min_rank: 1, max_rank: 2 });
   });
 
-  test('null takes the priority away; for ranks it is as if left out', async () => {
+  test('null takes the priority away; no rank can be taken away, and nothing is changed then', async () => {
     const added = await fixture.added(rankBinding({ priority: 7 }));
-    const answer = await fixture.update({ binding_id: added.id, priority: null, min_rank: null });
+    const refused = await fixture.update({ binding_id: added.id, priority: null, min_rank: null });
+    const errors = [{ path: 'body.min_rank', message: 'must be a whole number' }];
+    expect([refused.status, refused.body.details]).toEqual([400, { code: 'INVALID_REQUEST', errors }]);
+    expect((await fixture.list()).body.data.bindings).toEqual([added]);
+    const answer = await fixture.update({ binding_id: added.id, priority: null });
     expect(answer.body.data).toEqual({ ...added, priority: null });
   });
 
@@ -163,7 +167,7 @@ describe('PATCH /bindings/update', () => {
   test.each([
     ['nothing', {}, ['body.binding_id', 'body']],
     ['nothing to change', { binding_id: 1 }, ['body']],
-    ['nulls alone', { binding_id: 1, min_rank: null, max_rank: null }, ['body']],
+    ['ranks of null', { binding_id: 1, min_rank: null, max_rank: null }, ['body.min_rank', 'body.max_rank']],
     ['an ID that is none', { binding_id: 'x', priority: 1 }, ['body.binding_id']],
     [
       'bad values',

@@ -1,15 +1,19 @@
+import { erasureMethods } from '#kit/erasure.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
+import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { bindingsRoutes } from '#proto/rest/bindings.ts';
 import { type BindingsConfig, readBindingsConfig } from './config.ts';
 import { Bindings } from './domain/bindings.ts';
 import { Checks } from './domain/checks.ts';
 import { Evaluation } from './domain/evaluation.ts';
+import { erasureRules } from './erasure.ts';
 import { BindingsEvents } from './events.ts';
 import { bindingsMethods } from './grpc.ts';
 import { bindingsHandlers } from './http.ts';
@@ -22,18 +26,30 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     const { config, metrics, log, ring, breakers, lifecycle } = service;
     const database = service.database(config);
     const { clock } = service;
-    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
+    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
+      repeatable: ['getLinks'],
+    });
     const game = new Roblox({ config, breakers, metrics, clock });
-    const chat = new Discord({ config, breakers, metrics, clock, log });
+    const chat = new Discord({ config, breakers, metrics, clock, log, redis: service.redis(config) });
 
     const events = new BindingsEvents(metrics, log);
-    const idempotency = new Idempotency('bindings', database, ring, clock);
+    const idempotency = new Idempotency({
+      schema: 'bindings',
+      database,
+      ring,
+      clock,
+      keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+    });
     const bindings = new Bindings({ database, idempotency, game, chat, clock, events });
     const checks = new Checks(bindings, game, lookup);
     const evaluation = new Evaluation({ database, game, clock, events });
 
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
-    service.serveInternal(service.serveGrpc(config), BindingsServiceService, bindingsMethods(bindings, evaluation));
+    const grpc = service.serveGrpc(config);
+    service.serveInternal(grpc, BindingsServiceService, bindingsMethods(bindings, evaluation));
+    // Whoever holds INTERNAL_SECRETS alone can not erase.
+    const operators = new SecretRing(config.ADMIN_SECRETS);
+    grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
     service.serveHttp(config, bindingsRoutes, bindingsHandlers(bindings, checks));
   },
 };

@@ -4,7 +4,7 @@ import { table, time } from './text.ts';
 
 const list: Command = {
   name: 'audit list',
-  summary: 'who did what to which key, the newest first, at most 1000',
+  summary: 'who did what to which key, and what was erased, the newest first, at most 1000',
   usage: '--guild ID [--since UNIX]',
   options: { guild: { type: 'string' }, since: { type: 'string' } },
   run: async (input, connections) => {
@@ -14,7 +14,7 @@ const list: Command = {
     const admin = connections.admin(KeyAdminServiceService, 'auth');
     const { entries } = await admin.listAudit({ guildId, since, limit: 0 });
     const headings = ['TIME', 'ACTOR', 'ACTION', 'KEY', 'DETAILS'];
-    const rows = entries.map(({ at, actor, action, keyId, details }) => [time(at), actor, action, keyId, details]);
+    const rows = entries.map((entry) => [time(entry.at), entry.actor, entry.action, entry.keyId || '-', entry.details]);
     const text = entries.length > 0 ? table(headings, rows) : 'Nothing was done to keys of this guild.';
     return { document: { entries: entries.map(entryDocument) }, text };
   },
@@ -23,5 +23,5 @@ const list: Command = {
 export const auditCommands: readonly Command[] = [list];
 
 function entryDocument({ id, at, actor, action, keyId, details }: AuditEntry) {
-  return { id, at, actor, action, key_id: keyId, details: JSON.parse(details) as unknown };
+  return { id, at, actor, action, key_id: keyId || null, details: JSON.parse(details) as unknown };
 }

@@ -1,9 +1,11 @@
 import { auditCommands } from './audit.ts';
 import type { Command } from './command.ts';
+import { eraseCommands } from './erase.ts';
 import { gameCommands } from './game-commands.ts';
 import { keyCommands } from './keys.ts';
 import { shieldCommands } from './shield.ts';
 import { staffCommands } from './staff.ts';
+import { topCommands } from './top.ts';
 
 /** All that guildctl can do, in the order of its help. */
 export const COMMANDS: readonly Command[] = [
@@ -12,4 +14,6 @@ export const COMMANDS: readonly Command[] = [
   ...gameCommands,
   ...shieldCommands,
   ...staffCommands,
+  ...eraseCommands,
+  ...topCommands,
 ];

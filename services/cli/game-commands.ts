@@ -15,6 +15,7 @@ const send: Command = {
     '--guild ID (--server SERVER_ID | --place PLACE_ID | --all) --type TYPE [--target GAME_ID] [--payload JSON] [--ttl SECONDS] [--actor NAME]',
   notes: [
     '--server ID      one server, live or not; --place and --all: each that is live now',
+    '                 for a server 1,000 commands can wait; --place and --all pass over where they do',
     `--type TYPE      ${COMMAND_TYPES.join(', ')}`,
     '--target ID      the player that it is about',
     '--payload JSON   an object of at most 8 KiB',
@@ -43,9 +44,12 @@ const send: Command = {
       actor: input.actor,
     };
     input.check();
-    const { commandIds } = await admin(connections).enqueueCommands(asked);
-    const text = commandIds.length > 0 ? commandIds.join('\n') : 'No server is live there: nothing was sent.';
-    return { document: { command_ids: commandIds }, text };
+    const { commandIds, fullServers } = await admin(connections).enqueueCommands(asked);
+    const lines = [...commandIds];
+    if (fullServers > 0) lines.push(`Passed over, since too many commands wait for them: ${fullServers} servers.`);
+    if (lines.length === 0) lines.push('No server is live there: nothing was sent.');
+    const passedOver = fullServers > 0 ? { full_servers: fullServers } : {};
+    return { document: { command_ids: commandIds, ...passedOver }, text: lines.join('\n') };
   },
 };
 

@@ -1,7 +1,8 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ConfigError, type Environment } from '#kit/config.ts';
 import { ApiError, type Fault } from '#kit/errors.ts';
-import { type Command, Input, UsageError } from './command.ts';
+import { redactKeys } from '#kit/redact.ts';
+import { type Command, Input, type Screen, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { ConnectionError, Connections, explain } from './connections.ts';
 
@@ -12,13 +13,16 @@ export interface Surroundings {
   /** Standard output and standard error, a text at a time. */
   out: (text: string) => void;
   error: (text: string) => void;
+  /** Whether a person looks at standard output. */
+  isTerminal?: boolean;
 }
 
 const COMMON = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } satisfies ParseArgsOptionsConfig;
 
-/** Runs one command line. Returns the exit status: 0, or 1 after a failure was told on standard error. */
+/** Runs one command line. A failure repeats what was typed, but no key that was typed by mistake. Returns the exit status: 0, or 1 after a failure was told on standard error. */
 export async function guildctl(words: readonly string[], surroundings: Surroundings): Promise<number> {
-  const { out, error } = surroundings;
+  const { out } = surroundings;
+  const error = (text: string) => surroundings.error(redactKeys(text));
   const command = COMMANDS.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '));
   if (!command) {
     if (words.some((word) => word === '--help' || word === '-h')) return say(out, overview(), 0);
@@ -39,11 +43,19 @@ async function runCommand(command: Command, rest: string[], surroundings: Surrou
   const input = new Input(values, positionals[0], surroundings.user);
   const connections = new Connections(surroundings.environment);
   try {
-    const { document, text } = await command.run(input, connections);
+    const { document, text } = await command.run(input, connections, screenOf(surroundings, values['json'] === true));
     return say(surroundings.out, values['json'] ? JSON.stringify(document) : text, 0);
   } finally {
     connections.close();
   }
+}
+
+const CLEAR = '\u001b[H\u001b[2J';
+
+function screenOf({ out, error, isTerminal = false }: Surroundings, isForPrograms: boolean): Screen {
+  if (isForPrograms) return { tell: () => undefined, redraw: undefined };
+  const redraw = (text: string) => out(`${CLEAR}${text}\n`);
+  return { tell: (line) => error(`${line}\n`), redraw: isTerminal ? redraw : undefined };
 }
 
 /** Throws a UsageError for what the command does not take. */
@@ -78,6 +90,8 @@ function reason(error: unknown, command: Command): string {
 /** Options that are not named like their fields. */
 const OPTIONS: Record<string, string> = {
   guild_id: '--guild',
+  guildId: '--guild',
+  account: 'the account',
   key_id: 'KEY_ID',
   ip_allowlist: '--allow-ip',
   grace_seconds: '--grace',

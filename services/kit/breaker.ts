@@ -64,6 +64,11 @@ export class Breaker {
     return !this.#circuit.closed;
   }
 
+  /** Whether it is open and would let the next call try. */
+  get mayTry(): boolean {
+    return this.#circuit.pendingClose;
+  }
+
   /** The action's outcome; UNAVAILABLE without calling it while the breaker is open. */
   async run<Result>(action: () => Promise<Result>): Promise<Result> {
     try {

@@ -100,8 +100,10 @@ export const processConfig = {
   LISTEN_HOST: z.string().default('0.0.0.0'),
   ADMIN_PORT: port(),
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
-  /** How long a stop may take before what is left is cut off. */
+  /** How long a stop may take before what is left is cut off; the drain delay is part of it. */
   STOP_SECONDS: number(25, 1, 600),
+  /** How long a process that is not ready any more still takes requests: until all balancers know. */
+  DRAIN_DELAY_SECONDS: number(0, 0, 8),
   INTERNAL_SECRETS: secrets(),
 };
 

@@ -17,6 +17,7 @@ import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './grpc
 import { fromStatus, isAnswer } from './grpc-errors.ts';
 import type { Metrics } from './metrics.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
+import { RetryBudget } from './retry-budget.ts';
 import type { SecretRing } from './secrets.ts';
 
 const DEADLINE_MS = 3_000;
@@ -41,8 +42,14 @@ export interface GrpcClientOptions {
   clock: Clock;
   metrics: Metrics;
   breaker: Breaker;
+  /** How long a call may take; 3 s when left out. */
   deadlineMs?: number;
+  /** How much of it may be spent on waiting for a connection; all of it when left out. */
+  connectMs?: number;
 }
+
+/** What a connection that is lost in the middle of a call, or a server that is forced to stop, makes of it. */
+const LOST = [status.UNAVAILABLE, status.CANCELLED];
 
 /** Only a service that can't be reached or does not answer has failed; what it answers may be another's failure. */
 export function isGrpcFailure(error: unknown): boolean {
@@ -54,10 +61,16 @@ export class GrpcChannel {
   readonly #client: Client;
   readonly #options: GrpcClientOptions;
   readonly #handled;
+  readonly #repeated;
+  readonly #budget = new RetryBudget();
+  /** Set when a call has waited in vain for a connection: until there is one, others do not wait. */
+  #isAway = false;
+  #isClosed = false;
 
   constructor(options: GrpcClientOptions) {
     this.#options = options;
     this.#handled = options.metrics.counter('grpc_client_handled_total', 'Calls made', ['method', 'code']);
+    this.#repeated = options.metrics.counter('grpc_client_retries_total', 'Calls made a second time', ['method']);
     this.#client = new Client(options.address, credentials.createInsecure(), {
       'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
       'grpc.initial_reconnect_backoff_ms': 100,
@@ -68,23 +81,75 @@ export class GrpcChannel {
     });
   }
 
-  /** The methods of a definition. */
-  methods<Definition extends DefinitionShape>(definition: Definition): GrpcClient<Definition> {
+  /**
+   * The methods of a definition. Those in `repeatable`, which do no more when they are called twice, are called once
+   * more when their connection is lost, within the same deadline; a tenth of all calls at most.
+   */
+  methods<Definition extends DefinitionShape>(
+    definition: Definition,
+    repeatable: readonly (keyof Definition)[] = [],
+  ): GrpcClient<Definition> {
     const methods = Object.entries(definition).map(([name, method]) => [
       name,
       method.responseStream
         ? (request: unknown) => this.#stream(method, request)
-        : (request: unknown) => this.#options.breaker.run(() => this.#unary(method, request)),
+        : (request: unknown) => this.#options.breaker.run(() => this.#call(method, request, repeatable.includes(name))),
     ]);
     return Object.fromEntries(methods);
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#client.close();
   }
 
-  #unary(method: MethodShape, request: unknown): Promise<unknown> {
+  async #call(method: MethodShape, request: unknown, isRepeatable: boolean): Promise<unknown> {
     const deadline = Date.now() + (this.#options.deadlineMs ?? DEADLINE_MS);
+    this.#budget.called();
+    try {
+      return await this.#attempt(method, request, deadline);
+    } catch (error) {
+      if (!isRepeatable || !wasLost(error) || Date.now() >= deadline || !this.#budget.take()) throw error;
+      this.#repeated.inc({ method: method.path });
+      return this.#attempt(method, request, deadline);
+    }
+  }
+
+  /** The call once, over a connection that there is soon. */
+  async #attempt(method: MethodShape, request: unknown, deadline: number): Promise<unknown> {
+    try {
+      await this.#connected(Math.min(Date.now() + (this.#options.connectMs ?? Number.POSITIVE_INFINITY), deadline));
+    } catch (error) {
+      this.#handled.inc({ method: method.path, code: 'UNAVAILABLE' });
+      throw error;
+    }
+    return this.#unary(method, request, deadline);
+  }
+
+  /** A service that has just come back is waited for, unless others have done so in vain. */
+  async #connected(deadline: number): Promise<void> {
+    // Asking for its state would open a closed channel again.
+    if (this.#isClosed) throw new ApiError('UNAVAILABLE', { cause: new Error('the channel is closed') });
+    if (this.#isConnected()) {
+      this.#isAway = false;
+      return;
+    }
+    if (this.#isAway) throw new ApiError('UNAVAILABLE', { cause: new Error(`${this.#options.audience} is away`) });
+    await new Promise<void>((resolve, reject) => {
+      this.#client.waitForReady(deadline, (cause) => {
+        if (!cause) return resolve();
+        this.#isAway = true;
+        reject(new ApiError('UNAVAILABLE', { cause }));
+      });
+    });
+  }
+
+  /** Asking makes a channel that is idle connect. */
+  #isConnected(): boolean {
+    return this.#client.getChannel().getConnectivityState(true) === connectivityState.READY;
+  }
+
+  #unary(method: MethodShape, request: unknown, deadline: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const done = (failure: ServiceError | null, response?: unknown) => {
         const error = failure && this.#told(failure);
@@ -148,4 +213,10 @@ export class GrpcChannel {
     if (context) metadata.set(REQUEST_ID_HEADER, context.requestId);
     return metadata;
   }
+}
+
+/** Whether nobody knows what became of a call, since its connection was lost. */
+function wasLost(error: unknown): boolean {
+  if (!(error instanceof ApiError) || isAnswer(error)) return false;
+  return LOST.includes((error.cause as Partial<ServiceError> | undefined)?.code as status);
 }

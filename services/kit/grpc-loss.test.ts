@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { ApiError } from './errors.ts';
 import { SampleService } from './fixtures/sample.ts';
 import { cleanUp, cleanUps, connect, readAll, serve } from './fixtures/sample-grpc.ts';
 
@@ -72,6 +74,57 @@ test('a connection that is cut in the middle of a call is UNAVAILABLE', async ()
   );
 });
 
+/** Calls through a network that is cut in the midst of every call but `steady`, after so many that went well. */
+async function callsThatAreCut(steady: number, repeatable: readonly 'say'[]) {
+  let calls = 0;
+  const { server } = await serve({
+    say: async ({ text }) => {
+      calls++;
+      if (text !== 'steady') network.cut();
+      return { text };
+    },
+  });
+  const network = await startTcpProxy(Number(server.address.split(':').at(-1)));
+  cleanUps.push(() => network.close());
+  const { methods, metrics } = connect(`127.0.0.1:${network.port}`, { repeatable });
+  for (let call = 0; call < steady; call++) await methods.say({ text: 'steady' });
+  const retries = async () => {
+    const [counter] = (await metrics.registry.getSingleMetric('grpc_client_retries_total')?.get())?.values ?? [];
+    return counter?.value ?? 0;
+  };
+  return { methods, retries, calls: () => calls - steady };
+}
+
+test('a call that can be repeated is made once more when its connection is lost', async () => {
+  const { methods, retries, calls } = await callsThatAreCut(9, ['say']);
+  await expect(methods.say({ text: 'cut' })).rejects.toThrow(UNAVAILABLE);
+  expect([calls(), await retries()]).toEqual([2, 1]);
+  // Paid for by ten calls: the next has to wait for as many.
+  await expect(methods.say({ text: 'cut' })).rejects.toThrow(UNAVAILABLE);
+  expect([calls(), await retries()]).toEqual([3, 1]);
+});
+
+test('a call that can not be repeated is made once', async () => {
+  const { methods, retries, calls } = await callsThatAreCut(20, []);
+  await expect(methods.say({ text: 'cut' })).rejects.toThrow(UNAVAILABLE);
+  expect([calls(), await retries()]).toEqual([1, 0]);
+});
+
+test('what a service itself answers is not asked for again', async () => {
+  let calls = 0;
+  const { server } = await serve({
+    say: async ({ text }) => {
+      calls++;
+      if (text === 'down') throw new ApiError('UNAVAILABLE');
+      return { text };
+    },
+  });
+  const { methods } = connect(server.address, { repeatable: ['say'] });
+  for (let call = 0; call < 20; call++) await methods.say({ text: '' });
+  await expect(methods.say({ text: 'down' })).rejects.toThrow(UNAVAILABLE);
+  expect(calls).toBe(21);
+});
+
 test('a call that takes too long is TIMEOUT, and one that finds nobody UNAVAILABLE', async () => {
   const { server } = await serve({ say: () => new Promise(() => undefined) });
   const started = performance.now();
@@ -91,6 +144,24 @@ test('a server that was started again on its port is called at once', async () =
   await serve({}, { port });
   expect(await meanwhile).toEqual({ text: 'b!' });
   expect(await methods.say({ text: 'c' })).toEqual({ text: 'c!' });
+});
+
+test('who is away is waited for by the first call alone; the others are told at once, until it is back', async () => {
+  const { server } = await serve();
+  const port = Number(server.address.split(':').at(-1));
+  await server.stop();
+  const { methods } = connect(server.address, { connectMs: 300 });
+  const took = async () => {
+    const started = performance.now();
+    await expect(methods.say({ text: '' })).rejects.toThrow(UNAVAILABLE);
+    return performance.now() - started;
+  };
+  expect(await took()).toBeGreaterThan(250);
+  const others = await Promise.all(Array.from({ length: 20 }, took));
+  expect(Math.max(...others)).toBeLessThan(250);
+  await serve({}, { port });
+  const said = () => methods.say({ text: 'back' }).catch(() => undefined);
+  await expect.poll(said, { timeout: 5_000 }).toEqual({ text: 'back!' });
 });
 
 test('a closed channel is UNAVAILABLE', async () => {

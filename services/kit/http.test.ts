@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { makeApiKey } from './api-key.ts';
 import { hashJson } from './body.ts';
 import { requestContext } from './context.ts';
 import { ApiError } from './errors.ts';
@@ -114,6 +116,14 @@ test('the Idempotency-Key is any 1 to 128 characters, and the body hash goes wit
   }
   await call({ path: `${BOATS}?place=1`, body: good });
   expect(seen.at(-1)?.write).toMatchObject({ key: undefined, path: BOATS });
+});
+
+test('an Idempotency-Key that holds an API key, which would be stored as it is, is refused', async () => {
+  const key = `once ${makeApiKey(GUILD, randomBytes)}`;
+  const refused = await call({ body: good, headers: { 'idempotency-key': key } });
+  const errors = [{ path: 'header.Idempotency-Key', message: 'must not hold an API key' }];
+  expect(refused).toMatchObject({ status: 400, body: { details: { errors } } });
+  expect(seen).toEqual([]);
 });
 
 test('an error of a handler is told with its details and Retry-After; a refusal is not logged', async () => {

@@ -11,6 +11,7 @@ import { type RepeatableWrite, Replay, type WriteOutcome } from './idempotency.t
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { openPrincipal, PRINCIPAL_HEADER, type Principal } from './principal.ts';
+import { redactKeys } from './redact.ts';
 import type { SecretRing } from './secrets.ts';
 import { type FaultPlace, readQuery, validate } from './validate.ts';
 
@@ -182,6 +183,10 @@ function idempotencyKey(request: Request, faults: Fault[]): string | undefined {
   const length = key === undefined ? 1 : Array.from(Buffer.from(key, 'latin1').toString()).length;
   if (length < 1 || length > 128) {
     faults.push({ path: 'header.Idempotency-Key', message: 'must have 1 to 128 characters' });
+  }
+  // It is stored as it is, and an API key never is.
+  if (key !== undefined && redactKeys(key) !== key) {
+    faults.push({ path: 'header.Idempotency-Key', message: 'must not hold an API key' });
   }
   return key;
 }

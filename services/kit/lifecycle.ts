@@ -1,9 +1,12 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from './log.ts';
 
 /** A part that a service is made of. */
 export interface Part {
   name: string;
   start?(): Promise<void>;
+  /** Sends callers elsewhere, and still takes whatever comes. */
+  retire?(): void;
   /** Finishes what is under way and takes nothing new. */
   drain?(): Promise<void>;
   stop?(): Promise<void>;
@@ -17,12 +20,13 @@ export class StoppedError extends Error {
   }
 }
 
-/** Starts parts in the order in which they were added; stops them in reverse, after all have drained. */
+/** Starts parts in the order in which they were added; stops them in reverse, after all have retired and drained. */
 export class Lifecycle {
   readonly #parts: Part[] = [];
   readonly #started: Part[] = [];
   readonly #log: Logger;
   #stopping: Promise<void> | undefined;
+  #hasStarted = false;
 
   constructor(log: Logger) {
     this.#log = log;
@@ -48,6 +52,7 @@ export class Lifecycle {
         throw error;
       }
     }
+    this.#hasStarted = !this.#stopping;
     if (!this.#stopping) return;
     await this.#stopping;
     // The part that was still starting may have come up after it was stopped.
@@ -56,13 +61,20 @@ export class Lifecycle {
     throw new StoppedError();
   }
 
-  /** Safe to call again, and while parts are still starting. */
-  stop(): Promise<void> {
-    this.#stopping ??= this.#stop();
+  /**
+   * Safe to call again, and while parts are still starting. Callers that believe it ready are served for
+   * `drainDelayMs` more, so that they have time to hear that it is not.
+   */
+  stop(drainDelayMs = 0): Promise<void> {
+    this.#stopping ??= this.#stop(drainDelayMs);
     return this.#stopping;
   }
 
-  async #stop(): Promise<void> {
+  async #stop(drainDelayMs: number): Promise<void> {
+    if (this.#hasStarted) {
+      for (const part of this.#started) part.retire?.();
+      if (drainDelayMs > 0) await wait(drainDelayMs);
+    }
     // All at once: each may wait for what others have under way, and the time for it is short.
     await Promise.all(this.#started.map((part) => this.#guard(part, 'drain')));
     for (const part of this.#started.toReversed()) await this.#guard(part, 'stop');

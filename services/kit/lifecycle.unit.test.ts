@@ -33,6 +33,25 @@ test('parts drain at the same time: one may wait for what another lets go', asyn
   expect(done.slice(-2)).toEqual(['stop polls', 'stop http']);
 });
 
+test('parts retire at once when they are told to stop, and drain after the delay', async () => {
+  lifecycle.add(part('http', { retire: () => void done.push('retire http') }));
+  await lifecycle.start();
+  const started = performance.now();
+  const stopped = lifecycle.stop(50);
+  expect(done).toEqual(['start http', 'retire http']);
+  await stopped;
+  expect(done).toEqual(['start http', 'retire http', 'drain http', 'stop http']);
+  expect(performance.now() - started).toBeGreaterThan(45);
+});
+
+test('what has never been ready waits for nobody', async () => {
+  const waiting = Promise.withResolvers<void>();
+  lifecycle.add(part('database', { start: () => waiting.promise, stop: async () => waiting.resolve() }));
+  const started = lifecycle.start();
+  await lifecycle.stop(60_000);
+  await expect(started).rejects.toThrow(StoppedError);
+});
+
 test('a part that can not start stops those before it, itself too, and is what is told', async () => {
   lifecycle.add(part('database'));
   lifecycle.add(part('grpc', { start: () => Promise.reject(new Error('the port is taken')) }));

@@ -7,6 +7,9 @@ import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 
 const PROBE_EVERY_MS = 1_000;
+/** Those of the same name in the same database. */
+const PEERS = `SELECT pid || ' ' || backend_start AS peer FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = $1`;
 /** A connection that does not hand over what it was sent within this time is deaf. */
 const DEAF_MS = 2_000;
 const FIRST_RETRY_MS = 100;
@@ -26,6 +29,11 @@ export interface ListenerOptions {
   onListening(): Promise<void>;
   /** About once a second: whatever was committed before the last probe was sent has been handed over. */
   onProof(): void;
+  /**
+   * Within about a second, and once more a second later: another process of this name no longer listens. What it
+   * committed last, it may not have told.
+   */
+  onPeerLost?(): void;
 }
 
 /**
@@ -96,11 +104,13 @@ export class Listener implements Part {
       await client.connect();
       await client.query(`LISTEN ${escapeIdentifier(channel)}; LISTEN ${probe}`);
       await this.#options.onListening();
+      const peers = new Peers(client, this.#applicationName);
       for (;;) {
         await this.#prove(client, probe, signal);
         this.#tell(true);
         onFirstProof();
         this.#options.onProof();
+        if (this.#options.onPeerLost && (await peers.wereLost())) this.#options.onPeerLost();
         await wait(PROBE_EVERY_MS, undefined, { signal });
       }
     } catch (error) {
@@ -111,10 +121,14 @@ export class Listener implements Part {
     }
   }
 
+  get #applicationName(): string {
+    return `${this.#options.name} listener`;
+  }
+
   #connection(probe: string): Client {
     const client = new Client({
       connectionString: this.#options.url,
-      application_name: `${this.#options.name} listener`,
+      application_name: this.#applicationName,
       connectionTimeoutMillis: DEAF_MS,
       query_timeout: DEAF_MS,
       keepAlive: true,
@@ -150,5 +164,29 @@ export class Listener implements Part {
     const { channel, log } = this.#options;
     if (hearing) log.info({ channel }, 'notifications of the database are heard');
     else log.warn({ channel, err: error }, 'notifications of the database are not heard, trying again');
+  }
+}
+
+/** The other processes that listen, as their server knows them: it hears at once when one has died. */
+class Peers {
+  readonly #client: Client;
+  readonly #name: string;
+  #known: ReadonlySet<string> = new Set();
+  #wereLostBefore = false;
+
+  constructor(client: Client, name: string) {
+    this.#client = client;
+    this.#name = name;
+  }
+
+  /** Whether one is gone since the last look or the one before: its last commit may have been under way then. */
+  async wereLost(): Promise<boolean> {
+    const { rows } = await this.#client.query<{ peer: string }>(PEERS, [this.#name]);
+    const now = new Set(rows.map(({ peer }) => peer));
+    const areLost = [...this.#known].some((peer) => !now.has(peer));
+    const answer = areLost || this.#wereLostBefore;
+    this.#known = now;
+    this.#wereLostBefore = areLost;
+    return answer;
   }
 }

@@ -1,15 +1,9 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { requestContext } from './context.ts';
+import { gatherLines } from './log-output.ts';
+import { describeError, redactKeys } from './redact.ts';
 
 export type { Logger } from 'pino';
-
-/** What a key looks like, cut after the part that its owner may see (contract, section 3). */
-const KEY_SHAPE = /(service_\d{1,20}_[0-9A-Za-z]{0,6})[0-9A-Za-z]*/g;
-
-/** Replaces the secret part of everything shaped like a key. */
-export function redactKeys(text: string): string {
-  return text.replace(KEY_SHAPE, '$1***');
-}
 
 export interface LogOptions {
   service: string;
@@ -30,6 +24,7 @@ export async function createLog(options: LogOptions): Promise<Logger> {
         const context = requestContext.getStore();
         return context ? { request_id: context.requestId, route: context.route } : {};
       },
+      serializers: { err: (error: unknown) => describeError(error) },
       hooks: { streamWrite: redactKeys },
     },
     options.destination ?? (await standardOutput()),
@@ -37,7 +32,7 @@ export async function createLog(options: LogOptions): Promise<Logger> {
 }
 
 async function standardOutput(): Promise<DestinationStream> {
-  if (!process.stdout.isTTY) return pino.destination({ sync: true });
+  if (!process.stdout.isTTY) return gatherLines(pino.destination({ sync: true }));
   const { default: pretty } = await import('pino-pretty');
   return pretty({ colorize: true, ignore: 'pid,hostname', sync: true });
 }

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { makeApiKey } from './api-key.ts';
 import { requestContext } from './context.ts';
 import { ApiError } from './errors.ts';
-import { createLog, redactKeys } from './log.ts';
+import { createLog } from './log.ts';
+import { describeError, redactKeys } from './redact.ts';
 import { newRequestId, requestIdOf } from './request-id.ts';
 
 const GUILD = '900000000000000001';
@@ -23,6 +24,33 @@ test('the secret of a key never reaches the log, wherever it stands', async () =
   });
   expect(text.match(new RegExp(`service_${GUILD}_[0-9A-Za-z]{6}\\*\\*\\*`, 'g'))?.length).toBeGreaterThan(6);
   expect(text).not.toContain(key.slice(0, -30));
+});
+
+test('of an error type, message, code, stack and causes are logged, and none of its other properties', async () => {
+  const refused = Object.assign(new Error('WRONGPASS'), {
+    code: 'ERR',
+    command: { args: ['canary'] },
+    input: 'canary',
+  });
+  const several = new AggregateError([refused, { detail: 'canary' }], 'none could be reached');
+  const text = await logged((log) => {
+    log.error({ err: new ApiError('UNAVAILABLE', { cause: several, details: { of: 'canary' } }) });
+    log.fatal({ err: { password: 'canary' } });
+    log.error(Object.assign(new Error('bare'), { password: 'canary' }));
+  });
+  expect(text).not.toContain('canary');
+  const [first = '{}', second = '{}', third = '{}'] = text.trim().split('\n');
+  const cause = { type: 'AggregateError', errors: [{ message: 'WRONGPASS', code: 'ERR' }, { type: 'object' }] };
+  expect(JSON.parse(first).err).toMatchObject({ type: 'ApiError', code: 'UNAVAILABLE', cause });
+  expect(JSON.parse(first).err.cause.errors[0].stack).toContain('log.unit.test.ts');
+  expect(JSON.parse(second).err).toEqual({ type: 'object', message: 'not an error' });
+  expect(JSON.parse(third)).toMatchObject({ err: { message: 'bare' } });
+});
+
+test('an error that is its own cause is logged all the same', () => {
+  const error = new Error('again');
+  error.cause = error;
+  expect(JSON.stringify(describeError(error)).match(/"message":"again"/g)).toHaveLength(6);
 });
 
 test('a key cut short or mistyped is redacted too, and other text stays', () => {

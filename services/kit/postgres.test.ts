@@ -216,6 +216,27 @@ test('a connection gone deaf in a transaction is told UNAVAILABLE once, and is r
   await proxy.close();
 });
 
+test('the pool shows its size, who uses it, who waits, and who got no connection', async () => {
+  const release = Promise.withResolvers<void>();
+  const held = [0, 1].map(() => database.transaction(() => release.promise));
+  const third = database.query('SELECT 1');
+  const shown = async () => (await metrics.registry.metrics()).split('\n');
+  await vi.waitFor(async () => {
+    expect(await shown()).toEqual(
+      expect.arrayContaining([
+        'postgres_pool_connections{state="used"} 2',
+        'postgres_pool_connections{state="waiting"} 1',
+        'postgres_pool_connections_max 2',
+        'postgres_pool_failures_total 0',
+      ]),
+    );
+  });
+  await expect(third).rejects.toThrow(UNAVAILABLE);
+  expect(await shown()).toContain('postgres_pool_failures_total 1');
+  release.resolve();
+  await Promise.all(held);
+});
+
 test('closing twice is closing once', async () => {
   const other = open(testDatabase.url);
   await other.query('SELECT 1');

@@ -49,10 +49,12 @@ export function openDatabase(options: DatabaseOptions): Database {
   // A connection that is lost while it is in use tells its next statement; without a listener it would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined));
   const wait = options.metrics.duration('postgres_pool_wait_seconds', 'Time until a connection was free');
-  watchPool(pool, options.metrics);
+  const failures = options.metrics.counter('postgres_pool_failures_total', 'Callers that got no connection');
+  watchPool(pool, options);
   const connect = async () => {
     const waited = wait.startTimer();
     const client = await pool.connect().catch((cause: unknown) => {
+      failures.inc();
       throw new ApiError('UNAVAILABLE', { cause });
     });
     waited();
@@ -161,7 +163,8 @@ const getTypeParser = ((oid: number, format?: 'text' | 'binary') => {
   return (text: string) => (usual(text) as (string | null)[]).map((item) => (item === null ? null : Number(item)));
 }) as typeof types.getTypeParser;
 
-function watchPool(pool: Pool, metrics: Metrics): void {
+function watchPool(pool: Pool, { metrics, poolMax }: DatabaseOptions): void {
+  metrics.gauge('postgres_pool_connections_max', 'The most connections that the pool may have').set(poolMax);
   metrics.gauge('postgres_pool_connections', 'Connections of the pool, and callers that wait', ['state'], (gauge) => {
     gauge.set({ state: 'used' }, pool.totalCount - pool.idleCount);
     gauge.set({ state: 'idle' }, pool.idleCount);

@@ -24,6 +24,7 @@ const LONGEST_WAIT_MS = 1_000;
 const SENTINEL_WAIT_MS = 500;
 /** How often the map of a cluster is read again without a cause. */
 const CLUSTER_MAP_MS = 10_000;
+const SLOT_MOVE_WAIT_MS = 5;
 
 /**
  * A connection to Redis that comes and goes with it. A command is answered, or rejected at once while there is no
@@ -113,7 +114,9 @@ function clusterOptions(target: RedisTarget, options: RedisConnectionOptions): C
     // The caller decides what to do without an answer; it does not wait for a second attempt.
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
-    maxRedirections: 3,
+    // But for a slot that is being moved, key by key: a moment later its keys are together again.
+    retryDelayOnTryAgain: SLOT_MOVE_WAIT_MS,
+    maxRedirections: 10,
     // Certificates are made out to names, so TLS must not be asked for by address.
     ...(target.tls ? { dnsLookup: (name, done) => done(null, name) } : {}),
   };

@@ -6,13 +6,23 @@ import type { Queryable } from './postgres.ts';
 /** Rows a statement, so that none holds locks for long. Replicas pass over what another is deleting. */
 const BATCH = 1_000;
 const EVERY_MS = 60_000;
+/** Batches of a sweep through a table that is walked; the next sweep goes on there. */
+const MOST_WALKED = 50;
 
 /** How long rows of a table are kept, by a column that holds a time. */
 export interface RetentionRule {
   table: string;
   column: string;
   seconds: number;
+  /**
+   * The primary key, of text columns, where the column has no index since it changes too often for one: the table is
+   * walked along its key, at most 50,000 rows a minute.
+   */
+  walk?: readonly string[];
 }
+
+/** Where a walk goes on; before every key at first. */
+type Position = readonly string[];
 
 /** Deletes rows past their time, in batches, once a minute. */
 export class Retention implements Part {
@@ -24,6 +34,8 @@ export class Retention implements Part {
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> | undefined;
   #stopped = false;
+  /** By table. */
+  readonly #positions = new Map<string, Position>();
 
   constructor(database: Queryable, rules: RetentionRule[], clock: Clock, log: Logger) {
     this.#database = database;
@@ -50,7 +62,7 @@ export class Retention implements Part {
   async sweep(): Promise<void> {
     for (const rule of this.#rules) {
       try {
-        await this.#apply(rule);
+        await (rule.walk ? this.#walk(rule, rule.walk) : this.#apply(rule));
       } catch (error) {
         this.#log.warn({ err: error, table: rule.table }, 'old rows could not be deleted');
       }
@@ -68,4 +80,48 @@ export class Retention implements Part {
       deleted = rows.length;
     }
   }
+
+  async #walk(rule: RetentionRule, key: readonly string[]): Promise<void> {
+    const start = key.map(() => '');
+    let from: Position = this.#positions.get(rule.table) ?? start;
+    for (let batch = 0; batch < MOST_WALKED && !this.#stopped; batch++) {
+      const end = await this.#endOfBatch(rule.table, key, from);
+      if (end) await this.#deleteBetween(rule, key, from, end);
+      from = end ?? start;
+      this.#positions.set(rule.table, from);
+      if (!end) return;
+    }
+  }
+
+  /** The last key of the next batch; undefined behind the last. */
+  async #endOfBatch(table: string, key: readonly string[], from: Position): Promise<Position | undefined> {
+    const [end] = await this.#database.query<Record<string, string>>(
+      `SELECT * FROM (
+         SELECT ${key.join(', ')} FROM ${table} WHERE (${key.join(', ')}) > (${numbered(key, 1)})
+         ORDER BY ${key.join(', ')} LIMIT ${BATCH}
+       ) AS batch ORDER BY ${key.map((column) => `${column} DESC`).join(', ')} LIMIT 1`,
+      from,
+    );
+    return end && key.map((column) => String(end[column]));
+  }
+
+  /** Rows that are written meanwhile are passed over, and so kept. */
+  async #deleteBetween(
+    { table, column, seconds }: RetentionRule,
+    key: readonly string[],
+    from: Position,
+    end: Position,
+  ) {
+    const columns = key.join(', ');
+    await this.#database.query(
+      `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
+         SELECT ctid FROM ${table}
+         WHERE (${columns}) > (${numbered(key, 1)}) AND (${columns}) <= (${numbered(key, 1 + key.length)})
+           AND ${column} < $${1 + 2 * key.length} FOR UPDATE SKIP LOCKED))`,
+      [...from, ...end, new Date(this.#clock.now() - seconds * 1000)],
+    );
+  }
 }
+
+/** `$1, $2` and so on, for the columns of a key. */
+const numbered = (key: readonly string[], first: number) => key.map((_, index) => `$${first + index}`).join(', ');

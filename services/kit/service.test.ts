@@ -95,6 +95,19 @@ test('SIGTERM makes a process not ready, lets it answer what is under way, and e
   expect(ran.stderr).toBe('');
 });
 
+test('for the drain delay a process that is not ready takes new requests, and closes each connection after its answer', async () => {
+  const ran = run({ ...ENVIRONMENT, DRAIN_DELAY_SECONDS: '1' });
+  const { admin, http } = await untilReady(ran);
+  expect((await ask(http, 'GET', BOAT)).headers.get('connection')).toBe('keep-alive');
+  const told = performance.now();
+  ran.child.kill('SIGTERM');
+  await vi.waitFor(async () => expect((await fetch(`http://${admin}/readyz`)).status).toBe(503));
+  const answered = await ask(http, 'GET', BOAT);
+  expect([answered.status, answered.headers.get('connection')]).toEqual([200, 'close']);
+  expect(await ran.ended).toBe(0);
+  expect(performance.now() - told).toBeGreaterThan(990);
+});
+
 test('a stop that takes too long is cut off with status 1', async () => {
   const ran = run({ ...ENVIRONMENT, ANSWER_MS: '60000', STOP_SECONDS: '1' });
   const { http } = await untilReady(ran);

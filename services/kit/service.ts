@@ -1,11 +1,12 @@
 import type { z } from 'zod';
 import type { Route } from '#proto/rest/route.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 import { Breakers } from './breaker.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { databaseConfig, Environment, processConfig } from './config.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { type DefinitionShape, type GrpcHandlers, GrpcServer } from './grpc.ts';
-import { GrpcChannel, type GrpcClient, isGrpcFailure } from './grpc-client.ts';
+import { GrpcChannel, type GrpcClient, type GrpcClientOptions, isGrpcFailure } from './grpc-client.ts';
 import { AdminServer, Readiness } from './health.ts';
 import { createHttpApp, type HttpHandlers } from './http.ts';
 import { HttpServer } from './http-server.ts';
@@ -45,6 +46,8 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
+type CallLimits = Pick<GrpcClientOptions, 'deadlineMs' | 'connectMs'>;
+
 /** What a service is put together from: its configuration and the kit's parts, which start and stop with it. */
 export class ServiceContext<Config extends ProcessConfig> {
   readonly name: string;
@@ -77,6 +80,8 @@ export class ServiceContext<Config extends ProcessConfig> {
     this.admin = new AdminServer(config.LISTEN_HOST, config.ADMIN_PORT, this.readiness, this.metrics);
     this.lifecycle.add(this.admin);
     this.lifecycle.add({ name: 'breakers', stop: async () => this.breakers.stop() });
+    const { version } = packageJson;
+    this.metrics.gauge('build_info', '1, with the version that runs', ['version']).set({ version }, 1);
   }
 
   /** The pool of the service's own schema; its start waits until the schema is as new as this code. */
@@ -84,9 +89,14 @@ export class ServiceContext<Config extends ProcessConfig> {
     const options = { name: this.name, metrics: this.metrics, log: this.log };
     const database = openDatabase({ ...options, url: config.DATABASE_URL, poolMax: config.PG_POOL_MAX });
     const stopped = new AbortController();
+    const current = this.metrics.gauge('schema_current', '1 once the schema is as new as this code needs it');
+    current.set(0);
     this.lifecycle.add({
       name: 'database',
-      start: () => waitForSchema(database, this.name, this.log, stopped.signal),
+      start: async () => {
+        await waitForSchema(database, this.name, this.log, stopped.signal);
+        current.set(1);
+      },
       stop: () => {
         stopped.abort();
         return database.close();
@@ -108,8 +118,8 @@ export class ServiceContext<Config extends ProcessConfig> {
     return connection.client;
   }
 
-  /** Connects to another service. A call may take 3 s, unless told otherwise. */
-  channel(audience: string, address: string, options: { deadlineMs?: number } = {}): GrpcChannel {
+  /** Connects to another service. */
+  channel(audience: string, address: string, options: CallLimits = {}): GrpcChannel {
     const breaker = this.breakers.create(audience, isGrpcFailure);
     const { ring, processClock: clock, metrics, name: caller } = this;
     const channel = new GrpcChannel({ caller, audience, address, ring, clock, metrics, breaker, ...options });
@@ -117,14 +127,14 @@ export class ServiceContext<Config extends ProcessConfig> {
     return channel;
   }
 
-  /** The methods of another service, where one definition of it is all that is called. */
+  /** The methods of another service, where one definition of it is all that is called; see GrpcChannel.methods. */
   client<Definition extends DefinitionShape>(
     definition: Definition,
     audience: string,
     address: string,
-    options: { deadlineMs?: number } = {},
+    { repeatable, ...options }: CallLimits & { repeatable?: readonly (keyof Definition)[] } = {},
   ): GrpcClient<Definition> {
-    return this.channel(audience, address, options).methods(definition);
+    return this.channel(audience, address, options).methods(definition, repeatable);
   }
 
   /** Answers gRPC. More services are added to what it returns. */
@@ -188,7 +198,7 @@ async function startBuilt<Config extends ProcessConfig>(service: ServiceContext<
   log.info({ addresses }, `${name} is ready`);
   const stop = async () => {
     readiness.set(false);
-    await lifecycle.stop();
+    await lifecycle.stop(drainDelayMs(service));
     log.info(`${name} has stopped`);
   };
   return { name, addresses, log, stop };
@@ -208,6 +218,8 @@ export async function runService<Config extends ProcessConfig>(definition: Servi
   }
 }
 
+const drainDelayMs = ({ config }: ServiceContext<ProcessConfig>) => config.DRAIN_DELAY_SECONDS * 1000;
+
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message}: ${reason(error.cause)}`;
@@ -219,7 +231,7 @@ function stopOnSignal<Config extends ProcessConfig>(service: ServiceContext<Conf
     log.info({ signal }, `${name} is stopping`);
     readiness.set(false);
     setTimeout(() => process.exit(1), config.STOP_SECONDS * 1000).unref();
-    await lifecycle.stop();
+    await lifecycle.stop(drainDelayMs(service));
     process.exit(0);
   };
   // A second signal, as Ctrl+C sends to a whole group, must not cut the first one's stop off.

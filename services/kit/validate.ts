@@ -14,8 +14,9 @@ export function validate<Schema extends z.ZodType>(
   value: unknown,
   place: FaultPlace,
 ): { value: z.output<Schema>; faults?: undefined } | { value?: undefined; faults: Fault[] } {
-  let result = schema.safeParse(value);
-  while (result.error && mendEmptyTables(value, result.error.issues)) result = schema.safeParse(value);
+  const parse = () => schema.safeParse(value, { error: messageOf });
+  let result = parse();
+  while (result.error && mendEmptyTables(value, result.error.issues)) result = parse();
   if (result.success) return { value: result.data };
   const faults = result.error.issues.map((issue) => ({
     path: place + issue.path.map(pathPart).join(''),
@@ -52,6 +53,26 @@ function mendEmptyTables(value: unknown, issues: readonly z.core.$ZodIssue[]): b
 
 /** What zod calls the things that braces stand for. */
 const OBJECTS = ['object', 'record'];
+
+const KINDS: Readonly<Record<string, string>> = {
+  object: 'an object',
+  record: 'an object',
+  array: 'a list',
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+};
+
+const NUMBERS = ['number', 'int'];
+
+/** The message of a fault where its schema has none of its own; undefined leaves it to zod. */
+function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'invalid_type') return KINDS[issue.expected] && `must be ${KINDS[issue.expected]}`;
+  if (issue.code === 'too_small' && NUMBERS.includes(issue.origin)) return `must be at least ${issue.minimum}`;
+  if (issue.code === 'too_big' && NUMBERS.includes(issue.origin)) return `must be at most ${issue.maximum}`;
+  return undefined;
+}
 
 /** What stands at a path; undefined where the path leads nowhere. */
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

@@ -41,6 +41,36 @@ test('all faults of a value are told at once, each with its path', () => {
   ]);
 });
 
+test('a fault that its schema has no words for is told in ours', () => {
+  const schema = z.object({
+    player: z.object({ id: gameId }),
+    payload: z.record(z.string(), z.unknown()),
+    roles: z.array(z.string()),
+    at: z.int().min(0).max(9),
+    until: z.int().max(9),
+    since: z.int().min(0),
+    ratio: z.number(),
+    final: z.boolean(),
+    name: z.string(),
+  });
+  const value = { player: 'x', payload: 1, roles: {}, at: '1', until: 10, since: -1, ratio: 'x', final: 1, name: 2 };
+  const faults = validate(schema, value, 'body').faults?.map(({ path, message }) => `${path} ${message}`);
+  expect(faults).toEqual([
+    'body.player must be an object',
+    'body.payload must be an object',
+    'body.roles must be a list',
+    'body.at must be a number',
+    'body.until must be at most 9',
+    'body.since must be at least 0',
+    'body.ratio must be a number',
+    'body.final must be true or false',
+    'body.name must be a string',
+  ]);
+  expect(validate(z.object({ at: z.int() }), { at: 1.5 }, 'body').faults).toEqual([
+    { path: 'body.at', message: 'must be a whole number' },
+  ]);
+});
+
 test('a list over its limit is told together with the faults of its items', () => {
   const ids = [...Array(26).keys()].map((index) => index + 1);
   const tooMany = { path: 'body.ids', message: 'must hold at most 25 IDs' };

@@ -48,6 +48,11 @@ export class Links {
     return { links, next: rows.length > links.length && last ? writePosition(last) : undefined };
   }
 
+  /** How many there are. */
+  count(guildId: string): Promise<number> {
+    return store.countLinks(this.#database, guildId);
+  }
+
   /** What happened to a chat account's links, newest first, and its link now. */
   async history(
     guildId: string,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { unixSeconds } from '#kit/clock.ts';
 import type { GrpcHandlers } from '#kit/grpc.ts';
 import { checked } from '#kit/validate.ts';
+import type { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { chatId, gameId, guildId, text } from '#proto/rest/schemas.ts';
 import type { Links } from './domain.ts';
@@ -23,6 +24,7 @@ const listLinks = z.object({
   limit,
   position: z.string().max(64),
 });
+const countLinks = z.object({ guildId });
 const listHistory = z.object({ guildId, chatId, limit });
 const createLink = z.object({ guildId, operationId, chatId, gameId, gameUsername: text(1, 50) });
 const account = z.discriminatedUnion('$case', [
@@ -30,6 +32,20 @@ const account = z.discriminatedUnion('$case', [
   z.object({ $case: z.literal('gameId'), value: gameId }).transform(({ value }) => ({ gameId: value })),
 ]);
 const deleteLink = z.object({ guildId, operationId, account });
+
+const findAccounts = z.object({ guildId, account });
+
+/** What guildctl calls. */
+export function linkAdminMethods(links: Links): GrpcHandlers<typeof LinkAdminServiceService> {
+  return {
+    async findAccounts(message) {
+      const { guildId, account: given } = checked(findAccounts, message, 'request');
+      const users = 'chatId' in given ? { chatIds: [given.chatId] } : { gameIds: [given.gameId] };
+      const [link] = await links.find(guildId, users);
+      return link ? { chatId: link.chatId, gameId: link.gameId } : given;
+    },
+  };
+}
 
 /** The methods of guild.lookup.v1.LookupService. */
 export function lookupMethods(links: Links): GrpcHandlers<typeof LookupServiceService> {
@@ -42,6 +58,10 @@ export function lookupMethods(links: Links): GrpcHandlers<typeof LookupServiceSe
       const { guildId, ...page } = checked(listLinks, message, 'request');
       const { links: found, next } = await links.list(guildId, page);
       return { links: found, nextPosition: next ?? '' };
+    },
+    async countLinks(message) {
+      const { guildId } = checked(countLinks, message, 'request');
+      return { count: await links.count(guildId) };
     },
     async listHistory(message) {
       const { guildId, chatId, limit } = checked(listHistory, message, 'request');

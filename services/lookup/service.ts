@@ -1,11 +1,16 @@
+import { erasureMethods } from '#kit/erasure.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
+import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { lookupRoutes } from '#proto/rest/lookup.ts';
 import { type LookupConfig, readLookupConfig } from './config.ts';
 import { Links } from './domain.ts';
+import { erasureRules } from './erasure.ts';
 import { LookupEvents } from './events.ts';
-import { lookupMethods } from './grpc.ts';
+import { linkAdminMethods, lookupMethods } from './grpc.ts';
 import { lookupHandlers } from './http.ts';
 
 /** Owns the links between chat and game accounts. */
@@ -18,7 +23,12 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     const { clock } = service;
     const links = new Links(database, clock, new LookupEvents(metrics, log));
     service.lifecycle.add(new Retention(database, retentionRules(config), clock, log));
-    service.serveInternal(service.serveGrpc(config), LookupServiceService, lookupMethods(links));
+    const grpc = service.serveGrpc(config);
+    service.serveInternal(grpc, LookupServiceService, lookupMethods(links));
+    // Whoever holds INTERNAL_SECRETS alone can not erase.
+    const operators = new SecretRing(config.ADMIN_SECRETS);
+    grpc.add(LinkAdminServiceService, linkAdminMethods(links), operators);
+    grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
     service.serveHttp(config, lookupRoutes, lookupHandlers(links));
   },
 };

@@ -51,6 +51,7 @@ const now = new Date();
 test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['findLinks', (on) => store.findLinks(on, GUILD, { gameIds: page }), ['links_chat', 'links_game']],
   ['listLinks', (on) => store.listLinks(on, GUILD, { updatedAt: 1, chatId: CHAT }, 100), ['links_updated']],
+  ['countLinks', (on) => store.countLinks(on, '900000000000000002'), ['links_game']],
   ['listChanges', (on) => store.listChanges(on, GUILD, CHAT, 100), ['link_history_chat', 'links_chat']],
   ['insertLink', (on) => store.insertLink(on, GUILD, randomUUID(), now, link), []],
   ['deleteLink by chat', (on) => store.deleteLink(on, GUILD, randomUUID(), now, { chatId: CHAT }), ['links_chat']],

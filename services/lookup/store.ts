@@ -58,6 +58,15 @@ export function listLinks(
   );
 }
 
+/** How many links a guild has. */
+export async function countLinks(on: Queryable, guildId: string): Promise<number> {
+  const [row] = await on.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM lookup.links WHERE guild_id = $1',
+    [guildId],
+  );
+  return row?.count ?? 0;
+}
+
 /** The newest changes of a chat account's links, and in each row the version of the link it has now. */
 export function listChanges(
   on: Queryable,

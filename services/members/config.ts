@@ -1,9 +1,11 @@
 import {
+  adminConfig,
   databaseConfig,
   type Environment,
   grpcAddress,
   grpcConfig,
   httpConfig,
+  keepAdminApart,
   number,
   processConfig,
   readConfig,
@@ -18,11 +20,12 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
+  ...adminConfig,
   ...gamePlatformConfig,
   ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
   BINDINGS_GRPC_ADDRESS: grpcAddress(),
-  /** How long answers to writes with an Idempotency-Key are kept. */
+  /** How long answers to writes with an Idempotency-Key are kept and given again. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
   /** How long verification tokens are kept after they have expired. */
   RETENTION_TOKENS_SECONDS: number(DAY, HOUR),
@@ -30,8 +33,12 @@ const shape = {
   RETENTION_INTENTS_SECONDS: number(DAY, HOUR),
   /** How long roles that could not be synchronised after a change of a link are tried again. */
   RETENTION_ROLE_TASKS_SECONDS: number(DAY, HOUR),
+  /** How long jobs are kept after their end. */
+  RETENTION_JOBS_SECONDS: number(30 * DAY, HOUR),
+  /** A job that can't go on for so long has failed. */
+  JOBS_GIVE_UP_SECONDS: number(DAY, 60),
 };
 
-export const readMembersConfig = (environment: Environment) => readConfig(shape, environment);
+export const readMembersConfig = (environment: Environment) => keepAdminApart(readConfig(shape, environment));
 
 export type MembersConfig = ReturnType<typeof readMembersConfig>;

@@ -1,4 +1,7 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { Client } from 'pg';
 import { ManualClock } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
@@ -13,6 +16,8 @@ import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { connect } from '#test/grpc.ts';
 import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/sealed.ts';
 import { membersService } from './service.ts';
+
+const MAIN = join(import.meta.dirname, 'main.ts');
 
 export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
@@ -79,6 +84,22 @@ export class MembersFixture {
     return startService(lookupService, { ...testEnvironment(this.database.url), ...environment }, { clock });
   }
 
+  /** Members as a process of its own, which can be killed; it is ready. */
+  async startMembersProcess(environment: Environment = {}): Promise<{ process: ChildProcess; at: RunningService }> {
+    const env = { ...this.environment(), LOG_LEVEL: 'info', ...environment };
+    const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    // The lines that follow are read too, or the pipe would fill up.
+    const lines = createInterface({ input: child.stdout });
+    const addresses = await new Promise<RunningService['addresses']>((resolve, reject) => {
+      lines.on('line', (line) => {
+        const told = JSON.parse(line) as { addresses?: RunningService['addresses'] };
+        if (told.addresses) resolve(told.addresses);
+      });
+      child.once('exit', () => reject(new Error('members did not become ready')));
+    });
+    return { process: child, at: { ...this.members, addresses } };
+  }
+
   startBindings(environment: Environment = {}): Promise<RunningService> {
     return startService(bindingsService, { ...this.#platforms(), ...environment }, { clock: this.clock });
   }
@@ -97,6 +118,7 @@ export class MembersFixture {
       GAME_API_KEY: 'test-game-key',
       CHAT_API_URL: `${this.simulators.chat}/api/v10`,
       CHAT_BOT_TOKEN: 'test-bot-token',
+      CHAT_GLOBAL_RPS: '100000',
     };
   }
 

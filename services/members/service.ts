@@ -1,10 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { erasureMethods } from '#kit/erasure.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
+import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { guildsRoutes } from '#proto/rest/guilds.ts';
@@ -12,22 +15,28 @@ import { membersRoutes } from '#proto/rest/members.ts';
 import { syncRoutes } from '#proto/rest/sync.ts';
 import { type MembersConfig, readMembersConfig } from './config.ts';
 import { LinkChanges } from './domain/changes.ts';
+import { GroupSync } from './domain/group-sync.ts';
+import { JobRunner } from './domain/job-runner.ts';
 import { MemberLocks } from './domain/member-locks.ts';
 import { Members } from './domain/members.ts';
 import { Nicknames } from './domain/nicknames.ts';
+import { RoleChanges } from './domain/role-changes.ts';
 import { RoleSync } from './domain/role-sync.ts';
 import { RoleTasks } from './domain/role-tasks.ts';
 import { Sweep } from './domain/sweep.ts';
+import { SyncJobs } from './domain/sync-jobs.ts';
 import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
+import { erasureRules } from './erasure.ts';
 import { MembersEvents } from './events.ts';
 import { membersMethods } from './grpc.ts';
 import { guildsHandlers } from './http/guilds.ts';
 import { syncHandlers } from './http/sync.ts';
 import { verificationHandlers } from './http/verification.ts';
+import { JobEvents } from './job-events.ts';
 
-/** Bindings answers within 7 s. */
-const EVALUATE_MS = 7_500;
+/** Bindings answers within 6 s; the gateway waits for 8 s for all that there is to do. */
+const EVALUATE_MS = 6_500;
 
 /** Verifies players and changes links; reads who is in a guild, and makes members follow the game. */
 export const membersService: ServiceDefinition<MembersConfig> = {
@@ -37,19 +46,30 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const { config, metrics, log, ring, breakers, lifecycle } = service;
     const database = service.database(config);
     const { clock } = service;
-    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS);
+    const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
+      // Writes too: they carry the ID of their operation.
+      repeatable: ['getLinks', 'countLinks', 'listLinks', 'listHistory', 'createLink', 'deleteLink'],
+    });
     const bindings = service.client(BindingsServiceService, 'bindings', config.BINDINGS_GRPC_ADDRESS, {
       deadlineMs: EVALUATE_MS,
+      repeatable: ['listBindings', 'evaluate'],
     });
     const game = new Roblox({ config, breakers, metrics, clock });
-    const chat = new Discord({ config, breakers, metrics, clock, log });
+    const chat = new Discord({ config, breakers, metrics, clock, log, redis: service.redis(config) });
 
     const events = new MembersEvents(metrics, log);
-    const idempotency = new Idempotency('members', database, ring, clock);
+    const idempotency = new Idempotency({
+      schema: 'members',
+      database,
+      ring,
+      clock,
+      keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+    });
     const tokens = new VerificationTokens({ database, idempotency, ring, clock, random: randomBytes, events });
     const members = new Members(chat, lookup);
     const locks = new MemberLocks(database, clock, randomUUID);
-    const roles = new RoleSync({ database, idempotency, locks, lookup, bindings, chat, clock, events });
+    const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, events });
+    const roles = new RoleSync({ idempotency, bindings, changes: roleChanges, events });
     const roleTasks = new RoleTasks(database, roles, clock, randomUUID, events);
     const changes = new LinkChanges({
       database,
@@ -61,19 +81,35 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       events,
     });
     const verification = new Verification(tokens, changes, game, events);
+    const jobEvents = new JobEvents(metrics, log, clock);
+    const jobRunner = new JobRunner({
+      database,
+      groupSync: new GroupSync({ database, lookup, bindings, chat, changes: roleChanges }),
+      clock,
+      newHolder: randomUUID,
+      events: jobEvents,
+      giveUpSeconds: config.JOBS_GIVE_UP_SECONDS,
+    });
+    const wake = () => jobRunner.wake();
+    const jobs = new SyncJobs({ database, idempotency, lookup, clock, newJobId: randomUUID, wake, events: jobEvents });
     const nicknames = new Nicknames({ idempotency, lookup, bindings, chat, game, events });
 
     lifecycle.add(new Sweep('changes of links', changes, log));
     lifecycle.add(new Sweep('roles', roleTasks, log));
+    lifecycle.add(jobRunner);
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
-    service.serveInternal(service.serveGrpc(config), MembersServiceService, membersMethods(members));
+    const grpc = service.serveGrpc(config);
+    service.serveInternal(grpc, MembersServiceService, membersMethods(members));
+    // Whoever holds INTERNAL_SECRETS alone can not erase.
+    const operators = new SecretRing(config.ADMIN_SECRETS);
+    grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
     service.serveHttp(
       config,
       { ...membersRoutes, ...guildsRoutes, ...syncRoutes },
       {
         ...verificationHandlers({ lookup, tokens, verification }),
         ...guildsHandlers(members),
-        ...syncHandlers(roles, nicknames),
+        ...syncHandlers(roles, nicknames, jobs),
       },
     );
   },
@@ -86,5 +122,6 @@ export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   // Locks of processes that died.
   { table: 'members.member_locks', column: 'held_until', seconds: 3600 },
   { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },
+  { table: 'members.sync_jobs', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },
   { table: 'members.intents', column: 'finished_at', seconds: config.RETENTION_INTENTS_SECONDS },
 ];

@@ -8,8 +8,9 @@ import type {
   ModerationServiceService,
   Punishment as PunishmentMessage,
 } from '#proto/gen/guild/moderation/v1/moderation.ts';
-import { LONGEST_SECONDS, reasonText, sourceServerId } from '#proto/rest/moderation/schemas.ts';
+import { LONGEST_SECONDS, reasonText } from '#proto/rest/moderation/schemas.ts';
 import { batch, chatId, gameId, guildId, text } from '#proto/rest/schemas.ts';
+import { namedServerId } from '#proto/rest/server-id.ts';
 import type { Decisions } from './domain/decisions.ts';
 import type { Punishment } from './domain/punishment.ts';
 import { ALL_GUILDS, type Shield, type ShieldEntry } from './domain/shield.ts';
@@ -21,7 +22,7 @@ const orNull = <Schema extends z.ZodType>(schema: Schema) => schema.optional().t
 const decider = {
   moderatorGameId: orNull(gameId),
   moderatorChatId: orNull(chatId),
-  sourceServerId: orNull(sourceServerId.min(1, { error: 'must have 1 to 64 characters' })),
+  sourceServerId: orNull(namedServerId),
 };
 
 const getStatus = z.object({

@@ -119,6 +119,23 @@ describe('a decision reaches activity', () => {
     expect(fixture.activity.typesOf(guildId)).toEqual(['ban', 'unban', 'mute', 'unmute', 'ban']);
   });
 
+  test('and how long the oldest waits is shown, until it is delivered', async () => {
+    const shown = async () => {
+      const metrics = await (await fetch(`http://${fixture.moderation.addresses.admin}/metrics`)).text();
+      return Number(/^moderation_outbox_oldest_seconds (.+)$/m.exec(metrics)?.[1]);
+    };
+    await expect.poll(shown, { timeout: 10_000 }).toBe(0);
+    fixture.activity.failing.set(guildId, 'UNAVAILABLE');
+    await decide('ban', { game_id: 1 });
+    await decide('unban', { game_id: 1 });
+    const decidedAt = performance.now();
+    await expect.poll(shown, { timeout: 10_000 }).toBeGreaterThan(1);
+    expect(await shown()).toBeLessThanOrEqual((performance.now() - decidedAt) / 1000 + 1);
+    fixture.activity.failing.delete(guildId);
+    await delivered();
+    await expect.poll(shown, { timeout: 10_000 }).toBe(0);
+  });
+
   test('again when its answer was lost, as the same event', async () => {
     fixture.activity.losesAnswers = true;
     await decide('ban', { game_id: 1 });

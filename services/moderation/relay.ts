@@ -42,12 +42,19 @@ export class Relay implements Part {
   /** A guild that had something due was busy. */
   #isPassedOver = false;
   #isStopped = false;
+  /** When the oldest decision was taken that the last looks found undelivered. */
+  #oldestAt: number | undefined;
   /** Grows while activity can not be reached. */
   #pauseMs = 0;
   #isPaused = false;
 
   constructor(options: RelayOptions) {
     this.#options = options;
+  }
+
+  /** For how many milliseconds the oldest decision waits; 0 when none does. */
+  get oldestWaitMs(): number {
+    return this.#oldestAt === undefined ? 0 : Math.max(0, this.#options.clock.now() - this.#oldestAt);
   }
 
   async start(): Promise<void> {
@@ -94,8 +101,11 @@ export class Relay implements Part {
   /** Starts every guild whose head is due, a few at a time. */
   async #startDue(): Promise<void> {
     const { database, clock } = this.#options;
+    let oldestAt: number | undefined;
     for (let heads = LOOK_AT, after = ''; heads === LOOK_AT; ) {
       const found = await store.findHeads(database, after, new Date(clock.now()), LOOK_AT);
+      oldestAt = earliest(oldestAt, ...found.map(({ createdAt }) => createdAt.getTime()));
+      this.#oldestAt = earliest(this.#oldestAt, oldestAt);
       for (const { guildId, isDue } of found) {
         if (!isDue) continue;
         if (this.#active.has(guildId)) this.#isPassedOver = true;
@@ -105,6 +115,8 @@ export class Relay implements Part {
       heads = found.length;
       after = found.at(-1)?.guildId ?? after;
     }
+    // Only who has seen all knows that what was the oldest is delivered.
+    this.#oldestAt = oldestAt;
   }
 
   async #beginWhenFree(guildId: string): Promise<void> {
@@ -171,5 +183,11 @@ export class Relay implements Part {
     this.#lookAgainIn(this.#pauseMs);
   }
 }
+
+const earliest = (...times: (number | undefined)[]) =>
+  times.reduce(
+    (first, time) => (first === undefined || (time !== undefined && time < first) ? time : first),
+    undefined,
+  );
 
 const retryAfter = (failures: number) => Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures, 10), LONGEST_RETRY_MS);

@@ -15,7 +15,8 @@ test.each([
   const clock = new ManualClock(Date.UTC(2026, 10, 21));
   let taken = 0;
   const answers = async (text: string): Promise<object[]> => {
-    if (text.includes('RECURSIVE')) return taken === 0 ? [{ guildId: '1', logId: 1, isDue: true }] : [];
+    if (text.includes('RECURSIVE'))
+      return taken === 0 ? [{ guildId: '1', logId: 1, isDue: true, createdAt: new Date(clock.now()) }] : [];
     if (!text.includes('taken')) return [];
     if (++taken > 1) return [];
     clock.advance(ms);

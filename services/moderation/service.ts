@@ -1,3 +1,4 @@
+import { erasureMethods } from '#kit/erasure.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Listener } from '#kit/listener.ts';
 import { Notifier, readNames } from '#kit/notifier.ts';
@@ -5,6 +6,7 @@ import { Retention, type RetentionRule } from '#kit/retention.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { moderationRoutes } from '#proto/rest/moderation.ts';
@@ -14,6 +16,7 @@ import { Decisions } from './domain/decisions.ts';
 import { Lists } from './domain/lists.ts';
 import { Shield } from './domain/shield.ts';
 import { Standings } from './domain/standings.ts';
+import { erasureRules } from './erasure.ts';
 import { ModerationEvents } from './events.ts';
 import { moderationMethods, shieldMethods } from './grpc.ts';
 import { moderationHandlers } from './http.ts';
@@ -48,12 +51,20 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       onNotification: (payload) => readNames(payload).forEach((guildId) => cache.drop(guildId)),
       onListening: async () => cache.dropAll(),
       onProof: () => undefined,
+      // It may have died between a commit and its notification.
+      onPeerLost: () => cache.dropAll(),
     });
     const notifier = new Notifier(database, CHANGES_CHANNEL, log);
 
     const activity = service.client(DecisionServiceService, 'activity', config.ACTIVITY_GRPC_ADDRESS);
     const deliver = (event: Event) => activity.deliverDecision(decisionMessage(event));
     const relay = new Relay({ database, clock, deliver, events });
+    metrics.gauge(
+      'moderation_outbox_oldest_seconds',
+      'For how long the oldest decision waits to be delivered',
+      [],
+      (gauge) => gauge.set(relay.oldestWaitMs / 1000),
+    );
 
     const changed = (guildId: string) => {
       cache.drop(guildId);
@@ -61,7 +72,13 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       relay.wake();
     };
     const standings = new Standings({ database, cache, clock, isHearing: () => listener.isHearing, events });
-    const idempotency = new Idempotency('moderation', database, ring, clock);
+    const idempotency = new Idempotency({
+      schema: 'moderation',
+      database,
+      ring,
+      clock,
+      keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+    });
     const decisions = new Decisions({ idempotency, clock, events, changed });
     const lists = new Lists(database, clock);
     const shield = new Shield({ database, clock, events, changed });
@@ -70,8 +87,11 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, ModerationServiceService, moderationMethods(standings, decisions, clock));
-    // Whoever holds INTERNAL_SECRETS alone can not flag players.
-    grpc.add(ShieldAdminServiceService, shieldMethods(shield, clock), new SecretRing(config.ADMIN_SECRETS));
+    // Whoever holds INTERNAL_SECRETS alone can neither flag players nor erase.
+    const operators = new SecretRing(config.ADMIN_SECRETS);
+    grpc.add(ShieldAdminServiceService, shieldMethods(shield, clock), operators);
+    const erasure = erasureMethods({ database, rules: erasureRules, log, erased: changed });
+    grpc.add(ErasureServiceService, erasure, operators);
     service.serveHttp(config, moderationRoutes, moderationHandlers({ standings, decisions, lists, clock }));
   },
 };

@@ -54,8 +54,11 @@ export interface ChatPlatform {
   roles(guildId: string, options?: { fresh?: boolean }): Promise<ChatRole[]>;
   /** As it is now; null when there is no such member. The bot itself is none. */
   member(guildId: string, chatId: string): Promise<ChatMember | null>;
-  /** Up to 1,000 members whose IDs are above `after` (`0` for the first), without the bot; up to 10 s old. */
-  members(guildId: string, after: string): Promise<ChatMemberPage>;
+  /**
+   * Up to 1,000 members whose IDs are above `after` (`0` for the first), without the bot; up to 10 s old, unless they
+   * are to be fresh.
+   */
+  members(guildId: string, after: string, options?: { fresh?: boolean }): Promise<ChatMemberPage>;
   /** Gives or takes one role. Whoever calls has checked that the bot can: the platform counts calls that it refuses. */
   changeRole(change: ChatChangeRequest & { roleId: string; give: boolean }): Promise<ChatChange>;
   /** At most 32 characters; null takes the nickname away. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { url } from '#kit/config.ts';
+import { number, redisConfig, url } from '#kit/config.ts';
 
 const web = (fallback: string) => url('http', 'https').default(fallback);
 /** Goes into a header as it stands. */
@@ -26,6 +26,11 @@ export const chatPlatformConfig = {
   /** A page about whoever runs the bot; the platform wants one in User-Agent. */
   CHAT_BOT_URL: web('https://guild-data.example'),
   CHAT_BOT_TOKEN: z.string({ error: 'is required' }).pipe(credential()),
+  /** Calls a second that the platform lets a bot make: of all processes together, parted by Redis. */
+  CHAT_GLOBAL_RPS: number(50, 1, 1_000_000),
+  /** How many processes call the platform: over so many the calls are parted while Redis is away. */
+  CHAT_PROCESSES: number(2, 1, 1_000),
+  ...redisConfig,
 };
 
 export type ChatPlatformConfig = z.output<z.ZodObject<typeof chatPlatformConfig>>;

@@ -180,7 +180,7 @@ describe('changes of a member', () => {
 
   test('once the token is refused nothing is written', async () => {
     await fixture.chat.fault('/roles/', { status: 401 });
-    await expect(role(CAPTAIN)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 600 });
+    await expect(role(CAPTAIN)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 60 });
     await expect(nickname('Ada')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     expect(await fixture.chat.calls()).toEqual({ [GIVE]: 1 });
   });

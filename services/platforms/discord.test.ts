@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { PlatformsFixture } from './fixture.ts';
 
@@ -146,11 +146,14 @@ test('after a 429 the platform is not called before the time that it named', asy
   expect(await discord.roles(GUILD)).toHaveLength(9);
 });
 
-test('a 429 of one guild holds back no other', async () => {
-  const own = { 'retry-after': '30', 'x-ratelimit-reset': '1767225630.5', 'x-ratelimit-scope': 'user' };
+test.each([
+  ['tells so in its headers', { 'x-ratelimit-reset': '1767225630.5', 'x-ratelimit-scope': 'user' }, '{}'],
+  ['tells so in its body alone', {}, '{"message":"Slow","retry_after":30,"global":false}'],
+])('a 429 of one guild holds back no other, where it %s', async (_where, headers, told) => {
+  const own = { 'retry-after': '30', ...headers };
   const answers: Record<string, unknown> = { '/users/@me': { id: '1' }, [`/guilds/${OTHER_GUILD}/roles`]: [] };
   const url = await fixture.serve((path, response) => {
-    if (path === `/guilds/${GUILD}/roles`) response.writeHead(429, own).end('{}');
+    if (path === `/guilds/${GUILD}/roles`) response.writeHead(429, own).end(told);
     else response.end(JSON.stringify(answers[path] ?? { roles: [] }));
   });
   const discord = fixture.discord({ CHAT_API_URL: url });
@@ -158,17 +161,50 @@ test('a 429 of one guild holds back no other', async () => {
   expect(await discord.roles(OTHER_GUILD)).toEqual([]);
 });
 
-test('a token that is refused stops the calls at once, with a line in the log, and is tried again ten minutes later', async () => {
-  const discord = fixture.discord();
-  await fixture.chat.fault('', { status: 401, times: 1 });
-  await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 600 });
-  fixture.clock.advance(599_000);
-  await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
-  expect(await fixture.chat.calls()).toEqual({ [SELF]: 1 });
-  expect(fixture.logLines).toHaveLength(1);
-  expect(fixture.logLines[0]).toContain('refuses CHAT_BOT_TOKEN');
-  fixture.clock.advance(1_000);
-  expect(await discord.roles(GUILD)).toHaveLength(9);
+test('a 429 that is meant for all calls holds back every guild', async () => {
+  const answers: Record<string, unknown> = { '/users/@me': { id: '1' } };
+  const url = await fixture.serve((path, response) => {
+    if (path === `/guilds/${GUILD}/roles`) response.writeHead(429, { 'retry-after': '30' }).end('{"global":true}');
+    else response.end(JSON.stringify(answers[path] ?? { roles: [] }));
+  });
+  const discord = fixture.discord({ CHAT_API_URL: url });
+  await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 30 });
+  await expect(discord.roles(OTHER_GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 30 });
+});
+
+describe('a token that is refused', () => {
+  const isRefused = async () =>
+    /^platform_credentials_refused\{host="chat"\} (\d)$/m.exec(await fixture.metrics.registry.metrics())?.[1] === '1';
+
+  test('stops the calls at once, with a line in the log and a gauge, but for one call a minute that tries', async () => {
+    const discord = fixture.discord();
+    await fixture.chat.fault('', { status: 401 });
+    await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 60 });
+    expect(await isRefused()).toBe(true);
+    for (let minute = 1; minute <= 3; minute++) {
+      fixture.clock.advance(59_000);
+      await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
+      expect(await fixture.chat.calls()).toEqual({ [SELF]: minute });
+      fixture.clock.advance(1_000);
+      const tries = await Promise.allSettled(
+        Array.from({ length: 5 }, () => discord.member(GUILD, '920000000000000001')),
+      );
+      expect(tries.every(({ status }) => status === 'rejected')).toBe(true);
+    }
+    expect(await fixture.chat.calls()).toEqual({ [SELF]: 4 });
+    expect(fixture.logLines).toHaveLength(1);
+    expect(fixture.logLines[0]).toContain('refuses CHAT_BOT_TOKEN');
+  });
+
+  test('is used again as soon as such a call succeeds', async () => {
+    const discord = fixture.discord();
+    await fixture.chat.fault('', { status: 401, times: 1 });
+    await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    fixture.clock.advance(60_000);
+    expect(await discord.roles(GUILD)).toHaveLength(9);
+    expect(await isRefused()).toBe(false);
+    expect(fixture.logLines.at(-1)).toContain('takes CHAT_BOT_TOKEN again');
+  });
 });
 
 test('every call says who calls, and in the form that the platform wants', async () => {

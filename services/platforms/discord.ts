@@ -59,8 +59,9 @@ export class Discord implements ChatPlatform {
     return viewMember(this.#api.host.expect(answer, memberAnswer));
   }
 
-  members(guildId: string, after: string): Promise<ChatMemberPage> {
-    return this.#pages.get(`${guildId} ${after}`);
+  members(guildId: string, after: string, { fresh = false } = {}): Promise<ChatMemberPage> {
+    const key = `${guildId} ${after}`;
+    return fresh ? this.#pages.reload(key) : this.#pages.get(key);
   }
 
   changeRole({ roleId, give, ...member }: ChatChangeRequest & { roleId: string; give: boolean }): Promise<ChatChange> {
@@ -83,9 +84,9 @@ export class Discord implements ChatPlatform {
     });
   }
 
-  async #change(member: ChatChangeRequest, path: string, call: DiscordCall): Promise<ChatChange> {
+  async #change(member: ChatChangeRequest, path: string, call: Omit<DiscordCall, 'guildId'>): Promise<ChatChange> {
     const { guildId, chatId, reason } = member;
-    const answer = await this.#api.call(`/guilds/${guildId}/members/${chatId}${path}`, { ...call, reason });
+    const answer = await this.#api.call(`/guilds/${guildId}/members/${chatId}${path}`, { ...call, guildId, reason });
     if (answer.status === 404 && isShutOut(answer)) throw shutOut(guildId);
     const change = readChange(answer);
     if (change === undefined) throw this.#api.host.misunderstood(answer);
@@ -93,14 +94,14 @@ export class Discord implements ChatPlatform {
   }
 
   async #loadBotId(): Promise<string> {
-    const answer = await this.#api.call('/users/@me', { limit: 'self' });
+    const answer = await this.#api.call('/users/@me', { guildId: '', limit: 'self' });
     return this.#api.host.expect(answer, userAnswer).id;
   }
 
   async #loadRoles(guildId: string): Promise<ChatRole[] | null> {
     const botId = await this.#botId.get('');
     const [roles, bot] = await Promise.all([
-      this.#api.call(`/guilds/${guildId}/roles`, { limit: `roles of ${guildId}` }),
+      this.#api.call(`/guilds/${guildId}/roles`, { guildId, limit: `roles of ${guildId}` }),
       this.#askMember(guildId, botId),
     ]);
     if (isShutOut(roles) || isShutOut(bot) || isNoMember(bot)) return null;
@@ -110,14 +111,14 @@ export class Discord implements ChatPlatform {
 
   #askMember(guildId: string, chatId: string): Promise<PlatformAnswer> {
     const limit = `members of ${guildId}`;
-    return this.#api.call(`/guilds/${guildId}/members/${chatId}`, { limit, refusedTogether: limit });
+    return this.#api.call(`/guilds/${guildId}/members/${chatId}`, { guildId, limit, refusedTogether: limit });
   }
 
   async #loadPage(guildId: string, after: string): Promise<ChatMemberPage> {
     const botId = await this.#botId.get('');
     const limit = `list of members of ${guildId}`;
     const path = `/guilds/${guildId}/members?limit=${PAGE}&after=${after}`;
-    const answer = await this.#api.call(path, { limit, refusedTogether: limit, mostBytes: PAGE_BYTES });
+    const answer = await this.#api.call(path, { guildId, limit, refusedTogether: limit, mostBytes: PAGE_BYTES });
     if (isShutOut(answer)) throw shutOut(guildId, ', and give it the intent GUILD_MEMBERS');
     const all = this.#api.host.expect(answer, pageAnswer).map(viewMember);
     const next = all.length < PAGE ? null : (all.at(-1)?.chatId ?? null);

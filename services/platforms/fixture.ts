@@ -91,6 +91,8 @@ export class PlatformsFixture {
       CHAT_API_URL: `${this.chat.url}/api/v10`,
       CHAT_BOT_TOKEN: 'token',
       CHAT_BOT_URL: 'https://bot.example',
+      CHAT_GLOBAL_RPS: 100_000,
+      CHAT_PROCESSES: 1,
     };
     const log = pino({ level: 'info' }, { write: (line) => this.logLines.push(line) });
     return new Discord({ config: { ...own, ...config }, log, ...this.#options() });

@@ -20,8 +20,10 @@ export interface GameItem {
   id: number;
 }
 
-/** What can't be known now: a private inventory, 429, a failure, a time-out. It neither gives nor takes a role. */
+/** What can't be known now (429, a failure, a time-out), but may be if asked again. It neither gives nor takes a role. */
 export type Unknown = 'unknown';
+/** The same, or what the platform does not tell at all: a private inventory, of a user that does not exist. */
+export type Untold = Unknown | 'hidden';
 
 /**
  * What we ask of the game platform. Errors of every call that can't answer `unknown`: PLATFORM_ERROR when it refuses or
@@ -46,7 +48,7 @@ export interface GamePlatform {
   /** The ranks that a user holds in a group, none when not in it. Up to 30 s old. */
   ranksIn(userId: number, groupId: number): Promise<readonly number[]>;
   /** For each of the items whether the user owns it: one call for all of them where the platform can. */
-  owns(userId: number, items: readonly GameItem[]): Promise<(boolean | Unknown)[]>;
+  owns(userId: number, items: readonly GameItem[]): Promise<(boolean | Untold)[]>;
   /** When the account was made. Up to an hour old. */
-  createdAt(userId: number): Promise<Date | Unknown>;
+  createdAt(userId: number): Promise<Date | Untold>;
 }

@@ -49,6 +49,11 @@ export interface PlatformAnswer {
   body: unknown;
 }
 
+/** The same, with its headers. */
+export interface HostAnswer extends PlatformAnswer {
+  headers: Headers;
+}
+
 /**
  * One host of a platform: at most 20 calls at once, each with a deadline; a call follows no redirect and reads at most
  * 1 MiB, unless told otherwise. A host that keeps failing is left alone for a while, and so is one that answered 429, for as long as it asked.
@@ -60,6 +65,7 @@ export class PlatformHost {
   readonly #quiet: Quiet;
   readonly #calls;
   readonly #seconds;
+  readonly #refused;
 
   constructor(options: PlatformHostOptions) {
     const { name, platform, breakers, metrics, clock, deadlineMs = DEADLINE_MS } = options;
@@ -74,6 +80,8 @@ export class PlatformHost {
     this.#quiet = new Quiet(clock);
     this.#calls = metrics.counter('platform_calls_total', 'Calls to a platform', ['host', 'outcome']);
     this.#seconds = metrics.duration('platform_call_duration_seconds', 'Time of a call', ['host']);
+    this.#refused = metrics.gauge('platform_credentials_refused', '1 if its last answer was 401', ['host']);
+    this.#refused.set({ host: name }, 0);
   }
 
   /** A call that changes nothing. Errors as of `call`. */
@@ -82,13 +90,13 @@ export class PlatformHost {
   }
 
   /** One call of a path, never repeated. Errors: PLATFORM_ERROR, TIMEOUT, UNAVAILABLE. */
-  call(path: string, options: CallOptions = {}): Promise<PlatformAnswer> {
+  call(path: string, options: CallOptions = {}): Promise<HostAnswer> {
     const { limit = '' } = options;
     return this.#gate.run(async () => {
-      this.#keepQuiet(limit);
+      this.keepQuiet(limit);
       const response = await this.#breaker.run(() => this.#fetch(path, options));
       if (response.status !== 429) return response;
-      this.#quiet.note(limit, response.headers);
+      this.#quiet.note(limit, response);
       throw this.#wantsNoCalls(limit);
     });
   }
@@ -107,7 +115,8 @@ export class PlatformHost {
     return new ApiError('PLATFORM_ERROR', { message: `The ${platform} gave no good answer`, cause });
   }
 
-  #keepQuiet(limit: string): void {
+  /** UNAVAILABLE while the host wants no calls on this limit. */
+  keepQuiet(limit: string): void {
     if (this.#quiet.secondsLeft(limit) === 0) return;
     this.#calls.inc({ host: this.#options.name, outcome: 'held back' });
     throw this.#wantsNoCalls(limit);
@@ -119,7 +128,7 @@ export class PlatformHost {
     return new ApiError('UNAVAILABLE', { message, retryAfter });
   }
 
-  async #fetch(path: string, options: CallOptions): Promise<PlatformAnswer & { headers: Headers }> {
+  async #fetch(path: string, options: CallOptions): Promise<HostAnswer> {
     const { method = 'GET', mostBytes = MOST_BYTES } = options;
     const { name, platform, url, deadlineMs = DEADLINE_MS } = this.#options;
     const signal = AbortSignal.timeout(deadlineMs);
@@ -128,6 +137,7 @@ export class PlatformHost {
     try {
       const response = await fetch(url + path, { method, ...withBody(options), redirect: 'error', signal });
       outcome = String(response.status);
+      this.#refused.set({ host: name }, response.status === 401 ? 1 : 0);
       return { status: response.status, headers: response.headers, body: await readAnswer(response, mostBytes) };
     } catch (cause) {
       if (!signal.aborted)
@@ -147,11 +157,16 @@ function withBody({ headers = {}, body }: CallOptions): Pick<RequestInit, 'heade
   return { headers: { ...all, 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** The JSON of an answer; nothing of a 204, which has none, and of a 429, whose body does not matter. */
+/** The JSON of an answer; nothing of a 204, which has none, and of a 429 whose body can't be read. */
 async function readAnswer(response: Response, mostBytes: number): Promise<unknown> {
-  if (response.status === 429 || response.status >= 500) await response.body?.cancel();
-  if (response.status === 429 || response.status === NO_CONTENT) return undefined;
+  if (response.status === 429) return readJson(response, MOST_BYTES).catch(() => undefined);
+  if (response.status >= 500) await response.body?.cancel();
+  if (response.status === NO_CONTENT) return undefined;
   if (response.status >= 500) throw new Error(`the platform answered ${response.status}`);
+  return readJson(response, mostBytes);
+}
+
+async function readJson(response: Response, mostBytes: number): Promise<unknown> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
@@ -159,5 +174,14 @@ async function readAnswer(response: Response, mostBytes: number): Promise<unknow
     if (size > mostBytes) throw new Error(`the answer is larger than ${mostBytes} bytes`);
     chunks.push(chunk);
   }
-  return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  return parseAnswer(Buffer.concat(chunks).toString('utf8'));
+}
+
+/** The error of the parser quotes what it could not read, which is no business of the log. */
+function parseAnswer(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`the answer of ${text.length} characters is not JSON`);
+  }
 }

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 
 /** How long we keep quiet after a 429 that does not say how long, and at most. */
@@ -20,13 +21,22 @@ export class Quiet {
     return Math.max(0, Math.ceil((until - this.#clock.now()) / 1000));
   }
 
-  /** Takes note of a 429 to a call on a limit. One that tells of no limit of its own is meant for the whole host. */
-  note(limit: string, headers: Headers): void {
+  /** Takes note of a 429 to a call on a limit; one that names neither that limit nor the whole host means the host. */
+  note(limit: string, { headers, body }: { headers: Headers; body: unknown }): void {
     const now = this.#clock.now();
     for (const [name, until] of this.#until) if (until <= now) this.#until.delete(name);
-    const own = headers.has('x-ratelimit-reset') && headers.get('x-ratelimit-global') !== 'true';
-    this.#until.set(own ? limit : WHOLE_HOST, now + 1000 * secondsAsked(headers, now));
+    const until = now + 1000 * secondsAsked(headers, now);
+    this.#until.set(isOwn(headers, body) ? limit : WHOLE_HOST, until);
   }
+}
+
+const toldInBody = z.object({ global: z.boolean() });
+
+/** The chat platform says in its body, or in headers, whether all calls are meant; others tell of a limit's own end. */
+function isOwn(headers: Headers, body: unknown): boolean {
+  if (headers.get('x-ratelimit-global') === 'true') return false;
+  const told = toldInBody.safeParse(body).data;
+  return told ? !told.global : headers.has('x-ratelimit-reset');
 }
 
 /**

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
 import { Quiet } from './quiet.ts';
 
-function noted(headers: Record<string, string>) {
+function noted(headers: Record<string, string>, body?: unknown) {
   const clock = new ManualClock();
   const quiet = new Quiet(clock);
-  quiet.note('inventory', new Headers(headers));
+  quiet.note('inventory', { headers: new Headers(headers), body });
   return { clock, quiet, left: ['inventory', 'memberships', ''].map((limit) => quiet.secondsLeft(limit)) };
 }
 
@@ -21,6 +21,20 @@ test.each([
   ['what is no time', { 'retry-after': 'soon' }, [1, 1, 1]],
 ])('a 429 that names %s', (_what, headers, left) => {
   expect(noted(headers as Record<string, string>).left).toEqual(left);
+});
+
+test.each([
+  ['that all calls are not meant', { global: false }, {}, [7, 0, 0]],
+  ['that all calls are meant', { global: true }, { 'x-ratelimit-reset': '9' }, [7, 7, 7]],
+  ['nothing, of a limit that has its own headers', { message: 'slow' }, { 'x-ratelimit-reset': '9' }, [7, 0, 0]],
+  [
+    'that all calls are not meant, where a header says that they are',
+    { global: false },
+    { 'x-ratelimit-global': 'true' },
+    [7, 7, 7],
+  ],
+])('a 429 whose body tells %s', (_what, body, headers, left) => {
+  expect(noted({ 'retry-after': '7', ...headers }, body).left).toEqual(left);
 });
 
 test('quiet ends when its time is over, and not before', () => {

@@ -1,5 +1,5 @@
 import type { GamePlatformConfig } from './config.ts';
-import type { GameGroup, GameItem, GamePlatform, GameUser, Unknown } from './game.ts';
+import type { GameGroup, GameItem, GamePlatform, GameUser, Unknown, Untold } from './game.ts';
 import type { PlatformOptions } from './http.ts';
 import { OpenCloud } from './roblox/cloud.ts';
 import { Groups } from './roblox/groups.ts';
@@ -58,11 +58,11 @@ export class Roblox implements GamePlatform {
     return this.#ranks.ofOne(userId, groupId);
   }
 
-  owns(userId: number, items: readonly GameItem[]): Promise<(boolean | Unknown)[]> {
+  owns(userId: number, items: readonly GameItem[]): Promise<(boolean | Untold)[]> {
     return this.#ownership.of(userId, items);
   }
 
-  createdAt(userId: number): Promise<Date | Unknown> {
+  createdAt(userId: number): Promise<Date | Untold> {
     return this.#users.createdAt(userId);
   }
 }

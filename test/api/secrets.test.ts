@@ -1,5 +1,5 @@
-import { Client } from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Canaries, dumpDatabase, dumpRedis } from '../canaries.ts';
 import { GUILD, type Network, startNetwork } from '../network.ts';
 
 let network: Network;
@@ -9,23 +9,6 @@ beforeAll(async () => {
   network = await startNetwork({ logLines });
 });
 afterAll(() => network.stop());
-
-/** Every row of every table as text. */
-async function dump(): Promise<string> {
-  const client = new Client({ connectionString: network.databaseUrl });
-  await client.connect();
-  try {
-    const tables = await client.query<{ name: string }>(
-      `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
-       WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
-    );
-    const rows = [];
-    for (const { name } of tables.rows) rows.push(...(await client.query(`SELECT t::text FROM ${name} t`)).rows);
-    return JSON.stringify(rows);
-  } finally {
-    await client.end();
-  }
-}
 
 it('no secret is found in any log, answer, metric or row: keys, tokens and codes', async () => {
   const { id, secret } = await network.createKey();
@@ -62,12 +45,15 @@ it('no secret is found in any log, answer, metric or row: keys, tokens and codes
       (await fetch(`http://${network.address(name, 'admin')}/metrics`)).text(),
     ),
   );
-  const places = { logs: logLines.join(''), answers: answers.join(''), metrics: metrics.join(''), rows: await dump() };
   expect(logLines.length).toBeGreaterThan(10);
-  const hidden = secret.slice(`service_${GUILD}_`.length + 6);
-  for (const [place, text] of Object.entries(places)) {
-    for (const canary of [hidden, token.json.data.token, token.json.data.code]) {
-      expect(text.includes(canary), `${canary.slice(0, 4)}… in ${place}`).toBe(false);
-    }
-  }
+  const canaries = new Canaries();
+  canaries.addKey('key', secret);
+  canaries.add('token', token.json.data.token);
+  canaries.add('code', token.json.data.code);
+  canaries.place('logs', logLines.join(''));
+  canaries.place('answers', answers.join(''));
+  canaries.place('metrics', metrics.join(''));
+  canaries.place('database', await dumpDatabase(network.databaseUrl));
+  canaries.place('Redis', await dumpRedis(network.redisUrl ?? ''));
+  expect(canaries.findings()).toEqual([]);
 });

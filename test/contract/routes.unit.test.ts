@@ -34,6 +34,15 @@ function fieldNames(schema: unknown): string[] {
   return [...own, ...Object.values(schema).flatMap(fieldNames)];
 }
 
+test('what callers are told whose wait is ended fits the route, which takes the wait from the query', () => {
+  const routes = ROUTES.filter(({ longPoll }) => longPoll);
+  expect(routes.length).toBeGreaterThan(0);
+  for (const { longPoll, data, query } of routes) {
+    expect(z.strictObject(data.shape).safeParse(longPoll?.whenEnded).error).toBeUndefined();
+    expect(Object.keys(query?.shape ?? {})).toContain('wait');
+  }
+});
+
 test('every table of proto/rest is part of the route table', async () => {
   const inTable = new Set<unknown>(ROUTES);
   for (const path of filesBelow('proto/rest', /^[^/]+\.ts$/)) {

@@ -5,18 +5,25 @@ import { listen } from './server.ts';
 import type { World } from './world.ts';
 import { loadWorld } from './world.ts';
 
-export type SimulatorOptions = Partial<PlatformOptions> & { world?: World; chatPort?: number; gamePort?: number };
+export type SimulatorOptions = Partial<PlatformOptions> & {
+  world?: World;
+  /** Whom they answer: this machine, unless another address of it is given. */
+  host?: string;
+  chatPort?: number;
+  gamePort?: number;
+};
 export type Simulators = { chat: string; game: string; world: World; stop: () => Promise<void> };
 
 /**
- * Starts both platforms on 127.0.0.1 and gives their addresses; ports left out are free ones, a world left out is the
+ * Starts both platforms and gives their addresses on 127.0.0.1; ports left out are free ones, a world left out is the
  * demo. `limits` replaces limits by name, `limitScale` multiplies all. Throws if a port is taken.
  */
 export async function startSimulators(options: SimulatorOptions = {}): Promise<Simulators> {
-  const { world = loadWorld(undefined), chatPort = 0, gamePort = 0, clock = Date.now, limits, limitScale } = options;
-  const chat = await listen(createChat(world, { clock, limits, limitScale }), world, chatPort);
+  const { world = loadWorld(undefined), host, chatPort = 0, gamePort = 0, clock = Date.now, ...rest } = options;
+  const { limits, limitScale } = rest;
+  const chat = await listen(createChat(world, { clock, limits, limitScale }), world, chatPort, host);
   try {
-    const game = await listen(createGame(world, { clock, limits, limitScale }), world, gamePort);
+    const game = await listen(createGame(world, { clock, limits, limitScale }), world, gamePort, host);
     const stop = async () => {
       await Promise.all([chat.stop(), game.stop()]);
     };
@@ -41,6 +48,7 @@ function isPort(value: number): boolean {
 async function main(): Promise<void> {
   const simulators = await startSimulators({
     world: loadWorld(process.env['SIMULATOR_WORLD'] || undefined),
+    host: process.env['SIMULATOR_HOST'] || undefined,
     chatPort: readNumber('CHAT_SIMULATOR_PORT', 0, isPort),
     gamePort: readNumber('GAME_SIMULATOR_PORT', 0, isPort),
     limitScale: readNumber('SIMULATOR_LIMIT_SCALE', 1, (value) => value > 0),

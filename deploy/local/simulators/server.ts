@@ -28,8 +28,13 @@ export type RunningServer = { url: string; stop: () => Promise<void> };
 const largestBody = 16 * 1024 * 1024;
 const unreadable = Symbol('a body that is not JSON');
 
-/** Serves a platform on 127.0.0.1; port 0 takes a free one. */
-export async function listen(platform: Platform, world: World, port: number): Promise<RunningServer> {
+/** Serves a platform on 127.0.0.1 unless told otherwise; port 0 takes a free one. */
+export async function listen(
+  platform: Platform,
+  world: World,
+  port: number,
+  host = '127.0.0.1',
+): Promise<RunningServer> {
   const simulator = new Simulator(platform, world);
   const server = createServer((request, response) => {
     simulator.answer(request, response).catch((error: unknown) => {
@@ -39,7 +44,7 @@ export async function listen(platform: Platform, world: World, port: number): Pr
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
+    server.listen(port, host, resolve);
   });
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop: () => close(server) };
 }

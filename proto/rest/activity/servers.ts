@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { gameId, gameIdOut, guildId, listOf, optional, timestamp } from '../schemas.ts';
+import { gameId, gameIdOut, guildId, listOf, optional, timestamp, uuid, uuidOut } from '../schemas.ts';
+import { namedServerId, serverId } from '../server-id.ts';
 import {
   ackFields,
   ackStatus,
@@ -11,15 +12,13 @@ import {
   placeId,
   pluginVersion,
   seconds,
-  serverId,
-  serverIdInPath,
   universeId,
-  uuid,
-  uuidOut,
 } from './shapes.ts';
 
 const MOST_COMMANDS = 50;
 const LONGEST_WAIT_SECONDS = 25;
+/** Between heartbeats, and between polls that do not wait; told where few servers are live. */
+export const SHORTEST_INTERVAL_SECONDS = 15;
 
 /** A command as its server gets it. */
 export const command = z
@@ -101,7 +100,7 @@ export const serverRows = {
     scope: 'server:write',
     category: 'server_poll',
     guild: 'header',
-    params: z.object({ serverId: serverIdInPath }),
+    params: z.object({ serverId: namedServerId }),
     query: z.object({
       limit: wholeNumber(1, MOST_COMMANDS, 20).meta({ description: 'Commands at once; 20 when left out', example: 20 }),
       wait: wholeNumber(0, LONGEST_WAIT_SECONDS, 0).meta({
@@ -118,7 +117,7 @@ export const serverRows = {
     summary: 'Takes commands, waiting for them if there are none yet',
     description: `A server that we have not heard of reads as one without commands. ${DELIVERY}`,
     writes: false,
-    longPoll: true,
+    longPoll: { whenEnded: { commands: [], poll_after_seconds: SHORTEST_INTERVAL_SECONDS } },
   }),
   acknowledgeCommand: route({
     method: 'POST',
@@ -127,7 +126,7 @@ export const serverRows = {
     category: 'server_ack',
     guild: 'body',
     params: z.object({
-      serverId: serverIdInPath,
+      serverId: namedServerId,
       commandId: uuid.meta({ description: 'The command', example: '0d9f6f6e-5a3e-4f0b-8f57-3c1f5b2a7e11' }),
     }),
     body: z.object({ guild_id: guildId, ...ackFields }),

@@ -1,19 +1,8 @@
 import { z } from 'zod';
 import { gameId, gameIdOut, text } from '../schemas.ts';
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const BRACED_UUID = /^\{?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\}?$/i;
-const SERVER_ID = /^[A-Za-z0-9._:-]{1,64}$/;
 const WRONG_UUID = 'must be a UUID';
-const WRONG_SERVER_ID = 'must be 1 to 64 of A-Z a-z 0-9 . _ : -';
-
-/** A UUID that we have made. */
-export const uuid = z
-  .string({ error: WRONG_UUID })
-  .refine((value) => UUID.test(value), { error: WRONG_UUID })
-  .transform((value) => value.toLowerCase())
-  .pipe(z.string())
-  .meta({ type: 'string', format: 'uuid', example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' });
 
 /** A UUID that the caller has made; Luau's `GenerateGUID` puts braces around it. */
 export const callersUuid = z
@@ -22,27 +11,6 @@ export const callersUuid = z
   .transform((value) => value.replace(/[{}]/g, '').toLowerCase())
   .pipe(z.string())
   .meta({ type: 'string', format: 'uuid', example: 'f3b0c442-98fc-4c14-9afb-f4c8996fb924' });
-
-/** A UUID as answered. */
-export const uuidOut = z.string().meta({ format: 'uuid', example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' });
-
-const serverIdMeta = {
-  pattern: SERVER_ID.source,
-  description: "The game server's own name for itself, such as its job ID",
-  example: 'c9f1d1a0-7a54-4f5e-9f0b-3a4e8a1d2c77',
-};
-
-/** A game server, in a path. */
-export const serverIdInPath = z
-  .string()
-  .refine((value) => SERVER_ID.test(value), { error: WRONG_SERVER_ID })
-  .meta(serverIdMeta);
-
-/** A game server, in a body. Empty passes: it is well formed, and can not be served (NOT_APPLICABLE). */
-export const serverId = z
-  .string({ error: WRONG_SERVER_ID })
-  .refine((value) => value === '' || SERVER_ID.test(value), { error: WRONG_SERVER_ID })
-  .meta(serverIdMeta);
 
 /** What an empty server ID is told. */
 export const NO_SERVER_ID =

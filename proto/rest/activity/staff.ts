@@ -1,6 +1,19 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
-import { BATCH_LIMIT, chatId, gameId, gameIdOut, guildId, listOf, optional, text, timestamp } from '../schemas.ts';
+import {
+  BATCH_LIMIT,
+  chatId,
+  gameId,
+  gameIdOut,
+  guildId,
+  listOf,
+  optional,
+  text,
+  timestamp,
+  uuid,
+  uuidOut,
+} from '../schemas.ts';
+import { serverId } from '../server-id.ts';
 import {
   callersUuid,
   gameUsername,
@@ -9,10 +22,7 @@ import {
   placeId,
   pluginVersion,
   seconds,
-  serverId,
   universeId,
-  uuid,
-  uuidOut,
 } from './shapes.ts';
 
 /** Messages of a repeat, for the row and for its handler. */
@@ -87,7 +97,9 @@ export const staffRows = {
     status: 200,
     message: 'Game registered',
     summary: 'Registers a place of a game, or updates its name and plugin version; repeatable',
+    description: 'A place that no server has registered for 400 days is forgotten.',
     writes: true,
+    errors: { CONFLICT: 'The guild has 1,000 other places registered' },
   }),
   logAction: route({
     method: 'POST',
@@ -155,7 +167,8 @@ export const staffRows = {
       server_id: serverId,
       sessions: listOf(
         z.object({
-          session_id: text(1, 128).meta({ example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' }),
+          // Whatever its form: what is none of our IDs is stale like a session that is over.
+          session_id: z.string().meta({ example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' }),
           idle_seconds: optional(seconds('How long the user was idle in the session so far', 12)),
         }),
         BATCH_LIMIT,
@@ -186,7 +199,7 @@ export const staffRows = {
     body: z.object({
       guild_id: guildId,
       session_id: uuid,
-      reason: optional(text(0, 400)).meta({ description: 'Why it ended', example: 'left' }),
+      reason: optional(text(0, 400, { lines: true })).meta({ description: 'Why it ended', example: 'left' }),
     }),
     data: z.object({
       session_id: uuidOut,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { chatId, gameId, gameIdOut, optional, text, timestamp } from '../schemas.ts';
+import { serverId } from '../server-id.ts';
 
 const DURATION = /^([0-9]{1,12})([smhd]?)$/;
 const SECONDS = { '': 1, s: 1, m: 60, h: 3600, d: 86_400 };
@@ -34,12 +35,6 @@ function secondsOf(text: string): number {
 
 export const reasonText = text(1, 400, { lines: true });
 
-/** Empty only where a game runs outside of a server, which the handler refuses. */
-export const sourceServerId = z
-  .string({ error: 'must be a string' })
-  .regex(/^[A-Za-z0-9._:-]{0,64}$/, { error: 'must have 1 to 64 characters of A-Z a-z 0-9 . _ : -' })
-  .meta({ minLength: 1, description: 'The game server that it comes from', example: 'server-7f3a' });
-
 export const scope = z
   .enum(['global', 'place'], { error: 'must be global or place' })
   .meta({ description: 'Whether it counts everywhere or in one place', example: 'global' });
@@ -51,7 +46,7 @@ export const placeId = gameId.meta({ description: 'Place of a game', example: 40
 const decidedBy = {
   moderator_game_id: optional(gameId.meta({ example: 7002 })).meta({ description: 'The moderator in the game' }),
   moderator_chat_id: optional(chatId).meta({ description: 'The moderator on the chat platform' }),
-  source_server_id: optional(sourceServerId).meta({ description: 'This game server gets no command' }),
+  source_server_id: optional(serverId).meta({ description: 'This game server gets no command' }),
 };
 
 /** Refuses a place without its scope, and the scope without its place. */

@@ -6,6 +6,7 @@ import type { Notifier } from '#kit/notifier.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import type { ActivityEvents } from '../events.ts';
 import * as store from '../store/commands.ts';
+import * as newCommands from '../store/new-commands.ts';
 import { serverKey } from './leases.ts';
 
 /** Who is to get a command. */
@@ -33,36 +34,40 @@ export class Commands {
     this.#options = options;
   }
 
-  /** A command for a server, live or not, or for each live one of a place or of the guild; their IDs. */
+  /**
+   * A command for a server, live or not, or for each live one of a place or of the guild. CONFLICT where too many wait
+   * for the one server; of several, those for which too many wait are passed over and counted.
+   */
   async enqueue(
     guildId: string,
     servers: Servers,
     command: store.NewCommand,
     ttlSeconds: number | undefined,
-  ): Promise<string[]> {
+  ): Promise<newCommands.Sent> {
     const { database } = this.#options;
-    const now = this.#now();
     const placeId = 'placeId' in servers ? servers.placeId : undefined;
-    const commandIds =
+    const sent =
       'serverId' in servers
-        ? await store.insertCommand(database, guildId, servers.serverId, command, ttlSeconds, now)
-        : await store.insertForLive(database, guildId, placeId, command, ttlSeconds, now);
-    this.#tell(guildId, command, commandIds.length);
-    return commandIds;
+        ? await this.#enqueueFor(guildId, servers.serverId, command, ttlSeconds)
+        : await newCommands.insertForLive(database, guildId, placeId, command, ttlSeconds, this.#now());
+    this.#tell(guildId, command, sent.commandIds.length);
+    return sent;
   }
 
   /** A decision's command for each live server, once however often this is called; how many servers have it. */
-  async deliver(guildId: string, decision: store.Decision, command: store.NewCommand): Promise<number> {
-    const servers = await store.insertDecision(this.#options.database, guildId, decision, command, this.#now());
-    this.#tell(guildId, command, servers);
+  async deliver(guildId: string, decision: newCommands.Decision, command: store.NewCommand): Promise<number> {
+    const { database } = this.#options;
+    const { servers, added } = await newCommands.insertDecision(database, guildId, decision, command, this.#now());
+    if (added > 0) this.#tell(guildId, command, added);
     return servers;
   }
 
   /** NOT_FOUND for a command that the server does not have, CONFLICT where it was acknowledged otherwise. */
-  acknowledge(write: RepeatableWrite, ack: store.Ack): Promise<WriteOutcome<Acknowledged>> {
-    return this.#options.idempotency.inTransaction(write, async (transaction): Promise<Answer<Acknowledged>> => {
-      const [acked] = await store.ackCommands(transaction, [ack], this.#now());
-      if (acked) this.#options.events.commandAcknowledged(ack);
+  async acknowledge(write: RepeatableWrite, ack: store.Ack): Promise<WriteOutcome<Acknowledged>> {
+    const { idempotency, events } = this.#options;
+    let isNew = false;
+    const outcome = await idempotency.inTransaction(write, async (transaction): Promise<Answer<Acknowledged>> => {
+      isNew = (await store.ackCommands(transaction, [ack], this.#now())).length > 0;
       const found = await store.findAck(transaction, ack);
       if (!found) throw new ApiError('NOT_FOUND', { message: 'No such command for this server' });
       const { status, ackedAt } = found;
@@ -71,6 +76,8 @@ export class Commands {
       }
       return ok({ command_id: ack.commandId, status, acked_at: unixSeconds(ackedAt) });
     });
+    if (isNew) events.commandAcknowledged(ack);
+    return outcome;
   }
 
   /** What servers say of commands with their heartbeats. Unknown and acknowledged ones are passed over. */
@@ -86,6 +93,19 @@ export class Commands {
   /** The newest first. */
   list(guildId: string, limit: number) {
     return store.listCommands(this.#options.database, guildId, limit);
+  }
+
+  async #enqueueFor(
+    guildId: string,
+    serverId: string,
+    command: store.NewCommand,
+    ttlSeconds: number | undefined,
+  ): Promise<newCommands.Sent> {
+    const { database } = this.#options;
+    const id = await newCommands.insertCommand(database, guildId, serverId, command, ttlSeconds, this.#now());
+    if (id !== undefined) return { commandIds: [id], fullServers: 0 };
+    const message = `The server has ${newCommands.MOST_WAITING} commands waiting, the most that it can`;
+    throw new ApiError('CONFLICT', { message });
   }
 
   #now(): Date {

@@ -1,9 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres.ts';
+import { SHORTEST_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
 import { readIntervals } from '../store/servers.ts';
-
-/** Where no server is live. */
-export const SHORTEST_INTERVAL_SECONDS = 15;
 
 /** How often the servers of a guild may call; read for all that ask in one turn of the event loop by one statement. */
 export class Intervals {

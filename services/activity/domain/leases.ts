@@ -1,7 +1,8 @@
 import type { Clock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import type { ActivityEvents } from '../events.ts';
-import { type Asked, type LeasedCommand, leaseCommands } from '../store/commands.ts';
+import type { LeasedCommand } from '../store/commands.ts';
+import { type Asked, giveBack, leaseCommands } from '../store/leases.ts';
 
 /** A command that was handed over is handed over again after this, unless it was acknowledged. */
 const LEASE_MS = 30_000;
@@ -13,9 +14,9 @@ export const serverKey = ({ guildId, serverId }: { guildId: string; serverId: st
 export class Leases {
   readonly #database: Queryable;
   readonly #clock: Clock;
-  readonly #events: ActivityEvents;
+  readonly #events: Pick<ActivityEvents, 'commandHandedOver'>;
 
-  constructor(database: Queryable, clock: Clock, events: ActivityEvents) {
+  constructor(database: Queryable, clock: Clock, events: Pick<ActivityEvents, 'commandHandedOver'>) {
     this.#database = database;
     this.#clock = clock;
     this.#events = events;
@@ -27,5 +28,10 @@ export class Leases {
     const commands = await leaseCommands(this.#database, asked, new Date(now), new Date(now + LEASE_MS));
     for (const { attempt } of commands) this.#events.commandHandedOver(attempt);
     return Map.groupBy(commands, serverKey);
+  }
+
+  /** Commands that nobody was there to take: they can be handed over at once, as if they had not been. */
+  giveBack(commands: readonly LeasedCommand[]): Promise<void> {
+    return giveBack(this.#database, commands);
   }
 }

@@ -2,7 +2,8 @@ import { performance } from 'node:perf_hooks';
 import type { Clock } from '#kit/clock.ts';
 import type { Part } from '#kit/lifecycle.ts';
 import type { Queryable } from '#kit/postgres.ts';
-import { type Asked, type LeasedCommand, readLeaseEnds } from '../store/commands.ts';
+import type { LeasedCommand } from '../store/commands.ts';
+import { type Asked, readLeaseEnds } from '../store/leases.ts';
 import { type Leases, serverKey } from './leases.ts';
 
 /** How long a poll waits at most until it looks again, should nobody wake it. */
@@ -128,15 +129,29 @@ export class Polls implements Part {
     const round = [...this.#round];
     try {
       const commands = await this.#options.leases.take(round);
+      const unclaimed: LeasedCommand[] = [];
       for (const poll of round) {
         const own = commands.get(serverKey(poll)) ?? [];
-        if (own.length > 0 || poll.until <= performance.now()) this.#settle(poll, own);
+        if (!this.#isOpen(poll)) unclaimed.push(...own);
+        else if (own.length > 0 || poll.until <= performance.now()) this.#settle(poll, own);
       }
+      await this.#giveBack(unclaimed);
       await this.#waitOn(round.filter((poll) => this.#isOpen(poll)));
     } catch (error) {
       for (const poll of round) if (this.#close(poll)) poll.reject(error);
     } finally {
       this.#round.clear();
+    }
+  }
+
+  /** What was leased for callers who went away meanwhile is there for the next one; else their lease would delay it. */
+  async #giveBack(unclaimed: readonly LeasedCommand[]): Promise<void> {
+    if (unclaimed.length === 0) return;
+    try {
+      await this.#options.leases.giveBack(unclaimed);
+      this.wake([...new Set(unclaimed.map(({ guildId }) => guildId))]);
+    } catch {
+      // It comes again when the lease ends.
     }
   }
 

@@ -59,14 +59,20 @@ export class Servers {
     await commands.acknowledgeAll(beats.flatMap(({ acks }) => acks));
     const heartbeats = beats.map(({ heartbeat }) => heartbeat);
     const saved = await saveHeartbeats(database, heartbeats, new Date(now));
-    const intervals = new Map(saved.map((row) => [serverKey(row), row.intervalSeconds]));
+    const saidTo = new Map(saved.map((row) => [serverKey(row), row.intervalSeconds]));
+    // Before commands are leased: what fails after that delays them until their lease ends.
+    const intervals = heartbeats.map((heartbeat) => saidTo.get(serverKey(heartbeat)) ?? lost());
     const living = heartbeats.filter(({ isFinal }) => !isFinal);
     const leased = await leases.take(living.map((beat) => ({ ...beat, limit: COMMANDS_WITH_HEARTBEAT })));
     events.heartbeatsSaved(heartbeats.length);
-    return heartbeats.map((heartbeat) => {
-      const intervalSeconds = intervals.get(serverKey(heartbeat));
-      if (intervalSeconds === undefined) throw new ApiError('INTERNAL', { cause: new Error('a heartbeat was lost') });
-      return { serverTime: unixSeconds(now), intervalSeconds, commands: leased.get(serverKey(heartbeat)) ?? [] };
-    });
+    return heartbeats.map((heartbeat, index) => ({
+      serverTime: unixSeconds(now),
+      intervalSeconds: intervals[index] ?? lost(),
+      commands: leased.get(serverKey(heartbeat)) ?? [],
+    }));
   }
+}
+
+function lost(): never {
+  throw new ApiError('INTERNAL', { cause: new Error('a heartbeat was lost') });
 }

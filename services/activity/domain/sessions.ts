@@ -1,9 +1,9 @@
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { type Answer, ok } from '#kit/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
-import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
+import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/idempotency.ts';
 import type { Queryable } from '#kit/postgres.ts';
-import { uuid } from '#proto/rest/activity/shapes.ts';
+import { uuid } from '#proto/rest/schemas.ts';
 import { SESSION_RESUMED } from '#proto/rest/activity/staff.ts';
 import type { ActivityEvents } from '../events.ts';
 import * as store from '../store/sessions.ts';
@@ -37,20 +37,21 @@ export class Sessions {
   }
 
   /** Starts a session, or resumes the user's open one on that server. */
-  start(
+  async start(
     write: RepeatableWrite,
     user: Omit<store.NewSession, 'sessionId'>,
   ): Promise<WriteOutcome<{ session_id: string; started_at: number; resumed: boolean }>> {
     const { idempotency, newSessionId, events } = this.#options;
-    return idempotency.inTransaction(write, async (transaction) => {
-      const session = { ...user, sessionId: newSessionId() };
+    const session = { ...user, sessionId: newSessionId() };
+    const outcome = await idempotency.inTransaction(write, async (transaction) => {
       await store.endLapsed(transaction, session, this.#silentSince());
       const { sessionId, startedAt } = await store.openSession(transaction, session, this.#now());
       const resumed = sessionId !== session.sessionId;
-      events.sessionStarted(session, resumed);
       const answer = ok({ session_id: sessionId, started_at: unixSeconds(startedAt), resumed });
       return resumed ? { ...answer, status: 200, message: SESSION_RESUMED } : answer;
     });
+    if (!(outcome instanceof Replay)) events.sessionStarted(session, outcome.data.resumed);
+    return outcome;
   }
 
   /** Which of a server's sessions go on; unknown and malformed IDs are stale like sessions that are over. */
@@ -72,16 +73,19 @@ export class Sessions {
   }
 
   /** Ends a session; one that is over is told as it ended. NOT_FOUND for an unknown one. */
-  end(write: RepeatableWrite, sessionId: string, reason: string | undefined) {
+  async end(write: RepeatableWrite, sessionId: string, reason: string | undefined): Promise<WriteOutcome<EndedView>> {
     const { idempotency, events } = this.#options;
     const { guildId } = write;
-    return idempotency.inTransaction(write, async (transaction): Promise<Answer<EndedView>> => {
+    let isNew = false;
+    const outcome = await idempotency.inTransaction(write, async (transaction): Promise<Answer<EndedView>> => {
       const now = this.#now();
       const ended = await store.endSession(transaction, guildId, sessionId, reason, this.#silentSince(), now);
       if (!ended) throw new ApiError('NOT_FOUND', { message: 'No such session in this guild' });
-      events.sessionEnded(guildId, sessionId);
+      isNew = ended.isNew;
       return ok(endedView(sessionId, ended));
     });
+    if (isNew) events.sessionEnded(guildId, sessionId);
+    return outcome;
   }
 
   #now(): Date {

@@ -1,12 +1,17 @@
 import type { Clock } from '#kit/clock.ts';
 import { type Answer, ok } from '#kit/envelope.ts';
-import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
+import { ApiError } from '#kit/errors.ts';
+import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/idempotency.ts';
+import type { Queryable } from '#kit/postgres.ts';
 import { ACTION_REPEATED } from '#proto/rest/activity/staff.ts';
 import type { ActivityEvents } from '../events.ts';
 import * as store from '../store/staff.ts';
 import type { Intervals } from './intervals.ts';
 import { PERMISSION_CACHE_SECONDS } from './permissions.ts';
 import { BEAT_SECONDS } from './sessions.ts';
+
+/** Places that a guild can have registered. */
+const MOST_GAMES = 1_000;
 
 export interface StaffOptions {
   idempotency: Idempotency;
@@ -23,37 +28,52 @@ export class Staff {
     this.#options = options;
   }
 
-  /** Registers a place of a game, or writes it anew. */
+  /** Registers a place of a game, or writes it anew; CONFLICT when the guild has 1,000 others. */
   async register(write: RepeatableWrite, game: store.Game) {
     const { idempotency, clock, intervals, events } = this.#options;
     const { guildId } = write;
     // Before the transaction, which would hold a connection while it waits for another.
     const interval = await intervals.of(guildId);
-    return idempotency.inTransaction(write, async (transaction) => {
+    const outcome = await idempotency.inTransaction(write, async (transaction) => {
       const now = new Date(clock.now());
-      const created = await store.insertGame(transaction, guildId, game, now);
-      const id = created ?? (await store.updateGame(transaction, guildId, game, now));
-      events.gameRegistered(guildId, game);
-      return ok({ registration_id: id, created: created !== undefined, config: configOf(interval) });
+      const known = await store.updateGame(transaction, guildId, game, now);
+      const { id, created } = known ? { id: known, created: false } : await addGame(transaction, guildId, game, now);
+      return ok({ registration_id: id, created, config: configOf(interval) });
     });
+    if (!(outcome instanceof Replay)) events.gameRegistered(guildId, game);
+    return outcome;
   }
 
   /** Logs what a staff member did; the same action again is not logged twice. `occurredAt` is now when left out. */
-  logAction(
+  async logAction(
     write: RepeatableWrite,
     action: Omit<store.Action, 'occurredAt'>,
     occurredAt: Date | undefined,
   ): Promise<WriteOutcome<{ id: string }>> {
     const { idempotency, clock, events } = this.#options;
-    return idempotency.inTransaction(write, async (transaction): Promise<Answer<{ id: string }>> => {
-      const now = new Date(clock.now());
-      const logged = { ...action, occurredAt: occurredAt ?? now };
-      const isNew = await store.insertAction(transaction, write.guildId, logged, now);
-      events.actionLogged(write.guildId, logged, isNew);
+    const now = new Date(clock.now());
+    const logged = { ...action, occurredAt: occurredAt ?? now };
+    let isNew = false;
+    const outcome = await idempotency.inTransaction(write, async (transaction): Promise<Answer<{ id: string }>> => {
+      isNew = await store.insertAction(transaction, write.guildId, logged, now);
       const answer = ok({ id: action.actionId });
       return isNew ? answer : { ...answer, status: 200, message: ACTION_REPEATED };
     });
+    if (!(outcome instanceof Replay)) events.actionLogged(write.guildId, logged, isNew);
+    return outcome;
   }
+}
+
+/** Registers a place that was not registered a moment ago. */
+async function addGame(transaction: Queryable, guildId: string, game: store.Game, now: Date) {
+  await store.lockGames(transaction, guildId);
+  // Somebody may have added it until the lock was there.
+  const known = await store.updateGame(transaction, guildId, game, now);
+  if (known) return { id: known, created: false };
+  if ((await store.countGames(transaction, guildId)) >= MOST_GAMES) {
+    throw new ApiError('CONFLICT', { message: `The guild has ${MOST_GAMES} registered places, the most that it can` });
+  }
+  return { id: await store.insertGame(transaction, guildId, game, now), created: true };
 }
 
 const configOf = (interval: number) => ({

@@ -1,4 +1,5 @@
 import type { Queryable } from '#kit/postgres.ts';
+import { SHORTEST_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
 
 /** A server's heartbeat, as it is kept. */
 export interface Heartbeat {
@@ -17,7 +18,7 @@ export interface Heartbeat {
 }
 
 /** What a server is told: with a quarter of a second for each live server, one key's 300 a minute serve 1,200. */
-const INTERVAL = 'least(300, greatest(15, ceil(coalesce(servers, 0) / 4.0)))::int';
+const INTERVAL = `least(300, greatest(${SHORTEST_INTERVAL_SECONDS}, ceil(coalesce(servers, 0) / 4.0)))::int`;
 
 /** How many intervals a server stays live without a heartbeat. */
 const MISSED = 3;

@@ -13,6 +13,8 @@ export interface EndedSession {
   startedAt: Date;
   endedAt: Date;
   idleSeconds: number;
+  /** Whether this call ended it. */
+  isNew: boolean;
 }
 
 /** Ends the user's session on a server at its last beat, if that was before `silentSince`. */
@@ -87,11 +89,15 @@ export async function endSession(
   now: Date,
 ): Promise<EndedSession | undefined> {
   const [ended] = await on.query<EndedSession>(
-    `UPDATE activity.sessions SET
-       end_reason = CASE WHEN ended_at IS NOT NULL THEN end_reason WHEN beat_at < $4 THEN 'missed beats' ELSE $3 END,
-       ended_at = coalesce(ended_at, CASE WHEN beat_at < $4 THEN beat_at ELSE greatest(beat_at, $5) END)
-     WHERE guild_id = $1 AND session_id = $2
-     RETURNING started_at AS "startedAt", ended_at AS "endedAt", idle_seconds AS "idleSeconds"`,
+    `WITH found AS (
+       SELECT ended_at FROM activity.sessions WHERE guild_id = $1 AND session_id = $2 FOR UPDATE
+     )
+     UPDATE activity.sessions SET
+       end_reason = CASE WHEN found.ended_at IS NOT NULL THEN end_reason WHEN beat_at < $4 THEN 'missed beats' ELSE $3 END,
+       ended_at = coalesce(found.ended_at, CASE WHEN beat_at < $4 THEN beat_at ELSE greatest(beat_at, $5) END)
+     FROM found WHERE guild_id = $1 AND session_id = $2
+     RETURNING started_at AS "startedAt", sessions.ended_at AS "endedAt", idle_seconds AS "idleSeconds",
+       found.ended_at IS NULL AS "isNew"`,
     [guildId, sessionId, reason, silentSince, now],
   );
   return ended;

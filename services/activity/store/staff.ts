@@ -7,25 +7,40 @@ export interface Game {
   pluginVersion: string | undefined;
 }
 
-/** Registers a place; its number, undefined where it is registered already. */
-export async function insertGame(on: Queryable, guildId: string, game: Game, now: Date): Promise<number | undefined> {
-  const [registered] = await on.query<{ id: number }>(
-    `INSERT INTO activity.games (guild_id, universe_id, place_id, name, plugin_version, registered_at, updated_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT (guild_id, universe_id, place_id) DO NOTHING RETURNING id`,
-    [guildId, game.universeId, game.placeId, game.name, game.pluginVersion, now],
-  );
-  return registered?.id;
+/** Who adds a place in the guild waits for others who do, until the transaction ends. */
+export async function lockGames(transaction: Queryable, guildId: string): Promise<void> {
+  const name = `activity.games\n${guildId}`;
+  await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
 }
 
-/** Writes a registered place anew; its number. */
-export async function updateGame(on: Queryable, guildId: string, game: Game, now: Date): Promise<number> {
+/** How many places a guild has registered. */
+export async function countGames(on: Queryable, guildId: string): Promise<number> {
+  const [row] = await on.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM activity.games WHERE guild_id = $1',
+    [guildId],
+  );
+  return row?.count ?? 0;
+}
+
+/** Registers a place; its number. */
+export async function insertGame(on: Queryable, guildId: string, game: Game, now: Date): Promise<number> {
+  const [registered] = await on.query<{ id: number }>(
+    `INSERT INTO activity.games (guild_id, universe_id, place_id, name, plugin_version, registered_at, updated_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $6) RETURNING id`,
+    [guildId, game.universeId, game.placeId, game.name, game.pluginVersion, now],
+  );
+  if (!registered) throw new Error('a place was not registered');
+  return registered.id;
+}
+
+/** Writes a registered place anew; its number, undefined where it is not registered. */
+export async function updateGame(on: Queryable, guildId: string, game: Game, now: Date): Promise<number | undefined> {
   const [registered] = await on.query<{ id: number }>(
     `UPDATE activity.games SET name = $4, plugin_version = $5, updated_at = $6
      WHERE guild_id = $1 AND universe_id = $2 AND place_id = $3 RETURNING id`,
     [guildId, game.universeId, game.placeId, game.name, game.pluginVersion, now],
   );
-  if (!registered) throw new Error('a registered place is gone');
-  return registered.id;
+  return registered?.id;
 }
 
 export interface Action {

@@ -4,7 +4,7 @@ import type { GameGroup, GamePlatform } from '#platforms/game.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { targetOf } from '../binding.ts';
 import type { Bindings } from './bindings.ts';
-import { type Weighed, weighRank } from './rules.ts';
+import { OUTSIDE_RANK, type Weighed, weighRank } from './rules.ts';
 
 /** Tries bindings out; changes nothing. */
 export class Checks {
@@ -41,7 +41,8 @@ export class Checks {
   ): Promise<{ group: GameGroup | null; reason?: string }> {
     const group = await this.#game.group(groupId);
     if (!group) return { group, reason: `the game platform knows no group ${groupId}` };
-    if (group.roles.some(({ rank }) => rank >= min && rank <= max)) return { group };
+    const ranks = [OUTSIDE_RANK, ...group.roles.map(({ rank }) => rank)];
+    if (ranks.some((rank) => rank >= min && rank <= max)) return { group };
     return { group, reason: `${group.name} has no role with a rank from ${min} to ${max}` };
   }
 }

@@ -8,12 +8,19 @@ import { learnFacts, type Member } from './facts.ts';
 import { combine, type Facts, type Verdict, type Weighed, weigh } from './rules.ts';
 
 /** What the game platform has not told by then is unknown. */
-const DEADLINE_MS = 6_000;
+const DEADLINE_MS = 5_500;
 
 export interface RoleVerdict {
   chatRoleId: string;
   verdict: Verdict;
   bindings: (Weighed & { bindingId: number })[];
+}
+
+export interface MemberVerdicts {
+  chatId: string;
+  roles: RoleVerdict[];
+  /** Whether a verdict is unknown that may be known if asked for again. */
+  isIncomplete: boolean;
 }
 
 export interface EvaluationOptions {
@@ -37,7 +44,7 @@ export class Evaluation {
     guildId: string,
     members: readonly Member[],
     chatRoleIds: readonly string[],
-  ): Promise<{ chatId: string; roles: RoleVerdict[] }[]> {
+  ): Promise<MemberVerdicts[]> {
     const { database, game, clock, events, deadlineMs = DEADLINE_MS } = this.#options;
     const bindings =
       chatRoleIds.length > 0
@@ -46,10 +53,11 @@ export class Evaluation {
     const facts = await learnFacts(game, members, bindings.map(targetOf), deadlineMs);
     const byRole = [...Map.groupBy(bindings, ({ chatRoleId }) => chatRoleId)];
     const now = clock.now();
-    const verdicts = members.map(({ chatId }, index) => ({
-      chatId,
-      roles: byRole.map(([chatRoleId, governing]) => roleVerdict(chatRoleId, governing, facts[index] as Facts, now)),
-    }));
+    const verdicts = members.map(({ chatId }, index) => {
+      const known = facts[index] as Facts;
+      const roles = byRole.map(([chatRoleId, governing]) => roleVerdict(chatRoleId, governing, known, now));
+      return { chatId, roles, isIncomplete: known.isIncomplete && roles.some(({ verdict }) => verdict === 'unknown') };
+    });
     events.weighed(countVerdicts(verdicts));
     return verdicts;
   }

@@ -1,6 +1,6 @@
 import { inParallel } from '#kit/parallel.ts';
 import { inBatches } from '#platforms/batch-cache.ts';
-import type { GameItem, GamePlatform, Unknown } from '#platforms/game.ts';
+import type { GameItem, GamePlatform, Unknown, Untold } from '#platforms/game.ts';
 import { snowflakeTime } from '#platforms/snowflake.ts';
 import type { Target } from '../binding.ts';
 import type { Facts } from './rules.ts';
@@ -33,6 +33,7 @@ export async function learnFacts(
   const ids = members.map(({ gameId }) => gameId);
   const groupIds = groupsOf(targets);
   const items = itemsOf(targets);
+  const asksAge = needsGameAge(targets);
   const [pages, owned, created] = await Promise.all([
     inParallel(
       groupIds.length > 0 ? inBatches(ids, PAGE) : [],
@@ -41,14 +42,21 @@ export async function learnFacts(
       late,
     ),
     inParallel(items.length > 0 ? ids : [], AT_ONCE, (id) => orUnknown(game.owns(id, items)), late),
-    inParallel(needsGameAge(targets) ? ids : [], AT_ONCE, (id) => orUnknown(game.createdAt(id)), late),
+    inParallel(asksAge ? ids : [], AT_ONCE, (id) => orUnknown(game.createdAt(id)), late),
   ]);
   return members.map(({ chatId, gameId }, index) => {
     const page = pages[Math.floor(index / PAGE)];
+    const ranks = page instanceof Map ? (page.get(gameId) ?? 'unknown') : 'unknown';
+    const game = created[index] ?? 'unknown';
+    const answers = owned[index] ?? 'unknown';
     return {
-      ranks: page instanceof Map ? (page.get(gameId) ?? 'unknown') : 'unknown',
-      owns: ownership(items, owned[index]),
-      createdAt: { chat: snowflakeTime(chatId), game: created[index] ?? 'unknown' },
+      ranks,
+      owns: ownership(items, answers),
+      createdAt: { chat: snowflakeTime(chatId), game },
+      isIncomplete:
+        (groupIds.length > 0 && ranks === 'unknown') ||
+        (items.length > 0 && [answers].flat().includes('unknown')) ||
+        (asksAge && game === 'unknown'),
     };
   });
 }
@@ -69,10 +77,7 @@ function itemsOf(targets: readonly Target[]): GameItem[] {
   return [...new Map(items.map((item) => [nameOf(item), item])).values()];
 }
 
-function ownership(
-  items: readonly GameItem[],
-  answers: readonly (boolean | Unknown)[] | Unknown | undefined,
-): Facts['owns'] {
+function ownership(items: readonly GameItem[], answers: readonly (boolean | Untold)[] | Unknown): Facts['owns'] {
   const byName = new Map(
     items.map((item, index) => [nameOf(item), Array.isArray(answers) ? answers[index] : undefined]),
   );

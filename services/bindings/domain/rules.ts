@@ -1,4 +1,4 @@
-import type { GameItem, Unknown } from '#platforms/game.ts';
+import type { GameItem, Unknown, Untold } from '#platforms/game.ts';
 import type { Target } from '../binding.ts';
 
 export type Verdict = 'wanted' | 'not_wanted' | 'unknown';
@@ -15,9 +15,11 @@ export interface Weighed {
 export interface Facts {
   /** By group; a group in which the member is not is left out. */
   ranks: ReadonlyMap<number, readonly number[]> | Unknown;
-  owns(item: GameItem): boolean | Unknown;
+  owns(item: GameItem): boolean | Untold;
   /** When the accounts were made. */
-  createdAt: { chat: Date; game: Date | Unknown };
+  createdAt: { chat: Date; game: Date | Untold };
+  /** Whether the game platform failed to tell something of this, and may tell it if asked again. */
+  isIncomplete: boolean;
 }
 
 const DAY_MS = 24 * 3600_000;
@@ -45,10 +47,13 @@ export function combine(verdicts: readonly Verdict[]): Verdict {
 type RankTarget = Extract<Target, { kind: 'rank' }>;
 type AgeTarget = Extract<Target, { kind: 'age' }>;
 
-/** Whether any of the ranks in the group is in the range; who holds none there has rank 0. */
+/** The rank of everybody who is not in a group, whether or not the group has a role for guests. */
+export const OUTSIDE_RANK = 0;
+
+/** Whether any of the ranks in the group is in the range. */
 export function weighRank({ groupId, min, max }: RankTarget, ranks: Facts['ranks']): Weighed {
   if (ranks === 'unknown') return unknown(`the game platform does not tell the user's rank in group ${groupId} now`);
-  const held = ranks.get(groupId) ?? [0];
+  const held = ranks.get(groupId) ?? [OUTSIDE_RANK];
   const match = held.find((rank) => rank >= min && rank <= max);
   if (match !== undefined) {
     return { verdict: 'wanted', reason: `rank ${match} is within ${min} to ${max}`, rank: match };
@@ -58,20 +63,20 @@ export function weighRank({ groupId, min, max }: RankTarget, ranks: Facts['ranks
 }
 
 function rankMissed(groupId: number, rank: number, min: number, max: number): string {
-  if (rank === 0) return `the user is not in group ${groupId}, and the minimum rank is ${min}`;
+  if (rank === OUTSIDE_RANK) return `the user is not in group ${groupId}, and the minimum rank is ${min}`;
   return rank < min ? `rank ${rank} is below the minimum of ${min}` : `rank ${rank} is above the maximum of ${max}`;
 }
 
-function weighItem({ kind, id }: GameItem, owned: boolean | Unknown): Weighed {
-  if (owned === 'unknown') {
-    return unknown(`the inventory is private or the game platform does not answer: ${kind} ${id} may be owned`);
-  }
+function weighItem({ kind, id }: GameItem, owned: boolean | Untold): Weighed {
+  if (owned === 'hidden') return unknown(`the inventory is private: ${kind} ${id} may be owned`);
+  if (owned === 'unknown') return unknown(`the game platform does not answer now: ${kind} ${id} may be owned`);
   return owned
     ? { verdict: 'wanted', reason: `the user owns ${kind} ${id}` }
     : { verdict: 'not_wanted', reason: `the user does not own ${kind} ${id}` };
 }
 
-function weighAge({ platform, minDays }: AgeTarget, createdAt: Date | Unknown, now: number): Weighed {
+function weighAge({ platform, minDays }: AgeTarget, createdAt: Date | Untold, now: number): Weighed {
+  if (createdAt === 'hidden') return unknown('the game platform does not tell when the account was made');
   if (createdAt === 'unknown') return unknown('the game platform does not tell now when the account was made');
   const days = Math.max(0, Math.floor((now - createdAt.getTime()) / DAY_MS));
   return days >= minDays

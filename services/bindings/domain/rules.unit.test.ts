@@ -8,6 +8,7 @@ const facts = (known: Partial<Facts>): Facts => ({
   ranks: new Map(),
   owns: () => false,
   createdAt: { chat: new Date(NOW), game: new Date(NOW) },
+  isIncomplete: false,
   ...known,
 });
 const inGroup = (...ranks: number[]) => facts({ ranks: new Map([[501, ranks]]) });
@@ -53,7 +54,8 @@ describe('a group_rank', () => {
 test.each([
   [true, 'wanted', 'the user owns badge 801'],
   [false, 'not_wanted', 'the user does not own badge 801'],
-  ['unknown', 'unknown', 'the inventory is private or the game platform does not answer: badge 801 may be owned'],
+  ['hidden', 'unknown', 'the inventory is private: badge 801 may be owned'],
+  ['unknown', 'unknown', 'the game platform does not answer now: badge 801 may be owned'],
 ] as const)('an item of which ownership is %s is %s', (owned, verdict, reason) => {
   const item = { kind: 'badge', id: 801 } as const;
   const owns: Facts['owns'] = (asked) => (asked === item ? owned : 'unknown');

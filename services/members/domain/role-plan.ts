@@ -8,14 +8,16 @@ export interface RoleFailure {
   message: string;
 }
 
+/** By role ID, what the bindings say of every role that they govern. */
+export type RoleVerdicts = ReadonlyMap<string, 'wanted' | 'not wanted' | 'unknown'>;
+
 /** What is known of a member when its roles are weighed; roles are IDs. */
 export interface RoleSituation {
   guildRoles: readonly ChatRole[];
   held: readonly string[];
   /** What a sync has given. */
   granted: readonly string[];
-  /** What the bindings say of every role that they govern. */
-  verdicts: ReadonlyMap<string, 'wanted' | 'not wanted' | 'unknown'>;
+  verdicts: RoleVerdicts;
 }
 
 /** What is to be done; roles are IDs. */

@@ -1,5 +1,6 @@
 import type { Part } from '#kit/lifecycle.ts';
 import type { Logger } from '#kit/log.ts';
+import { inBackground } from '#platforms/budget/purpose.ts';
 
 const EVERY_MS = 2_000;
 const BATCH = 20;
@@ -55,7 +56,7 @@ export class Sweep<Task> implements Part {
   /** True when more are waiting. One that fails keeps no other from being finished, and is tried again later. */
   async #finishBatch(): Promise<boolean> {
     const abandoned = await this.#work.takeAbandoned(BATCH);
-    const outcomes = await Promise.allSettled(abandoned.map((task) => this.#work.finish(task)));
+    const outcomes = await Promise.allSettled(abandoned.map((task) => inBackground(() => this.#work.finish(task))));
     return abandoned.length === BATCH && outcomes.every(({ status }) => status === 'fulfilled');
   }
 }

@@ -1,13 +1,17 @@
+import { ok } from '#kit/envelope.ts';
 import type { HttpHandlers } from '#kit/http.ts';
 import type { syncRoutes } from '#proto/rest/sync.ts';
 import type { Nicknames } from '../domain/nicknames.ts';
 import type { RoleSync } from '../domain/role-sync.ts';
+import type { SyncJobs } from '../domain/sync-jobs.ts';
 
 /** The routes of proto/rest/sync.ts. */
-export function syncHandlers(roles: RoleSync, nicknames: Nicknames): HttpHandlers<typeof syncRoutes> {
+export function syncHandlers(roles: RoleSync, nicknames: Nicknames, jobs: SyncJobs): HttpHandlers<typeof syncRoutes> {
   return {
     syncRoles: ({ write, body }) =>
       roles.sync(write, { chatId: body.chat_id, gameId: body.game_id }, body.dry_run ?? false),
+    syncGroup: ({ write, body }) => jobs.start(write, body.game_group_id),
+    getSyncJob: async ({ guildId, params }) => ok(await jobs.get({ guildId, id: params.jobId })),
     syncNickname: ({ write, body }) => {
       const { chat_id: chatId, nickname, template, game_group_id: gameGroupId } = body;
       return nicknames.sync(write, { chatId, nickname, template, gameGroupId });

@@ -56,6 +56,21 @@ export async function listGrants(on: Queryable, { guildId, chatId }: MemberName)
   return grants.map(({ roleId }) => roleId);
 }
 
+/** By chat ID, which of the roles these members (at most 100) were given. */
+export async function listGrantsOf(
+  on: Queryable,
+  guildId: string,
+  chatIds: readonly string[],
+  roleIds: readonly string[],
+): Promise<Map<string, string[]>> {
+  const grants = await on.query<{ chatId: string; roleIds: string[] }>(
+    `SELECT chat_id AS "chatId", array_agg(role_id) AS "roleIds" FROM members.grants
+     WHERE guild_id = $1 AND chat_id = ANY($2) AND role_id = ANY($3) GROUP BY chat_id`,
+    [guildId, chatIds, roleIds],
+  );
+  return new Map(grants.map(({ chatId, roleIds }) => [chatId, roleIds]));
+}
+
 export async function insertGrants(
   on: Queryable,
   { guildId, chatId }: MemberName,

@@ -6,6 +6,8 @@ export interface Head {
   guildId: string;
   logId: number;
   isDue: boolean;
+  /** When it was decided. */
+  createdAt: Date;
 }
 
 /** A decision that game servers are to hear of. */
@@ -38,7 +40,9 @@ export function findHeads(on: Queryable, afterGuildId: string, now: Date, limit:
          SELECT guild_id, log_id, due_at FROM moderation.outbox
          WHERE delivered_at IS NULL AND guild_id > heads.guild_id ORDER BY guild_id, log_id LIMIT 1) next
      )
-     SELECT guild_id AS "guildId", log_id AS "logId", due_at <= $2 AS "isDue" FROM heads LIMIT $3`,
+     SELECT guild_id AS "guildId", log_id AS "logId", due_at <= $2 AS "isDue",
+       (SELECT created_at FROM moderation.log WHERE log.guild_id = heads.guild_id AND id = log_id) AS "createdAt"
+     FROM heads LIMIT $3`,
     [afterGuildId, now, limit],
   );
 }

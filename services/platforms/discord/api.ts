@@ -1,18 +1,28 @@
+import { performance } from 'node:perf_hooks';
 import { z } from 'zod';
 import packageJson from '../../../package.json' with { type: 'json' };
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
+import type { RedisClient } from '#kit/redis.ts';
 import type { ChatPlatformConfig } from '../config.ts';
-import { type CallOptions, type PlatformAnswer, PlatformHost, type PlatformOptions } from '../http.ts';
+import { CallBudget } from '../budget/budget.ts';
+import { isInBackground } from '../budget/purpose.ts';
+import { type CallOptions, type HostAnswer, type PlatformAnswer, PlatformHost, type PlatformOptions } from '../http.ts';
+import { Buckets } from './buckets.ts';
 
 /**
  * How long we keep still after our token was refused, and how long we do not try what was not permitted. The platform
  * bans an address that makes 10,000 refused calls (401, 403, 429) in ten minutes.
  */
 const TOKEN_REFUSED_MS = 600_000;
+/** Meanwhile one call a minute tries whether the token is good again. */
+const TRIAL_MS = 60_000;
 const REFUSED_MS = 60_000;
 const MOST_REFUSALS = 10_000;
+/** How long a call may wait for its turn. */
+const PATIENCE_MS = 5_000;
+const JOB_PATIENCE_MS = 30_000;
 
 /** Codes of the platform's errors. */
 export const CODES = {
@@ -28,9 +38,13 @@ export const CODES = {
 export interface DiscordOptions extends PlatformOptions {
   config: ChatPlatformConfig;
   log: Logger;
+  /** Parts the budget of calls among all processes; left out, each has its share. */
+  redis?: RedisClient | undefined;
 }
 
 export interface DiscordCall extends Omit<CallOptions, 'headers'> {
+  /** Whose turn it takes; empty for nobody's. */
+  guildId: string;
   /** Which rate limit the call counts on. */
   limit: string;
   /** What is refused together with it, when it is not permitted: tried again after a minute. */
@@ -46,9 +60,12 @@ export class DiscordApi {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #refusals = new Map<string, { answer: PlatformAnswer; until: number }>();
+  readonly #buckets = new Buckets();
+  readonly #budget: CallBudget;
   #tokenRefusedUntil = 0;
+  #nextTrialAt = 0;
 
-  constructor({ config, log, ...options }: DiscordOptions) {
+  constructor({ config, log, redis, ...options }: DiscordOptions) {
     this.host = new PlatformHost({ ...options, name: 'chat', platform: 'chat platform', url: config.CHAT_API_URL });
     this.#headers = {
       authorization: `Bot ${config.CHAT_BOT_TOKEN}`,
@@ -57,19 +74,44 @@ export class DiscordApi {
     };
     this.#clock = options.clock;
     this.#log = log;
+    const { breakers, metrics } = options;
+    this.#budget = new CallBudget({
+      redis,
+      credential: config.CHAT_BOT_TOKEN,
+      callsPerSecond: config.CHAT_GLOBAL_RPS,
+      processes: config.CHAT_PROCESSES,
+      breakers,
+      metrics,
+      log,
+    });
   }
 
   /** An answer of the platform, or the same refusal as a moment ago without asking again. */
-  async call(path: string, { reason, refusedTogether, ...call }: DiscordCall): Promise<PlatformAnswer> {
-    this.#keepStill();
+  async call(path: string, { reason, refusedTogether, guildId, ...call }: DiscordCall): Promise<PlatformAnswer> {
+    if (this.#isStill) throw this.#refusal();
     const refused = refusedTogether === undefined ? undefined : this.#refusals.get(refusedTogether);
     if (refused && this.#clock.now() < refused.until) return refused.answer;
     const headers = { ...this.#headers };
     if (reason !== undefined) headers['x-audit-log-reason'] = encodeURIComponent(reason);
-    const answer = await this.host.call(path, { ...call, headers });
+    const answer = await this.#inTurn(guildId, call.limit, () => this.host.call(path, { ...call, headers }));
     if (answer.status === 401) throw this.#tokenRefused();
+    this.#tokenAccepted();
     if (refusedTogether !== undefined && isForbidden(answer)) this.#remember(refusedTogether, answer);
     return answer;
+  }
+
+  /** Waits for the guild's bucket and for our share of all calls, before it takes one of the host's connections. */
+  async #inTurn(guildId: string, limit: string, call: () => Promise<HostAnswer>): Promise<HostAnswer> {
+    this.host.keepQuiet(limit);
+    const patience = isInBackground() ? JOB_PATIENCE_MS : PATIENCE_MS;
+    const until = performance.now() + patience;
+    await this.#buckets.take(limit, until);
+    return this.#budget.run(guildId, until - performance.now(), async () => {
+      this.#keepStill();
+      const answer = await call();
+      this.#buckets.note(limit, answer.headers);
+      return answer;
+    });
   }
 
   #remember(what: string, answer: PlatformAnswer): void {
@@ -80,21 +122,38 @@ export class DiscordApi {
     if (this.#refusals.size < MOST_REFUSALS) this.#refusals.set(what, { answer, until: now + REFUSED_MS });
   }
 
-  /** Nothing is called for ten minutes. */
+  get #isTokenRefused(): boolean {
+    return this.#clock.now() < this.#tokenRefusedUntil;
+  }
+
+  /** Nothing is called for ten minutes, but for one call a minute. */
   #tokenRefused(): ApiError {
-    if (this.#clock.now() >= this.#tokenRefusedUntil) {
+    const now = this.#clock.now();
+    if (!this.#isTokenRefused) {
       this.#log.error('The chat platform refuses CHAT_BOT_TOKEN: set a valid one and restart');
-      this.#tokenRefusedUntil = this.#clock.now() + TOKEN_REFUSED_MS;
+      this.#nextTrialAt = now + TRIAL_MS;
     }
+    this.#tokenRefusedUntil = now + TOKEN_REFUSED_MS;
     return this.#refusal();
   }
 
+  #tokenAccepted(): void {
+    if (this.#isTokenRefused) this.#log.info('The chat platform takes CHAT_BOT_TOKEN again');
+    this.#tokenRefusedUntil = 0;
+  }
+
+  get #isStill(): boolean {
+    return this.#isTokenRefused && this.#clock.now() < this.#nextTrialAt;
+  }
+
+  /** The first call of a minute goes through. */
   #keepStill(): void {
-    if (this.#clock.now() < this.#tokenRefusedUntil) throw this.#refusal();
+    if (this.#isStill) throw this.#refusal();
+    this.#nextTrialAt = this.#clock.now() + TRIAL_MS;
   }
 
   #refusal(): ApiError {
-    const retryAfter = (this.#tokenRefusedUntil - this.#clock.now()) / 1000;
+    const retryAfter = (this.#nextTrialAt - this.#clock.now()) / 1000;
     return new ApiError('UNAVAILABLE', { message: 'The chat platform refuses the bot', retryAfter });
   }
 }

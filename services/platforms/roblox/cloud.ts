@@ -4,6 +4,8 @@ import type { PlatformHost } from '../http.ts';
 
 /** The most rows of a page; without being asked it has ten. */
 const PAGE_SIZE = 100;
+/** The status of what the key may not see. */
+const REFUSED = 403;
 /** Of a list: 50 users in 200 groups each. */
 const MOST_PAGES = 100;
 
@@ -58,6 +60,7 @@ export class OpenCloud {
     const filter = `user in [${userIds.map((id) => `'users/${id}'`).join(',')}]`;
     const held: HeldRole[] = [];
     for await (const page of this.#pages('groups/-/memberships', filter, 'memberships', membershipsAnswer)) {
+      if (page === 'refused') throw this.#host.misunderstood({ status: REFUSED }, 'a refusal');
       for (const { user: userId, roles } of page.groupMemberships) {
         if (!userIds.includes(userId)) throw this.#host.misunderstood({ status: 200 }, 'another user');
         held.push(...roles.map((role) => ({ userId, ...role })));
@@ -66,11 +69,12 @@ export class OpenCloud {
     return held;
   }
 
-  /** Those of the items that the user owns. A private inventory is refused: PLATFORM_ERROR. */
-  async owned(userId: number, items: readonly GameItem[]): Promise<GameItem[]> {
+  /** Those of the items that the user owns; `hidden` where the inventory is private. */
+  async owned(userId: number, items: readonly GameItem[]): Promise<GameItem[] | 'hidden'> {
     const owned = new Map<string, GameItem>();
     const path = `users/${userId}/inventory-items`;
     for await (const page of this.#pages(path, itemFilter(items), 'inventory', inventoryAnswer)) {
+      if (page === 'refused') return 'hidden';
       for (const { gamePassDetails, badgeDetails, assetDetails } of page.inventoryItems) {
         const found: GameItem[] = [];
         if (gamePassDetails) found.push({ kind: 'gamepass', id: gamePassDetails.gamePassId });
@@ -84,18 +88,23 @@ export class OpenCloud {
     return [...owned.values()];
   }
 
+  /** `refused` in place of a page where the key may not see it. */
   async *#pages<Page extends { nextPageToken?: string }>(
     path: string,
     filter: string,
     limit: string,
     shape: z.ZodType<Page>,
-  ): AsyncGenerator<Page> {
+  ): AsyncGenerator<Page | 'refused'> {
     const query = `maxPageSize=${PAGE_SIZE}&filter=${encodeURIComponent(filter)}`;
     let token = '';
     for (let count = 0; count < MOST_PAGES; count++) {
       const place = token && `&pageToken=${encodeURIComponent(token)}`;
       const headers = { 'x-api-key': this.#key };
       const answer = await this.#host.get(`/cloud/v2/${path}?${query}${place}`, { headers, limit });
+      if (answer.status === REFUSED) {
+        yield 'refused';
+        return;
+      }
       const page = this.#host.expect(answer, shape);
       yield page;
       token = page.nextPageToken ?? '';

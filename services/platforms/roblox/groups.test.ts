@@ -100,10 +100,10 @@ test('when an account was made is asked for once an hour, together with its name
   expect(await fixture.game.calls()).toEqual({ 'GET /v1/users/:user': 1 });
 });
 
-test('when an account was made is unknown where there is none, and where the platform does not tell', async () => {
-  expect(await fixture.roblox().createdAt(1)).toBe('unknown');
+test('when an account was made is hidden where there is none, and where the platform does not tell', async () => {
+  expect(await fixture.roblox().createdAt(1)).toBe('hidden');
   await fixture.game.fault('/v1/users', { body: { id: 7001, name: 'AdaBuilds', created: 'long ago' } });
   const game = fixture.roblox();
-  expect(await game.createdAt(7001)).toBe('unknown');
+  expect(await game.createdAt(7001)).toBe('hidden');
   expect(await game.user(7001)).toEqual({ id: 7001, name: 'AdaBuilds' });
 });

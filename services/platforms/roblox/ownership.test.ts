@@ -80,10 +80,10 @@ test('pages without an end leave what was not on them unknown', async () => {
   expect(count).toBe(100);
 });
 
-test.each([true, false])('nothing is known of a private inventory (with a key: %s)', async (withKey) => {
+test.each([true, false])('a private inventory is hidden (with a key: %s)', async (withKey) => {
   await start();
   const game = withKey ? fixture.robloxWithKey() : fixture.roblox();
-  expect(await game.owns(7003, ITEMS)).toEqual(ITEMS.map(() => 'unknown'));
+  expect(await game.owns(7003, ITEMS)).toEqual(ITEMS.map(() => 'hidden'));
   expect(await fixture.game.calls()).toEqual({ [withKey ? INVENTORY : CAN_VIEW]: 1 });
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { inBatches } from '../batch-cache.ts';
-import type { GameItem, ItemKind, Unknown } from '../game.ts';
+import type { GameItem, ItemKind, Untold } from '../game.ts';
 import type { PlatformHost } from '../http.ts';
 import { orUnknown, refusal } from './answers.ts';
 import type { OpenCloud } from './cloud.ts';
@@ -8,7 +8,7 @@ import type { OpenCloud } from './cloud.ts';
 /** The most items of one filter, so that its address stays short. */
 const BATCH = 100;
 
-type Owned = boolean | Unknown;
+type Owned = boolean | Untold;
 /** For each of the items, which are all different. Never rejects because of the platform. */
 type AskOwned = (userId: number, items: readonly GameItem[]) => Promise<Owned[]>;
 
@@ -41,13 +41,13 @@ export class Ownership {
 
 const nameOf = ({ kind, id }: GameItem): string => `${kind} ${id}`;
 
-/** By Open Cloud: one call for all of a user's items. A private inventory is refused, and so unknown. */
+/** By Open Cloud: one call for all of a user's items. A private inventory is refused, and so hidden. */
 export const ownedByCloud =
   (cloud: OpenCloud): AskOwned =>
   async (userId, items) => {
     const ask = async (batch: readonly GameItem[]): Promise<Owned[]> => {
       const owned = await orUnknown(cloud.owned(userId, batch));
-      if (owned === 'unknown') return batch.map(() => 'unknown');
+      if (owned === 'unknown' || owned === 'hidden') return batch.map(() => owned);
       const names = new Set(owned.map(nameOf));
       return batch.map((item) => names.has(nameOf(item)));
     };
@@ -75,7 +75,8 @@ export const ownedByItem = (host: PlatformHost): AskOwned => {
     return host.expect(answer, z.boolean());
   };
   return async (userId, items) => {
-    if ((await orUnknown(canView(userId))) !== true) return items.map(() => 'unknown');
+    const isShown = await orUnknown(canView(userId));
+    if (isShown !== true) return items.map(() => (isShown === false ? 'hidden' : isShown));
     return Promise.all(items.map((item) => orUnknown(isOwned(userId, item))));
   };
 };

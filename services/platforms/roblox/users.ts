@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LoadingCache } from '#kit/cache.ts';
 import type { Clock } from '#kit/clock.ts';
-import type { GameUser, Unknown } from '../game.ts';
+import type { GameUser, Untold } from '../game.ts';
 import type { PlatformHost } from '../http.ts';
 import { orUnknown, refusal } from './answers.ts';
 
@@ -12,7 +12,7 @@ const UNKNOWN_USER = 3;
 
 const userAnswer = z.object({ id: z.int(), name: z.string().regex(/^\P{Cc}{1,50}$/u), created: z.string().optional() });
 
-type Profile = { user: GameUser; createdAt: Date | Unknown };
+type Profile = { user: GameUser; createdAt: Date | Untold };
 
 /** Users, by the users host. */
 export class Users {
@@ -35,10 +35,11 @@ export class Users {
     return (await this.#profiles.get(String(id)))?.user ?? null;
   }
 
-  /** Of a user who does not exist it is unknown. */
-  async createdAt(id: number): Promise<Date | Unknown> {
+  /** Of a user who does not exist it is hidden. */
+  async createdAt(id: number): Promise<Date | Untold> {
     const profile = await orUnknown(this.#profiles.get(String(id)));
-    return profile === 'unknown' || profile === null ? 'unknown' : profile.createdAt;
+    if (profile === null) return 'hidden';
+    return profile === 'unknown' ? profile : profile.createdAt;
   }
 
   /** `GET /v1/users/{id}`: 200 with the user, 404 with code 3 when there is none. */
@@ -51,7 +52,7 @@ export class Users {
   }
 }
 
-function readTime(text = ''): Date | Unknown {
+function readTime(text = ''): Date | Untold {
   const time = new Date(text);
-  return Number.isNaN(time.getTime()) ? 'unknown' : time;
+  return Number.isNaN(time.getTime()) ? 'hidden' : time;
 }

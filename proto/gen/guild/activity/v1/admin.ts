@@ -44,6 +44,8 @@ export interface EnqueueCommandsRequest {
 
 export interface EnqueueCommandsResponse {
   commandIds: string[];
+  /** Live servers that were passed over. */
+  fullServers: number;
 }
 
 export interface ListCommandsRequest {
@@ -332,13 +334,16 @@ export const EnqueueCommandsRequest: MessageFns<EnqueueCommandsRequest> = {
 };
 
 function createBaseEnqueueCommandsResponse(): EnqueueCommandsResponse {
-  return { commandIds: [] };
+  return { commandIds: [], fullServers: 0 };
 }
 
 export const EnqueueCommandsResponse: MessageFns<EnqueueCommandsResponse> = {
   encode(message: EnqueueCommandsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.commandIds) {
       writer.uint32(10).string(v!);
+    }
+    if (message.fullServers !== 0) {
+      writer.uint32(16).int32(message.fullServers);
     }
     return writer;
   },
@@ -362,6 +367,14 @@ export const EnqueueCommandsResponse: MessageFns<EnqueueCommandsResponse> = {
             }
 
             message.commandIds.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.fullServers = reader.int32();
             continue;
           }
         }
@@ -1120,7 +1133,8 @@ export type CommandAdminServiceService = typeof CommandAdminServiceService;
 export const CommandAdminServiceService = {
   /**
    * Makes a command for one server, or one for each live server of a place or of the whole guild. A named server may
-   * be unknown or not live; a place or a guild where none is live gives no commands.
+   * be unknown or not live; a place or a guild where none is live gives no commands. For a server 1,000 commands can
+   * wait: one more is refused where it is named (CONFLICT), else the server is passed over.
    */
   enqueueCommands: {
     path: "/guild.activity.v1.CommandAdminService/EnqueueCommands" as const,
@@ -1149,7 +1163,8 @@ export const CommandAdminServiceService = {
 export interface CommandAdminServiceServer extends UntypedServiceImplementation {
   /**
    * Makes a command for one server, or one for each live server of a place or of the whole guild. A named server may
-   * be unknown or not live; a place or a guild where none is live gives no commands.
+   * be unknown or not live; a place or a guild where none is live gives no commands. For a server 1,000 commands can
+   * wait: one more is refused where it is named (CONFLICT), else the server is passed over.
    */
   enqueueCommands: handleUnaryCall<EnqueueCommandsRequest, EnqueueCommandsResponse>;
   /** The newest commands of a guild, the newest first. */

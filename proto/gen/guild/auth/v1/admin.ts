@@ -7,6 +7,7 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
+import { ErasedTable } from "../../common/v1/erasure.ts";
 
 export const protobufPackage = "guild.auth.v1";
 
@@ -144,11 +145,27 @@ export interface AuditEntry {
   id: string;
   at: number;
   actor: string;
-  /** create, update, rotate, revoke */
+  /** create, update, rotate, revoke, erase_guild, erase_user */
   action: string;
+  /** Empty where no key is meant. */
   keyId: string;
   /** What was set, as JSON; never a secret. */
   details: string;
+}
+
+/** Names no user: the audit outlives what was erased. */
+export interface RecordErasureRequest {
+  guildId: string;
+  /** guild or user */
+  what: string;
+  /** begun or done */
+  state: string;
+  /** Of what is done: rows removed, by table. */
+  removed: ErasedTable[];
+  actor: string;
+}
+
+export interface RecordErasureResponse {
 }
 
 function createBaseKey(): Key {
@@ -1382,6 +1399,131 @@ export const AuditEntry: MessageFns<AuditEntry> = {
   },
 };
 
+function createBaseRecordErasureRequest(): RecordErasureRequest {
+  return { guildId: "", what: "", state: "", removed: [], actor: "" };
+}
+
+export const RecordErasureRequest: MessageFns<RecordErasureRequest> = {
+  encode(message: RecordErasureRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.what !== "") {
+      writer.uint32(18).string(message.what);
+    }
+    if (message.state !== "") {
+      writer.uint32(26).string(message.state);
+    }
+    for (const v of message.removed) {
+      ErasedTable.encode(v!, writer.uint32(34).fork()).join();
+    }
+    if (message.actor !== "") {
+      writer.uint32(42).string(message.actor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RecordErasureRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRecordErasureRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.what = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.removed.push(ErasedTable.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.actor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRecordErasureResponse(): RecordErasureResponse {
+  return {};
+}
+
+export const RecordErasureResponse: MessageFns<RecordErasureResponse> = {
+  encode(_: RecordErasureResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RecordErasureResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRecordErasureResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** Key administration. Every call needs a token made from ADMIN_SECRETS and leaves an audit row. */
 export type KeyAdminServiceService = typeof KeyAdminServiceService;
 export const KeyAdminServiceService = {
@@ -1451,6 +1593,17 @@ export const KeyAdminServiceService = {
     responseSerialize: (value: ListAuditResponse): Buffer => Buffer.from(ListAuditResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListAuditResponse => ListAuditResponse.decode(value),
   },
+  /** Notes in the audit that a guild or a user is being erased, or was. */
+  recordErasure: {
+    path: "/guild.auth.v1.KeyAdminService/RecordErasure" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RecordErasureRequest): Buffer => Buffer.from(RecordErasureRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RecordErasureRequest => RecordErasureRequest.decode(value),
+    responseSerialize: (value: RecordErasureResponse): Buffer =>
+      Buffer.from(RecordErasureResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RecordErasureResponse => RecordErasureResponse.decode(value),
+  },
 } as const;
 
 export interface KeyAdminServiceServer extends UntypedServiceImplementation {
@@ -1462,6 +1615,8 @@ export interface KeyAdminServiceServer extends UntypedServiceImplementation {
   revokeKey: handleUnaryCall<RevokeKeyRequest, RevokeKeyResponse>;
   revokeGuildKeys: handleUnaryCall<RevokeGuildKeysRequest, RevokeGuildKeysResponse>;
   listAudit: handleUnaryCall<ListAuditRequest, ListAuditResponse>;
+  /** Notes in the audit that a guild or a user is being erased, or was. */
+  recordErasure: handleUnaryCall<RecordErasureRequest, RecordErasureResponse>;
 }
 
 function longToNumber(int64: { toString(): string }): number {

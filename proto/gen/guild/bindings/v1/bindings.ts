@@ -89,6 +89,11 @@ export interface MemberVerdicts {
   chatId: string;
   /** In the order in which the bindings are listed. */
   roles: RoleVerdict[];
+  /**
+   * The game platform has failed to tell what a verdict needs: asked again, it may. Not set where it never tells, as
+   * of a private inventory.
+   */
+  incomplete: boolean;
 }
 
 /** Wanted if any of the role's bindings is, not wanted only if none of them is and none is unknown. */
@@ -630,7 +635,7 @@ export const EvaluateResponse: MessageFns<EvaluateResponse> = {
 };
 
 function createBaseMemberVerdicts(): MemberVerdicts {
-  return { chatId: "", roles: [] };
+  return { chatId: "", roles: [], incomplete: false };
 }
 
 export const MemberVerdicts: MessageFns<MemberVerdicts> = {
@@ -640,6 +645,9 @@ export const MemberVerdicts: MessageFns<MemberVerdicts> = {
     }
     for (const v of message.roles) {
       RoleVerdict.encode(v!, writer.uint32(18).fork()).join();
+    }
+    if (message.incomplete !== false) {
+      writer.uint32(24).bool(message.incomplete);
     }
     return writer;
   },
@@ -671,6 +679,14 @@ export const MemberVerdicts: MessageFns<MemberVerdicts> = {
             }
 
             message.roles.push(RoleVerdict.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.incomplete = reader.bool();
             continue;
           }
         }
@@ -836,7 +852,7 @@ export const BindingsServiceService = {
       Buffer.from(ListBindingsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListBindingsResponse => ListBindingsResponse.decode(value),
   },
-  /** Weighs roles for members. Answers within 7 s: what the game platform has not told by then is unknown. */
+  /** Weighs roles for members. Answers within 6 s: what the game platform has not told by then is unknown. */
   evaluate: {
     path: "/guild.bindings.v1.BindingsService/Evaluate" as const,
     requestStream: false as const,
@@ -851,7 +867,7 @@ export const BindingsServiceService = {
 export interface BindingsServiceServer extends UntypedServiceImplementation {
   /** All bindings of a guild (at most 500), by priority, then by ID. */
   listBindings: handleUnaryCall<ListBindingsRequest, ListBindingsResponse>;
-  /** Weighs roles for members. Answers within 7 s: what the game platform has not told by then is unknown. */
+  /** Weighs roles for members. Answers within 6 s: what the game platform has not told by then is unknown. */
   evaluate: handleUnaryCall<EvaluateRequest, EvaluateResponse>;
 }
 

@@ -48,6 +48,14 @@ export interface ListLinksResponse {
   nextPosition: string;
 }
 
+export interface CountLinksRequest {
+  guildId: string;
+}
+
+export interface CountLinksResponse {
+  count: number;
+}
+
 export interface ListHistoryRequest {
   guildId: string;
   chatId: string;
@@ -423,6 +431,98 @@ export const ListLinksResponse: MessageFns<ListLinksResponse> = {
             }
 
             message.nextPosition = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCountLinksRequest(): CountLinksRequest {
+  return { guildId: "" };
+}
+
+export const CountLinksRequest: MessageFns<CountLinksRequest> = {
+  encode(message: CountLinksRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CountLinksRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCountLinksRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCountLinksResponse(): CountLinksResponse {
+  return { count: 0 };
+}
+
+export const CountLinksResponse: MessageFns<CountLinksResponse> = {
+  encode(message: CountLinksResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.count !== 0) {
+      writer.uint32(8).int32(message.count);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CountLinksResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCountLinksResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.count = reader.int32();
             continue;
           }
         }
@@ -942,6 +1042,16 @@ export const LookupServiceService = {
     responseSerialize: (value: ListLinksResponse): Buffer => Buffer.from(ListLinksResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListLinksResponse => ListLinksResponse.decode(value),
   },
+  /** How many links a guild has. */
+  countLinks: {
+    path: "/guild.lookup.v1.LookupService/CountLinks" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CountLinksRequest): Buffer => Buffer.from(CountLinksRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CountLinksRequest => CountLinksRequest.decode(value),
+    responseSerialize: (value: CountLinksResponse): Buffer => Buffer.from(CountLinksResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CountLinksResponse => CountLinksResponse.decode(value),
+  },
   /** What happened to a chat account's links, newest first. */
   listHistory: {
     path: "/guild.lookup.v1.LookupService/ListHistory" as const,
@@ -985,6 +1095,8 @@ export interface LookupServiceServer extends UntypedServiceImplementation {
   getLinks: handleUnaryCall<GetLinksRequest, GetLinksResponse>;
   /** A page of links, the least recently changed first. */
   listLinks: handleUnaryCall<ListLinksRequest, ListLinksResponse>;
+  /** How many links a guild has. */
+  countLinks: handleUnaryCall<CountLinksRequest, CountLinksResponse>;
   /** What happened to a chat account's links, newest first. */
   listHistory: handleUnaryCall<ListHistoryRequest, ListHistoryResponse>;
   /**

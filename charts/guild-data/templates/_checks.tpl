@@ -1,0 +1,41 @@
+{{/* What the schema can not say: values that do not go together. */}}
+{{- define "guild-data.checks" -}}
+{{- $v := .Values -}}
+{{- $faults := list -}}
+{{- if $v.evaluation.enabled -}}
+{{- if or $v.database.host $v.database.direct.host $v.database.existingSecret -}}
+{{- $faults = append $faults "evaluation.enabled brings a database of its own: leave database.host, database.direct.host and database.existingSecret empty" -}}
+{{- end -}}
+{{- if not $v.redis.enabled -}}
+{{- $faults = append $faults "evaluation.enabled brings Redis: leave redis.enabled as it is" -}}
+{{- end -}}
+{{- else -}}
+{{- if not $v.secrets.existingSecret -}}
+{{- $faults = append $faults "secrets.existingSecret must name a Secret (its keys are in the chart's README); to try it out set evaluation.enabled=true" -}}
+{{- end -}}
+{{- if not $v.database.host -}}
+{{- $faults = append $faults "database.host must name your PostgreSQL; to try it out set evaluation.enabled=true" -}}
+{{- end -}}
+{{- end -}}
+{{- if and (or $v.ingress.enabled $v.httpRoute.enabled) (not $v.gateway.trustedProxies) -}}
+{{- $faults = append $faults "gateway.trustedProxies must hold the addresses of the proxy that ingress or httpRoute stands for: without it all callers share the proxy's address" -}}
+{{- end -}}
+{{- if and $v.httpRoute.enabled (not $v.httpRoute.parentRefs) -}}
+{{- $faults = append $faults "httpRoute.parentRefs must name a Gateway" -}}
+{{- end -}}
+{{- if and (eq $v.tls.mode "secret") (not $v.tls.existingSecret) -}}
+{{- $faults = append $faults "tls.existingSecret must name a Secret with tls.crt, tls.key and ca.crt" -}}
+{{- end -}}
+{{- if and (eq $v.tls.mode "certManager") (not $v.tls.issuerRef.name) -}}
+{{- $faults = append $faults "tls.issuerRef.name must name an issuer of cert-manager" -}}
+{{- end -}}
+{{- range $name, $_ := $v.services -}}
+{{- $s := include "guild-data.settings" (dict "root" $ "name" $name) | fromYaml -}}
+{{- if gt (int $s.autoscaling.minReplicas) (int $s.autoscaling.maxReplicas) -}}
+{{- $faults = append $faults (printf "autoscaling.minReplicas of %s is more than its maxReplicas" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- if $faults -}}
+{{- fail (printf "\n\n  %s\n" (join "\n  " $faults)) -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,17 @@
+// `node deploy/chart-files.ts`: writes what the chart has to know of the processes out of the table that `npm start` uses.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DEPLOYABLES, type Deployable } from '#local/processes.ts';
+
+export const CHART = join(import.meta.dirname, '..', 'charts', 'guild-data');
+
+/** Where the containers listen. */
+export const PORTS = { public: 8080, http: 8081, grpc: 9091, admin: 9090 } as const;
+
+/** The chart's `files/services.json`. */
+export function chartServices(deployables: readonly Deployable[]): string {
+  const services = Object.fromEntries(deployables.map(({ name, ...facts }) => [name, facts]));
+  return `${JSON.stringify({ ports: PORTS, services }, null, 2)}\n`;
+}
+
+if (import.meta.main) writeFileSync(join(CHART, 'files', 'services.json'), chartServices(DEPLOYABLES));

@@ -1,0 +1,99 @@
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
+import { Client, DatabaseError } from 'pg';
+
+/** The role that a service signs in as. Without a password the role is the operator's and is only granted what it needs. */
+export type ServiceRole = { service: string; user: string; password: string | undefined };
+
+/** Two migrators must not grant at once; the number means nothing. */
+const LOCK = 5_042_017_327;
+const ITERATIONS = 4096;
+const CONNECT_MS = 10_000;
+/** SQL states of a wrong password and of a role that may not sign in. */
+const REFUSED = ['28P01', '28000'];
+
+/** The roles that the environment names: `AUTH_DATABASE_USER`, and `AUTH_DATABASE_PASSWORD` where it is to be made. */
+export function rolesOf(services: readonly string[], environment: NodeJS.ProcessEnv): ServiceRole[] {
+  return services.flatMap((service) => {
+    const user = environment[`${service.toUpperCase()}_DATABASE_USER`];
+    const password = environment[`${service.toUpperCase()}_DATABASE_PASSWORD`] || undefined;
+    return user ? [{ service, user, password }] : [];
+  });
+}
+
+/**
+ * Lets each role read and write the tables of its service and nothing else; a role whose password is given is made, or
+ * given that password. `url` is that of the owner of the schemas. Returns what was made or changed, in words.
+ */
+export async function prepareRoles(url: string, roles: readonly ServiceRole[]): Promise<string[]> {
+  const client = new Client({
+    connectionString: url,
+    application_name: 'migrate',
+    connectionTimeoutMillis: CONNECT_MS,
+  });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    const done: string[] = [];
+    for (const role of roles) {
+      const change = await makeRole(client, url, role);
+      if (change) done.push(change);
+      await grant(client, role);
+    }
+    return done;
+  } finally {
+    await client.end();
+  }
+}
+
+async function makeRole(client: Client, url: string, { user, password }: ServiceRole): Promise<string | undefined> {
+  if (password === undefined) return undefined;
+  const name = client.escapeIdentifier(user);
+  const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [user]);
+  if (rowCount === 0) {
+    await client.query(`CREATE ROLE ${name} LOGIN PASSWORD ${client.escapeLiteral(scramVerifier(password))}`);
+    return `made the role ${user}`;
+  }
+  // Set anew it would have another salt, and a pooler that knows the old one would be locked out.
+  if (await canSignIn(url, user, password)) return undefined;
+  await client.query(`ALTER ROLE ${name} LOGIN PASSWORD ${client.escapeLiteral(scramVerifier(password))}`);
+  return `set the password of the role ${user}`;
+}
+
+/** All or nothing, so that no service is without its rights for a moment. */
+async function grant(client: Client, { service, user }: ServiceRole): Promise<void> {
+  const role = client.escapeIdentifier(user);
+  const schema = client.escapeIdentifier(service);
+  await client.query('BEGIN');
+  await client.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
+  await client.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`);
+  await client.query(`GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA ${schema} TO ${role}`);
+  await client.query(`REVOKE INSERT, UPDATE, DELETE ON ${schema}.schema_migrations FROM ${role}`);
+  await client.query('COMMIT');
+}
+
+async function canSignIn(url: string, user: string, password: string): Promise<boolean> {
+  const address = new URL(url);
+  address.username = encodeURIComponent(user);
+  address.password = encodeURIComponent(password);
+  const client = new Client({ connectionString: address.href, connectionTimeoutMillis: CONNECT_MS });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return true;
+  } catch (error) {
+    if (error instanceof DatabaseError && REFUSED.includes(error.code ?? '')) return false;
+    throw error;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** What PostgreSQL stores of a password (RFC 5803): statements may be logged, so the password itself is never in one. */
+function scramVerifier(password: string): string {
+  const salt = randomBytes(16);
+  const salted = pbkdf2Sync(password.normalize('NFKC'), salt, ITERATIONS, 32, 'sha256');
+  const hmac = (text: string) => createHmac('sha256', salted).update(text).digest();
+  const storedKey = createHash('sha256').update(hmac('Client Key')).digest('base64');
+  return `SCRAM-SHA-256$${ITERATIONS}:${salt.toString('base64')}$${storedKey}:${hmac('Server Key').toString('base64')}`;
+}

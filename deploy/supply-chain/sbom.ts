@@ -1,0 +1,92 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+
+const REPOSITORY = join(import.meta.dirname, '..', '..');
+const PATIENCE_MS = 60_000;
+const MOST_BYTES = 64 * 1024 * 1024;
+
+const component = z.looseObject({
+  'bom-ref': z.string(),
+  name: z.string(),
+  version: z.string(),
+  purl: z.string(),
+  hashes: z.array(z.unknown()).optional(),
+  licenses: z.array(z.unknown()).optional(),
+});
+const billShape = z.looseObject({
+  bomFormat: z.literal('CycloneDX'),
+  specVersion: z.string(),
+  metadata: z.looseObject({ component: z.looseObject({ 'bom-ref': z.string(), name: z.string() }) }),
+  components: z.array(component),
+  dependencies: z.array(z.looseObject({ ref: z.string(), dependsOn: z.array(z.string()).default([]) })),
+});
+const lockShape = z.object({
+  name: z.string(),
+  packages: z.record(z.string(), z.object({ version: z.string(), dev: z.boolean().default(false) })),
+});
+
+export type Bill = z.output<typeof billShape>;
+export type Lock = z.output<typeof lockShape>;
+
+export const readBill = (text: string): Bill => billShape.parse(JSON.parse(text));
+export const readLock = (text: string): Lock => lockShape.parse(JSON.parse(text));
+
+/** `name@version` of every package that is not for development alone. */
+export function productionPackages({ packages }: Lock): string[] {
+  const named = Object.entries(packages).filter(([path, { dev }]) => path !== '' && !dev);
+  return named.map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`);
+}
+
+/**
+ * The bill without what is for development alone. npm's own way of leaving it out also leaves out what development
+ * needs too. npm names the project by its folder; the lockfile knows better.
+ */
+export function forProduction(bill: Bill, lock: Lock): Bill {
+  const wanted = new Set(productionPackages(lock));
+  const components = bill.components.filter(({ name, version }) => wanted.has(`${name}@${version}`));
+  const project = bill.metadata.component;
+  const refs = new Set([project['bom-ref'], ...components.map((each) => each['bom-ref'])]);
+  return {
+    ...bill,
+    metadata: { ...bill.metadata, component: { ...project, name: lock.name } },
+    components,
+    dependencies: bill.dependencies
+      .filter(({ ref }) => refs.has(ref))
+      .map((each) => ({ ...each, dependsOn: each.dependsOn.filter((ref) => refs.has(ref)) })),
+  };
+}
+
+/** What is wrong with a bill: packages that it lacks, or that come without checksum, licence or purl. */
+export function faultsOf(bill: Bill, lock: Lock): string[] {
+  const listed = new Set(bill.components.map(({ name, version }) => `${name}@${version}`));
+  return [
+    ...productionPackages(lock)
+      .filter((name) => !listed.has(name))
+      .map((name) => `${name} is missing`),
+    ...bill.components.filter(({ hashes = [] }) => hashes.length === 0).map(({ name }) => `${name} has no checksum`),
+    ...bill.components.filter(({ licenses = [] }) => licenses.length === 0).map(({ name }) => `${name} has no licence`),
+    ...bill.components.filter(({ purl }) => !purl.startsWith('pkg:npm/')).map(({ name }) => `${name} has no purl`),
+  ];
+}
+
+if (import.meta.main) {
+  const [file] = process.argv.slice(2);
+  if (!file) throw new Error('usage: sbom.ts FILE');
+  const command = ['sbom', '--sbom-format', 'cyclonedx', '--sbom-type', 'application', '--package-lock-only'];
+  const run = spawnSync('npm', command, {
+    cwd: REPOSITORY,
+    encoding: 'utf8',
+    timeout: PATIENCE_MS,
+    maxBuffer: MOST_BYTES,
+  });
+  if (run.status !== 0) throw new Error(`npm sbom failed: ${run.stderr}`);
+  const lock = readLock(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8'));
+  const bill = forProduction(readBill(run.stdout), lock);
+  writeFileSync(file, `${JSON.stringify(bill, null, 2)}\n`);
+  const faults = faultsOf(bill, lock);
+  for (const fault of faults) console.log(fault);
+  console.log(`${bill.components.length} packages in the CycloneDX ${bill.specVersion} bill of materials`);
+  process.exitCode = faults.length > 0 ? 1 : 0;
+}

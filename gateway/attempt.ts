@@ -1,0 +1,102 @@
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { ApiError } from '#kit/errors.ts';
+import { hasBody } from './passing.ts';
+
+/** Methods whose requests change nothing; they have no body here. */
+const READING = ['GET', 'HEAD'];
+
+/** A request on its way to a service, once. */
+export class Attempt {
+  /** Resolves once the answer is written or the caller has gone. */
+  readonly ended: Promise<void>;
+  /** Why nothing was answered. */
+  failure: Error | undefined;
+  readonly #request: IncomingMessage;
+  readonly #timeoutMs: number;
+  readonly #settled = Promise.withResolvers<void>();
+  #outgoing: ClientRequest | undefined;
+  #socket: Socket | undefined;
+  #bytesBefore = 0;
+  #hasConnected = false;
+  #deadline: NodeJS.Timeout | undefined;
+  #isOver = false;
+  #isAnswered = false;
+
+  constructor(request: IncomingMessage, response: ServerResponse, timeoutMs: number) {
+    this.#request = request;
+    this.#timeoutMs = timeoutMs;
+    this.ended = this.#settled.promise.finally(() => {
+      this.#isOver = true;
+      clearTimeout(this.#deadline);
+    });
+    this.heard();
+    response.once('close', () => this.#settled.resolve());
+  }
+
+  /** It has a connection, or one that is being made. */
+  begun(outgoing: ClientRequest): void {
+    const socket = outgoing.socket as Socket;
+    this.#outgoing = outgoing;
+    this.#socket = socket;
+    this.#bytesBefore = socket.bytesRead;
+    this.#hasConnected = !socket.connecting;
+    if (socket.connecting) socket.once('connect', () => (this.#hasConnected = true));
+  }
+
+  /**
+   * The caller has sent more. No service is slow because its caller is: the time runs from the caller's last byte, and
+   * is the caller's own while there are more to come.
+   */
+  heard(): void {
+    if (this.#isOver) return;
+    clearTimeout(this.#deadline);
+    this.#deadline = setTimeout(() => {
+      this.fail(new ApiError(this.#request.complete ? 'TIMEOUT' : 'REQUEST_TIMEOUT'));
+    }, this.#timeoutMs);
+  }
+
+  /** The service has begun to answer. */
+  answered(): void {
+    this.#isAnswered = true;
+  }
+
+  get isAnswered(): boolean {
+    return this.#isAnswered;
+  }
+
+  /**
+   * One of the two connections broke. A caller that has gone breaks its request off: no service has failed, and no
+   * breaker opens for that.
+   */
+  broke(cause: unknown): void {
+    if (this.#request.socket.destroyed) this.#settled.resolve();
+    else this.fail(new ApiError('UNAVAILABLE', { cause }));
+  }
+
+  /** Ends it without an answer; only the first reason counts. */
+  fail(error: Error): void {
+    this.failure ??= error;
+    this.#outgoing?.destroy();
+    this.#settled.reject(this.failure);
+  }
+
+  /** Whether the service can't have seen any of it. */
+  get wasNeverSent(): boolean {
+    return !this.#hasConnected;
+  }
+
+  /** Whether a part of an answer has come. */
+  get wasHeardOf(): boolean {
+    return this.#socket !== undefined && this.#socket.bytesRead > this.#bytesBefore;
+  }
+}
+
+/** Whether the request may be passed on again: it changes nothing, or has no body and no service has seen it. */
+export function mayRepeat(attempt: Attempt | undefined, request: IncomingMessage, response: ServerResponse): boolean {
+  if (!(attempt?.failure instanceof ApiError) || attempt.failure.code !== 'UNAVAILABLE') return false;
+  if (attempt.wasHeardOf) return false;
+  if (response.headersSent || response.destroyed) return false;
+  if (READING.includes(request.method ?? '')) return true;
+  return attempt.wasNeverSent && !hasBody(request);
+}

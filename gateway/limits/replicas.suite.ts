@@ -1,0 +1,184 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { amount, withinBound } from '#test/bounds.ts';
+import { printFigure } from '#test/figures.ts';
+import { seededRandom } from '#test/random.ts';
+import { type Gateways, type Sample, startGateways } from './fixtures/gateways.ts';
+import { expectBounded, expectExact, expectShares, expectTrueWindows, windowOf } from './fixtures/oracle.ts';
+import { aroundEdge, startTraffic } from './fixtures/traffic.ts';
+
+/** Some way in which Redis can be lost. `end` brings it back, and may be all that shows it. */
+export interface Fault {
+  name: string;
+  begin(): Promise<void>;
+  end(): Promise<void>;
+  /** Nothing has to be brought back: it is over as soon as the gateways have found Redis again. */
+  endsItself?: boolean;
+}
+
+export interface RedisUnderTest {
+  url: string;
+  faults: Fault[];
+  stop(): Promise<void>;
+}
+
+export const GUILDS = ['900000000000000001', '900000000000000002', '900000000000000003', '900000000000000004'];
+const WINDOW_MS = 1_000;
+const OUTAGE_MS = 3_400;
+/** How long the gateways may take to open their breakers, on a busy machine. */
+const SETTLING_MS = 1_000;
+const LIMIT = 20;
+const WAITING_MS = 60;
+const SOON_MS = 5;
+const RECOVERY_MS = 10_000;
+
+/** What three gateways guarantee with one Redis, whatever its form. `faults` names them in order. */
+export function replicasSuite(name: string, faults: readonly string[], start: () => Promise<RedisUnderTest>): void {
+  describe(`three gateways and ${name}`, () => {
+    const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1e9);
+    let redis: RedisUnderTest;
+    let gateways: Gateways | undefined;
+
+    beforeAll(async () => {
+      redis = await start();
+    });
+    afterEach(() => gateways?.stop());
+    afterAll(() => redis?.stop());
+
+    test('around the edges of windows never let one request too many through, and refuse none too early', async () => {
+      const windowMs = 400;
+      // Waits for Redis however busy the machine is: what is decided without it is another test's.
+      gateways = startGateways(redis.url, { windowMs, decisionMs: 1_000 });
+      await untilExact(gateways);
+      const random = seededRandom(seed);
+      const schedules = amount(10, 300);
+      let requests = 0;
+      for (let schedule = 0; schedule < schedules; schedule += 1) {
+        const samples = await aroundEdge(gateways, random, { windowMs, guilds: GUILDS });
+        expect(samples.filter(({ decision }) => decision.mode !== 'exact')).toEqual([]);
+        expectTrueWindows(samples, windowMs);
+        expectExact(samples, windowMs);
+        requests += samples.length;
+      }
+      printFigure(
+        `${name}: requests around ${schedules} edges, seed ${seed}, one too many or too early`,
+        `0 of ${requests}`,
+      );
+    }, 400_000);
+
+    test.for(faults.map((fault, index) => [fault, index] as const))(
+      '%s: nobody waits for it, each gateway lets its share through, and the limits are exact when it is back',
+      { timeout: 60_000 },
+      async ([faultName, index]) => {
+        const fault = redis.faults[index];
+        expect(fault?.name).toBe(faultName);
+        if (!fault) return;
+        gateways = startGateways(redis.url, { windowMs: WINDOW_MS });
+        await untilExact(gateways);
+        const outage = await during(fault, gateways, seededRandom(seed));
+        report(`${name}, ${fault.name}`, fault, outage);
+      },
+    );
+  });
+}
+
+interface Outage {
+  samples: Sample[];
+  /** All by performance.now(): of the traffic, of the fault, and when all gateways had noticed its end. */
+  startedAt: number;
+  beganAt: number;
+  endedAt: number;
+  exactAt: number;
+  stoppedAt: number;
+}
+
+/** Traffic before, during and after the fault. */
+async function during(fault: Fault, gateways: Gateways, random: () => number): Promise<Outage> {
+  const startedAt = performance.now();
+  const traffic = startTraffic(gateways, random, { guilds: GUILDS, limit: LIMIT });
+  try {
+    await pause(2.5 * WINDOW_MS);
+    const beganAt = performance.now();
+    await fault.begin();
+    if (!fault.endsItself) await untilDegraded(gateways).then(() => pause(OUTAGE_MS));
+    const endedAt = performance.now();
+    await fault.end();
+    await expect.poll(() => gateways.degraded(), { timeout: 30_000, interval: 20 }).toEqual([0, 0, 0]);
+    const exactAt = performance.now();
+    await pause(2.5 * WINDOW_MS);
+    const stoppedAt = performance.now();
+    await traffic.stop();
+    return { samples: traffic.samples, startedAt, beganAt, endedAt, exactAt, stoppedAt };
+  } finally {
+    await traffic.stop();
+  }
+}
+
+/** Until every gateway says so. */
+async function untilDegraded(gateways: Gateways): Promise<void> {
+  await expect.poll(() => gateways.degraded(), { timeout: 5_000, interval: 20 }).toEqual([1, 1, 1]);
+}
+
+function report(name: string, fault: Fault, outage: Outage): void {
+  const { samples, startedAt, beganAt, endedAt, exactAt, stoppedAt } = outage;
+  const begun = (from: number, to: number) => samples.filter(({ startedAt }) => startedAt >= from && startedAt < to);
+  const first = begun(beganAt, beganAt + 1_000);
+  const later = begun(beganAt + 1_000, exactAt);
+  withinBound(`${name}: p99 of a decision in the first second`, percentile(first, 0.99), WAITING_MS);
+  if (later.length > 0) withinBound(`${name}: p99 of a decision after it`, percentile(later, 0.99), SOON_MS);
+  printFigure(`${name}: the longest decision`, `${percentile(samples, 1).toFixed(0)} ms`);
+  withinBound(`${name}: exact again after`, exactAt - endedAt, RECOVERY_MS);
+
+  expectTrueWindows(samples, WINDOW_MS);
+  expectBounded(samples, WINDOW_MS);
+  const exact = [...wholeWindows(samples, startedAt, beganAt), ...wholeWindows(samples, exactAt, stoppedAt)];
+  expect(exact.length).toBeGreaterThan(0);
+  for (const window of exact) expectExactOrLone(window);
+  if (fault.endsItself) return;
+  const degraded = wholeWindows(samples, beganAt + SETTLING_MS, endedAt);
+  expect(degraded.length).toBeGreaterThan(0);
+  for (const window of degraded) {
+    expect(window.filter(({ decision }) => decision.mode !== 'degraded')).toEqual([]);
+    expectShares(window, WINDOW_MS);
+  }
+}
+
+/** A busy machine may make single requests wait too long; windows without such ones are exact to the last request. */
+function expectExactOrLone(window: Sample[]): void {
+  const without = window.filter(({ decision }) => decision.mode === 'degraded');
+  if (without.length === 0) expectExact(window, WINDOW_MS);
+  else printFigure('a window in which the machine was too slow for single requests', without.length);
+}
+
+/** The samples of each window that lies between two times of performance.now(). */
+function wholeWindows(samples: readonly Sample[], from: number, to: number): Sample[][] {
+  const windows = new Map<number, Sample[]>();
+  for (const sample of samples) {
+    const window = windowOf(sample, WINDOW_MS);
+    windows.set(window, [...(windows.get(window) ?? []), sample]);
+  }
+  const toPerformance = (unix: number) => unix - performance.timeOrigin;
+  const isWithin = (window: number) =>
+    toPerformance(window * WINDOW_MS) >= from && toPerformance((window + 1) * WINDOW_MS) <= to;
+  const complete = [...windows.entries()].filter(([window]) => isWithin(window));
+  return complete.map(([, list]) => list);
+}
+
+/** Milliseconds. */
+export function percentile(samples: readonly Sample[], share: number): number {
+  const sorted = samples.map(({ ms }) => ms).toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+/** Until every gateway has been answered by whatever decides for each guild. */
+export async function untilExact(gateways: Gateways): Promise<void> {
+  for (const guild of GUILDS) {
+    for (const index of gateways.limiters.keys()) {
+      const mode = async () => {
+        const limit = { category: 'lookup', limit: 1e6, subject: 'probe' } as const;
+        return (await gateways.ask(index, guild, [limit])).decision.mode;
+      };
+      await expect.poll(mode, { timeout: 20_000, interval: 20 }).toBe('exact');
+    }
+  }
+}

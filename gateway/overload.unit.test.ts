@@ -1,0 +1,26 @@
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { Metrics } from '#kit/metrics.ts';
+import { OverloadError, OverloadLog } from './overload.ts';
+
+test('a refusal for want of room asks to come again in a second', () => {
+  const error = new OverloadError();
+  expect([error.httpStatus, error.code, error.retryAfter]).toEqual([503, 'UNAVAILABLE', 1]);
+});
+
+test('each refusal is counted, and told once a second as a warning without a stack', async () => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const metrics = new Metrics();
+  let now = 0;
+  const overload = new OverloadLog(metrics, log, () => now);
+  for (; now < 2_500; now++) overload.refused();
+  expect(lines.map(({ level, refused }) => [level, refused])).toEqual([
+    [40, 1],
+    [40, 1_000],
+    [40, 1_000],
+  ]);
+  expect(JSON.stringify(lines)).not.toContain('stack');
+  const text = await metrics.registry.getSingleMetricAsString('gateway_overload_refusals_total');
+  expect(text).toMatch(/^gateway_overload_refusals_total 2500$/m);
+});

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ActivityFixture, newGuild } from './fixture.ts';
+
+const fixture = new ActivityFixture();
+beforeAll(() => fixture.start());
+afterAll(() => fixture.stop());
+
+const MOST = 1_000;
+const all = { $case: 'all' as const, value: true };
+const states = async (guildId: string, limit: number) =>
+  (await fixture.admin().listCommands({ guildId, limit })).commands.map(({ state }) => state);
+
+describe(`when ${MOST} commands wait for a server`, () => {
+  test('one more for it is refused, until one is acknowledged or has expired', async () => {
+    const guildId = newGuild();
+    await fixture.fillQueue(guildId, 'a', MOST - 1);
+    const [last = ''] = await fixture.send('a', { guildId, ttlSeconds: 60 });
+    const message = 'The server has 1000 commands waiting, the most that it can';
+    await expect(fixture.send('a', { guildId })).rejects.toMatchObject({ code: 'CONFLICT', message });
+    expect(await fixture.send('b', { guildId })).toHaveLength(1);
+    await fixture.ack('a', last, {}, { guildId });
+    expect(await fixture.send('a', { guildId, ttlSeconds: 5 })).toHaveLength(1);
+    await expect(fixture.send('a', { guildId })).rejects.toMatchObject({ code: 'CONFLICT' });
+    fixture.clock.advance(5_000);
+    expect(await fixture.send('a', { guildId })).toHaveLength(1);
+  });
+
+  test('a command for all passes it over, and tells for how many servers', async () => {
+    const guildId = newGuild();
+    await Promise.all(['a', 'b', 'c'].map((server) => fixture.beat(server, {}, { guildId })));
+    await fixture.fillQueue(guildId, 'b');
+    const command = { guildId, servers: all, type: 'broadcast', payload: '', actor: 'ada' };
+    const sent = await fixture.admin().enqueueCommands(command);
+    expect([sent.commandIds.length, sent.fullServers]).toEqual([2, 1]);
+  });
+
+  test('a decision still reaches it, and the oldest that waits expires instead', async () => {
+    const guildId = newGuild();
+    await fixture.beat('a', {}, { guildId });
+    await fixture.fillQueue(guildId, 'a');
+    const eventId = randomUUID();
+    expect(await fixture.deliver({ guildId, eventId })).toBe(1);
+    expect(await fixture.deliver({ guildId, eventId })).toBe(1);
+    const told = await states(guildId, MOST);
+    expect(told).toEqual(Array(MOST).fill('queued'));
+    const { commands } = await fixture.admin().listCommands({ guildId, limit: 1 });
+    expect(commands).toMatchObject([{ type: 'ban' }]);
+    const [oldest] = await fixture.database.query<{ expired: boolean }>(
+      'SELECT expires_at <= $2 AS expired FROM activity.commands WHERE guild_id = $1 ORDER BY place LIMIT 1',
+      [guildId, new Date(fixture.clock.now())],
+    );
+    expect(oldest?.expired).toBe(true);
+  });
+});
+
+describe('when a guild has registered 1,000 places', () => {
+  test('another is a conflict, and those that it has can be registered again', async () => {
+    const guildId = newGuild();
+    await fixture.database.query(
+      `INSERT INTO activity.games (guild_id, universe_id, place_id, name, registered_at, updated_at)
+       SELECT $1, 1, n, 'x', now(), now() FROM generate_series(1, 999) n`,
+      [guildId],
+    );
+    const register = (place: number) =>
+      fixture.post('/game/games/register', { universe_id: 1, place_id: place, name: 'Harbor' }, { guildId });
+    const added = await Promise.all([1_001, 1_002, 1_003].map(register));
+    const [registered, ...others] = added.toSorted((a, b) => a.status - b.status);
+    expect([registered?.status, ...others.map(({ status }) => status)]).toEqual([200, 409, 409]);
+    expect(others[0]?.body).toMatchObject({
+      message: 'The guild has 1000 registered places, the most that it can',
+      details: { code: 'CONFLICT' },
+    });
+    expect((await register(500)).body.data.created).toBe(false);
+  });
+});
+
+describe('what is counted', () => {
+  const count = async (name: string, labels = '') => (await fixture.metric(name, labels)) ?? 0;
+  /** By how much a counter grows. */
+  async function growth(name: string, labels: string, work: () => Promise<unknown>): Promise<number> {
+    const before = await count(name, labels);
+    await work();
+    return (await count(name, labels)) - before;
+  }
+
+  test('a decision that is delivered twice counts once', async () => {
+    const guildId = newGuild();
+    await Promise.all(['a', 'b'].map((server) => fixture.beat(server, {}, { guildId })));
+    const decision = { guildId, eventId: randomUUID(), type: 'unmute' };
+    const made = await growth('activity_commands_enqueued_total', '{type="unmute"}', async () => {
+      for (let call = 0; call < 3; call++) expect(await fixture.deliver(decision)).toBe(2);
+    });
+    expect(made).toBe(2);
+  });
+
+  test('a session that is ended eight times counts once, and one that was not ended does not', async () => {
+    const session = { game_id: 7001, server_id: 'a', place_id: 1 };
+    const { body } = await fixture.post('/staff/game/session/start', session);
+    const ended = await growth('activity_sessions_total', '{change="ended"}', async () => {
+      const end = (id: string) => fixture.post('/staff/game/session/end', { session_id: id });
+      await Promise.all(Array.from({ length: 8 }, () => end(body.data.session_id)));
+      await end(randomUUID());
+    });
+    expect(ended).toBe(1);
+  });
+
+  test('nothing that was not committed is counted', async () => {
+    await fixture.database.query(`
+      CREATE FUNCTION refuse_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
+      CREATE CONSTRAINT TRIGGER refuse AFTER INSERT OR UPDATE ON activity.sessions
+        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_commit()`);
+    const started = await growth('activity_sessions_total', '{change="started"}', async () => {
+      const session = { game_id: 7002, server_id: 'a', place_id: 1 };
+      expect((await fixture.post('/staff/game/session/start', session)).status).toBe(500);
+    });
+    await fixture.database.query('DROP TRIGGER refuse ON activity.sessions');
+    expect(started).toBe(0);
+  });
+});

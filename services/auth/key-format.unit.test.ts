@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { makeApiKey, readApiKey } from '#kit/api-key.ts';
+import { redactKeys } from '#kit/redact.ts';
+import { amount } from '#test/bounds.ts';
+import { seededRandom, wholeNumber } from '#test/random.ts';
+
+const PAGE = readFileSync(join(import.meta.dirname, 'key-format.md'), 'utf8');
+const [, PATTERN = '', , SAMPLE = ''] = PAGE.split(/```\n?/).map((part) => part.trim());
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const GUILD = '900000000000000001';
+
+const found = (text: string) => text.match(new RegExp(PATTERN, 'g')) ?? [];
+
+/** CRC-32 bit by bit, as anybody would write it from its definition. */
+function crc32(text: string): number {
+  let crc = 0xffffffff;
+  for (const byte of Buffer.from(text, 'ascii')) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  }
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+/** The checksum as the page describes it. */
+function checksum(text: string): string {
+  let rest = crc32(text);
+  let written = '';
+  for (let place = 0; place < 6; place++) {
+    written = DIGITS.charAt(rest % 62) + written;
+    rest = Math.floor(rest / 62);
+  }
+  return written;
+}
+
+test('the published pattern finds every key that is made, of the shortest and the longest guild IDs', () => {
+  const random = seededRandom(62);
+  for (let count = 0; count < amount(10_000, 1_000_000); count++) {
+    const digits = Array.from({ length: 16 + wholeNumber(random, 4) }, () => wholeNumber(random, 10)).join('');
+    const key = makeApiKey(`${1 + wholeNumber(random, 9)}${digits}`, randomBytes);
+    if (found(`KEY="${key}";`)[0] !== key) expect(found(`KEY="${key}";`)).toEqual([key]);
+    if (checksum(key.slice(0, -6)) !== key.slice(-6)) expect(checksum(key.slice(0, -6))).toBe(key.slice(-6));
+  }
+});
+
+const key = makeApiKey(GUILD, randomBytes);
+test.each([`"${key}"`, `api_key=${key}&x=1`, `https://host/?k=${key}`, `X-API-Key: ${key}\n`, `(${key})`, `${key}.`])(
+  'a key is found in %j',
+  (text) => expect(found(text)).toEqual([key]),
+);
+
+test.each([
+  ['another word before it', `my${key}`],
+  ['capitals', key.replace('service', 'Service')],
+  ['a guild ID that is too short', `service_9000000000000001_${'a'.repeat(38)}`],
+  ['a guild ID that is too long', `service_900000000000000000001_${'a'.repeat(38)}`],
+  ['a guild ID that begins with 0', `service_0${GUILD}_${'a'.repeat(38)}`],
+  ['a character too few', key.slice(0, -1)],
+  ['a character too many', `${key}0`],
+  ['a character that no key has', `${key.slice(0, -1)}-`],
+  ['only its prefix', key.slice(0, -32)],
+  ['what a log shows of it', redactKeys(key)],
+])('%s is not found', (_what, text) => {
+  expect(found(text)).toEqual([]);
+});
+
+test('the checksum tells keys from what only looks like one, and the sample of the page is right', () => {
+  const wrong = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`;
+  expect(found(wrong)).toEqual([wrong]);
+  expect(checksum(wrong.slice(0, -6))).not.toBe(wrong.slice(-6));
+  expect(readApiKey(wrong)).toBeUndefined();
+  expect(PAGE).toContain(`is ${crc32(SAMPLE)}, so its last six characters would be \`${checksum(SAMPLE)}\``);
+  expect(readApiKey(SAMPLE + checksum(SAMPLE))).toMatchObject({ guildId: GUILD });
+});

@@ -1,0 +1,202 @@
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import type { KeyChange } from '#proto/gen/guild/auth/v1/auth.ts';
+import { startTestAuth, type TestAuth, toldBeats, toldVersions, type Watched, watchKeys } from '#test/auth.ts';
+import { withinBound } from '#test/bounds.ts';
+import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+
+const GUILD = '900000000000000001';
+
+let database: TestDatabase;
+let proxy: TcpProxy;
+let client: Client;
+/** Two replicas on one database; `far` hears its changes through the proxy. */
+let near: TestAuth;
+let far: TestAuth;
+const watchers: Watched[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const direct = new URL(database.url);
+  proxy = await startTcpProxy(Number(direct.port));
+  direct.port = String(proxy.port);
+  client = new Client({ connectionString: database.url });
+  await client.connect();
+  near = await startTestAuth({ databaseUrl: database.url });
+  far = await startTestAuth({ databaseUrl: database.url, directUrl: direct.href });
+});
+
+afterEach(() => {
+  for (const watcher of watchers.splice(0)) watcher.cancel();
+  proxy.thaw();
+});
+
+afterAll(async () => {
+  await Promise.all([near.stop(), far.stop()]);
+  await client.end();
+  await proxy.close();
+  await database.drop();
+});
+
+async function watching(replica: TestAuth): Promise<Watched> {
+  const watched = watchKeys(replica.auth);
+  watchers.push(watched);
+  await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThan(0), { timeout: 5_000 });
+  return watched;
+}
+
+async function newKey(): Promise<string> {
+  const request = { guildId: GUILD, name: '', legacy: true, scopes: [], ipAllowlist: [], actor: 'ada' };
+  await near.admin.revokeGuildKeys({ guildId: GUILD, actor: 'ada' });
+  const { key } = await near.admin.createKey(request);
+  return key?.id ?? '';
+}
+
+const numberOf = (keyId: string) => Number(keyId.split('-')[1]);
+
+function changesOf({ told }: Watched, keyId: string): KeyChange[] {
+  return told.flatMap(({ event }) => (event.$case === 'change' && event.value.keyId === keyId ? [event.value] : []));
+}
+
+test('a change on one replica reaches the watchers of another within a second, with every hash of the key', async () => {
+  const keyId = await newKey();
+  const watched = await watching(far);
+  await near.admin.rotateKey({ keyId, graceSeconds: 60, actor: 'ada' });
+  const rotatedAt = performance.now();
+  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000, interval: 5 });
+  withinBound('a change is told by another replica of auth', performance.now() - rotatedAt, 1_000);
+  const { hashes, changedAtMs, guildId } = changesOf(watched, keyId).find(
+    (change) => change.version === 2,
+  ) as KeyChange;
+  expect(hashes.map((hash) => hash.length)).toEqual([32, 32]);
+  expect(Math.abs(changedAtMs - Date.now())).toBeLessThan(5_000);
+  expect(guildId).toBe(GUILD);
+});
+
+test('a new watcher is told the changes of the last 15 s before the first beat', async () => {
+  const old = await newKey();
+  await client.query("UPDATE auth.keys SET changed_at = now() - interval '16 seconds' WHERE number = $1", [
+    numberOf(old),
+  ]);
+  const fresh = await newKey();
+  const watched = await watching(near);
+  const firstBeat = watched.told.findIndex(({ event }) => event.$case === 'beat');
+  const before = watched.told.slice(0, firstBeat);
+  const keys = before.map(({ event }) => event.$case === 'change' && event.value.keyId);
+  expect(keys).toContain(fresh);
+  // Making the fresh key revoked the old one, which was a change: only what nobody touched is left out.
+  await client.query("UPDATE auth.keys SET changed_at = now() - interval '16 seconds'");
+  const later = await watching(near);
+  expect(later.told.every(({ event }) => event.$case === 'beat')).toBe(true);
+});
+
+test('a change that is rolled back is not told', async () => {
+  const keyId = await newKey();
+  const watched = await watching(far);
+  // The commit itself fails, after all statements of the change.
+  await client.query(`
+    CREATE FUNCTION auth.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
+    CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON auth.audit DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW WHEN (NEW.action = 'update') EXECUTE FUNCTION auth.refuse();`);
+  await expect(near.admin.updateKey({ keyId, name: 'x', actor: 'ada' })).rejects.toMatchObject({ code: 'INTERNAL' });
+  await client.query('DROP FUNCTION auth.refuse CASCADE');
+  await near.admin.rotateKey({ keyId, graceSeconds: 0, actor: 'ada' });
+  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000 });
+  // The update would have been version 2 with one secret.
+  const second = changesOf(watched, keyId).filter((change) => change.version === 2);
+  expect(second.map((change) => change.hashes.length)).toEqual(second.map(() => 2));
+});
+
+test('a change that was not heard is told within 5 s, also when it is committed after later ones', async () => {
+  const [late, other] = [await newKey(), await newKey()];
+  const watched = await watching(near);
+  const writer = new Client({ connectionString: database.url });
+  await writer.connect();
+  await writer.query('BEGIN');
+  await writer.query('UPDATE auth.keys SET version = 7, changed_at = now() WHERE number = $1', [numberOf(late)]);
+  await near.admin.updateKey({ keyId: other, name: 'x', actor: 'ada' });
+  await vi.waitFor(() => expect(toldVersions(watched, other)).toContain(2), { timeout: 12_000 });
+  await writer.query('COMMIT');
+  const committedAt = performance.now();
+  await writer.end();
+  await vi.waitFor(() => expect(toldVersions(watched, late)).toContain(7), { timeout: 15_000 });
+  withinBound('a change that was not heard is told', performance.now() - committedAt, 5_000);
+});
+
+test('a key with more secrets than a notification holds is told all the same', async () => {
+  const keyId = await newKey();
+  const watched = await watching(far);
+  await client.query(
+    `INSERT INTO auth.key_secrets (guild_id, hash, number, prefix, valid_until)
+     SELECT $1, sha256(n::text::bytea), $2, 'x', now() + interval '1 day' FROM generate_series(1, 300) AS n`,
+    [GUILD, numberOf(keyId)],
+  );
+  await near.admin.revokeKey({ keyId, actor: 'ada' });
+  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000 });
+  expect(changesOf(watched, keyId).at(-1)?.hashes).toHaveLength(301);
+});
+
+test('a notification that nobody can read does no harm', async () => {
+  const keyId = await newKey();
+  const watched = await watching(far);
+  for (const payload of ['', 'nonsense', '{}', '[1]'])
+    await client.query('SELECT pg_notify($1, $2)', ['auth_keys', payload]);
+  await near.admin.revokeKey({ keyId, actor: 'ada' });
+  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000 });
+});
+
+test('beats come once a second', async () => {
+  const watched = await watching(near);
+  await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThanOrEqual(4), { timeout: 6_000 });
+  const [first, second, third] = watched.told.filter(({ event }) => event.$case === 'beat').slice(1);
+  expect((third?.at ?? 0) - (second?.at ?? 0)).toBeGreaterThan(800);
+  withinBound('two beats take', (third?.at ?? 0) - (first?.at ?? 0), 2_800);
+});
+
+test('beats stop within three seconds when LISTEN goes deaf, and come again when it hears, the missed told first', async () => {
+  const keyId = await newKey();
+  const watched = await watching(far);
+  proxy.freezeAll();
+  const frozenAt = performance.now();
+  await near.admin.revokeKey({ keyId, actor: 'ada' });
+  const lastBeat = () => watched.told.findLast(({ event }) => event.$case === 'beat')?.at ?? 0;
+  await vi.waitFor(() => expect(performance.now() - lastBeat()).toBeGreaterThan(3_500), { timeout: 15_000 });
+  withinBound('the last beat after LISTEN went deaf', lastBeat() - frozenAt, 3_000);
+  const metrics = await fetch(`http://${far.service.addresses.admin}/metrics`);
+  expect(await metrics.text()).toContain('listener_hearing{channel="auth_keys"} 0');
+  const beats = toldBeats(watched);
+  proxy.thaw();
+  await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThan(beats), { timeout: 15_000 });
+  const all = watched.told.map(({ event }) => event);
+  const resumed = all.filter((event) => event.$case === 'beat')[beats];
+  const before = all.slice(
+    0,
+    all.findIndex((event) => event === resumed),
+  );
+  const told = before.map((event) => event.$case === 'change' && `${event.value.keyId} ${event.value.version}`);
+  expect(told).toContain(`${keyId} 2`);
+});
+
+test('a LISTEN connection that is ended is made anew', async () => {
+  const keyId = await newKey();
+  const watched = await watching(far);
+  const ended = await client.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE application_name = 'auth listener' AND datname = current_database()`,
+  );
+  expect(ended.rowCount).toBe(2);
+  const beats = toldBeats(watched);
+  await near.admin.revokeKey({ keyId, actor: 'ada' });
+  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000 });
+  await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThan(beats), { timeout: 12_000 });
+});
+
+test('a service that stops ends its streams and stops at once', async () => {
+  const replica = await startTestAuth({ databaseUrl: database.url });
+  const watched = await watching(replica);
+  const began = performance.now();
+  await replica.stop();
+  withinBound('a service that ends its streams stops', performance.now() - began, 2_000);
+  await vi.waitFor(() => expect(watched.hasEnded).toBe(true));
+});

@@ -1,0 +1,8 @@
+import type { ErasureRule } from '#kit/erasure.ts';
+
+/** What is removed with a guild. Bindings name roles and targets, and no user. */
+export const erasureRules: readonly ErasureRule[] = [
+  { table: 'bindings.bindings' },
+  // Encrypted answers, found by what their callers named them; gone within a day.
+  { table: 'bindings.idempotency' },
+];

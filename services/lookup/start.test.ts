@@ -1,0 +1,31 @@
+import { Client } from 'pg';
+import { expect, test } from 'vitest';
+import { startService } from '#kit/service.ts';
+import { freePorts } from '#local/ports.ts';
+import { createTestDatabase } from '#test/database.ts';
+import { testEnvironment } from '#test/sealed.ts';
+import { lookupService } from './service.ts';
+
+test('a replica that waits for a migration shows it, and that it is there', async () => {
+  const database = await createTestDatabase();
+  const [port = 0] = await freePorts(1);
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  const { rows } = await client.query('DELETE FROM lookup.schema_migrations RETURNING *');
+  const isCurrent = async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined);
+    return /^schema_current (\d)$/m.exec((await answer?.text()) ?? '')?.[1];
+  };
+
+  const starting = startService(lookupService, { ...testEnvironment(database.url), ADMIN_PORT: String(port) });
+  await expect.poll(isCurrent).toBe('0');
+  for (const { id, name, run_on: runOn } of rows) {
+    await client.query('INSERT INTO lookup.schema_migrations VALUES ($1, $2, $3)', [id, name, runOn]);
+  }
+  const lookup = await starting;
+  expect(await isCurrent()).toBe('1');
+
+  await lookup.stop();
+  await client.end();
+  await database.drop();
+});

@@ -1,0 +1,82 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addressOf, listen } from '#kit/health.ts';
+import { testRedisUrl } from '#test/redis.ts';
+import { GUILD } from './fixture.ts';
+import { chatIdOf, DECK } from './fixtures/crew.ts';
+import { JobsFixture } from './fixtures/jobs.ts';
+
+const CALLS_PER_SECOND = 20;
+const MEMBERS = 20;
+
+const fixture = new JobsFixture();
+const arrivals: number[] = [];
+let ticking: NodeJS.Timeout;
+
+/** The chat platform behind a door that notes when each call arrives. */
+const door = createServer((request, response) => {
+  arrivals.push(performance.now());
+  const { method = 'GET', url, headers } = request;
+  const { host: _, connection: __, ...passed } = headers;
+  const pass = async () => {
+    const answer = await fetch(fixture.chat.url + url, { method, headers: passed as Record<string, string> });
+    response.writeHead(answer.status, { 'content-type': 'application/json' });
+    response.end(Buffer.from(await answer.arrayBuffer()));
+  };
+  pass().catch(() => response.destroy());
+});
+
+beforeAll(async () => {
+  await fixture.start();
+  await fixture.members.stop();
+  await listen(door, '127.0.0.1', 0);
+  // The processes of this test live in real time.
+  ticking = setInterval(() => fixture.clock.advance(Date.now() - fixture.clock.now()), 100);
+});
+afterAll(async () => {
+  clearInterval(ticking);
+  door.closeAllConnections();
+  door.close();
+  await fixture.stop();
+});
+
+test('two processes share the budget of calls: never more in a second, and requests are answered while a job is at work', async () => {
+  const environment = {
+    CHAT_API_URL: `http://${addressOf(door)}/api/v10`,
+    CHAT_GLOBAL_RPS: String(CALLS_PER_SECOND),
+    REDIS_URL: await testRedisUrl(),
+  };
+  const both = [await fixture.startMembersProcess(environment), await fixture.startMembersProcess(environment)];
+  await fixture.settle(MEMBERS);
+  await fixture.bindRank(DECK, { min: 10 });
+  const [one, other] = both.map(({ at }) => at);
+  const answer = await fixture.startJob({ at: one });
+  const job = async () => (await fixture.getJob(answer.body.data.job_id, { at: other })).body.data;
+  const delays: number[] = [];
+  for (let member = 1; (await job()).state !== 'done'; member = (member % MEMBERS) + 1) {
+    const started = performance.now();
+    const path = `/guilds/${GUILD}/members/${chatIdOf(member)}`;
+    const answers = await Promise.all([one, other].map((at) => fixture.get(path, { at })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    delays.push(performance.now() - started);
+  }
+  expect((await job()).changed).toBe(MEMBERS);
+  const most = Math.max(...arrivals.map((start) => arrivals.filter((at) => at >= start && at < start + 1_000).length));
+  const seconds = ((arrivals.at(-1) ?? 0) - (arrivals[0] ?? 0)) / 1000;
+  const longest = Math.max(...delays).toFixed(0);
+  console.log(
+    `${arrivals.length} calls in ${seconds.toFixed(1)} s, ${most} at most in one; ${delays.length} requests meanwhile, ${longest} ms at most`,
+  );
+  expect(most).toBeLessThanOrEqual(CALLS_PER_SECOND);
+  expect(arrivals.length).toBeGreaterThan(2 * MEMBERS);
+  expect(Math.max(...delays)).toBeLessThan(5_000);
+  for (const { process } of both) await kill(process);
+  fixture.members = await fixture.startMembers();
+}, 120_000);
+
+async function kill(process: ChildProcess): Promise<void> {
+  process.kill('SIGKILL');
+  await once(process, 'exit');
+}

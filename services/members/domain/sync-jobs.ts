@@ -1,0 +1,82 @@
+import { type Clock, unixSeconds } from '#kit/clock.ts';
+import { ok } from '#kit/envelope.ts';
+import { ApiError } from '#kit/errors.ts';
+import type { GrpcClient } from '#kit/grpc-client.ts';
+import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
+import type { Queryable } from '#kit/postgres.ts';
+import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { JobEvents } from '../job-events.ts';
+import * as store from '../store/sync-jobs.ts';
+
+/** Jobs of a guild that are not finished. */
+const MOST_JOBS = 20;
+
+export interface SyncJobsOptions {
+  database: Queryable;
+  idempotency: Idempotency;
+  lookup: GrpcClient<typeof LookupServiceService>;
+  clock: Clock;
+  /** UUIDs. */
+  newJobId: () => string;
+  /** Called when there is a job to do. */
+  wake: () => void;
+  events: JobEvents;
+}
+
+/** Jobs as keys start and see them. */
+export class SyncJobs {
+  readonly #options: SyncJobsOptions;
+
+  constructor(options: SyncJobsOptions) {
+    this.#options = options;
+  }
+
+  /** A new job, or the one that is not finished; CONFLICT when the guild has too many of other groups. */
+  async start(write: RepeatableWrite, gameGroupId: number): Promise<WriteOutcome<{ job_id: string; total: number }>> {
+    const { idempotency, lookup, newJobId, wake, events } = this.#options;
+    const { guildId } = write;
+    let started: store.JobName | undefined;
+    const outcome = await idempotency.afterPreparing(
+      write,
+      () => lookup.countLinks({ guildId }),
+      async (transaction, { count: total }) => {
+        await store.lockJobs(transaction, guildId);
+        const running = await store.findUnfinished(transaction, guildId, gameGroupId);
+        if (running) return ok({ job_id: running.id, total: running.total });
+        if ((await store.countUnfinished(transaction, guildId)) >= MOST_JOBS) throw tooMany();
+        started = { guildId, id: newJobId() };
+        await store.insertJob(transaction, { ...started, gameGroupId, total }, this.#now());
+        return ok({ job_id: started.id, total });
+      },
+    );
+    if (started) {
+      events.queued(started, gameGroupId);
+      wake();
+    }
+    return outcome;
+  }
+
+  /** NOT_FOUND when the guild has no such job. */
+  async get(name: store.JobName) {
+    const job = await store.findJob(this.#options.database, name);
+    if (!job) throw new ApiError('NOT_FOUND', { message: 'No such job in this guild' });
+    const { state, total, done, changed, failed, errors, cause, startedAt, finishedAt } = job;
+    return {
+      state,
+      total,
+      done,
+      changed,
+      failed,
+      errors: cause ? [...errors, cause] : errors,
+      started_at: startedAt && unixSeconds(startedAt),
+      finished_at: finishedAt && unixSeconds(finishedAt),
+    };
+  }
+
+  #now(): Date {
+    return new Date(this.#options.clock.now());
+  }
+}
+
+const tooMany = () =>
+  new ApiError('CONFLICT', { message: `The guild has ${MOST_JOBS} jobs under way, which is the most`, retryAfter: 60 });

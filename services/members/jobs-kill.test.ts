@@ -1,0 +1,127 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { GUILD, portOf } from './fixture.ts';
+import { chatIdOf, DECK } from './fixtures/crew.ts';
+import { JobsFixture, until } from './fixtures/jobs.ts';
+
+const GIVE = 'PUT /api/v10/guilds/:guild/members/:user/roles/:role';
+
+const fixture = new JobsFixture();
+let ticking: NodeJS.Timeout;
+
+const followRealTime = () => fixture.clock.advance(Date.now() - fixture.clock.now());
+/** The processes that are killed live in real time, and so do all until then. */
+beforeEach(() => {
+  followRealTime();
+  ticking = setInterval(followRealTime, 100);
+});
+beforeAll(() => fixture.start());
+afterEach(() => fixture.calm());
+afterAll(() => fixture.stop());
+
+async function kill({ process }: { process: ChildProcess }): Promise<void> {
+  process.kill('SIGKILL');
+  await once(process, 'exit');
+  clearInterval(ticking);
+}
+const given = async () => (await fixture.chat.calls())[GIVE] ?? 0;
+const tasks = async () => (await fixture.query('SELECT 1 FROM members.role_tasks')).length;
+/** The member has the role that a sync gave. */
+async function linked(): Promise<void> {
+  await fixture.link(chatIdOf(1), 1);
+  await until(async () => (await rolesOf(1))?.includes(DECK) === true && (await tasks()) === 0);
+}
+const rolesOf = async (number: number) => (await fixture.roles()).get(chatIdOf(number));
+
+test('kill -9 in the middle of a job: another process goes on where it was, and no role is given twice', async () => {
+  const members = 60;
+  await fixture.settle(members);
+  await fixture.bindRank(DECK, { min: 10 });
+  // Nobody else is to take the job while the process lives.
+  await fixture.members.stop();
+  const killed = await fixture.startMembersProcess();
+  await fixture.chat.fault('/roles/', { delay_ms: 50 });
+  const answer = await fixture.startJob({ at: killed.at });
+  expect([answer.status, answer.body.data.total]).toEqual([202, members]);
+  await expect.poll(given, { interval: 10 }).toBeGreaterThan(5);
+  await kill(killed);
+  const before = await given();
+  expect(before).toBeLessThan(members);
+
+  await fixture.chat.forget();
+  fixture.members = await fixture.startMembers();
+  const job = () => fixture.job(answer.body.data.job_id as string);
+  // Until its lease has ended it is the dead process's.
+  expect(await job()).toMatchObject({ state: 'running', total: members });
+  const doneBefore = (await job())['done'];
+  expect(doneBefore).toBeGreaterThan(0);
+  fixture.clock.advance(20_000);
+  await expect.poll(job, { timeout: 45_000 }).toMatchObject({ state: 'done', done: members, failed: 0 });
+  expect([...(await fixture.roles()).values()]).toEqual(Array.from({ length: members }, () => [DECK]));
+  // Only who was being changed as it died can have been changed without being counted, and only he is done again.
+  expect((await job())['changed']).toBeGreaterThanOrEqual(members - 1);
+  expect((await given()) + before).toBeLessThanOrEqual(members + 1);
+}, 120_000);
+
+test.each(['link', 'redeem', 'unlink'])(
+  'kill -9 after lookup has done a %s and before that is settled: another process brings the roles in line',
+  async (kind) => {
+    await fixture.settle(1);
+    await fixture.bindRank(DECK, { min: 10 });
+    await fixture.query('DELETE FROM lookup.links');
+    if (kind === 'unlink') await linked();
+    const { code } = await fixture.token(chatIdOf(1));
+    const proxy = await startTcpProxy(portOf(fixture.lookup.addresses.grpc));
+    const killed = await fixture.startMembersProcess({ LOOKUP_GRPC_ADDRESS: `127.0.0.1:${proxy.port}` });
+    const at = { at: killed.at };
+    expect((await fixture.get(`/guilds/${GUILD}/verified`, at)).status).toBe(200);
+    proxy.loseAnswers();
+    const calls = {
+      link: () => fixture.link(chatIdOf(1), 1, at),
+      redeem: () => fixture.redeem({ code }, 1, at),
+      unlink: () => fixture.unlink({ chat_id: chatIdOf(1) }, at),
+    };
+    const told = calls[kind as keyof typeof calls]().catch(() => 'nothing');
+    await expect.poll(async () => (await fixture.linkOf(chatIdOf(1))) !== undefined).toBe(kind !== 'unlink');
+    await kill(killed);
+    expect(await told).toBe('nothing');
+    expect(await fixture.openIntents()).toBe(1);
+    fixture.clock.advance(60_000);
+    await expect.poll(() => rolesOf(1), { timeout: 45_000 }).toEqual(kind === 'unlink' ? [] : [DECK]);
+    await expect.poll(tasks).toBe(0);
+    expect(await fixture.openIntents()).toBe(0);
+    await fixture.unlink({ chat_id: chatIdOf(1) });
+    await proxy.close();
+  },
+  120_000,
+);
+
+test.each(['link', 'unlink'])(
+  'kill -9 after a %s is settled and before its roles are in line: another process does it',
+  async (kind) => {
+    await fixture.settle(1);
+    await fixture.bindRank(DECK, { min: 10 });
+    await fixture.query('DELETE FROM lookup.links');
+    if (kind === 'unlink') await linked();
+    const killed = await fixture.startMembersProcess();
+    await fixture.chat.forget();
+    await fixture.chat.fault('/roles/', { delay_ms: 4_000, reset: true, times: 1 });
+    const at = { at: killed.at };
+    const told = (kind === 'link' ? fixture.link(chatIdOf(1), 1, at) : fixture.unlink({ game_id: 1 }, at)).catch(
+      () => undefined,
+    );
+    const changes = async () => Object.keys(await fixture.chat.calls()).find((name) => name.endsWith('/roles/:role'));
+    await expect.poll(changes).toBeDefined();
+    await kill(killed);
+    await told;
+    expect(await tasks()).toBe(1);
+    await fixture.chat.forget();
+    fixture.clock.advance(60_000);
+    await expect.poll(() => rolesOf(1), { timeout: 45_000 }).toEqual(kind === 'unlink' ? [] : [DECK]);
+    await expect.poll(tasks).toBe(0);
+    await fixture.unlink({ chat_id: chatIdOf(1) });
+  },
+  120_000,
+);

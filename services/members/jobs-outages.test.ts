@@ -1,0 +1,171 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { RunningService } from '#kit/service.ts';
+import { scrape } from '#test/metrics.ts';
+import { chatIdOf, crew, DECK } from './fixtures/crew.ts';
+import { JobsFixture } from './fixtures/jobs.ts';
+
+const GIVE = 'PUT /api/v10/guilds/:guild/members/:user/roles/:role';
+
+const fixture = new JobsFixture();
+beforeAll(() => fixture.start());
+afterEach(() => fixture.calm());
+afterAll(() => fixture.stop());
+
+describe('an outage', () => {
+  test.each([
+    ['the chat platform lists nobody', () => fixture.chat.fault('/members', { status: 503 })],
+    ['the chat platform gives no role', () => fixture.chat.fault('/roles/', { status: 503 })],
+    ['the chat platform wants no calls', () => fixture.chat.fault('/guilds', { status: 429, retry_after: 1 })],
+    ['the game platform tells no ranks', () => fixture.game.fault('/memberships', { status: 503 })],
+    ['the game platform cuts the connection', () => fixture.game.fault('/memberships', { reset: true })],
+  ])('while %s the job is paused and says why, and goes on by itself', async (_what, breakDown) => {
+    await fixture.settle(5);
+    await fixture.bindRank(DECK, { min: 10 });
+    await breakDown();
+    const id = await fixture.newJob();
+    const job = await fixture.paused(id);
+    expect(job['errors']).toEqual([
+      expect.objectContaining({
+        chat_id: null,
+        role_id: null,
+        code: expect.stringMatching(/PLATFORM_ERROR|UNAVAILABLE/) as string,
+      }),
+    ]);
+    expect(job).toMatchObject({ total: 5, done: 0, changed: 0, finished_at: null });
+    await fixture.forget();
+    fixture.clock.advance(60_000);
+    const done = await fixture.finished(id);
+    expect(done).toMatchObject({ state: 'done', done: 5, failed: 0, errors: [] });
+    expect([...(await fixture.roles()).values()]).toEqual(Array.from({ length: 5 }, () => [DECK]));
+  });
+
+  test('in the middle leaves what is done done, and the job goes on from there', async () => {
+    await fixture.settle(5);
+    await fixture.bindRank(DECK, { min: 10 });
+    await fixture.chat.fault(`/members/${chatIdOf(3)}/roles`, { status: 503 });
+    const id = await fixture.newJob();
+    expect(await fixture.paused(id)).toMatchObject({ done: 2, changed: 2, failed: 0 });
+    await fixture.chat.forget();
+    fixture.clock.advance(60_000);
+    expect(await fixture.finished(id)).toMatchObject({ state: 'done', done: 5, changed: 5, failed: 0 });
+    expect((await fixture.chat.calls())[GIVE]).toBe(3);
+  });
+
+  test('that concerns one member alone is told, and keeps nobody else waiting for ever', async () => {
+    await fixture.settle(3);
+    await fixture.bindRank(DECK, { min: 10 });
+    await fixture.chat.fault(`/members/${chatIdOf(2)}/roles`, { status: 500 });
+    const id = await fixture.newJob();
+    for (let attempts = 1; attempts <= 4; attempts++) {
+      await expect
+        .poll(async () => (await fixture.query('SELECT attempts FROM members.sync_jobs WHERE id = $1', [id]))[0])
+        .toEqual({ attempts });
+      fixture.clock.advance(60_000);
+    }
+    expect(await fixture.finished(id)).toMatchObject({
+      done: 3,
+      changed: 2,
+      failed: 1,
+      errors: [{ chat_id: chatIdOf(2), role_id: DECK, code: 'PLATFORM_ERROR' }],
+    });
+  });
+
+  test('of a day ends the job, which tells why', async () => {
+    await fixture.settle(1);
+    await fixture.bindRank(DECK, { min: 10 });
+    await fixture.chat.fault('/guilds', { status: 503 });
+    const id = await fixture.newJob();
+    await fixture.paused(id);
+    fixture.clock.advance(24 * 3600_000);
+    const job = await fixture.finished(id);
+    expect(job).toMatchObject({ state: 'failed', done: 0, errors: [{ chat_id: null, code: 'PLATFORM_ERROR' }] });
+    expect(job['finished_at']).toBe(Math.floor(fixture.clock.now() / 1000));
+  });
+});
+
+describe('a member that is unlinked or linked anew while a job is at work', () => {
+  test('ends without the roles of the bindings, where it was unlinked between reading and giving', async () => {
+    await fixture.settle(2);
+    await fixture.bindRank(DECK, { min: 10 });
+    // The job has read links, listed members and weighed them, and waits for the first one's role.
+    await fixture.chat.fault(`/members/${chatIdOf(1)}/roles`, { delay_ms: 2_000, times: 1 });
+    const id = await fixture.newJob();
+    await expect.poll(async () => (await fixture.chat.calls())[GIVE]).toBe(1);
+    expect((await fixture.unlink({ chat_id: chatIdOf(2) })).status).toBe(200);
+    expect(await fixture.finished(id)).toMatchObject({ state: 'done', done: 2, changed: 1, failed: 0 });
+    expect((await fixture.roles()).get(chatIdOf(2))).toEqual([]);
+    expect(await fixture.query('SELECT 1 FROM members.grants WHERE chat_id = $1', [chatIdOf(2)])).toEqual([]);
+  });
+
+  test('ends without them where it was unlinked while its own role was being given', async () => {
+    await fixture.settle(1);
+    await fixture.bindRank(DECK, { min: 10 });
+    await fixture.chat.fault(`/members/${chatIdOf(1)}/roles`, { delay_ms: 1_000, times: 1 });
+    const id = await fixture.newJob();
+    await expect.poll(async () => (await fixture.chat.calls())[GIVE]).toBe(1);
+    expect((await fixture.unlink({ chat_id: chatIdOf(1) })).status).toBe(200);
+    await fixture.finished(id);
+    await expect.poll(async () => (await fixture.roles()).get(chatIdOf(1)), { timeout: 10_000 }).toEqual([]);
+    expect(await fixture.query('SELECT 1 FROM members.grants')).toEqual([]);
+  });
+
+  test('has what its new link is to have', async () => {
+    const world = crew(2);
+    world.game.users.push({ id: 99, name: 'Nobody', groups: [] });
+    await fixture.settle(world);
+    await fixture.bindRank(DECK, { min: 10 });
+    await fixture.chat.fault(`/members/${chatIdOf(1)}/roles`, { delay_ms: 2_000, times: 1 });
+    const id = await fixture.newJob();
+    await expect.poll(async () => (await fixture.chat.calls())[GIVE]).toBe(1);
+    await fixture.unlink({ chat_id: chatIdOf(2) });
+    await fixture.link(chatIdOf(2), 99);
+    expect(await fixture.finished(id)).toMatchObject({ state: 'done', done: 2, changed: 1 });
+    expect((await fixture.roles()).get(chatIdOf(2))).toEqual([]);
+  });
+});
+
+describe('replicas', () => {
+  let other: RunningService | undefined;
+  afterEach(async () => {
+    await other?.stop();
+    other = undefined;
+  });
+
+  test('a replica that stops lets go of its job, and another goes on at once', async () => {
+    await fixture.settle(30);
+    await fixture.bindRank(DECK, { min: 10 });
+    await fixture.chat.fault('/roles/', { delay_ms: 100 });
+    const id = await fixture.newJob();
+    await expect.poll(async () => Number((await fixture.job(id))['done'])).toBeGreaterThan(2);
+    const stopped = fixture.members;
+    other = await fixture.startMembers();
+    fixture.members = other;
+    await stopped.stop();
+    await fixture.chat.forget();
+    expect(await fixture.finished(id)).toMatchObject({ state: 'done', done: 30, changed: 30 });
+    fixture.members = await fixture.startMembers();
+  });
+
+  test('jobs are counted in gauges of every replica, with the age of the oldest', async () => {
+    await fixture.settle(1);
+    await fixture.bindRank(DECK, { min: 10 });
+    await fixture.chat.fault('/guilds', { status: 503 });
+    const id = await fixture.newJob();
+    await fixture.paused(id);
+    const metrics = async () => {
+      const all = await scrape(fixture.members);
+      return [all('members_sync_jobs{state="paused"}'), all('members_sync_job_oldest_unfinished_seconds')];
+    };
+    await expect.poll(metrics).toEqual([1, 0]);
+    fixture.clock.advance(3_000);
+    expect(await metrics()).toEqual([1, 3]);
+    await fixture.chat.forget();
+    fixture.clock.advance(60_000);
+    await fixture.finished(id);
+    await expect.poll(metrics).toEqual([0, 0]);
+    const all = await scrape(fixture.members);
+    expect(all('members_sync_job_members_total{outcome="done"}')).toBeGreaterThan(0);
+    expect(all('members_sync_jobs_finished_total{outcome="done"}')).toBeGreaterThan(0);
+    expect(all('members_sync_job_pauses_total{code="PLATFORM_ERROR"}')).toBeGreaterThan(0);
+  });
+});

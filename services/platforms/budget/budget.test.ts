@@ -1,0 +1,165 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Breakers } from '#kit/breaker.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { connectRedis, type RedisConnection } from '#kit/redis.ts';
+import { testRedisUrl } from '#test/redis.ts';
+import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { CallBudget } from './budget.ts';
+import { inBackground } from './purpose.ts';
+
+const log = pino({ level: 'silent' });
+const GUILD = '900000000000000001';
+
+let url: string;
+let proxy: TcpProxy;
+let cleanups: (() => unknown)[];
+
+beforeEach(async () => {
+  cleanups = [];
+  const real = new URL(await testRedisUrl());
+  proxy = await startTcpProxy(Number(real.port));
+  cleanups.push(() => proxy.close());
+  url = `redis://127.0.0.1:${proxy.port}${real.pathname}`;
+});
+afterEach(async () => {
+  for (const cleanup of cleanups.toReversed()) await cleanup();
+});
+
+interface Process {
+  budget: CallBudget;
+  metrics: Metrics;
+}
+
+/** The budget as one of two processes has it. */
+async function startProcess(callsPerSecond: number, withRedis = true): Promise<Process> {
+  const metrics = new Metrics();
+  const breakers = new Breakers(metrics);
+  cleanups.push(() => breakers.stop());
+  let connection: RedisConnection | undefined;
+  if (withRedis) {
+    connection = connectRedis(url, { name: 'test', log });
+    await connection.start();
+    const { client } = connection;
+    await vi.waitFor(() => client.ping());
+    cleanups.push(() => connection?.stop());
+  }
+  const redis = connection?.client;
+  const options = { redis, credential: 'token', callsPerSecond, processes: 2, breakers, metrics, log };
+  return { budget: new CallBudget(options), metrics };
+}
+
+const isDegraded = async ({ metrics }: Process) =>
+  /^chat_budget_degraded (\d)$/m.exec(await metrics.registry.metrics())?.[1] === '1';
+
+/** The most of these times that lie within one second. */
+function mostInASecond(times: readonly number[]): number {
+  const sorted = times.toSorted((left, right) => left - right);
+  return Math.max(0, ...sorted.map((start) => sorted.filter((time) => time >= start && time < start + 1_000).length));
+}
+
+/** Makes as many calls as it can for so long, and says when each was made. */
+async function flood({ budget }: Process, milliseconds: number, guildId = GUILD): Promise<number[]> {
+  const times: number[] = [];
+  const until = performance.now() + milliseconds;
+  const worker = async () => {
+    while (performance.now() < until) {
+      await budget.run(guildId, 5_000, async () => {
+        times.push(performance.now());
+        await sleep(Math.random() * 30);
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: 10 }, worker));
+  return times;
+}
+
+describe('two processes', () => {
+  test('together never make more calls in any second than there are, and use most of them', async () => {
+    const both = [await startProcess(20), await startProcess(20)];
+    const times = (await Promise.all(both.map((one) => flood(one, 4_000)))).flat();
+    expect(mostInASecond(times)).toBeLessThanOrEqual(20);
+    console.log(`two processes made ${times.length} calls in 4 s with a budget of 20 a second`);
+    expect(times.length).toBeGreaterThan(30);
+    for (const one of both) expect(await isDegraded(one)).toBe(false);
+  });
+
+  test('a call that someone waits for in one overtakes the jobs of the other', async () => {
+    const [one, other] = [await startProcess(5), await startProcess(5)];
+    const order: string[] = [];
+    const job = () => inBackground(() => one.budget.run(GUILD, 30_000, async () => order.push('job')));
+    const jobs = Array.from({ length: 15 }, job);
+    await expect.poll(() => order.length).toBeGreaterThan(0);
+    // Takes what jobs leave free, so that the next ones have to stand in line.
+    await other.budget.run(GUILD, 5_000, async () => order.push('reserve'));
+    await other.budget.run('900000000000000002', 5_000, async () => order.push('request'));
+    expect(order.filter((what) => what === 'job').length).toBeLessThan(15);
+    await Promise.all(jobs);
+    // Within two windows of the five: jobs alone take four windows.
+    expect(order.indexOf('request')).toBeLessThan(10);
+  }, 30_000);
+
+  test('a call waits for its turn no longer than it may, and is refused then without being made', async () => {
+    const one = await startProcess(1);
+    await one.budget.run(GUILD, 100, async () => undefined);
+    let isMade = false;
+    const started = performance.now();
+    const call = one.budget.run(GUILD, 300, async () => (isMade = true));
+    await expect(call).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
+    expect([isMade, performance.now() - started < 3_000]).toEqual([false, true]);
+  });
+});
+
+describe('without Redis', () => {
+  test('each process has its share from the start, and says so', async () => {
+    const both = [await startProcess(20, false), await startProcess(20, false)];
+    const times = (await Promise.all(both.map((one) => flood(one, 2_500)))).flat();
+    expect(mostInASecond(times)).toBeLessThanOrEqual(20);
+    expect(await isDegraded(both[0] as Process)).toBe(true);
+  });
+
+  test.each([
+    ['is away', () => proxy.close()],
+    ['does not answer', async () => proxy.freezeAll()],
+  ])(
+    'while it %s calls go on with the share of the process, after 50 ms at most, and a gauge tells',
+    async (_how, lose) => {
+      const one = await startProcess(20);
+      await one.budget.run(GUILD, 1_000, async () => undefined);
+      await lose();
+      const times = await flood(one, 3_000);
+      expect(times.length).toBeGreaterThan(10);
+      // The first few may still have been let through by Redis.
+      expect(mostInASecond(times.filter((time) => time > (times[0] ?? 0) + 1_100))).toBeLessThanOrEqual(10);
+      expect(await isDegraded(one)).toBe(true);
+    },
+  );
+
+  test('a call is not held up by it: a hundred in a row take less than they would if each waited', async () => {
+    const one = await startProcess(1_000);
+    await one.budget.run(GUILD, 1_000, async () => undefined);
+    proxy.freezeAll();
+    const started = performance.now();
+    for (let call = 0; call < 100; call++) await one.budget.run(GUILD, 1_000, async () => undefined);
+    // Three wait for 50 ms each; then nobody asks for a second.
+    expect(performance.now() - started).toBeLessThan(3_000);
+  });
+
+  test('when it is back the budget is shared again', async () => {
+    const one = await startProcess(20);
+    proxy.freezeAll();
+    await flood(one, 500);
+    expect(await isDegraded(one)).toBe(true);
+    proxy.thaw();
+    await expect
+      .poll(
+        async () => {
+          await one.budget.run(GUILD, 5_000, async () => undefined);
+          return isDegraded(one);
+        },
+        { timeout: 15_000 },
+      )
+      .toBe(false);
+  });
+});

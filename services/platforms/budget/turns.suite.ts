@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { Caller, Turns } from './turns.ts';
+
+const caller = (guildId: string, isJob = false): Caller => ({ id: randomUUID(), guildId, isJob });
+
+/** Holds an implementation to what turns are; `create` gives one without any places taken. */
+export function turnsSuite(create: (places: number) => Promise<Turns>): void {
+  /** Lets through so many, whose places stay taken. */
+  async function filled(places: number): Promise<{ turns: Turns; held: Caller[] }> {
+    const turns = await create(places);
+    const held = Array.from({ length: places }, (_, index) => caller(`holder ${index}`));
+    for (const one of held) expect(await turns.take(one)).toBe(0);
+    return { turns, held };
+  }
+  /** Lets all of them ask until each has had its turn, with places that come free one by one; the order in which. */
+  async function inOrder(turns: Turns, held: Caller[], waiting: Caller[]): Promise<Caller[]> {
+    const order: Caller[] = [];
+    const left = new Set(waiting);
+    for (const one of held) await turns.leave(one.id);
+    const until = performance.now() + 15_000;
+    while (left.size > 0 && performance.now() < until) {
+      await sleep(20);
+      for (const one of left) {
+        if ((await turns.take(one)) > 0) continue;
+        order.push(one);
+        left.delete(one);
+        await turns.leave(one.id);
+      }
+    }
+    return order;
+  }
+
+  test('as many calls as there are places go at once, and one more when a window has passed since an answer', async () => {
+    const { turns, held } = await filled(3);
+    const late = caller('1');
+    expect(await turns.take(late)).toBeGreaterThan(0);
+    const answered = performance.now();
+    await turns.leave(held[0]?.id ?? '');
+    await expect.poll(() => turns.take(late), { interval: 10, timeout: 5_000 }).toBe(0);
+    expect(performance.now() - answered).toBeGreaterThan(1_000);
+  });
+
+  test('a place whose call is not answered stays taken', async () => {
+    const { turns } = await filled(2);
+    await sleep(1_200);
+    expect(await turns.take(caller('1'))).toBeGreaterThan(0);
+  });
+
+  test('who has had to wait asks again after at most a window, and knows of a place that comes free sooner', async () => {
+    const { turns, held } = await filled(2);
+    await turns.leave(held[0]?.id ?? '');
+    await turns.leave(held[1]?.id ?? '');
+    const wait = await turns.take(caller('1'));
+    expect(wait).toBeGreaterThanOrEqual(10);
+    expect(wait).toBeLessThanOrEqual(1_100);
+  });
+
+  test('a call that someone waits for overtakes jobs that have waited longer', async () => {
+    const { turns, held } = await filled(1);
+    const waiting = [caller('1', true), caller('2', true), caller('1'), caller('3')];
+    for (const one of waiting) expect(await turns.take(one)).toBeGreaterThan(0);
+    const order = await inOrder(turns, held, waiting);
+    expect(order.map(({ isJob }) => isJob)).toEqual([false, false, true, true]);
+  });
+
+  test('jobs leave a fifth of the places free', async () => {
+    const turns = await create(10);
+    const taken = [];
+    for (let index = 0; index < 10; index++) taken.push(await turns.take(caller(`${index}`, true)));
+    expect(taken.filter((wait) => wait === 0)).toHaveLength(8);
+    expect(await turns.take(caller('1'))).toBe(0);
+    expect(await turns.take(caller('1'))).toBe(0);
+    expect(await turns.take(caller('1'))).toBeGreaterThan(0);
+  });
+
+  test('a guild with many calls keeps another waiting for one of them at most', async () => {
+    const { turns, held } = await filled(1);
+    const many = Array.from({ length: 5 }, () => caller('many'));
+    const few = caller('few');
+    for (const one of [...many, few]) expect(await turns.take(one)).toBeGreaterThan(0);
+    const order = await inOrder(turns, held, [...many, few]);
+    expect(order.indexOf(few)).toBeLessThanOrEqual(1);
+    expect(order.filter(({ guildId }) => guildId === 'many')).toEqual(many);
+  }, 20_000);
+
+  test('who no longer asks keeps nobody waiting', async () => {
+    const { turns, held } = await filled(1);
+    const gone = [caller('1'), caller('2')];
+    for (const one of gone) await turns.take(one);
+    await turns.leave(gone[0]?.id ?? '');
+    const last = caller('3');
+    expect(await turns.take(last)).toBeGreaterThan(0);
+    await turns.leave(held[0]?.id ?? '');
+    // The other has died: it is passed over once it should have asked again.
+    await expect.poll(() => turns.take(last), { interval: 50, timeout: 8_000 }).toBe(0);
+  });
+}

@@ -1,0 +1,232 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { guildctl } from '#services/cli/guildctl.ts';
+import { databaseRows } from '../database.ts';
+import { dumpDatabase } from '../canaries.ts';
+import { printFigure } from '../figures.ts';
+import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+
+const PLAYER = { chat_id: '920000000000000004', game_id: 7004, game_username: 'Dmitri_2026' };
+const MATE = { chat_id: '920000000000000005', game_id: 7005, game_username: 'EstherRows' };
+const SERVICES = ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'];
+
+let network: Network;
+
+beforeAll(async () => {
+  network = await startNetwork();
+});
+afterAll(() => network.stop());
+
+async function run(...words: string[]) {
+  const said = { out: '', error: '' };
+  const addresses = SERVICES.map((name) => [`GUILDCTL_${name.toUpperCase()}`, network.address(name, 'grpc')]);
+  const status = await guildctl(words, {
+    environment: { ...Object.fromEntries(addresses), ADMIN_SECRETS: network.secrets.admin },
+    user: 'ada',
+    out: (text) => (said.out += text),
+    error: (text) => (said.error += text),
+  });
+  return { status, ...said };
+}
+
+async function json(...words: string[]) {
+  const { status, out, error } = await run(...words, '--json');
+  expect({ status, error }).toEqual({ status: 0, error: '' });
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into whatever came back
+  return JSON.parse(out) as any;
+}
+
+/** Writes into every part of a guild: about the player, and about a mate who is to stay as he is. */
+async function live(guild: string): Promise<string> {
+  const { secret: key } = await network.createKey({ guildId: guild });
+  const post = async (path: string, body: object, expected = [200, 201]) => {
+    const answer = await network.call(path, { method: 'POST', key, body: { guild_id: guild, ...body } });
+    expect(expected, `${path} ${JSON.stringify(answer.json)}`).toContain(answer.status);
+    return answer.json.data;
+  };
+  for (const [user, other] of [
+    [PLAYER, MATE],
+    [MATE, PLAYER],
+  ] as const) {
+    const { chat_id, game_id, game_username } = user;
+    const { code } = await post('/verification/tokens', { chat_id });
+    await post('/verification/redeem', { code, game_id, game_username });
+    const decider = { moderator_game_id: other.game_id, moderator_chat_id: other.chat_id };
+    await post(`/moderation/${guild}/game/ban`, {
+      game_id,
+      game_username,
+      reason: `${game_username} did it`,
+      ...decider,
+    });
+    await post(`/moderation/${guild}/game/mute`, { game_id, reason: 'loud', ...decider });
+    await post(`/moderation/${guild}/game/unmute`, { game_id, ...decider });
+    await post('/staff/game/session/start', { game_id, game_username, server_id: 's1', place_id: 5 });
+    const action = { action_type: 'kick', action_id: crypto.randomUUID(), details: { said: game_username } };
+    await post('/staff/game/action', { actor_game_id: other.game_id, target_game_id: game_id, ...action });
+  }
+  const players = [PLAYER, MATE].map(({ game_id, game_username: username }) => ({ game_id, username }));
+  const beat = { server_id: 's1', place_id: 5, player_count: 2, max_players: 10, players };
+  await post('/game/servers/heartbeat', beat);
+  await post('/game/games/register', { universe_id: 4, place_id: 5, name: 'Harbor' });
+  await network.call('/verification/unlink', {
+    method: 'POST',
+    key,
+    headers: { 'idempotency-key': 'once' },
+    body: { guild_id: guild, chat_id: '920000000000000006' },
+  });
+  const target = ['--target', String(PLAYER.game_id), '--payload', '{}'];
+  await json('commands', 'send', '--guild', guild, '--server', 's1', '--type', 'kick', ...target);
+  await json(
+    'shield',
+    'add',
+    '--guild',
+    guild,
+    '--game-id',
+    String(PLAYER.game_id),
+    '--reason',
+    'x',
+    '--category',
+    'y',
+  );
+  await json('staff', 'set', '--guild', guild, '--role', '910000000000000001', '--level', '3', '--name', 'Officer');
+  const errors = [PLAYER, MATE].map(({ chat_id }) => ({ chat_id, role_id: null, code: 'TIMEOUT', message: 'slow' }));
+  await databaseRows(
+    network.databaseUrl,
+    `INSERT INTO members.sync_jobs (guild_id, id, game_group_id, state, total, errors, cause, position, due_at,
+       created_at, finished_at)
+     VALUES ($1, gen_random_uuid(), 501, 'failed', 2, $2, $3, $4, now(), now(), now())`,
+    [guild, JSON.stringify(errors), JSON.stringify(errors[0]), PLAYER.chat_id],
+  );
+  // Decisions become commands a moment later.
+  await expect.poll(() => pending(guild)).toBe(0);
+  return key;
+}
+
+async function pending(guild: string): Promise<number> {
+  const text = 'SELECT count(*)::int AS open FROM moderation.outbox WHERE guild_id = $1 AND delivered_at IS NULL';
+  return (await databaseRows<{ open: number }>(network.databaseUrl, text, [guild]))[0]?.open ?? 0;
+}
+
+/** The rows that name a guild, and any of these texts. */
+async function rowsOf(guild: string, ...texts: (string | number)[]): Promise<string[]> {
+  const rows = (await dumpDatabase(network.databaseUrl)).split('\n');
+  const named = (row: string, text: string | number) => new RegExp(`(?<![0-9A-Za-z])${text}(?![0-9A-Za-z])`).test(row);
+  return rows.filter((row) => row.startsWith(`(${guild},`) && texts.some((text) => named(row, text)));
+}
+
+const ofPlayer = Object.values(PLAYER);
+const ofMate = Object.values(MATE);
+
+describe('guildctl user erase', () => {
+  it('counts what there is, removes the user and the linked account from every row of the guild, and nobody else', async () => {
+    await live(GUILD);
+    await live(OTHER_GUILD);
+    const words = ['user', 'erase', '--guild', GUILD, '--game-id', String(PLAYER.game_id)];
+    const before = await rowsOf(GUILD, ...ofPlayer);
+    const elsewhere = await rowsOf(OTHER_GUILD, ...ofPlayer);
+    expect(before.length).toBeGreaterThan(15);
+    const counted = await json(...words, '--dry-run');
+    expect(counted).toMatchObject({ guild_id: GUILD, chat_id: PLAYER.chat_id, game_id: PLAYER.game_id, dry_run: true });
+    expect(await rowsOf(GUILD, ...ofPlayer)).toEqual(before);
+    const mates = (await rowsOf(GUILD, ...ofMate)).length;
+
+    const erased = await json(...words, '--yes');
+    expect(erased).toEqual({ ...counted, dry_run: false });
+    expect(await rowsOf(GUILD, ...ofPlayer)).toEqual([]);
+    expect(await rowsOf(OTHER_GUILD, ...ofPlayer)).toEqual(elsewhere);
+    // Bans of the mate by the user stand, without the user; the mate's deeds to the user stand, without the user.
+    const left = await rowsOf(GUILD, ...ofMate);
+    printFigure(
+      'rows of a user erased, and rows of a mate before and after',
+      `${erased.total}, ${mates}, ${left.length}`,
+    );
+    expect(left.some((row) => row.includes('EstherRows did it'))).toBe(true);
+    expect(left.some((row) => row.includes(',kick,') && row.includes('7005'))).toBe(true);
+    expect(await json(...words, '--yes')).toMatchObject({ chat_id: null, total: 0 });
+  });
+
+  it('is noted in the audit without the user', async () => {
+    const { entries } = await json('audit', 'list', '--guild', GUILD);
+    const noted = entries.filter(({ action }: { action: string }) => action === 'erase_user');
+    expect(noted.map(({ details }: { details: { state: string } }) => details.state)).toEqual([
+      'done',
+      'begun',
+      'done',
+      'begun',
+    ]);
+    expect(noted[2]).toMatchObject({ actor: 'ada', key_id: null, details: { removed: { 'lookup.links': 1 } } });
+    expect(JSON.stringify(noted)).not.toMatch(/7004|920000000000000004|Dmitri/);
+    expect((await run('audit', 'list', '--guild', GUILD)).out).toMatch(/ada +erase_user +- +\{"state":"done"/);
+  });
+
+  it('shows on every replica at once: who was banned no longer is', async () => {
+    const { secret: key } = await network.createKey({ guildId: GUILD });
+    const status = async (id: number) =>
+      (await network.call(`/moderation/${GUILD}/ban-status/${id}`, { key })).json.data.banned;
+    expect([await status(PLAYER.game_id), await status(MATE.game_id)]).toEqual([false, true]);
+    await json('user', 'erase', '--guild', GUILD, '--chat-id', MATE.chat_id, '--yes');
+    expect(await status(MATE.game_id)).toBe(false);
+    expect(await rowsOf(GUILD, ...ofMate)).toEqual([]);
+  });
+});
+
+describe('guildctl guild erase', () => {
+  it('revokes the keys first, removes every row but that it was erased, and leaves other guilds alone', async () => {
+    const { secret: key } = await network.createKey({ guildId: OTHER_GUILD });
+    expect((await network.call('/whoami', { key })).status).toBe(200);
+    const others = (await rowsOf(GUILD, '.*')).length;
+    const counted = await run('guild', 'erase', '--guild', OTHER_GUILD, '--dry-run');
+    expect(counted.out).toMatch(/^Nothing was changed\. There are \d+ rows\n\nSERVICE +TABLE +ROWS\nmoderation/);
+    expect((await network.call('/whoami', { key })).status).toBe(200);
+
+    const begun = Date.now();
+    const erasing = run('guild', 'erase', '--guild', OTHER_GUILD, '--yes', '--actor', 'grace');
+    await expect.poll(async () => (await network.call('/whoami', { key })).status).toBe(401);
+    const { status, out, error } = await erasing;
+    printFigure('erasing a guild, of which 15 s are for gateways to hear of its keys', `${Date.now() - begun} ms`);
+    expect({ status, error }).toEqual({
+      status: 0,
+      error: expect.stringContaining('auth: waiting until it may go on'),
+    });
+    for (const table of ['links', 'log', 'verification_tokens', 'sessions', 'keys', 'audit'])
+      expect(out).toContain(table);
+    const left = await rowsOf(OTHER_GUILD, '.*');
+    expect(left.map((row) => row.replaceAll(/"[^"]*"/g, '""'))).toEqual([
+      expect.stringMatching(/,grace,erase_guild,,/),
+      expect.stringMatching(/,grace,erase_guild,,/),
+      expect.stringMatching(/^\(900000000000000002,\d+\)$/),
+    ]);
+    expect((await rowsOf(GUILD, '.*')).length).toBe(others);
+    const again = await run('guild', 'erase', '--guild', OTHER_GUILD, '--yes');
+    expect(again).toEqual({ status: 0, out: 'Nothing was left to erase.\n', error: '' });
+  }, 60_000);
+
+  it('is refused by a service that is asked before the keys are revoked', async () => {
+    const { ErasureServiceService } = await import('#proto/gen/guild/common/v1/erasure.ts');
+    const { connect } = await import('../grpc.ts');
+    const { client, close } = connect(ErasureServiceService, 'auth', network.address('auth', 'grpc'), undefined, [
+      network.secrets.admin,
+    ]);
+    const asked = { guildId: GUILD, dryRun: false };
+    await expect(client.eraseGuild(asked)).rejects.toMatchObject({ code: 'CONFLICT' });
+    close();
+    const internal = connect(ErasureServiceService, 'auth', network.address('auth', 'grpc'), undefined, [
+      network.secrets.internal,
+    ]);
+    await expect(internal.client.eraseGuild(asked)).rejects.toThrow();
+    internal.close();
+  });
+});
+
+it.each([
+  [['guild', 'erase', '--guild', GUILD], 'give exactly one of --dry-run, --yes'],
+  [['guild', 'erase', '--guild', GUILD, '--yes', '--dry-run'], 'give exactly one of --dry-run, --yes'],
+  [['guild', 'erase', '--yes'], '--guild is required'],
+  [['guild', 'erase', '--guild', '0', '--dry-run'], '--guild must be a guild ID'],
+  [['user', 'erase', '--guild', GUILD, '--yes'], 'give exactly one of --game-id, --chat-id'],
+  [['user', 'erase', '--guild', GUILD, '--game-id', 'x', '--yes'], '--game-id must be a whole number'],
+  [['user', 'erase', '--guild', GUILD, '--chat-id', '12', '--yes'], 'the account must be a chat ID'],
+])('%j changes nothing and says why', async (words, message) => {
+  const { status, out, error } = await run(...words);
+  expect({ status, out }).toEqual({ status: 1, out: '' });
+  expect(error).toContain(message);
+});

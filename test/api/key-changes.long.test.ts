@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withinBound } from '../bounds.ts';
+import { type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+
+const EVERYWHERE_MS = 1_000;
+const WAIT = { interval: 10, timeout: 15_000 };
+
+let network: Network;
+/** Two gateways, each on another auth replica. */
+let gateways: string[];
+
+beforeAll(async () => {
+  network = await startNetwork();
+  const first = network.services.get('gateway');
+  await network.startOne('auth');
+  await network.startOne('gateway');
+  gateways = [first, network.services.get('gateway')].map((service) => `http://${service?.addresses.http}/api/v1`);
+});
+afterAll(() => network.stop());
+
+async function statuses(secret: string): Promise<number[]> {
+  const answers = gateways.map((gateway) => fetch(`${gateway}/whoami`, { headers: { 'x-api-key': secret } }));
+  return (await Promise.all(answers)).map((answer) => answer.status);
+}
+
+/** Milliseconds until every gateway answers with the status. */
+async function until(secret: string, status: number): Promise<number> {
+  const started = performance.now();
+  await expect.poll(() => statuses(secret), WAIT).toEqual([status, status]);
+  return performance.now() - started;
+}
+
+describe('a change of a key reaches every gateway within a second, whichever auth replica took it', () => {
+  it('revoked', async () => {
+    const { id, secret } = await network.createKey();
+    expect(await statuses(secret)).toEqual([200, 200]);
+    await network.admin().revokeKey({ keyId: id, actor: 'test' });
+    withinBound('a revoked key is refused by two gateways', await until(secret, 401), EVERYWHERE_MS);
+  });
+
+  it('rotated: the old secret works for its grace period, without one not at all', async () => {
+    const { id, secret } = await network.createKey();
+    expect(await statuses(secret)).toEqual([200, 200]);
+    const second = await network.admin().rotateKey({ keyId: id, graceSeconds: 3600, actor: 'test' });
+    expect(await statuses(second.secret)).toEqual([200, 200]);
+    expect(await statuses(secret)).toEqual([200, 200]);
+    expect(second.key?.id).toBe(id);
+    expect(second.secret.slice(0, -32)).not.toBe(secret.slice(0, -32));
+    const third = await network.admin().rotateKey({ keyId: id, graceSeconds: 0, actor: 'test' });
+    withinBound('a secret rotated without grace is refused', await until(second.secret, 401), EVERYWHERE_MS);
+    expect(await statuses(third.secret)).toEqual([200, 200]);
+  });
+
+  it('narrowed: its scopes count at once', async () => {
+    const { id, secret } = await network.createKey({ guildId: OTHER_GUILD });
+    const lookup = () =>
+      Promise.all(
+        gateways.map((gateway) =>
+          fetch(`${gateway}/lookup/game/7`, { headers: { 'x-api-key': secret, 'x-guild-id': OTHER_GUILD } }),
+        ),
+      );
+    expect((await lookup()).map(({ status }) => status)).toEqual([404, 404]);
+    await network.admin().updateKey({ keyId: id, scopes: { values: ['server:write'] }, actor: 'test' });
+    const started = performance.now();
+    await expect.poll(async () => (await lookup()).map(({ status }) => status), WAIT).toEqual([403, 403]);
+    withinBound('a scope that was taken away is missing', performance.now() - started, EVERYWHERE_MS);
+  });
+});

@@ -1,0 +1,156 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { vi } from 'vitest';
+import { type RunningPostgres, startPostgres, VOLATILE } from '#local/postgres.ts';
+import type { Up } from '#local/system.ts';
+import { guildctl } from '#services/cli/guildctl.ts';
+import { Canaries } from './canaries.ts';
+import { processesUsing, type RunningScript, runScript } from './processes.ts';
+import { type RedisNode, startRedisNode } from './redis-nodes.ts';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+
+const REPOSITORY = join(import.meta.dirname, '..');
+const PANIC = join(import.meta.dirname, 'failure', 'fixtures', 'panic.ts');
+
+/** How long a part of the system may take to come up, or back. */
+export const WAIT = { timeout: 60_000, interval: 50 };
+
+const secret = () => randomBytes(24).toString('base64url');
+
+/**
+ * `npm start` as processes, with servers of its own behind it, whose every secret is a canary; logs all that it can.
+ * SIGUSR2 makes any of its processes break.
+ */
+export class CanarySystem {
+  readonly canaries = new Canaries();
+  readonly secrets = {
+    internal: `${secret()}-internal`,
+    olderInternal: `${secret()}-internal`,
+    admin: `${secret()}-admin`,
+    redis: secret(),
+    bot: `${secret()}.bot`,
+    game: secret(),
+  };
+  readonly folder = mkdtempSync(join(tmpdir(), 'guild-data-secrets-'));
+  postgres!: RunningPostgres;
+  redis!: RedisNode;
+  /** Between all processes and the database. */
+  databaseProxy!: TcpProxy;
+  #script!: RunningScript;
+  readonly #stops: (() => Promise<unknown>)[] = [];
+
+  async start(): Promise<void> {
+    this.postgres = await startPostgres({ folder: join(this.folder, 'postgres'), settings: VOLATILE });
+    this.#stops.push(() => this.postgres.stop());
+    mkdirSync(join(this.folder, 'redis'));
+    this.redis = await startRedisNode(join(this.folder, 'redis'), [`requirepass ${this.secrets.redis}`]);
+    this.#stops.push(() => this.redis.stop());
+    this.databaseProxy = await startTcpProxy(Number(new URL(this.postgres.url).port));
+    this.#stops.push(() => this.databaseProxy.close());
+    for (const [name, text] of Object.entries(this.secrets)) this.canaries.add(name, text);
+    this.canaries.add('database password', new URL(this.postgres.url).password);
+    this.#script = runScript([process.execPath, join(REPOSITORY, 'deploy/local/start.ts')], this.environment());
+    this.#stops.push(async () => {
+      this.#script.process.kill('SIGTERM');
+      await this.#script.ended;
+    });
+    await vi.waitFor(() => this.up, WAIT);
+    this.canaries.addKey('demo key', this.up.demo.key);
+  }
+
+  async stop(): Promise<void> {
+    for (const stop of this.#stops.toReversed()) await stop();
+    rmSync(this.folder, { recursive: true });
+  }
+
+  get up(): Up {
+    if (this.#script.process.exitCode !== null) throw new Error(this.#script.output());
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+    return JSON.parse(readFileSync(join(this.folder, 'data', 'up.json'), 'utf8')) as Up;
+  }
+
+  get redisUrl(): string {
+    return `redis://:${this.secrets.redis}@127.0.0.1:${this.redis.port}`;
+  }
+
+  /** What `npm start` was told. */
+  environment(): NodeJS.ProcessEnv {
+    const database = new URL(this.postgres.url);
+    database.port = String(this.databaseProxy.port);
+    return {
+      DATA_DIR: join(this.folder, 'data'),
+      GATEWAY_PORT: '0',
+      DATABASE_URL: database.href,
+      REDIS_URL: this.redisUrl,
+      INTERNAL_SECRETS: `${this.secrets.internal},${this.secrets.olderInternal}`,
+      ADMIN_SECRETS: this.secrets.admin,
+      CHAT_BOT_TOKEN: this.secrets.bot,
+      GAME_API_KEY: this.secrets.game,
+      LOG_LEVEL: 'trace',
+      NODE_OPTIONS: `--import=${PANIC}`,
+    };
+  }
+
+  /** What one of our programs prints until it ends, which is searched too. */
+  async run(main: string, environment: NodeJS.ProcessEnv): Promise<string> {
+    const program = runScript([process.execPath, join(REPOSITORY, main)], { ...environment, NODE_OPTIONS: '' });
+    await program.ended;
+    this.canaries.place('what programs print', program.output());
+    return program.output();
+  }
+
+  /** Runs one command line of guildctl; what it says is searched unless it shows a new key. */
+  async guildctl(words: string[], { isSearched = true, admin = this.secrets.admin } = {}): Promise<string> {
+    let said = '';
+    const say = (text: string) => void (said += text);
+    const environment = { ADMIN_SECRETS: admin, DATA_DIR: join(this.folder, 'data') };
+    await guildctl(words, { environment, user: 'test', out: say, error: say });
+    if (isSearched) this.canaries.place('what programs print', said);
+    return said;
+  }
+
+  /** A key that a command makes. */
+  async newKey(name: string, ...words: string[]): Promise<{ id: string; key: string }> {
+    const made = await this.guildctl([...words, '--json'], { isSearched: false });
+    const { id, key } = JSON.parse(made) as { id: string; key: string };
+    this.canaries.addKey(name, key);
+    return { id, key };
+  }
+
+  /** A call through the gateway, whose answer is searched unless it shows a token. */
+  async call(path: string, init: RequestInit = {}, isSearched = true): Promise<{ status: number; text: string }> {
+    const response = await fetch(`${this.up.gateway}/api/v1${path}`, init);
+    const text = await response.text();
+    if (isSearched) this.canaries.place('answers', `${text}\n${JSON.stringify([...response.headers])}`);
+    return { status: response.status, text };
+  }
+
+  /** The log files of all processes so far. */
+  logs(): string {
+    const files = ['data/logs', 'postgres', `redis/${this.redis.port}`].flatMap((name) =>
+      readdirSync(join(this.folder, name))
+        .filter((file) => /\.log(\.1)?$/.test(file))
+        .map((file) => join(this.folder, name, file)),
+    );
+    return files.map((file) => readFileSync(file, 'utf8')).join('\n');
+  }
+
+  async metrics(): Promise<string> {
+    const pages = await Promise.all(
+      Object.values(this.up.services).map(async ({ admin }) => (await fetch(`${admin}/metrics`)).text()),
+    );
+    return pages.join('\n');
+  }
+
+  /** Of all processes; every user of the machine may read them. */
+  commandLines(): string {
+    return processesUsing(this.folder).join('\n');
+  }
+
+  /** What `npm start` printed, but for the demo's key, which is printed for whoever tries the system. */
+  printed(): string {
+    return this.#script.output().replaceAll(this.up.demo.key, '');
+  }
+}

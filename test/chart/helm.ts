@@ -1,0 +1,65 @@
+import { execFile } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { parseAllDocuments } from 'yaml';
+import { CHART } from '../../deploy/chart-files.ts';
+import type { Json } from './chart.ts';
+
+/** The Kubernetes versions that the chart is for. */
+export const KUBERNETES = ['1.31.0', '1.32.0', '1.33.0', '1.34.0', '1.35.0', '1.36.0', '1.37.0'] as const;
+const NEWEST = KUBERNETES[KUBERNETES.length - 1] as string;
+
+export type Manifest = {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; labels?: Record<string, string>; annotations?: Record<string, string> };
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into whatever was rendered
+  [part: string]: any;
+};
+
+/** The path of a program in LAB_BIN or on PATH; undefined where there is none. */
+export function findProgram(name: string): string | undefined {
+  const folders = [process.env['LAB_BIN'], ...(process.env['PATH'] ?? '').split(delimiter)].filter(Boolean);
+  return folders.map((folder) => join(folder as string, name)).find(isProgram);
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Every Helm that there is: `helm`, and `helm3` where both majors are installed. */
+export function helms(): string[] {
+  const found = ['helm', 'helm3'].map(findProgram).filter((path) => path !== undefined);
+  if (found.length === 0) throw new Error('helm is neither in LAB_BIN nor on PATH');
+  return found;
+}
+
+/** What Helm prints; throws what it says when it fails. `input` is its standard input. */
+export async function runHelm(words: readonly string[], helm = helms()[0] as string, input = ''): Promise<string> {
+  const running = promisify(execFile)(helm, words, { maxBuffer: 1 << 26 });
+  running.child.stdin?.on('error', () => undefined).end(input);
+  return (await running).stdout;
+}
+
+/** `values` are laid over those of the files. */
+export type RenderOptions = { values?: Json; files?: readonly string[]; kubernetes?: string; helm?: string };
+
+/** What the chart renders to, in the order of kinds and names. */
+export async function render({ values, files = [], kubernetes = NEWEST, helm }: RenderOptions): Promise<Manifest[]> {
+  const words = ['template', 'guild', CHART, '--namespace', 'guild-data', '--kube-version', kubernetes];
+  words.push(...files.flatMap((file) => ['--values', file]), '--values', '-');
+  return manifests(await runHelm(words, helm, JSON.stringify(values ?? {})));
+}
+
+export function manifests(text: string): Manifest[] {
+  const documents = parseAllDocuments(text, { merge: true });
+  const found = documents.map((document) => document.toJS() as Manifest | null).filter((one) => one !== null);
+  const key = ({ kind, metadata }: Manifest) => `${kind} ${metadata.name}`;
+  return found.sort((one, other) => (key(one) < key(other) ? -1 : 1));
+}

@@ -1,0 +1,73 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { promisify } from 'node:util';
+import { findProgram } from '#test/chart/helm.ts';
+
+/** What a program prints; throws what it says when it fails. `input` is its standard input. */
+export async function run(program: string, words: readonly string[], input?: string): Promise<string> {
+  const running = promisify(execFile)(program, words, { maxBuffer: 1 << 28, env: process.env });
+  running.child.stdin?.on('error', () => undefined).end(input);
+  try {
+    return (await running).stdout;
+  } catch (error) {
+    const { stderr, stdout } = error as { stderr?: string; stdout?: string };
+    const said = stderr || stdout || String(error);
+    throw new Error(`${program.split('/').at(-1)} ${words.slice(0, 4).join(' ')} …: ${said}`, { cause: error });
+  }
+}
+
+export function program(name: string): string {
+  const path = findProgram(name);
+  if (path === undefined) throw new Error(`${name} is neither in LAB_BIN nor on PATH`);
+  return path;
+}
+
+/** One namespace of a cluster, and the chart's parts in it. */
+export class Namespace {
+  readonly name: string;
+  readonly kubectlPath = program('kubectl');
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  kubectl(...words: string[]): Promise<string> {
+    return run(this.kubectlPath, ['--namespace', this.name, ...words]);
+  }
+
+  apply(manifest: unknown): Promise<string> {
+    return run(this.kubectlPath, ['--namespace', this.name, 'apply', '--filename', '-'], JSON.stringify(manifest));
+  }
+
+  /** Names of the pods of a component that run and are not on their way out. */
+  async pods(component: string): Promise<string[]> {
+    const selector = `app.kubernetes.io/component=${component}`;
+    const list = JSON.parse(await this.kubectl('get', 'pods', '-l', selector, '-o', 'json')) as { items: Pod[] };
+    const running = list.items.filter((pod) => pod.status.phase === 'Running' && !pod.metadata.deletionTimestamp);
+    return running.map((pod) => pod.metadata.name);
+  }
+
+  /** Runs a program of Node in a pod's container; what it prints. */
+  node(pod: string, code: string, ...words: string[]): Promise<string> {
+    return this.kubectl('exec', pod, '--', 'node', '--input-type=module', '-e', code, ...words);
+  }
+
+  /** A port of this machine that leads to one of a pod or Service, until `close`. */
+  async forward(target: string, port: number): Promise<{ url: string; close: () => void }> {
+    const words = ['--namespace', this.name, 'port-forward', target, `:${port}`];
+    const child: ChildProcess = spawn(this.kubectlPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [line] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
+    const local = /127\.0\.0\.1:([0-9]+)/.exec(line.toString())?.[1];
+    if (local === undefined) throw new Error(`kubectl port-forward: ${line.toString()}`);
+    return { url: `http://127.0.0.1:${local}`, close: () => void child.kill() };
+  }
+
+  rollout(deployment: string): Promise<string> {
+    return this.kubectl('rollout', 'status', `deployment/${deployment}`, '--timeout=300s');
+  }
+}
+
+interface Pod {
+  metadata: { name: string; deletionTimestamp?: string };
+  status: { phase: string };
+}

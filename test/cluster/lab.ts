@@ -1,0 +1,84 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { run } from './kubectl.ts';
+
+const REPOSITORY = join(import.meta.dirname, '..', '..');
+const PATIENCE = { ...process.env };
+
+/** The images that the test installs: this code, and this code with one migration more. */
+export type Images = { repository: string; tag: string; nextTag: string; pullPolicy: string };
+
+export type Cluster = { images: Images; close: () => Promise<void> };
+
+/**
+ * The cluster that KUBECONFIG names, with images that IMAGE_REPOSITORY, IMAGE_TAG and IMAGE_NEXT_TAG name; else the lab,
+ * of LAB_DIR's scripts and LAB_BIN's programs, with images built here. A lab that was running stays.
+ */
+export async function openCluster(report: (text: string) => void): Promise<Cluster> {
+  const { KUBECONFIG, LAB_STATE, IMAGE_REPOSITORY, IMAGE_TAG, IMAGE_NEXT_TAG } = process.env;
+  if (IMAGE_REPOSITORY && IMAGE_TAG && IMAGE_NEXT_TAG) {
+    const images = {
+      repository: IMAGE_REPOSITORY,
+      tag: IMAGE_TAG,
+      nextTag: IMAGE_NEXT_TAG,
+      pullPolicy: 'IfNotPresent',
+    };
+    return { images, close: async () => undefined };
+  }
+  if (KUBECONFIG && !LAB_STATE)
+    throw new Error('with KUBECONFIG set IMAGE_REPOSITORY, IMAGE_TAG and IMAGE_NEXT_TAG too');
+  const lab = labFolder();
+  const state = resolve(LAB_STATE ?? join(REPOSITORY, '.cache', 'lab'));
+  const wasUp = existsSync(join(state, 'pids'));
+  if (!wasUp) await bringUp(lab, state, report);
+  process.env['KUBECONFIG'] = join(state, 'pki', 'admin.conf');
+  const images = await buildImages(lab, state, report);
+  const close = async () => void (wasUp || (await run(join(lab, 'down.sh'), [state, '--purge'])));
+  return { images, close };
+}
+
+/** Where up.sh is: LAB_DIR, else beside the repository. */
+export function labFolder(): string {
+  const lab = resolve(process.env['LAB_DIR'] ?? join(REPOSITORY, '..', 'shared', 'lab'));
+  if (!existsSync(join(lab, 'up.sh'))) throw new Error(`${lab} has no up.sh: set LAB_DIR`);
+  return lab;
+}
+
+async function bringUp(lab: string, state: string, report: (text: string) => void): Promise<void> {
+  const programs = process.env['LAB_BIN'];
+  if (!programs) throw new Error('set KUBECONFIG, or LAB_BIN for a cluster on this machine');
+  mkdirSync(state, { recursive: true });
+  const began = Date.now();
+  process.env['LAB_ETCD_FLAGS'] ??= '--unsafe-no-fsync';
+  await run(join(lab, 'up.sh'), [programs, state, 'node']);
+  report(`cluster up after ${seconds(began)} s`);
+}
+
+async function buildImages(lab: string, state: string, report: (text: string) => void): Promise<Images> {
+  const began = Date.now();
+  await run(join(REPOSITORY, 'test', 'cluster', 'base-images.sh'), [lab, state]);
+  const image = join(lab, 'image.sh');
+  const dockerfile = join(REPOSITORY, 'deploy', 'docker', 'Dockerfile');
+  await run(image, [state, 'build', REPOSITORY, 'guild-data:cluster', '-f', dockerfile]);
+  await run(image, [state, 'build', join(REPOSITORY, 'test', 'cluster', 'next'), 'guild-data:cluster-next']);
+  report(`images built and brought in after ${seconds(began)} s`);
+  report(`image ${await imageSize(state)}`);
+  return { repository: 'guild-data', tag: 'cluster', nextTag: 'cluster-next', pullPolicy: 'IfNotPresent' };
+}
+
+/** Debian's own image, which the lab's stands for, has this many bytes. */
+const DEBIAN_SLIM = 79e6;
+const LARGEST = 250e6;
+
+/** How large it is; throws when it is too large. */
+async function imageSize(state: string): Promise<string> {
+  const environment = { ...PATIENCE, DOCKER_HOST: `unix://${join(state, 'docker', 'docker.sock')}` };
+  Object.assign(process.env, { DOCKER_HOST: environment['DOCKER_HOST'] });
+  const size = async (name: string) => Number(await run('docker', ['image', 'inspect', '--format', '{{.Size}}', name]));
+  const own = (await size('guild-data:cluster')) - (await size('debian:trixie-slim'));
+  const whole = own + DEBIAN_SLIM;
+  if (whole > LARGEST) throw new Error(`the image has ${Math.round(whole / 1e6)} MB`);
+  return `of ${Math.round(own / 1e6)} MB on a base of ${DEBIAN_SLIM / 1e6} MB`;
+}
+
+const seconds = (began: number) => ((Date.now() - began) / 1000).toFixed(0);

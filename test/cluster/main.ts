@@ -1,0 +1,268 @@
+// `npm run test:cluster`: the chart in a real cluster, from install to uninstall. KUBECONFIG names any cluster (with
+// IMAGE_REPOSITORY, IMAGE_TAG and IMAGE_NEXT_TAG, which it can pull), else the lab is started: LAB_BIN, LAB_DIR, LAB_STATE.
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { DEPLOYABLES } from '#local/processes.ts';
+import { helms, runHelm } from '#test/chart/helm.ts';
+import { CHART } from '../../deploy/chart-files.ts';
+import { callEveryService } from './calls.ts';
+import { Namespace } from './kubectl.ts';
+import { type Images, openCluster } from './lab.ts';
+import { Load, type LoadResult } from './load.ts';
+import { pathsOf, pathsOfOperators, pathsOfOthers, tryPaths } from './paths.ts';
+import { checkSchemas } from './schemas.ts';
+
+const RELEASE = 'guild-data';
+const READY_SECONDS = 60;
+/** On a busy machine; the figure is the evidence. */
+const PATIENCE = 10;
+const names = DEPLOYABLES.map(({ name }) => name);
+
+class ClusterTest {
+  readonly #namespace = new Namespace('guild-data-test');
+  readonly #images: Images;
+  readonly #figures: string[] = [];
+  readonly #faults: string[] = [];
+  #load: Load | undefined;
+
+  constructor(images: Images) {
+    this.#images = images;
+  }
+
+  /** Whether everything was as it must be. */
+  async run(): Promise<boolean> {
+    const steps = [
+      ['the schemas of the API server', () => this.#schemas()],
+      ['helm install', () => this.#install()],
+      ['helm test', () => this.#helm('test', RELEASE)],
+      ['a call of every service', () => this.#calls()],
+      ['allowed and forbidden paths', () => this.#paths()],
+      ['an upgrade without a change', () => this.#upgradeWithoutChange()],
+      ['upgrade and rollback under load', () => this.#upgradeAndRollBack()],
+      ['rolling restarts under load', () => this.#restarts()],
+      ['deleted pods under load', () => this.#deletions()],
+      ['scaling under load', () => this.#scaling()],
+      ['a drained node under load', () => this.#drain()],
+      ['helm uninstall', () => this.#uninstall()],
+      ['the other Helm', () => this.#otherHelm()],
+    ] as const;
+    for (const [name, step] of steps) await this.#step(name, step);
+    console.log(`\n${this.#figures.join('\n')}`);
+    if (this.#faults.length > 0) console.log(`\nFAULTS\n${this.#faults.join('\n')}`);
+    return this.#faults.length === 0;
+  }
+
+  async #step(name: string, step: () => Promise<unknown>): Promise<void> {
+    const began = Date.now();
+    try {
+      await step();
+      console.log(`${name}: done after ${seconds(began)} s`);
+    } catch (error) {
+      this.#fault(name, [error instanceof Error ? error.message : String(error)]);
+    }
+  }
+
+  #figure(text: string): void {
+    console.log(`  ${text}`);
+    this.#figures.push(text);
+  }
+
+  #fault(name: string, faults: readonly string[]): void {
+    for (const fault of faults) console.log(`  FAULT ${fault}`);
+    this.#faults.push(...faults.map((fault) => `${name}: ${fault}`));
+  }
+
+  #helm(...words: string[]): Promise<string> {
+    return runHelm(['--namespace', this.#namespace.name, ...words, '--timeout', `${READY_SECONDS * PATIENCE}s`]);
+  }
+
+  /** What installs the chart at a version of the image. */
+  #chart(tag: string): string[] {
+    const { repository, pullPolicy } = this.#images;
+    const set = [`image.repository=${repository}`, `image.tag=${tag}`, `image.pullPolicy=${pullPolicy}`];
+    return [RELEASE, CHART, '-f', join(CHART, 'ci', 'evaluation-values.yaml'), '--set', set.join(','), '--wait'];
+  }
+
+  async #schemas(): Promise<void> {
+    this.#figure(`kubeconform -strict: ${await checkSchemas()}`);
+  }
+
+  async #install(): Promise<void> {
+    const namespace = this.#namespace;
+    const restricted = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+    await namespace.apply({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: namespace.name, labels: restricted },
+    });
+    const began = Date.now();
+    await this.#helm('install', ...this.#chart(this.#images.tag));
+    const took = Number(seconds(began));
+    this.#figure(`ready ${took} s after helm install (bound: ${READY_SECONDS} s)`);
+    if (took > READY_SECONDS * PATIENCE) this.#fault('install', [`took ${took} s`]);
+    this.#load = await Load.create(namespace, this.#images, `http://${RELEASE}-gateway`);
+  }
+
+  async #calls(): Promise<void> {
+    this.#fault('calls', await callEveryService(this.#namespace, `${RELEASE}-gateway`));
+  }
+
+  async #paths(): Promise<void> {
+    const paths = pathsOf(RELEASE);
+    for (const name of names) {
+      const [pod = ''] = await this.#namespace.pods(name);
+      const own = paths.filter(({ from }) => from === name);
+      this.#fault('paths', await tryPaths(this.#namespace, pod, own));
+    }
+    const operators = pathsOfOperators(RELEASE);
+    const [guildctl = ''] = await this.#namespace.pods('guildctl');
+    this.#fault('paths', await tryPaths(this.#namespace, guildctl, operators));
+    const others = pathsOfOthers(RELEASE);
+    this.#fault('paths', await tryPaths(this.#namespace, 'load', others));
+    const all = [...paths, ...operators, ...others];
+    const forbidden = all.filter(({ allowed }) => !allowed).length;
+    this.#figure(`${forbidden} forbidden paths tried, and ${all.length - forbidden} that are allowed`);
+  }
+
+  /** Which pods of the services there are, whatever their state. */
+  async #allPods(): Promise<string> {
+    const found = await Promise.all(names.map((name) => this.#namespace.pods(name)));
+    return found.flat().sort().join(' ');
+  }
+
+  async #upgradeWithoutChange(): Promise<void> {
+    const before = await this.#allPods();
+    await this.#helm('upgrade', ...this.#chart(this.#images.tag));
+    const after = await this.#allPods();
+    if (after !== before) this.#fault('upgrade without a change', [`${before} became ${after}`]);
+  }
+
+  async #upgradeAndRollBack(): Promise<void> {
+    const upgrade = await this.#during(100, () => this.#helm('upgrade', ...this.#chart(this.#images.nextTag)));
+    this.#count('helm upgrade to a version with another migration', upgrade);
+    const rollback = await this.#during(100, () => this.#helm('rollback', RELEASE, '1', '--wait'));
+    this.#count('helm rollback, the old version on the new schema', rollback);
+  }
+
+  async #restarts(): Promise<void> {
+    const result = await this.#during(200, async () => {
+      for (const name of names) {
+        await this.#namespace.kubectl('rollout', 'restart', `deployment/${RELEASE}-${name}`);
+        await this.#namespace.rollout(`${RELEASE}-${name}`);
+      }
+    });
+    this.#count('rolling restart of every Deployment', result);
+  }
+
+  async #deletions(): Promise<void> {
+    const result = await this.#during(100, async () => {
+      for (const name of names) {
+        const [pod = ''] = await this.#namespace.pods(name);
+        await this.#namespace.kubectl('delete', 'pod', pod);
+        await this.#namespace.rollout(`${RELEASE}-${name}`);
+      }
+    });
+    this.#count('a pod of each Deployment deleted', result);
+  }
+
+  async #scaling(): Promise<void> {
+    const scale = async (replicas: number) => {
+      for (const name of names) {
+        await this.#namespace.kubectl('scale', `deployment/${RELEASE}-${name}`, `--replicas=${replicas}`);
+      }
+      for (const name of names) await this.#namespace.rollout(`${RELEASE}-${name}`);
+    };
+    const result = await this.#during(100, async () => {
+      await scale(3);
+      await scale(2);
+      await this.#untilGone();
+    });
+    this.#count('every Deployment scaled to three and back', result);
+  }
+
+  /** Until pods that are on their way out have gone. */
+  async #untilGone(): Promise<void> {
+    for (const name of names) {
+      const selector = `app.kubernetes.io/component=${name}`;
+      for (let count = 9; count > 2; await pause(500)) {
+        count = (await this.#namespace.kubectl('get', 'pods', '-l', selector, '-o', 'name')).trim().split('\n').length;
+      }
+    }
+  }
+
+  /** Of a single node everything but the last pods: those their budgets keep, until there is room elsewhere. */
+  async #drain(): Promise<void> {
+    const node = (await this.#namespace.kubectl('get', 'pods', 'load', '-o', 'jsonpath={.spec.nodeName}')).trim();
+    const selector = `app.kubernetes.io/component in (${names.join(',')})`;
+    let fewest = Number.POSITIVE_INFINITY;
+    const result = await this.#during(100, async () => {
+      const words = ['drain', node, '--ignore-daemonsets', '--delete-emptydir-data', '--pod-selector', selector];
+      await this.#namespace.kubectl(...words, '--timeout=45s').catch(() => undefined);
+      for (const name of names) fewest = Math.min(fewest, (await this.#namespace.pods(name)).length);
+      await this.#namespace.kubectl('uncordon', node);
+      for (const name of names) await this.#namespace.rollout(`${RELEASE}-${name}`);
+    });
+    if (fewest < 1) this.#fault('drain', ['a Deployment had no pod left']);
+    this.#count('the node drained, and given back', result);
+  }
+
+  async #uninstall(): Promise<void> {
+    await this.#helm('uninstall', RELEASE, '--wait');
+    const kinds = 'all,secrets,configmaps,networkpolicies,poddisruptionbudgets,serviceaccounts,ingresses,jobs';
+    const left = await this.#namespace.kubectl(
+      'get',
+      kinds,
+      '-l',
+      'app.kubernetes.io/part-of=guild-data',
+      '-o',
+      'name',
+    );
+    // Pods that drain go by themselves, within their grace.
+    const lasting = left.split('\n').filter((name) => name !== '' && !name.startsWith('pod/'));
+    this.#fault(
+      'uninstall',
+      lasting.map((name) => `${name} was left`),
+    );
+  }
+
+  async #otherHelm(): Promise<void> {
+    const other = helms()[1];
+    if (other === undefined) return this.#figure('NOT CHECKED: another major version of Helm is not installed');
+    const words = ['--namespace', this.#namespace.name, '--timeout', `${READY_SECONDS * PATIENCE}s`];
+    const began = Date.now();
+    await runHelm([...words, 'install', ...this.#chart(this.#images.tag), '--atomic', '--wait-for-jobs'], other);
+    this.#figure(`ready ${seconds(began)} s after install --atomic --wait-for-jobs by ${await version(other)}`);
+    await runHelm([...words, 'test', RELEASE], other);
+    await runHelm([...words, 'upgrade', ...this.#chart(this.#images.nextTag), '--atomic'], other);
+    await runHelm([...words, 'uninstall', RELEASE, '--wait'], other);
+  }
+
+  async #during(rate: number, work: () => Promise<unknown>): Promise<LoadResult> {
+    if (!this.#load) throw new Error('not installed');
+    return this.#load.during(rate, work);
+  }
+
+  /** Tells what came of a load, and that nothing of it may fail. */
+  #count(what: string, { rate, seconds: took, sent, ok, failed, examples, p50, p99, max }: LoadResult): void {
+    const times = `median ${p50} ms, 99 % ${p99} ms, slowest ${max} ms`;
+    this.#figure(`${what}: ${sent} requests in ${took} s at ${rate}/s, ${sent - ok} failed; ${times}`);
+    if (ok !== sent || sent === 0) this.#fault(what, [JSON.stringify(failed), ...examples]);
+  }
+
+  async close(): Promise<void> {
+    await this.#namespace.kubectl('delete', 'namespace', this.#namespace.name, '--timeout=120s').catch(() => undefined);
+  }
+}
+
+const seconds = (began: number) => ((Date.now() - began) / 1000).toFixed(1);
+const version = async (helm: string) => `Helm ${(await runHelm(['version', '--short'], helm)).trim()}`;
+
+const report = (text: string) => console.log(text);
+const cluster = await openCluster(report);
+const clusterTest = new ClusterTest(cluster.images);
+try {
+  process.exitCode = (await clusterTest.run()) ? 0 : 1;
+} finally {
+  await clusterTest.close();
+  await cluster.close();
+}

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ErasureRule } from '#kit/erasure.ts';
+import type { Database } from '#kit/postgres.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '../database.ts';
+import { SERVICES } from './sources.ts';
+
+/** The migrations' own record. */
+const OURS = 'schema_migrations';
+/** Columns that name a user, by their names. */
+const NAMES_A_USER = /(?:^|_)(?:chat|game|user|member|player)_id$/;
+/** Names and free text about a user, which go with the row that they stand in. */
+const TELLS_OF_A_USER = /username|nickname|^reason$/;
+/** What can hold anything: whether it names users is written down here, for each. */
+const HOLDS_ANYTHING: Record<string, string> = {
+  'activity.servers.players': 'a rule',
+  'activity.commands.payload': 'of the user: deleted; by the user as moderator: emptied with issued_by',
+  'activity.commands.result': 'what a game server answered to a command; goes with it',
+  'activity.actions.details': 'emptied with the target',
+  'auth.audit.details': 'settings of keys, and how many rows were erased',
+  'members.intents.claim': 'the name of a kept answer',
+  'members.sync_jobs.cause': 'a rule',
+  'members.sync_jobs.errors': 'a rule',
+};
+/** Found by the index of another table: see their rules. */
+const FOUND_ELSEWHERE = ['moderation.punishments'];
+/** Tables of so few rows for each guild that they are read whole: a day's, a month's jobs, or one for each server. */
+const SMALL = ['members.verification_tokens', 'members.intents', 'members.sync_jobs', 'activity.servers'];
+
+let testDatabase: TestDatabase;
+let database: Database;
+const rules = new Map<string, ErasureRule>();
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = await openTestPool(testDatabase.url);
+  for (const service of SERVICES) {
+    const module = (await import(`../../services/${service}/erasure.ts`)) as { erasureRules: ErasureRule[] };
+    for (const rule of module.erasureRules) rules.set(rule.table, rule);
+  }
+});
+afterAll(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+interface Column {
+  table: string;
+  column: string;
+  type: string;
+}
+
+async function columns(): Promise<Column[]> {
+  const found = await database.query<Column>(
+    `SELECT table_schema || '.' || table_name AS table, column_name AS column, data_type AS type
+     FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+     WHERE table_schema = ANY($1) AND table_type = 'BASE TABLE' AND table_name <> $2`,
+    [SERVICES, OURS],
+  );
+  expect(found.length).toBeGreaterThan(100);
+  return found;
+}
+
+test('every table of every service says what becomes of it when a guild is erased, and no rule is of another', async () => {
+  const tables = new Set((await columns()).map(({ table }) => table));
+  expect([...tables].filter((table) => !rules.has(table))).toEqual([]);
+  expect([...rules.keys()].filter((table) => !tables.has(table))).toEqual([]);
+  const guilds = new Set((await columns()).filter(({ column }) => column === 'guild_id').map(({ table }) => table));
+  expect([...tables].filter((table) => !guilds.has(table))).toEqual([]);
+});
+
+/** The columns that a rule looks at or empties. */
+function covered({ users = [] }: ErasureRule): string[] {
+  return users.flatMap(({ column, empty = {} }) => [column, ...Object.keys(empty)]);
+}
+
+test('every column that names a user is in the rule of its table', async () => {
+  const naming = (await columns()).filter(({ column }) => NAMES_A_USER.test(column));
+  expect(naming.length).toBeGreaterThan(20);
+  const missing = naming.filter(({ table, column }) => !covered(rules.get(table) as ErasureRule).includes(column));
+  expect(missing).toEqual([]);
+});
+
+test('a table with names of users or texts about them is one whose rows are found by a user', async () => {
+  const telling = (await columns()).filter(({ column }) => TELLS_OF_A_USER.test(column));
+  expect(telling.length).toBeGreaterThan(5);
+  expect(telling.filter(({ table }) => !rules.get(table)?.users?.some(({ empty }) => empty === undefined))).toEqual([]);
+});
+
+test('what can hold anything is known, column by column', async () => {
+  const open = (await columns()).filter(({ type }) => type === 'json' || type === 'jsonb');
+  expect(open.map(({ table, column }) => `${table}.${column}`).toSorted()).toEqual(
+    Object.keys(HOLDS_ANYTHING).toSorted(),
+  );
+});
+
+test('a user is found by an index that begins with the guild, in every table that may be large', async () => {
+  const indexes = await database.query<{ table: string; definition: string }>(
+    `SELECT schemaname || '.' || tablename AS table, indexdef AS definition FROM pg_indexes WHERE schemaname = ANY($1)`,
+    [SERVICES],
+  );
+  const finds = (definition: string, column: string) =>
+    new RegExp(`\\(guild_id, ${column}\\b[^)]*\\)(?: WHERE \\(${column} IS NOT NULL\\))?$`).test(definition);
+  const searched = [...rules.values()].flatMap(({ table, users = [] }) =>
+    users.map(({ column }) => ({ table, column })),
+  );
+  const slow = searched.filter(
+    ({ table, column }) =>
+      ![...SMALL, ...FOUND_ELSEWHERE].includes(table) &&
+      !indexes.some((index) => index.table === table && finds(index.definition, column)),
+  );
+  expect(slow).toEqual([]);
+});

@@ -1,0 +1,93 @@
+// Every request's path lies within one guild, so that tables can be spread by guild, and a guild can have a database
+// of its own. deploy/decisions says what the exceptions need there.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
+import { CODE, SERVICES } from './sources.ts';
+
+/** Statements that are not each within one guild, by a part of their text, and why. */
+const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] = [
+  { file: 'services/auth/store.ts', text: /changed_at, k\.guild_id, k\.number\) >/, reason: 'the feed of key changes' },
+  { file: 'services/activity/store/commands.ts', text: /AS states/, reason: 'a gauge, read now and then' },
+  { file: 'services/members/store/sync-jobs.ts', text: /GROUP BY state/, reason: 'a gauge, read now and then' },
+  { file: 'services/members/store/sync-jobs.ts', text: /FOR UPDATE SKIP LOCKED/, reason: 'a queue' },
+  { file: 'services/members/store/intents.ts', text: /FOR UPDATE SKIP LOCKED/, reason: 'a queue' },
+  { file: 'services/members/store/role-tasks.ts', text: /FOR UPDATE SKIP LOCKED/, reason: 'a queue' },
+  { file: 'services/moderation/store/outbox.ts', text: /WITH RECURSIVE heads/, reason: 'the outbox of all guilds' },
+  { file: 'services/moderation/store/reads.ts', text: /conditions\.join/, reason: 'its first condition is the guild' },
+];
+
+const STATEMENT = /`((?:\\.|[^`\\])*)`|'((?:\\.|[^'\\\n])*)'/g;
+const IS_SQL = /^\s*(?:WITH|SELECT|INSERT INTO|UPDATE|DELETE FROM|MERGE)\b/;
+
+/** A statement with the file's own constants in their places. */
+function withConstants(statement: string, text: string): string {
+  return statement.replaceAll(/\$\{([A-Z_]+)\}/g, (placeholder, name: string) => {
+    const [, value] = new RegExp(`const ${name} =\\s*[\`']([^\`']*)[\`']`).exec(text) ?? [];
+    return value ?? placeholder;
+  });
+}
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+describe('tables', () => {
+  it('have primary keys, and every unique index begins with the guild', async () => {
+    const tables = await databaseRows<{ table: string; hasKey: boolean }>(
+      database.url,
+      `SELECT format('%I.%I', nspname, relname) AS table,
+         EXISTS (SELECT FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary) AS "hasKey"
+       FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+       WHERE relkind IN ('r', 'p') AND nspname = ANY($1) AND relname <> 'schema_migrations'`,
+      [SERVICES],
+    );
+    expect(tables.length).toBeGreaterThan(20);
+    expect(tables.filter(({ hasKey }) => !hasKey)).toEqual([]);
+    const unique = await databaseRows<{ name: string; first: string }>(
+      database.url,
+      `SELECT format('%I.%I', nspname, index.relname) AS name, attname AS first
+       FROM pg_index
+       JOIN pg_class index ON index.oid = indexrelid
+       JOIN pg_namespace ON pg_namespace.oid = index.relnamespace
+       JOIN pg_class owner ON owner.oid = indrelid
+       JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
+       WHERE indisunique AND nspname = ANY($1) AND owner.relname <> 'schema_migrations'`,
+      [SERVICES],
+    );
+    expect(unique.filter(({ first }) => first !== 'guild_id')).toEqual([]);
+  });
+});
+
+describe('statements', () => {
+  const readsTables = new RegExp(`(?:FROM|JOIN|INTO|UPDATE)\\s+(?:${SERVICES.join('|')})\\.`);
+  const statements = CODE.filter(({ path }) => SERVICES.some((name) => path.startsWith(`services/${name}/`))).flatMap(
+    ({ path, text }) =>
+      [...text.matchAll(STATEMENT)]
+        .map(([, template, quoted]) => withConstants(template ?? quoted ?? '', text))
+        .filter((statement) => IS_SQL.test(statement) && readsTables.test(statement))
+        .map((statement) => ({ path, statement })),
+  );
+  const isWithinGuild = (statement: string) =>
+    /guild_id"?\s*=|\(\s*guild_id\b|guildId\}\s*=/.test(statement) || /USING \(guild_id/.test(statement);
+
+  it('are found', () => {
+    expect(statements.length).toBeGreaterThan(60);
+  });
+
+  it('name the guild, but for those on no path of a request', () => {
+    const others = statements.filter(({ statement }) => !isWithinGuild(statement));
+    const unexplained = others.filter(
+      ({ path, statement }) => !ACROSS_GUILDS.some(({ file, text }) => file === path && text.test(statement)),
+    );
+    expect(unexplained).toEqual([]);
+  });
+
+  it('that cross guilds are all still there', () => {
+    const gone = ACROSS_GUILDS.filter(
+      ({ file, text }) => !statements.some(({ path, statement }) => file === path && text.test(statement)),
+    );
+    expect(gone).toEqual([]);
+  });
+});

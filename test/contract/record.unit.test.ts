@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest';
+import { filesBelow, readText } from './sources.ts';
+
+test('the record of what is kept names every variable that says for how long', () => {
+  const record = readText('deploy/decisions/what-is-kept.md');
+  const variables = filesBelow('services', /^[^/]+\/config\.ts$/).flatMap((path) =>
+    [...readText(path).matchAll(/\bRETENTION_\w+/g)].map(([name]) => name),
+  );
+  expect(variables.length).toBeGreaterThan(5);
+  expect([...new Set(variables)].filter((name) => !record.includes(name))).toEqual([]);
+});

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import { ROUTES } from '#proto/rest/index.ts';
+import { readExpression } from '../promql.ts';
+import { ALL_RULE_TESTS, ALL_RULES, RUNBOOKS } from './monitoring.ts';
+import { readText } from './sources.ts';
+
+const alerts = ALL_RULES.filter(({ alert }) => alert !== undefined);
+const records = ALL_RULES.filter(({ record }) => record !== undefined);
+const runbooks = new Map(
+  readText(RUNBOOKS)
+    .split(/^## /m)
+    .slice(1)
+    .map((section) => [section.split('\n', 1)[0] ?? '', section]),
+);
+
+test('an alert has a name of its own, a severity, a summary and a description', () => {
+  const names = alerts.map(({ alert }) => alert);
+  expect(names.length).toBeGreaterThan(20);
+  expect(names).toEqual([...new Set(names)]);
+  for (const { alert, labels, annotations } of alerts) {
+    expect(alert).toMatch(/^GuildData[A-Z]\w+$/);
+    expect(['critical', 'warning']).toContain(labels?.['severity']);
+    expect(annotations).toEqual({
+      summary: expect.stringMatching(/^\S.{10,80}$/),
+      description: expect.stringMatching(/^\S.{20,300}\.$/),
+      runbook_url: `${RUNBOOKS}#${alert?.toLowerCase()}`,
+    });
+  }
+});
+
+test.each(alerts.map(({ alert = '' }) => alert))('the runbook of %s says what it means and what to do', (alert) => {
+  const section = runbooks.get(alert) ?? '';
+  const parts = [...section.matchAll(/^\*\*(.+?)\*\* (.+)$/gm)].map(([, name, text]) => [name, text]);
+  expect(parts.map(([name]) => name)).toEqual(['Means:', 'Users see:', 'Look at:', 'Do:']);
+  for (const [, text = ''] of parts) expect(text.length).toBeGreaterThanOrEqual('nothing.'.length);
+});
+
+test('no runbook is of an alert that there is not', () => {
+  expect(new Set(runbooks.keys())).toEqual(new Set(alerts.map(({ alert }) => alert)));
+});
+
+test.each(alerts.map(({ alert = '' }) => alert))('%s is tested to fire and to be quiet', (alert) => {
+  const tests = ALL_RULE_TESTS.flatMap((one) => one.alert_rule_test ?? []).filter((one) => one.alertname === alert);
+  const outcomes = tests.map(({ exp_alerts: expected }) => expected.length > 0);
+  expect(outcomes).toContain(true);
+  expect(outcomes).toContain(false);
+});
+
+test('what is recorded is tested, and used', () => {
+  const tested = ALL_RULE_TESTS.flatMap((one) => one.promql_expr_test ?? []).map(({ expr }) => expr);
+  const reads = (expr: string) => readExpression(expr).selectors.map(({ metric }) => metric);
+  const used = new Set(ALL_RULES.flatMap(({ expr }) => reads(expr)));
+  for (const { record = '' } of records) {
+    expect(tested.flatMap(reads)).toContain(record);
+    expect(used).toContain(record);
+  }
+});
+
+test('the promise leaves out the routes that ask a platform, and for time those that wait, and no other', () => {
+  const asking = ROUTES.filter(({ errors }) => errors && 'PLATFORM_ERROR' in errors).map(({ name }) => name);
+  const waiting = ROUTES.filter(({ longPoll }) => longPoll).map(({ name }) => name);
+  const leftOut = records.flatMap(({ expr }) =>
+    readExpression(expr).selectors.flatMap(({ metric, matchers }) =>
+      matchers.filter(({ label }) => label === 'route').map(({ value }) => ({ metric, routes: value.split('|') })),
+    ),
+  );
+  expect(leftOut.map(({ metric }) => metric)).toEqual([
+    'http_requests_total',
+    'http_requests_total',
+    'http_request_duration_seconds_count',
+    'http_request_duration_seconds_bucket',
+  ]);
+  for (const { metric, routes } of leftOut) {
+    expect(routes).toEqual(metric === 'http_requests_total' ? asking : [...asking, ...waiting]);
+  }
+});
+
+test('a bucket is named as both Prometheus 2 and 3 write it', () => {
+  const matchers = ALL_RULES.flatMap(({ expr }) => readExpression(expr).selectors.flatMap((one) => one.matchers));
+  const wholeNumbers = matchers.filter(({ label, operator, value }) => {
+    return label === 'le' && operator === '=' && !value.includes('.');
+  });
+  expect(wholeNumbers).toEqual([]);
+});

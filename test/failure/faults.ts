@@ -1,0 +1,14 @@
+import { afterAll, expect } from 'vitest';
+
+/** At the end of a file: nothing that runs in this process was rejected or thrown without anybody who heard of it. */
+export function expectNothingUnhandled(): void {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => void unhandled.push(error);
+  process.on('unhandledRejection', note);
+  process.on('uncaughtException', note);
+  afterAll(() => {
+    process.off('unhandledRejection', note);
+    process.off('uncaughtException', note);
+    expect(unhandled).toEqual([]);
+  });
+}

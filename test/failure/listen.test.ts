@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { systemClock } from '#kit/clock.ts';
+import type { RunningService } from '#kit/service.ts';
+import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
+import { withinBound } from '../bounds.ts';
+import { connect } from '../grpc.ts';
+import { GUILD } from '../network.ts';
+import { sealedFetch } from '../sealed.ts';
+import { FaultyNetwork } from './faulty-network.ts';
+import { expectNothingUnhandled } from './faults.ts';
+
+const SERVER = 'server-1';
+const PLAYER = 7001;
+
+expectNothingUnhandled();
+
+const system = new FaultyNetwork();
+let key: string;
+/** The replicas that the gateway does not know of, by which others change what its own remember. */
+let others: Record<'moderation' | 'activity', RunningService>;
+
+beforeAll(async () => {
+  const network = (await system.start()).network;
+  key = (await network.createKey()).secret;
+  await hearing('moderation', 'activity');
+  others = { moderation: await network.startOne('moderation'), activity: await network.startOne('activity') };
+});
+afterAll(() => system.stop());
+
+const admins = new Map<string, string>();
+
+/** Waits until the replica that the gateway knows hears its notifications. */
+async function hearing(...names: string[]): Promise<void> {
+  for (const name of names) {
+    if (!admins.has(name)) admins.set(name, system.network.address(name, 'admin'));
+    await vi.waitFor(
+      async () => {
+        const metrics = await (await fetch(`http://${admins.get(name)}/metrics`)).text();
+        expect(metrics).toMatch(/^listener_hearing\{.*\} 1$/m);
+      },
+      { timeout: 15_000 },
+    );
+  }
+}
+
+const get = (path: string) => system.network.call(path, { key, headers: { 'x-guild-id': GUILD } });
+const isBanned = async () => (await get(`/moderation/${GUILD}/ban-status/${PLAYER}`)).json.data.banned;
+
+async function decide(action: string): Promise<void> {
+  const service = { address: others.moderation.addresses.http ?? '', audience: 'moderation' };
+  const body = { game_id: PLAYER, ...(action === 'ban' && { reason: 'Cheats' }) };
+  const request = { method: 'POST', path: `/moderation/${GUILD}/game/${action}`, body };
+  const secrets = [system.network.secrets.internal];
+  expect((await sealedFetch({ ...service, secrets }, { guildId: GUILD }, request)).status).toBeLessThan(300);
+}
+
+test('with a half-open connection for notifications no ban is stale for long', async () => {
+  expect(await isBanned()).toBe(false);
+  await system.inflict('listen', 'deaf');
+  await decide('ban');
+  const started = performance.now();
+  await vi.waitFor(async () => expect(await isBanned()).toBe(true), { timeout: 20_000, interval: 20 });
+  withinBound('a ban shows in a replica that has become deaf', performance.now() - started, 2_500);
+  // It has made its connection anew.
+  await hearing('moderation');
+  expect(await isBanned()).toBe(true);
+  await decide('unban');
+  await vi.waitFor(async () => expect(await isBanned()).toBe(false), { timeout: 5_000, interval: 20 });
+});
+
+test('with a half-open connection for notifications polls that wait are still answered', async () => {
+  await hearing('activity');
+  const poll = get(`/game/servers/${SERVER}/commands?wait=25`);
+  const metrics = async () => (await fetch(`http://${admins.get('activity')}/metrics`)).text();
+  await vi.waitFor(async () => expect(await metrics()).toMatch(/^activity_open_polls 1$/m), { timeout: 5_000 });
+  await system.inflict('listen', 'deaf');
+  const { network } = system;
+  const address = others.activity.addresses.grpc ?? '';
+  const { client, close } = connect(CommandAdminServiceService, 'activity', address, systemClock, [
+    network.secrets.admin,
+  ]);
+  const started = performance.now();
+  const command = { type: 'kick', target: { gameId: PLAYER }, payload: '{}', actor: 'test' };
+  const servers = { $case: 'serverId' as const, value: SERVER };
+  await client.enqueueCommands({ guildId: GUILD, servers, ...command }).finally(close);
+  const { status, json } = await poll;
+  withinBound('a poll is answered though nobody was notified', performance.now() - started, 5_500);
+  expect([status, json.data.commands.length]).toEqual([200, 1]);
+});

@@ -1,0 +1,209 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { LONG, withinBound } from '../bounds.ts';
+import { printFigure } from '../figures.ts';
+import type { CallResult } from '../network.ts';
+import { type Fault, FaultyNetwork, type Part, worldOf } from './faulty-network.ts';
+import { Cell, PROBE_NAMES, PROBES, type ProbeName } from './probes.ts';
+
+const FAULTS = ['down', 'slow', 'reset'] as const satisfies Fault[];
+
+/** What callers are told where a part is needed, by fault (contract, section 1). */
+const TOLD = {
+  /** A part of ours: it is down, or took too long. */
+  unavailable: { down: [503], slow: [503, 504], reset: [503] },
+  /** A platform; 503 is its breaker. */
+  platform: { down: [502, 503], slow: [503, 504], reset: [502, 503] },
+} as const;
+
+const UNAVAILABLE = 'unavailable';
+const PLATFORM = 'platform';
+
+/** Who is told of the loss of a part, and how; to all others everything is as ever. */
+export const TABLE: Record<Exclude<Part, 'listen'>, Partial<Record<ProbeName, keyof typeof TOLD>>> = {
+  redis: {},
+  postgres: {
+    'an unknown key': UNAVAILABLE,
+    'a link, read': UNAVAILABLE,
+    'a link, made': UNAVAILABLE,
+    'bindings, listed': UNAVAILABLE,
+    'a ban, read': UNAVAILABLE,
+    'a ban, made': UNAVAILABLE,
+    'a member': UNAVAILABLE,
+    'roles, weighed': UNAVAILABLE,
+    'a heartbeat': UNAVAILABLE,
+    'commands, polled': UNAVAILABLE,
+    permissions: UNAVAILABLE,
+  },
+  auth: { 'an unknown key': UNAVAILABLE },
+  lookup: {
+    'a link, read': UNAVAILABLE,
+    'a link, made': UNAVAILABLE,
+    'a member': UNAVAILABLE,
+    'roles, weighed': UNAVAILABLE,
+    permissions: UNAVAILABLE,
+  },
+  bindings: { 'bindings, listed': UNAVAILABLE, 'a group, checked': UNAVAILABLE, 'roles, weighed': UNAVAILABLE },
+  moderation: { 'a ban, read': UNAVAILABLE, 'a ban, made': UNAVAILABLE },
+  members: {
+    'a link, made': UNAVAILABLE,
+    'a member': UNAVAILABLE,
+    'roles, weighed': UNAVAILABLE,
+    permissions: UNAVAILABLE,
+  },
+  // Decisions wait for it in their outbox.
+  activity: { 'a heartbeat': UNAVAILABLE, 'commands, polled': UNAVAILABLE, permissions: UNAVAILABLE },
+  chat: { 'a member': PLATFORM, 'roles, weighed': PLATFORM, permissions: PLATFORM },
+  // What can't be known of a member neither gives nor takes a role.
+  game: { 'a group, checked': PLATFORM },
+};
+
+const CODES: Record<number, string> = { 502: 'PLATFORM_ERROR', 503: 'UNAVAILABLE', 504: 'TIMEOUT' };
+
+const RECOVERY_MS = 10_000;
+const LOOK_EVERY_MS = 100;
+/** More than open a breaker. */
+const REPEATS = 12;
+
+/** Holds one part's rows of the table against the whole system; returns the faults that it was used again after. */
+export async function checkPart(part: Exclude<Part, 'listen'>): Promise<Fault[]> {
+  const guilds = FAULTS.map((_, index) => `90000000000000${index + 1}001`);
+  const system = new FaultyNetwork();
+  try {
+    const cells = await oneByOne(async () => {
+      await system.start({ simulators: worldOf(guilds) });
+      const made: Cell[] = [];
+      for (const guild of guilds) made.push(await new Cell(system.network, guild).prepare());
+      return made;
+    });
+    const overcome: Fault[] = [];
+    const bad = await whileWatchingLiveness(system, async () => {
+      for (const [index, fault] of FAULTS.entries()) {
+        await checkFault(system, cells[index] as Cell, part, fault);
+        overcome.push(fault);
+      }
+    });
+    expect(bad, 'answers of /livez that were not 200').toEqual([]);
+    await checkRetries(system);
+    return overcome;
+  } finally {
+    await system.stop();
+  }
+}
+
+let lastStart: Promise<unknown> = Promise.resolve();
+
+/** Systems start one after the other: all at once, on a small machine, they would be too slow for each other. */
+function oneByOne<Result>(start: () => Promise<Result>): Promise<Result> {
+  const started = lastStart.catch(() => undefined).then(start);
+  lastStart = started;
+  return started;
+}
+
+/** Inflicts the fault, compares what callers are told, mends it, and waits until everything is well. */
+async function checkFault(
+  system: FaultyNetwork,
+  cell: Cell,
+  part: Exclude<Part, 'listen'>,
+  fault: (typeof FAULTS)[number],
+): Promise<void> {
+  const expected = (name: ProbeName) => {
+    const told = TABLE[part][name];
+    return told ? TOLD[told][fault] : [PROBES[name].well];
+  };
+  await untilWell(cell);
+  await system.inflict(part, fault);
+  const row = await Promise.all(
+    PROBE_NAMES.map(async (name) => {
+      const answer = await askFor(cell, name, expected(name));
+      expect(expected(name), `${part} ${fault}: ${name}: ${JSON.stringify(answer.json)}`).toContain(answer.status);
+      return TABLE[part][name] ? [`${name} ${answer.status}`] : [];
+    }),
+  );
+  const others = `${row.filter((told) => told.length === 0).length} others as ever`;
+  printFigure(`while ${part} is ${fault}`, [...row.flat(), others].join('; '));
+  await openBreakers(cell, part, fault);
+  await system.mend(part, fault);
+  withinBound(`${part} is used again after it was ${fault}`, await untilWell(cell), RECOVERY_MS);
+}
+
+/** An error says what it is, and when to come again. */
+function checkAnswer({ status, json, headers }: CallResult): void {
+  if (status < 500) return;
+  expect(json).toMatchObject({ status: 'error', code: status, details: { code: CODES[status] } });
+  if (status === 503) expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+}
+
+/** So many calls that whoever calls the part leaves it alone for a while: its return is found out all the same. */
+async function openBreakers(cell: Cell, part: Exclude<Part, 'listen'>, fault: (typeof FAULTS)[number]): Promise<void> {
+  if (fault !== 'down') return;
+  const names = (Object.keys(TABLE[part]) as ProbeName[]).filter((name) => name !== 'an unknown key');
+  const answers = await Promise.all(
+    names.flatMap((name) => Array.from({ length: REPEATS }, () => PROBES[name].call(cell))),
+  );
+  for (const answer of answers) {
+    expect([502, 503, 504]).toContain(answer.status);
+    checkAnswer(answer);
+  }
+}
+
+/** The answer to a probe. A busy machine may be late for once: what is not as expected is asked twice more. */
+async function askFor(cell: Cell, name: ProbeName, expected: readonly number[]): Promise<CallResult> {
+  for (let asked = 1; ; asked++) {
+    const answer = await PROBES[name].call(cell);
+    checkAnswer(answer);
+    if (asked === 3 || expected.includes(answer.status)) return answer;
+  }
+}
+
+/** Milliseconds until each probe was answered as ever. */
+async function untilWell(cell: Cell): Promise<number> {
+  const started = performance.now();
+  const patience = LONG ? RECOVERY_MS : 3 * RECOVERY_MS;
+  await Promise.all(
+    PROBE_NAMES.map(async (name) => {
+      for (;;) {
+        const { status, json } = await PROBES[name].call(cell);
+        if (status === PROBES[name].well) return;
+        if (performance.now() - started > patience) expect.fail(`${name}: ${JSON.stringify(json)}`);
+        await wait(LOOK_EVERY_MS);
+      }
+    }),
+  );
+  return performance.now() - started;
+}
+
+/** Asks every process again and again whether it is alive; returns what was not 200. */
+async function whileWatchingLiveness({ network }: FaultyNetwork, work: () => Promise<void>): Promise<string[]> {
+  const over = new AbortController();
+  const bad: string[] = [];
+  const watch = async (name: string) => {
+    while (!over.signal.aborted) {
+      const { status } = await fetch(`http://${network.address(name, 'admin')}/livez`);
+      if (status !== 200) bad.push(`${name}: ${status}`);
+      await wait(LOOK_EVERY_MS, undefined, { signal: over.signal }).catch(() => undefined);
+    }
+  };
+  const watching = Promise.all([...network.services.keys()].map(watch));
+  await work().finally(() => over.abort());
+  await watching;
+  return bad;
+}
+
+/** Whatever is lost, no more than a tenth of the traffic is sent again. */
+async function checkRetries({ network }: FaultyNetwork): Promise<void> {
+  const sum = async (name: string, metric: string) => {
+    const text = await (await fetch(`http://${network.address(name, 'admin')}/metrics`)).text();
+    const lines = text.split('\n').filter((line) => line.startsWith(`${metric}{`));
+    return lines.reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
+  };
+  const [retries, requests] = [
+    await sum('gateway', 'gateway_retries_total'),
+    await sum('gateway', 'http_requests_total'),
+  ];
+  expect(retries).toBeLessThanOrEqual(requests / 10);
+  for (const name of network.services.keys()) {
+    const again = await sum(name, 'grpc_client_retries_total');
+    expect(again * 10).toBeLessThanOrEqual(await sum(name, 'grpc_client_handled_total'));
+  }
+}

@@ -1,0 +1,26 @@
+import { describe, expect, test } from 'vitest';
+import { startNetwork } from '../network.ts';
+import { expectNothingUnhandled } from './faults.ts';
+import { checkPart } from './matrix.ts';
+
+expectNothingUnhandled();
+
+describe.concurrent('a store, or auth, that is down, slow or reset', () => {
+  test.each(['redis', 'postgres', 'auth'] as const)(
+    '%s: who needs it is told so, the others are unharmed, and it is used again within 10 s',
+    async (part) => expect(await checkPart(part)).toEqual(['down', 'slow', 'reset']),
+    300_000,
+  );
+});
+
+test('without Redis limits are counted in memory, exactly for one gateway', async () => {
+  const alone = await startNetwork({ redisUrl: null });
+  try {
+    const own = await alone.createKey({ rateLimit: 3 });
+    const codes = [];
+    for (let count = 0; count < 4; count++) codes.push((await alone.call('/whoami', { key: own.secret })).status);
+    expect(codes).toEqual([200, 200, 200, 429]);
+  } finally {
+    await alone.stop();
+  }
+});

@@ -1,0 +1,88 @@
+// How fast the system is, beside programs that do less: `npm run bench`. Everything that it starts and writes is of its
+// own and gone afterwards, but for the JSON file.
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { drawLatency, seriesOf } from './chart.ts';
+import { pin } from './cpu.ts';
+import { inTemporaryFolder } from './folder.ts';
+import { LoadGenerator } from './load.ts';
+import { compareGateways } from './compare.ts';
+import { driveSystem } from './drive.ts';
+import { driveReplicas } from './replicas.ts';
+import { machine, printComparison, printReplicas, printScenarios, printTargets } from './report.ts';
+import { RunningSystem } from './running.ts';
+import { SCENARIOS } from './scenarios.ts';
+import { MEASURED_CORE, OTHER_CORE } from './stage.ts';
+import { GUILDS, makeWorld } from './world.ts';
+
+/** Whose latency the picture shows. */
+const PICTURED = 'lookup by game';
+
+const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios|replicas] [--filter REGEXP] [--json FILE] [--picture FILE]`;
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      seconds: { type: 'string', default: '6' },
+      users: { type: 'string', default: '200000' },
+      rounds: { type: 'string', default: '3' },
+      only: { type: 'string' },
+      filter: { type: 'string', default: '' },
+      json: { type: 'string', default: 'bench.json' },
+      picture: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const [seconds, users, rounds] = [values.seconds, values.users, values.rounds].map(Number) as [
+    number,
+    number,
+    number,
+  ];
+  if (values.help || !(seconds > 0) || !(users >= GUILDS * 4) || !(rounds >= 1)) {
+    console.log(HELP);
+    process.exit(values.help ? 0 : 2);
+  }
+  return {
+    seconds,
+    users,
+    rounds,
+    only: values.only,
+    filter: new RegExp(values.filter),
+    json: values.json,
+    picture: values.picture,
+  };
+}
+
+async function bench(folder: string, signal: AbortSignal): Promise<void> {
+  const options = readOptions();
+  const system = new RunningSystem(folder);
+  const generator = new LoadGenerator(OTHER_CORE);
+  try {
+    console.log('Starting the system …');
+    await system.start(signal);
+    const world = await makeWorld(system, options.users);
+    pin(process.pid, OTHER_CORE);
+    pin((await system.processes())['gateway'] ?? 0, MEASURED_CORE);
+    const stage = { folder, system, world, generator, ...options };
+    const wants = (part: string) => options.only === undefined || options.only === part;
+    const comparison = wants('comparison') ? await compareGateways(stage) : [];
+    const scenarios = wants('scenarios') ? await driveSystem(stage, SCENARIOS) : [];
+    const replicas = wants('replicas') ? await driveReplicas(stage) : [];
+    console.log(`\n${machine()}`);
+    printComparison(comparison);
+    printScenarios(scenarios);
+    printReplicas(replicas);
+    printTargets(comparison, scenarios);
+    writeFileSync(
+      options.json,
+      `${JSON.stringify({ machine: machine(), comparison, scenarios, replicas }, null, 2)}\n`,
+    );
+    if (options.picture) writeFileSync(options.picture, drawLatency(machine(), seriesOf(scenarios, PICTURED)));
+    console.log(`\nAll figures are in ${options.json}`);
+  } finally {
+    generator.stop();
+    await system.stop();
+  }
+}
+
+await inTemporaryFolder(bench);

@@ -1,0 +1,147 @@
+import { pin } from './cpu.ts';
+import type { Figures } from './load.ts';
+import { requestsOf, SCENARIOS, type Scenario } from './scenarios.ts';
+import {
+  MEASURED_CORE,
+  median,
+  MOST_CONNECTIONS,
+  nameOfRate,
+  OTHER_CORE,
+  type Rate,
+  RATES,
+  SATURATING,
+  type Stage,
+  WARM_UP_SECONDS,
+} from './stage.ts';
+import { BARE, startProxies, startServer, type Yardstick } from './yardsticks.ts';
+
+/** One program under one load. */
+export interface Compared {
+  name: string;
+  rate: string;
+  /** CPU microseconds per request of the program itself: the median of all rounds, and each. */
+  cpu: number;
+  rounds: number[];
+  /** Of the last round. */
+  figures: Figures;
+}
+
+interface Subject {
+  name: string;
+  pid: number;
+  port: number;
+  requests: string[];
+  status: number;
+  rates: readonly Rate[];
+}
+
+/** Who passes look-ups on, as the tables name it. */
+export const GATEWAY = 'gateway';
+export const SERVER = 'Node server';
+
+/**
+ * The gateway with all its checks and limits beside programs that do less, each alone on its core, all passing the same
+ * requests to the same bare server. Rounds interleave, so that a change of the machine's speed meets all.
+ */
+export async function compareGateways(stage: Stage): Promise<Compared[]> {
+  const server = await startServer();
+  const upstream = `127.0.0.1:${server.port}`;
+  const redis = new URL(stage.system.up.redis ?? '');
+  const policy = {
+    keys: stage.world.guilds.map(({ key }) => key),
+    redis: { host: redis.hostname, port: Number(redis.port) },
+  };
+  const proxies = await startProxies(stage.folder, upstream, policy);
+  const gateway = await stage.system.startReplica('gateway', { LOOKUP_HTTP_URL: `http://${upstream}` });
+  try {
+    pin(server.child.pid, OTHER_CORE);
+    for (const { child } of [...proxies, gateway]) pin(child.pid, MEASURED_CORE);
+    const subjects = subjectsOf(stage, server, proxies, { pid: gateway.child.pid, port: gateway.port });
+    await measure(stage, subjects.at(-1) as Subject, 1_000, {});
+    return await runRounds(
+      stage,
+      subjects.filter(({ name }) => stage.filter.test(name)),
+      server,
+    );
+  } finally {
+    for (const { child } of [...proxies, gateway, server]) await child.stop(5_000);
+  }
+}
+
+function subjectsOf(
+  { world }: Stage,
+  server: Yardstick,
+  proxies: readonly Yardstick[],
+  gateway: { pid: number; port: number },
+): Subject[] {
+  const scenario = (name: string) => SCENARIOS.find((candidate) => candidate.name === name) as Scenario;
+  const lookup = requestsOf(scenario('lookup by game'), world);
+  const subjects: Subject[] = [server, ...proxies].map(({ name, child, port }) => ({
+    name,
+    pid: child.pid,
+    port,
+    requests: lookup,
+    status: 200,
+    rates: name === BARE ? [undefined, ...RATES] : [undefined],
+  }));
+  for (const name of ['whoami', 'refused 401', 'refused 403', 'refused 429']) {
+    const { status } = scenario(name);
+    const requests = requestsOf(scenario(name), world);
+    subjects.push({ ...gateway, name: `${GATEWAY}: ${name}`, requests, status, rates: [undefined] });
+  }
+  subjects.push({ ...gateway, name: GATEWAY, requests: lookup, status: 200, rates: [undefined, ...RATES] });
+  return subjects;
+}
+
+async function runRounds(stage: Stage, subjects: readonly Subject[], server: Yardstick): Promise<Compared[]> {
+  const { redis = 0 } = await stage.system.processes();
+  const results = new Map<string, { subject: Subject; rate: Rate; runs: Figures[] }>();
+  for (let round = 1; round <= stage.rounds; round += 1) {
+    for (const subject of subjects) {
+      // The server answers itself: it is moved to the measured core for its own turn.
+      if (subject.pid === server.child.pid) pin(server.child.pid, MEASURED_CORE);
+      for (const rate of subject.rates) {
+        const figures = await measure(stage, subject, rate, { [subject.name]: subject.pid, redis });
+        const key = `${subject.name} ${rate}`;
+        const result = results.get(key) ?? { subject, rate, runs: [] };
+        results.set(key, result);
+        result.runs.push(figures);
+        console.log(`round ${round}: ${subject.name}, ${nameOfRate(rate)}: ${cpuOf(subject, figures).toFixed(1)} µs`);
+      }
+      if (subject.pid === server.child.pid) pin(server.child.pid, OTHER_CORE);
+    }
+  }
+  return [...results.values()].map(({ subject, rate, runs }) => {
+    const rounds = runs.map((figures) => cpuOf(subject, figures));
+    const figures = runs.at(-1) as Figures;
+    return { name: subject.name, rate: nameOfRate(rate), cpu: median(rounds), rounds, figures };
+  });
+}
+
+async function measure(
+  { generator, seconds }: Stage,
+  { port, requests, status }: Subject,
+  rate: Rate,
+  processes: Record<string, number>,
+): Promise<Figures> {
+  const figures = await generator.measure({
+    host: '127.0.0.1',
+    ports: [port],
+    requests,
+    ...(rate === undefined ? {} : { rate }),
+    connections: rate === undefined ? SATURATING : MOST_CONNECTIONS,
+    warmUpSeconds: WARM_UP_SECONDS,
+    seconds,
+    processes,
+  });
+  expectOnly(figures, status);
+  return figures;
+}
+
+/** A figure is worth nothing if what was measured is something else. */
+export function expectOnly({ statuses }: Figures, status: number): void {
+  const others = Object.entries(statuses).filter(([seen]) => Number(seen) !== status);
+  if (others.length > 0) throw new Error(`expected ${status} alone, got ${JSON.stringify(statuses)}`);
+}
+
+const cpuOf = ({ name }: Subject, { cpu }: Figures): number => cpu[name] ?? Number.NaN;

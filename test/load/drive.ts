@@ -1,0 +1,76 @@
+import { expectOnly } from './compare.ts';
+import type { Figures } from './load.ts';
+import { MIXED, requestsOf, type Scenario, sealedRequestsOf } from './scenarios.ts';
+import { MOST_CONNECTIONS, nameOfRate, type Rate, RATES, SATURATING, type Stage, WARM_UP_SECONDS } from './stage.ts';
+
+/** One scenario under one load, through the whole system. */
+export interface Driven {
+  name: string;
+  service: Scenario['service'];
+  rate: string;
+  through: Figures;
+  /** The same requests straight to the service at the same rate. */
+  straight: Figures | undefined;
+}
+
+/** A second process drives it, so that its own speed is no limit. */
+export async function driveSystem(stage: Stage, scenarios: readonly Scenario[]): Promise<Driven[]> {
+  const driven: Driven[] = [];
+  await warmKeys(stage);
+  for (const scenario of [...scenarios, MIXED].filter(({ name }) => stage.filter.test(name))) {
+    const requests = requestsOf(scenario, stage.world);
+    for (const rate of [...RATES, undefined]) driven.push(await drive(stage, scenario, requests, rate));
+  }
+  return driven;
+}
+
+/** One scenario under one load, through the gateway and, at a given rate, straight to the service too. */
+export async function drive(stage: Stage, scenario: Scenario, requests: string[], rate: Rate): Promise<Driven> {
+  const { up } = stage.system;
+  const processes = await stage.system.processes();
+  const through = await measure(stage, scenario, requests, rate, new URL(up.gateway), processes);
+  const address = up.services[scenario.service]?.http;
+  let straight: Figures | undefined;
+  if (address && rate !== undefined) {
+    const sealed = sealedRequestsOf(scenario, stage.world, stage.system.ring);
+    straight = await measure(stage, scenario, sealed, rate, new URL(address), processes);
+  }
+  console.log(`${scenario.name}, ${nameOfRate(rate)}: p99 ${through.latency.p99.toFixed(2)} ms`);
+  return { name: scenario.name, service: scenario.service, rate: nameOfRate(rate), through, straight };
+}
+
+/** Each key is known before anything is measured. */
+async function warmKeys(stage: Stage): Promise<void> {
+  const whoami: Scenario = {
+    name: 'keys',
+    service: 'gateway',
+    status: 200,
+    variety: stage.world.guilds.length,
+    make: () => ({ method: 'GET', path: '/whoami' }),
+  };
+  const seconds = Math.ceil(stage.world.guilds.length / 500);
+  const gateway = new URL(stage.system.up.gateway);
+  await measure({ ...stage, seconds }, whoami, requestsOf(whoami, stage.world), 1_000, gateway, {});
+}
+
+async function measure(
+  { generator, seconds }: Stage,
+  { status }: Scenario,
+  requests: string[],
+  rate: Rate,
+  { hostname, port }: URL,
+  processes: Record<string, number>,
+): Promise<Figures> {
+  const figures = await generator.measure({
+    host: hostname,
+    ports: [Number(port)],
+    requests,
+    ...(rate === undefined ? {} : { rate }),
+    connections: rate === undefined ? SATURATING : MOST_CONNECTIONS,
+    warmUpSeconds: WARM_UP_SECONDS,
+    seconds,
+    processes,
+  });
+  expectOnly(figures, status);
+  return figures;
+}

@@ -1,0 +1,201 @@
+// A process of its own that sends requests over kept connections and measures how long they take.
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
+
+/** What to send. */
+export interface Load {
+  host: string;
+  /** Connections are spread over them. */
+  ports: readonly number[];
+  /** Whole HTTP/1.1 requests, sent in turn and over again. */
+  requests: string[];
+  /** Requests a second; left out, each connection sends again as soon as it has its answer. */
+  rate?: number;
+  /** The most connections. */
+  connections: number;
+  seconds: number;
+}
+
+/** What came of it. */
+export interface Measured {
+  answered: number;
+  seconds: number;
+  /** How many answers had each status; 0 = the connection broke. */
+  statuses: Record<number, number>;
+  /** Milliseconds from when a request was due, so that a slow answer counts for all that had to wait behind it. */
+  latency: { p50: number; p99: number; p999: number; max: number };
+}
+
+const LENGTH = /\r\ncontent-length: *(\d+)/i;
+/** What is still under way at the end is given so long. */
+const GRACE_MS = 10_000;
+
+/** One kept connection with at most one request under way. */
+class Connection {
+  readonly #socket: Socket;
+  readonly #answered: (connection: Connection, status: number, due: number) => void;
+  #buffered: Buffer | undefined;
+  #due = 0;
+  #busy = false;
+
+  constructor(host: string, port: number, answered: (connection: Connection, status: number, due: number) => void) {
+    this.#answered = answered;
+    this.#socket = connect({ host, port, noDelay: true });
+    this.#socket.on('data', (data: Buffer) => this.#read(data));
+    this.#socket.on('error', () => undefined);
+    this.#socket.on('close', () => this.#settle(0));
+  }
+
+  get isOpen(): boolean {
+    return !this.#socket.destroyed;
+  }
+
+  async open(): Promise<void> {
+    await once(this.#socket, 'connect');
+  }
+
+  send(request: string, due: number): void {
+    this.#due = due;
+    this.#busy = true;
+    this.#socket.write(request, 'latin1');
+  }
+
+  end(): void {
+    this.#socket.destroy();
+  }
+
+  #read(data: Buffer): void {
+    const all = this.#buffered ? Buffer.concat([this.#buffered, data]) : data;
+    const head = all.indexOf('\r\n\r\n');
+    const length = head < 0 ? 0 : lengthOf(all.toString('latin1', 0, head));
+    if (head < 0 || all.length < head + 4 + length) {
+      this.#buffered = all;
+      return;
+    }
+    this.#buffered = undefined;
+    this.#settle(Number(all.toString('latin1', 9, 12)));
+  }
+
+  #settle(status: number): void {
+    if (!this.#busy) return;
+    this.#busy = false;
+    this.#answered(this, status, this.#due);
+  }
+}
+
+function lengthOf(head: string): number {
+  const length = LENGTH.exec(head)?.[1];
+  if (length === undefined && !head.startsWith('HTTP/1.1 304')) throw new Error(`an answer without a length:\n${head}`);
+  return Number(length ?? 0);
+}
+
+/** Sends one load until its time is over, and waits for the answers that are under way then. */
+class Run {
+  readonly #load: Load;
+  readonly #free: Connection[] = [];
+  readonly #waiting: { request: string; due: number }[] = [];
+  readonly #statuses: Record<number, number> = {};
+  readonly #latencies: number[] = [];
+  readonly #started = performance.now();
+  #sent = 0;
+  #open = 0;
+  #underWay = 0;
+
+  constructor(load: Load) {
+    this.#load = load;
+  }
+
+  async measure(): Promise<Measured> {
+    if (this.#load.rate === undefined) await this.#saturate();
+    else await this.#pace(this.#load.rate);
+    const [answered, seconds] = [this.#latencies.length, (performance.now() - this.#started) / 1000];
+    const late = performance.now() + GRACE_MS;
+    while (this.#underWay + this.#waiting.length > 0 && performance.now() < late) await tick();
+    for (const connection of this.#free) connection.end();
+    return { answered, seconds, statuses: this.#statuses, latency: percentiles(this.#latencies) };
+  }
+
+  get #end(): number {
+    return this.#started + this.#load.seconds * 1000;
+  }
+
+  /** Each connection sends its next request when it has its answer. */
+  async #saturate(): Promise<void> {
+    const connections = Array.from({ length: this.#load.connections }, () => this.#connect());
+    for (const connection of await Promise.all(connections)) this.#send(connection, this.#next(), performance.now());
+    while (performance.now() < this.#end) await tick();
+  }
+
+  /** Requests are due at a constant rate, whether earlier ones were answered or not. */
+  async #pace(rate: number): Promise<void> {
+    for (let count = 0; ; ) {
+      // On whole milliseconds, which is as fine as timers are.
+      for (let due = this.#due(count, rate); due <= performance.now(); due = this.#due(count, rate)) {
+        if (due >= this.#end) return;
+        count += 1;
+        this.#waiting.push({ request: this.#next(), due });
+        const connection = this.#free.pop();
+        if (connection) this.#use(connection);
+        else if (this.#open < this.#load.connections) void this.#connect().then((fresh) => this.#use(fresh));
+      }
+      await tick();
+    }
+  }
+
+  #due(count: number, rate: number): number {
+    return Math.ceil(this.#started + (count * 1000) / rate);
+  }
+
+  #next(): string {
+    this.#sent += 1;
+    return this.#load.requests[this.#sent % this.#load.requests.length] as string;
+  }
+
+  async #connect(): Promise<Connection> {
+    const { host, ports } = this.#load;
+    const connection = new Connection(host, ports[this.#open % ports.length] as number, this.#answered);
+    this.#open += 1;
+    await connection.open();
+    return connection;
+  }
+
+  /** Gives a connection the request that has waited longest. */
+  #use(connection: Connection): void {
+    const first = this.#waiting.shift();
+    if (first) this.#send(connection, first.request, first.due);
+    else this.#free.push(connection);
+  }
+
+  #send(connection: Connection, request: string, due: number): void {
+    this.#underWay += 1;
+    connection.send(request, due);
+  }
+
+  readonly #answered = (connection: Connection, status: number, due: number): void => {
+    const now = performance.now();
+    this.#underWay -= 1;
+    this.#statuses[status] = (this.#statuses[status] ?? 0) + 1;
+    this.#latencies.push(now - due);
+    if (!connection.isOpen) this.#open -= 1;
+    else if (this.#load.rate === undefined && now < this.#end) this.#send(connection, this.#next(), now);
+    else this.#use(connection);
+  };
+}
+
+function tick(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+function percentiles(latencies: number[]): Measured['latency'] {
+  const sorted = Float64Array.from(latencies).sort();
+  const at = (share: number) => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
+  return { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1) };
+}
+
+// Started by load.ts; told what to send by its parent.
+if (process.send) {
+  process.on('message', (load: Load) => {
+    void new Run(load).measure().then((measured) => process.send?.(measured));
+  });
+}

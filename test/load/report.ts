@@ -1,0 +1,117 @@
+import { cpus, loadavg, totalmem } from 'node:os';
+import { BARE } from './yardsticks.ts';
+import { type Compared, GATEWAY, SERVER } from './compare.ts';
+import type { Driven } from './drive.ts';
+import type { Figures } from './load.ts';
+import type { Replicated } from './replicas.ts';
+import { nameOfRate } from './stage.ts';
+
+const MIB = 2 ** 20;
+const fixed = (value: number, digits = 2) => value.toFixed(digits);
+
+/** What the figures were measured on, and when. */
+export function machine(): string {
+  const gib = Math.round(totalmem() / 2 ** 30);
+  const load = loadavg()[0]?.toFixed(1);
+  const [model] = cpus();
+  return `${new Date().toISOString().slice(0, 10)}, ${cpus().length} cores (${model?.model.trim()}), ${gib} GiB, Node ${process.versions.node}, load average ${load}`;
+}
+
+export function printComparison(compared: readonly Compared[]): void {
+  if (compared.length === 0) return;
+  const bare = cpuAt(compared, BARE, undefined);
+  printTable(
+    ['program', 'load', 'requests/s', 'CPU µs', 'of bare', 'p50 ms', 'p99 ms', 'p99.9 ms', 'Redis µs', 'rounds µs'],
+    compared.map(({ name, rate, cpu, rounds, figures }) => [
+      name,
+      rate,
+      fixed(figures.perSecond, 0),
+      fixed(cpu, 1),
+      fixed(cpu / (rate === nameOfRate(undefined) ? bare : cpuAt(compared, BARE, Number.parseInt(rate, 10)))),
+      ...latencies(figures),
+      fixed(figures.cpu['redis'] ?? 0, 1),
+      rounds.map((round) => fixed(round, 0)).join(' '),
+    ]),
+  );
+}
+
+export function printScenarios(driven: readonly Driven[]): void {
+  if (driven.length === 0) return;
+  printTable(
+    [
+      'scenario',
+      'load',
+      'requests/s',
+      'gateway µs',
+      'service µs',
+      'PostgreSQL µs',
+      'Redis µs',
+      'p50 ms',
+      'p99 ms',
+      'p99.9 ms',
+      'added p50',
+      'added p99',
+      'gateway MiB',
+    ],
+    driven.map(({ name, service, rate, through, straight }) => [
+      name,
+      rate,
+      fixed(through.perSecond, 0),
+      ...['gateway', service, 'postgres', 'redis'].map((process, index) =>
+        index === 1 && process === 'gateway' ? '' : fixed(through.cpu[process] ?? 0, 0),
+      ),
+      ...latencies(through),
+      straight ? fixed(through.latency.p50 - straight.latency.p50) : '',
+      straight ? fixed(through.latency.p99 - straight.latency.p99) : '',
+      fixed((through.memory['gateway'] ?? 0) / MIB, 0),
+    ]),
+  );
+}
+
+export function printReplicas(replicated: readonly Replicated[]): void {
+  const one = replicated[0]?.perCore ?? Number.NaN;
+  printTable(
+    ['gateways and services', 'requests/s', 'requests per CPU second', 'of one'],
+    replicated.map(({ replicas, perCore, figures }) => [
+      String(replicas),
+      fixed(figures.perSecond, 0),
+      fixed(perCore, 0),
+      fixed(perCore / one),
+    ]),
+  );
+}
+
+/** The targets that one run can tell. */
+export function printTargets(compared: readonly Compared[], driven: readonly Driven[]): void {
+  const rows: string[][] = [];
+  const target = (name: string, value: number, most: number, unit = '') =>
+    rows.push([name, `${fixed(value)}${unit}`, `${most}${unit}`, value <= most ? 'met' : 'NOT MET']);
+  if (compared.length > 0) {
+    const ratio = (name: string, rate: number | undefined, of: string) =>
+      cpuAt(compared, name, rate) / cpuAt(compared, of, rate);
+    target('gateway CPU per proxied request, saturation, of bare', ratio(GATEWAY, undefined, BARE), 1);
+    target('gateway CPU per proxied request, 1,500/s, of bare', ratio(GATEWAY, 1_500, BARE), 1.3);
+    for (const code of [401, 429]) {
+      const name = `refused ${code}`;
+      target(`${name}, CPU, of a bare Node answer`, ratio(`${GATEWAY}: ${name}`, undefined, SERVER), 2.5);
+    }
+  }
+  for (const { name, rate, through, straight } of driven) {
+    if (name !== 'lookup by game' || !straight) continue;
+    target(`added p99 of a look-up at ${rate}`, through.latency.p99 - straight.latency.p99, 3, ' ms');
+  }
+  printTable(['target', 'measured', 'at most', ''], rows);
+}
+
+function cpuAt(compared: readonly Compared[], name: string, rate: number | undefined): number {
+  return compared.find((one) => one.name === name && one.rate === nameOfRate(rate))?.cpu ?? Number.NaN;
+}
+
+const latencies = ({ latency }: Figures) => [latency.p50, latency.p99, latency.p999].map((value) => fixed(value));
+
+/** A table for terminals that is one in Markdown too. */
+export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
+  if (rows.length === 0) return;
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  console.log(['', line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n'));
+}

@@ -1,0 +1,107 @@
+// Whether what a request costs stays the same as data grows: `npm run bench:scale`. Links, bans and log rows in three
+// sizes; each scenario's latency at each, and how every statement reads its tables at the largest.
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { pin } from './cpu.ts';
+import { drive } from './drive.ts';
+import { LoadGenerator } from './load.ts';
+import { machine, printTable } from './report.ts';
+import { inTemporaryFolder } from './folder.ts';
+import { logPlans, PLAN_SETTINGS, type Planned, plansIn } from './plans.ts';
+import { probe } from './probes.ts';
+import { RunningSystem } from './running.ts';
+import { requestsOf, SCENARIOS } from './scenarios.ts';
+import { OTHER_CORE, type Stage } from './stage.ts';
+import { addUsers, makeWorld } from './world.ts';
+
+const SIZES = '10000,1000000,10000000';
+const NAMES = /^(lookup|status|ban status|heartbeat|poll)/;
+const RATE = 200;
+/** What a look-up may take at the largest size, of what it takes at the smallest. */
+const MOST_GROWTH = 1.2;
+
+interface Row {
+  name: string;
+  /** Milliseconds, one for each size. */
+  p50: number[];
+  p99: number[];
+}
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: { sizes: { type: 'string', default: SIZES }, seconds: { type: 'string', default: '10' } },
+  });
+  const sizes = values.sizes.split(',').map(Number);
+  const isGrowing = sizes.every((size, index) => size > (sizes[index - 1] ?? 0));
+  if (!isGrowing || !(Number(values.seconds) > 0)) {
+    throw new Error(`usage: npm run bench:scale -- [--sizes ${SIZES}] [--seconds N]`);
+  }
+  return { sizes, seconds: Number(values.seconds) };
+}
+
+/** Latencies of all scenarios at the size that there is now. */
+async function measure(stage: Stage, rows: Map<string, Row>): Promise<void> {
+  for (const scenario of SCENARIOS.filter(({ name }) => NAMES.test(name))) {
+    const { through } = await drive(stage, scenario, requestsOf(scenario, stage.world), RATE);
+    const row = rows.get(scenario.name) ?? { name: scenario.name, p50: [], p99: [] };
+    rows.set(scenario.name, row);
+    row.p50.push(through.latency.p50);
+    row.p99.push(through.latency.p99);
+  }
+}
+
+function printGrowth(sizes: readonly number[], rows: readonly Row[]): void {
+  const head = sizes.flatMap((size) => [`p50 at ${size}`, `p99 at ${size}`]);
+  const growth = ({ p50 }: Row) => (p50.at(-1) ?? 0) / (p50[0] ?? 1);
+  printTable(
+    ['scenario, ms', ...head, 'growth of p50'],
+    rows.map((row) => [
+      row.name,
+      ...row.p50.flatMap((p50, index) => [p50, row.p99[index] ?? 0]).map((value) => value.toFixed(2)),
+      growth(row).toFixed(2),
+    ]),
+  );
+  for (const row of rows.filter(({ name }) => name.startsWith('lookup'))) {
+    console.log(`${row.name}: ${growth(row) <= MOST_GROWTH ? 'within' : 'OVER'} ${MOST_GROWTH} times`);
+  }
+}
+
+function printPlans(plans: readonly Planned[]): void {
+  const sorted = plans.toSorted((a, b) => a.statement.localeCompare(b.statement));
+  printTable(
+    ['statement', 'reads'],
+    sorted.map(({ statement, scans }) => [statement.slice(0, 110).replaceAll('|', '\\|'), scans.join(', ')]),
+  );
+  const whole = plans.filter((plan) => plan.whole.length > 0);
+  console.log(`\n${plans.length} plans, ${whole.length} of which read a large table whole`);
+  for (const { statement, whole: tables } of whole) console.log(`WHOLE ${tables.join(', ')}: ${statement}`);
+}
+
+async function scale(folder: string, signal: AbortSignal): Promise<void> {
+  const { sizes, seconds } = readOptions();
+  const system = new RunningSystem(folder, PLAN_SETTINGS);
+  const generator = new LoadGenerator(OTHER_CORE);
+  const rows = new Map<string, Row>();
+  try {
+    await system.start(signal);
+    const world = await makeWorld(system, sizes[0] ?? 0);
+    pin(process.pid, OTHER_CORE);
+    for (const [index, users] of sizes.entries()) {
+      signal.throwIfAborted();
+      if (index > 0) await addUsers(system.databaseUrl, sizes[index - 1] ?? 0, users, console.log);
+      const stage = { folder, system, generator, seconds, rounds: 1, filter: NAMES, world: { ...world, users } };
+      await measure(stage, rows);
+    }
+    await logPlans(system.databaseUrl, true);
+    await probe(system.up.gateway, world, sizes.at(-1) ?? 0);
+    await logPlans(system.databaseUrl, false);
+    console.log(`\n${machine()}, ${RATE} requests a second`);
+    printGrowth(sizes, [...rows.values()]);
+    printPlans(await plansIn(system.databaseUrl, join(folder, 'postgres/postgres.log')));
+  } finally {
+    generator.stop();
+    await system.stop();
+  }
+}
+
+await inTemporaryFolder(scale);

@@ -1,0 +1,58 @@
+import type { SyntaxNode } from '@lezer/common';
+import { parser } from '@prometheus-io/lezer-promql';
+
+export interface Matcher {
+  label: string;
+  /** `=`, `!=`, `=~` or `!~`. */
+  operator: string;
+  value: string;
+}
+
+/** A metric that an expression reads. */
+export interface Selector {
+  metric: string;
+  matchers: Matcher[];
+}
+
+export interface Expression {
+  selectors: Selector[];
+  /** Labels that results are grouped or matched by. */
+  grouping: string[];
+}
+
+/** What an expression of PromQL reads. Throws where it is none, and for a selector that names no metric. */
+export function readExpression(text: string): Expression {
+  const expression: Expression = { selectors: [], grouping: [] };
+  parser.parse(text).iterate({
+    enter(node) {
+      if (node.type.isError) throw new Error(`${text}: not understood at ${node.from}`);
+      if (node.name === 'VectorSelector') expression.selectors.push(readSelector(text, node.node));
+      if (node.name === 'GroupingLabels') {
+        expression.grouping.push(...node.node.getChildren('LabelName').map((label) => textOf(text, label)));
+      }
+    },
+  });
+  return expression;
+}
+
+function readSelector(text: string, node: SyntaxNode): Selector {
+  const metric = textOf(text, node.getChild('Identifier'));
+  if (metric === '') throw new Error(`${text}: a selector names no metric`);
+  const matchers = node.getChild('LabelMatchers')?.getChildren('UnquotedLabelMatcher') ?? [];
+  return {
+    metric,
+    matchers: matchers.map((matcher) => ({
+      label: textOf(text, matcher.getChild('LabelName')),
+      operator: textOf(text, matcher.getChild('MatchOp')),
+      value: textOf(text, matcher.getChild('StringLiteral')).slice(1, -1),
+    })),
+  };
+}
+
+const textOf = (text: string, node: SyntaxNode | null) => (node ? text.slice(node.from, node.to) : '');
+
+/** Whether a matcher lets a value through, as Prometheus has it: regular expressions are anchored. */
+export function isMatch({ operator, value }: Matcher, candidate: string): boolean {
+  const matches = operator.endsWith('~') ? new RegExp(`^(?:${value})$`).test(candidate) : candidate === value;
+  return operator.startsWith('!') ? !matches : matches;
+}
