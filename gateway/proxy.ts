@@ -1,10 +1,12 @@
 import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
 import { BODY_LIMIT } from '#kit/body.ts';
 import type { Breaker, Breakers } from '#kit/breaker.ts';
 import { ApiError, isFault } from '#kit/errors.ts';
+import type { InternalTls } from '#kit/internal-tls.ts';
 import type { Part } from '#kit/lifecycle.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import { RetryBudget } from '#kit/retry-budget.ts';
@@ -13,6 +15,7 @@ import { Attempt, mayRepeat } from './attempt.ts';
 
 /** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
 const IDLE_MS = 60_000;
+const CONNECTIONS = { keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS } as const;
 
 type Middleware = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => unknown;
 
@@ -44,12 +47,14 @@ export interface ProxyOptions {
   timeoutMs: number;
   breakers: Breakers;
   metrics: Metrics;
+  /** Shown to services whose URL begins with https. */
+  tls?: InternalTls | undefined;
 }
 
 /** Passes requests on to the services over kept connections; bodies go through untouched. */
 export class Proxy implements Part {
   readonly name = 'proxy';
-  readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS });
+  readonly #agent: Agent;
   readonly #upstreams: Record<string, Upstream>;
   readonly #timeoutMs: number;
   readonly #attempts = new WeakMap<IncomingMessage, Attempt>();
@@ -58,8 +63,9 @@ export class Proxy implements Part {
   readonly #waits = new Set<() => void>();
   #isDraining = false;
 
-  constructor({ services, timeoutMs, breakers, metrics }: ProxyOptions) {
+  constructor({ services, timeoutMs, breakers, metrics, tls }: ProxyOptions) {
     requireAddresses(services);
+    this.#agent = tls?.createAgent(CONNECTIONS) ?? new Agent(CONNECTIONS);
     this.#timeoutMs = timeoutMs;
     this.#retries = metrics.counter('gateway_retries_total', 'Requests passed to a service a second time', ['service']);
     this.#upstreams = Object.fromEntries(
@@ -135,6 +141,8 @@ export class Proxy implements Part {
     return createProxyMiddleware({
       target,
       agent: this.#agent,
+      // Node would take the name to check from the header Host, which is the caller's.
+      ...(target.startsWith('https:') ? { ssl: { servername: nameOf(target) } } : {}),
       ejectPlugins: true,
       plugins: [this.#follow],
     });
@@ -186,4 +194,10 @@ function limitStream(request: IncomingMessage, exceeded: () => void): void {
     request.resume();
     exceeded();
   });
+}
+
+/** The name in a certificate that a service at this URL must show; empty for an address, which is checked as such. */
+function nameOf(target: string): string {
+  const { hostname } = new URL(target);
+  return isIP(hostname.replaceAll(/[[\]]/g, '')) === 0 ? hostname : '';
 }
