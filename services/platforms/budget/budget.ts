@@ -53,7 +53,10 @@ export class CallBudget {
     this.#processes = processes;
     this.#log = log;
     this.#waits = metrics.duration('chat_budget_wait_seconds', 'Time until a call had its turn', ['purpose']);
-    this.#refused = metrics.counter('chat_budget_refused_total', 'Calls that had no turn in time', ['purpose']);
+    this.#refused = metrics.counterOf('chat_budget_refused_total', 'Calls that had no turn in time', 'purpose', [
+      'request',
+      'job',
+    ]);
     metrics.gauge(
       'chat_budget_degraded',
       '1 while each process has a share of the chat platform alone, for want of Redis',
