@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError } from '#kit/errors.ts';
+import { hasBody } from './passing.ts';
 
 /** Methods whose requests change nothing; they have no body here. */
 const READING = ['GET', 'HEAD'];
@@ -64,6 +65,15 @@ export class Attempt {
     return this.#isAnswered;
   }
 
+  /**
+   * One of the two connections broke. A caller that has gone breaks its request off: no service has failed, and no
+   * breaker opens for that.
+   */
+  broke(cause: unknown): void {
+    if (this.#request.socket.destroyed) this.#settled.resolve();
+    else this.fail(new ApiError('UNAVAILABLE', { cause }));
+  }
+
   /** Ends it without an answer; only the first reason counts. */
   fail(error: Error): void {
     this.failure ??= error;
@@ -89,8 +99,4 @@ export function mayRepeat(attempt: Attempt | undefined, request: IncomingMessage
   if (response.headersSent || response.destroyed) return false;
   if (READING.includes(request.method ?? '')) return true;
   return attempt.wasNeverSent && !hasBody(request);
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

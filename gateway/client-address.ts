@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -19,10 +20,13 @@ export class AddressList {
 
 /** An address with IPv4 in IPv6 (`::ffff:`) as IPv4; undefined when it is malformed. */
 export function parseAddress(text: string): Address | undefined {
-  // ipaddr.js also takes 10.1, 0x7f.1 and zones; an address in a header is written out in full.
-  if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !(text.includes(':') && ipaddr.IPv6.isValid(text))) return undefined;
-  return text.includes('%') ? undefined : ipaddr.process(text);
+  // ipaddr.js also takes 10.1, 0x7f.1 and ::ffff:010.1.1.1; an address in a header is written in full, and in decimals.
+  if (isIP(text) === 0) return undefined;
+  // It reads ::10.0.0.1 as the IPv4 address 10.0.0.1, which it is not (RFC 4291, section 2.5.5.1); nobody uses it.
+  return text.includes('%') || COMPATIBLE.test(text) ? undefined : ipaddr.process(text);
 }
+
+const COMPATIBLE = /^::\d+\.\d+\.\d+\.\d+$/;
 
 /**
  * The caller's address: the socket's, unless that is a trusted proxy; then the first address in X-Forwarded-For,
@@ -36,10 +40,13 @@ export function clientAddress(
   let address = parseAddress((socketAddress ?? '').replace(/%.*$/, ''));
   const hops = forwardedFor?.split(',') ?? [];
   while (address && trusted.has(address) && hops.length > 0) {
-    address = parseAddress(withoutPort((hops.pop() ?? '').trim()));
+    address = parseAddress(withoutPort((hops.pop() ?? '').replace(OUTER_SPACE, '')));
   }
   return address;
 }
+
+/** What may surround a member of a header's list; \s is more than that. */
+const OUTER_SPACE = /^[ \t]+|[ \t]+$/g;
 
 /** Some proxies add the caller's port. */
 function withoutPort(hop: string): string {

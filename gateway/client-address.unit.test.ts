@@ -35,6 +35,7 @@ describe('the address of a caller', () => {
     '198.51.100.1:x',
     '1.2.3.4, ',
     '01.2.3.4',
+    '::10.2.2.2',
   ])('is not known when a trusted proxy forwards %j', (forwarded) => {
     expect(found('10.1.1.1', forwarded)).toBeUndefined();
   });

@@ -6,6 +6,7 @@ import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { OverloadError, OverloadLog } from './overload.ts';
+import type { KeyActivity } from './keys/activity.ts';
 
 export interface Outcome {
   /** performance.now() when the request came. */
@@ -26,9 +27,11 @@ export class GatewayEvents {
   readonly #overhead;
   readonly #authentication;
   readonly #overload;
+  readonly #activity: KeyActivity;
 
-  constructor(metrics: Metrics, log: Logger) {
+  constructor(metrics: Metrics, log: Logger, activity: KeyActivity) {
     this.#log = log;
+    this.#activity = activity;
     this.#requests = metrics.counter('http_requests_total', 'Requests answered', ['route', 'method', 'code']);
     this.#seconds = metrics.duration('http_request_duration_seconds', 'Time to answer', ['route', 'method']);
     this.#overhead = metrics.duration('gateway_overhead_seconds', 'Time to answer, less that of the service');
@@ -44,12 +47,13 @@ export class GatewayEvents {
   answered(
     request: IncomingMessage,
     response: ServerResponse,
-    { route }: RequestContext,
+    { route, keyId }: RequestContext,
     { started, upstreamMs, refusal }: Outcome,
   ): void {
     const ms = performance.now() - started;
     const method = KNOWN_METHODS.includes(request.method ?? '') ? (request.method ?? '') : 'other';
     this.#requests.inc({ route, method, code: response.statusCode });
+    if (keyId !== undefined) this.#activity.count(keyId, response.statusCode);
     this.#seconds.observe({ route, method }, ms / 1000);
     this.#overhead.observe(Math.max(0, ms - upstreamMs) / 1000);
     if (refusal?.httpStatus === 401) this.#authentication.inc({ result: refusal.code });

@@ -92,7 +92,7 @@ export class Pipeline {
     judge(request, response);
     const address = this.#clientAddress(request);
     if (connectionOptions(request.headers).includes('close')) response.setHeader('connection', 'close');
-    stripReserved(request.headers);
+    stripReserved(request);
     const [path, query] = splitTarget(request.url ?? '');
     if (this.#parts.publicPaths.includes(path)) return this.#answerHere(request, response, undefined);
     const match = matcher.match(request.method ?? '', path);
@@ -101,6 +101,7 @@ export class Pipeline {
     this.#refuseOverload();
     const failingAddress = address?.toString() ?? request.socket.remoteAddress ?? 'unknown';
     const grant = await authenticate.run({ headers: request.headers, query, address: failingAddress, response });
+    context.keyId = grant.keyId;
     events.authenticated(grant);
     checkAllowlist(grant, address);
     checkGuild(match, request.headers['x-guild-id'], grant.guildId);
@@ -134,7 +135,7 @@ export class Pipeline {
     }
     // Only now: a caller whose request is refused need not send its body.
     if (awaitsContinue(request)) response.writeContinue();
-    stripCredentials(request.headers);
+    stripCredentials(request);
     return proxy.forward(request, response, route.service, waitMs).catch((error: unknown) => {
       if (!(error instanceof WaitEnded) || !route.longPoll) throw error;
       sendBody(response, route.status, successBody(route.status, route.message, route.longPoll.whenEnded));

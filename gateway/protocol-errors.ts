@@ -30,24 +30,19 @@ export function answerProtocolErrors(
   methodsOf: (path: string) => string[] | undefined,
 ): void {
   /** The newest request of each connection. */
-  const unanswered = new WeakMap<Duplex, Exchange>();
-  server.prependListener('request', (request, response) => {
-    const exchange = { request, response };
-    unanswered.set(request.socket, exchange);
-    // The next request of the connection may have come while this one was at work.
-    response.once('close', () => {
-      if (unanswered.get(request.socket) === exchange) unanswered.delete(request.socket);
-    });
-  });
+  const newest = new WeakMap<Duplex, Exchange>();
+  const faulty = new WeakSet<Duplex>();
+  server.prependListener('request', (request, response) => newest.set(request.socket, { request, response }));
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET') socket.destroy();
-    // What no longer is writable is about to be closed.
-    if (!socket.writable) return;
+    // Behind a fault there is no telling what bytes mean; what no longer is writable is about to be closed.
+    if (!socket.writable || faulty.has(socket)) return;
+    faulty.add(socket);
     const refusal = parserRefusal(error);
     refused(refusal.code);
-    const exchange = unanswered.get(socket);
-    if (exchange) closeAfterAnswer(exchange, refusal, socket);
-    else endWith(socket, refusal);
+    const exchange = newest.get(socket);
+    if (!exchange || (exchange.response.closed && exchange.request.complete)) endWith(socket, refusal);
+    else closeAfterAnswer(exchange, refusal, socket);
   });
   // An expectation is judged in its place among all that a request is judged by.
   for (const event of ['checkContinue', 'checkExpectation']) {
@@ -59,8 +54,8 @@ export function answerProtocolErrors(
     const refusal = methodNotAllowed(methodsOf((request.url ?? '').split('?', 1)[0] ?? '') ?? ANY_METHOD);
     const end = () => endWith(socket, refusal, idOf(request));
     // The answer to a request before it is still due.
-    const exchange = unanswered.get(socket);
-    if (exchange) exchange.response.once('finish', end);
+    const exchange = newest.get(socket);
+    if (exchange && !exchange.response.closed) exchange.response.once('finish', end);
     else end();
   };
   server.on('connect', refuseMethod);
@@ -80,11 +75,13 @@ function parserRefusal(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): A
 
 /**
  * Nothing may be written before the answer that is due, or the peer takes it for that answer.
- * When the fault is in that very request's body, it is the answer.
+ * When the fault is in that very request's body, it is the answer, unless there was one already.
  */
 function closeAfterAnswer({ request, response }: Exchange, refusal: ApiError, socket: Duplex): void {
+  if (response.closed) return destroySoon(socket);
   response.once('close', () => destroySoon(socket));
-  if (request.complete) return;
+  // The service has begun to answer.
+  if (request.complete || response.headersSent) return;
   sendError(response, refusal, { connection: 'close' });
 }
 

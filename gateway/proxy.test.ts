@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { type Breaker, type BreakerOptions, Breakers } from '#kit/breaker.ts';
+import { sendError } from '#kit/envelope.ts';
 import { asApiError } from '#kit/errors.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { ROUTES } from '#proto/rest/index.ts';
@@ -56,7 +57,7 @@ async function proxyTo(service: Server, breakerOptions: Partial<BreakerOptions>,
   const front = createServer((request, response) => {
     proxy.forward(request, response, 'activity', waitMs(request.url ?? '')).catch((error: unknown) => {
       if (error instanceof WaitEnded) response.end('ended');
-      else response.writeHead(asApiError(error).httpStatus).end();
+      else sendError(response, asApiError(error));
     });
   });
   const url = await listen(front);
@@ -95,10 +96,10 @@ function unsteady(answered: string) {
   const service = createServer((request, response) => {
     seen.push(`${request.method} ${request.url}`);
     isLost = request.url !== '/steady' && !isLost;
-    if (!isLost) return void response.end('here');
     request.resume();
+    if (!isLost) response.end('here');
     // By the socket, so that it goes out as it is.
-    request.socket.write(answered, () => request.socket.resetAndDestroy());
+    else request.socket.write(answered, () => request.socket.resetAndDestroy());
   });
   return { service, seen };
 }
@@ -136,6 +137,15 @@ test('a DELETE without a body that found nobody is passed on once more', async (
   expect(await status('/one', { method: 'DELETE' })).toBe(503);
   expect(await status('/one', { method: 'POST', body: '{}' })).toBe(503);
   expect(await retries()).toBe(1);
+});
+
+test('an answer that breaks off in its middle is never taken for a whole one', async () => {
+  const service = createServer((_request, response) => {
+    response.setHeader('content-length', 100);
+    response.write('the first half', () => response.socket?.resetAndDestroy());
+  });
+  const { url } = await proxyTo(service, NEVER);
+  await expect(fetch(url).then((answer) => answer.text())).rejects.toThrow('terminated');
 });
 
 test('of a thousand requests to a service that always fails a tenth is passed on again, and no more', async () => {

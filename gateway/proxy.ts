@@ -1,5 +1,6 @@
 import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
+import type { Stream } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
 import { BODY_LIMIT } from '#kit/body.ts';
@@ -10,6 +11,7 @@ import type { Metrics } from '#kit/metrics.ts';
 import { RetryBudget } from '#kit/retry-budget.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { Attempt, mayRepeat } from './attempt.ts';
+import { hasBody, NO_BODY, passOn } from './passing.ts';
 
 /** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
 const IDLE_MS = 60_000;
@@ -18,7 +20,8 @@ type Middleware = (request: IncomingMessage, response: ServerResponse, next: (er
 
 interface Upstream {
   name: string;
-  middleware: Middleware;
+  /** For requests with a body, and for those without. */
+  middleware: { withBody: Middleware; bodiless: Middleware };
   breaker: Breaker;
   budget: RetryBudget;
 }
@@ -49,7 +52,9 @@ export interface ProxyOptions {
 /** Passes requests on to the services over kept connections; bodies go through untouched. */
 export class Proxy implements Part {
   readonly name = 'proxy';
-  readonly #agent = new Agent({ keepAlive: true, scheduling: 'lifo', maxFreeSockets: 256, timeout: IDLE_MS });
+  // All in turn: one that leads to a service that is about to stop is used, and closed, before the service closes it,
+  // for that might happen under a request that is just being sent.
+  readonly #agent = new Agent({ keepAlive: true, scheduling: 'fifo', maxFreeSockets: 256, timeout: IDLE_MS });
   readonly #upstreams: Record<string, Upstream>;
   readonly #timeoutMs: number;
   readonly #attempts = new WeakMap<IncomingMessage, Attempt>();
@@ -66,7 +71,8 @@ export class Proxy implements Part {
     this.#upstreams = Object.fromEntries(
       Object.entries(services).map(([name, target]) => {
         const breaker = breakers.create(`${name} (http)`, isOutage);
-        return [name, { name, middleware: this.#middleware(target), breaker, budget: new RetryBudget() }];
+        const middleware = { withBody: this.#middleware(target), bodiless: this.#middleware(target, NO_BODY) };
+        return [name, { name, middleware, breaker, budget: new RetryBudget() }];
       }),
     );
   }
@@ -75,8 +81,8 @@ export class Proxy implements Part {
    * Resolves with the milliseconds that the service took, once the answer is written or the caller has gone. The
    * service may wait for `waitMs` before it answers. A request that can be repeated and whose connection was lost
    * before a byte of the answer came is passed on once more, a tenth of all at most.
-   * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, or PAYLOAD_TOO_LARGE for a streamed body: and WaitEnded while
-   * this drains: then nothing was answered yet.
+   * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, PAYLOAD_TOO_LARGE for a streamed body, or WaitEnded while this drains: then
+   * nothing was answered yet.
    */
   forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<number> {
     const upstream = this.#upstreams[service] as Upstream;
@@ -105,10 +111,11 @@ export class Proxy implements Part {
   ): Promise<number> {
     if (mayWait && this.#isDraining) throw new WaitEnded(0);
     const started = performance.now();
+    const forward = hasBody(request) ? middleware.withBody : middleware.bodiless;
     const pass = async () => {
       const attempt = new Attempt(request, response, timeoutMs - (performance.now() - started));
       this.#attempts.set(request, attempt);
-      void middleware(request, response, (cause) => attempt.fail(new ApiError('UNAVAILABLE', { cause })));
+      void forward(request, response, (cause) => attempt.broke(cause));
       await attempt.ended;
     };
     // What the service has begun to answer may hold commands, and takes no longer.
@@ -132,12 +139,16 @@ export class Proxy implements Part {
     return performance.now() - started;
   }
 
-  #middleware(target: string): Middleware {
+  /** `buffer`: sent in place of the request's own body. */
+  #middleware(target: string, buffer?: Stream): Middleware {
     return createProxyMiddleware({
-      target,
+      // Read once here instead of at each request.
+      target: new URL(target),
       agent: this.#agent,
       ejectPlugins: true,
       plugins: [this.#follow],
+      selfHandleResponse: true,
+      ...(buffer && { buffer }),
     });
   }
 
@@ -145,8 +156,12 @@ export class Proxy implements Part {
     proxy.on('proxyReq', (outgoing, request) => {
       const attempt = this.#attempts.get(request);
       // It failed before it had a connection.
-      if (!attempt || attempt.failure) return void outgoing.destroy();
+      if (!attempt || attempt.failure) {
+        outgoing.destroy();
+        return;
+      }
       attempt.begun(outgoing);
+      if (!hasBody(request)) return;
       // Not before the body is piped on in this same turn: a listener alone would let its first bytes go by.
       request.on('data', () => attempt.heard());
       if (request.headers['transfer-encoding']) {
@@ -155,12 +170,10 @@ export class Proxy implements Part {
     });
     proxy.on('proxyRes', (incoming, request, response) => {
       this.#attempts.get(request)?.answered();
-      // The connection to the service is not the caller's.
-      delete incoming.headers['keep-alive'];
-      incoming.headers.connection = String(response.getHeader('connection') ?? 'keep-alive');
+      passOn(incoming, response);
     });
     proxy.on('error', (cause, request) => {
-      if (request) this.#attempts.get(request)?.fail(new ApiError('UNAVAILABLE', { cause }));
+      if (request) this.#attempts.get(request)?.broke(cause);
     });
   };
 }

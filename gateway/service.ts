@@ -6,6 +6,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { AddressList } from './client-address.ts';
 import { type GatewayConfig, readGatewayConfig } from './config.ts';
 import { GatewayEvents } from './events.ts';
+import { KeyActivity } from './keys/activity.ts';
 import { createKeys } from './keys/create.ts';
 import { closeGently } from './leftover.ts';
 import { AuthenticationFailures } from './limits/authentication-failures.ts';
@@ -48,7 +49,9 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       moderation: config.MODERATION_HTTP_URL,
     };
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers, metrics });
-    const events = new GatewayEvents(metrics, log);
+    const activity = new KeyActivity(clock);
+    service.admin.addPage('/keys', () => activity.top());
+    const events = new GatewayEvents(metrics, log, activity);
     const matcher = new Matcher(routes, API_PREFIX);
     const pipeline = new Pipeline({
       matcher,

@@ -13,10 +13,12 @@ export class Turns {
   readonly #waiting = new WeakMap<Socket, (() => void)[]>();
 
   /**
-   * Calls `answer` once every earlier request of the connection is answered; never if the connection has closed by then.
+   * Calls `answer` once every earlier request of the connection is answered; never if that was said to be the last.
    * A caller that sends on and on without reading answers is cut off.
    */
   take({ socket }: IncomingMessage, response: ServerResponse, answer: () => void): void {
+    // What still comes on a connection that is being closed is read and forgotten.
+    if (!socket.writable) return;
     const begin = () => {
       response.once('close', () => this.#next(socket));
       answer();
@@ -31,7 +33,6 @@ export class Turns {
 
   #next(socket: Socket): void {
     const begin = this.#waiting.get(socket)?.shift();
-    // One that is no longer writable has had its last answer.
     if (begin && socket.writable) begin();
     else this.#waiting.delete(socket);
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Cluster, Command } from 'ioredis';
+import { Cluster, Command, Redis } from 'ioredis';
 import type { RedisClient } from '#kit/redis.ts';
 import { type Decision, type Limit, type Limiter, guildTag, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
 
@@ -80,7 +80,16 @@ export class RedisLimiter implements Limiter {
     return [...new Set(this.#redis.slots.map(([master]) => master ?? ONLY_SERVER))];
   }
 
+  /** What is asked in one turn of the event loop leaves in one write: writing costs more than the question. */
+  #gather(): void {
+    const stream = this.#redis instanceof Redis ? this.#redis.stream : undefined;
+    if (!stream || stream.writableCorked > 0) return;
+    stream.cork();
+    setImmediate(() => stream.uncork());
+  }
+
   async #run(keys: string[], values: number[]): Promise<unknown> {
+    this.#gather();
     try {
       return await this.#redis.evalsha(SCRIPT_SHA, keys.length, ...keys, ...values);
     } catch (error) {

@@ -7,8 +7,8 @@ import { connectionOptions, SINGLE } from '../headers.ts';
 const VERSIONS = ['1.0', '1.1'];
 const BODILESS = ['GET', 'HEAD', 'OPTIONS'];
 const FRAMING = ['transfer-encoding', 'content-length', 'host', 'expect'];
-/** A name or an address, with or without a port; none where the target has no authority. */
-const HOST = /^[A-Za-z0-9._~!$&'()*+,;=%:[\]-]*$/;
+/** A name or an address, with or without a port. */
+const HOST = /^[A-Za-z0-9._~!$&'()*+,;=%:[\]-]+$/;
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const HIDDEN_PATH = /%(?:2e|2f|5c|00)|\\|#/i;
 const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;

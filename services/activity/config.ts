@@ -26,7 +26,7 @@ const shape = {
   HEARTBEAT_GATHER_MS: number(25, 0, 50),
   /** Polls that wait at once in this process; more are answered without waiting. */
   MAX_WAITING_POLLS: number(10_000, 0, 1_000_000),
-  /** How long answers to writes with an Idempotency-Key are kept. */
+  /** How long answers to writes with an Idempotency-Key are kept and given again. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
   /** How long commands are kept after they were acknowledged or have expired. */
   RETENTION_COMMANDS_SECONDS: number(7 * DAY, HOUR),

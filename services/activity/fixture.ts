@@ -5,9 +5,14 @@ import { createInterface } from 'node:readline';
 import type { Database } from '#kit/postgres.ts';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
+import type { DefinitionShape } from '#kit/grpc.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
 import { type RunningService, startService } from '#kit/service.ts';
-import { CommandAdminServiceService, type EnqueueCommandsRequest } from '#proto/gen/guild/activity/v1/admin.ts';
+import {
+  CommandAdminServiceService,
+  type EnqueueCommandsRequest,
+  StaffAdminServiceService,
+} from '#proto/gen/guild/activity/v1/admin.ts';
 import { DecisionServiceService, type DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { connect } from '#test/grpc.ts';
@@ -168,9 +173,15 @@ export class ActivityFixture {
   }
 
   admin(at = this.activity): GrpcClient<typeof CommandAdminServiceService> {
-    const { client, close } = connect(CommandAdminServiceService, 'activity', at.addresses.grpc ?? '', this.clock, [
-      ADMIN_SECRET,
-    ]);
+    return this.#operator(CommandAdminServiceService, at);
+  }
+
+  staffAdmin(at = this.activity): GrpcClient<typeof StaffAdminServiceService> {
+    return this.#operator(StaffAdminServiceService, at);
+  }
+
+  #operator<Definition extends DefinitionShape>(definition: Definition, at: RunningService) {
+    const { client, close } = connect(definition, 'activity', at.addresses.grpc ?? '', this.clock, [ADMIN_SECRET]);
     this.#closers.push(close);
     return client;
   }

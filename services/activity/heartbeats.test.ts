@@ -193,34 +193,6 @@ test('a heartbeat that the database refuses fails alone', async () => {
   await fixture.database.query('ALTER TABLE activity.servers DROP CONSTRAINT refuse');
 });
 
-test("1,000 servers' heartbeats take few statements, and update rows within their page", async () => {
-  const own = await new ActivityFixture().start();
-  const names = Array.from({ length: 1_000 }, (_, n) => `server-${n}`);
-  const players = [{ game_id: 7001, username: 'AdaBuilds' }];
-  for (let round = 0; round < 6; round++) {
-    const answers = await Promise.all(names.map((name) => own.beat(name, { players })));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1_000);
-  }
-  const batches = await batchesOf(own.activity.addresses.admin);
-  // A connection tells the statistics all that it has counted when it ends.
-  await own.activity.stop();
-  const [counted] = await own.database.query<{ all: number; hot: number }>(
-    `SELECT n_tup_upd AS all, n_tup_hot_upd AS hot FROM pg_stat_user_tables
-     WHERE schemaname = 'activity' AND relname = 'servers'`,
-  );
-  const hot = Number(counted?.hot) / 5_000;
-  console.log(`6,000 heartbeats in ${batches} batches of at most 3 statements; HOT share ${(100 * hot).toFixed(1)} %`);
-  expect(counted?.all).toBe(5_000);
-  expect(hot).toBeGreaterThan(0.95);
-  expect(batches).toBeLessThan(600);
-  await own.stop();
-});
-
-async function batchesOf(admin: string): Promise<number> {
-  const metrics = await (await fetch(`http://${admin}/metrics`)).text();
-  return Number(/^activity_heartbeat_batches_total (\d+)$/m.exec(metrics)?.[1]);
-}
-
 test('a guild is known by its key alone', async () => {
   const { status, body } = await fixture.beat('a', { guild_id: newGuild() }, { guildId: GUILD });
   expect([status, body.details.code]).toEqual([403, 'GUILD_MISMATCH']);

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Queryable } from '#kit/postgres.ts';
 import type { RunningService } from '#kit/service.ts';
 import { databaseRows } from '#test/database.ts';
@@ -20,13 +20,10 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-async function metric(service: RunningService, name: string): Promise<number> {
-  const metrics = await (await fetch(`http://${service.addresses.admin}/metrics`)).text();
-  return Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)$`, 'm').exec(metrics)?.[1]);
+const openPolls = async (service: RunningService) => (await fixture.metric('activity_open_polls', '', service)) ?? 0;
+async function expectHearing(service: RunningService): Promise<void> {
+  await expect.poll(() => fixture.metric('listener_hearing', '{channel="activity_commands"}', service)).toBe(1);
 }
-const openPolls = (service: RunningService) => metric(service, 'activity_open_polls');
-const isHearing = (service: RunningService) =>
-  vi.waitFor(async () => expect(await metric(service, 'listener_hearing')).toBe(1), { timeout: 5_000 });
 
 /** A poll that waits in `service`. */
 async function waiting(server: string, guildId: string, service: RunningService, query = '?wait=25') {
@@ -40,22 +37,12 @@ async function waiting(server: string, guildId: string, service: RunningService,
   }));
 }
 
-test('a poll that waits is woken within 200 ms by a command that another replica took', async () => {
+test('a poll that waits is woken by a command that another replica took', async () => {
   const guildId = newGuild();
-  await isHearing(other);
-  const delays: number[] = [];
-  for (let count = 0; count < 20; count++) {
-    const woken = fixture.poll('a', '?wait=25', { guildId, at: other });
-    await expect.poll(() => openPolls(other)).toBe(1);
-    await fixture.send('a', { guildId });
-    const enqueuedAt = performance.now();
-    expect((await woken).body.data.commands).toHaveLength(1);
-    delays.push(performance.now() - enqueuedAt);
-  }
-  delays.sort((a, b) => a - b);
-  console.log(`woken after ${delays[10]?.toFixed(1)} ms (median), ${delays[19]?.toFixed(1)} ms (slowest of 20)`);
-  // The bound is for a machine of its own; here others work beside it.
-  expect(delays[19]).toBeLessThan(2_000);
+  const woken = waiting('a', guildId, other);
+  await expect.poll(() => openPolls(other)).toBe(1);
+  const [id] = await fixture.send('a', { guildId });
+  expect((await woken).commands).toMatchObject([{ command_id: id }]);
 });
 
 test('a decision and a command for all wake every server that waits, each with its own', async () => {
@@ -174,7 +161,7 @@ test('without notifications a poll that waits still finds its command within 5 s
   const direct = new URL(fixture.testDatabase.url);
   direct.port = String(proxy.port);
   const deaf = await fixture.startActivity({ DATABASE_DIRECT_URL: direct.href });
-  await isHearing(deaf);
+  await expectHearing(deaf);
   proxy.freezeAll();
   const woken = waiting('a', guildId, deaf);
   await expect.poll(() => openPolls(deaf)).toBe(1);
@@ -225,7 +212,8 @@ test('kill -9 between the lease and its answer loses nothing: the command comes 
       () => 'an answer',
       () => 'nothing',
     );
-    const waits = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    const waits = `SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%SKIP LOCKED%'`;
     await expect.poll(() => databaseRows(fixture.testDatabase.url, waits)).toHaveLength(1);
     proxy.loseAnswers();
   });
@@ -239,4 +227,4 @@ test('kill -9 between the lease and its answer loses nothing: the command comes 
   fixture.clock.advance(Date.now() - fixture.clock.now() + 30_000);
   expect(await fixture.take('a', '', { guildId })).toMatchObject([{ command_id: id, attempt: 2 }]);
   await proxy.close();
-});
+}, 60_000);

@@ -57,7 +57,13 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       repeatable: ['getMemberRoles'],
     });
     const events = new ActivityEvents(metrics, log);
-    const idempotency = new Idempotency('activity', database, ring, clock);
+    const idempotency = new Idempotency({
+      schema: 'activity',
+      database,
+      ring,
+      clock,
+      keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+    });
 
     const notifier = new Notifier(database, COMMANDS_CHANNEL, log);
     const commands = new Commands({ database, idempotency, clock, notifier, events });

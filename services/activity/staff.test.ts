@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { RunningService } from '#kit/service.ts';
 import { ActivityFixture, GUILD, newGuild, OTHER_GUILD } from './fixture.ts';
 
 const fixture = new ActivityFixture();
@@ -68,6 +69,21 @@ describe('registering a game', () => {
       ],
     ]);
   });
+});
+
+test('a staff role that one replica sets or removes shows in the others at once', async () => {
+  const guildId = newGuild();
+  const other = await fixture.startActivity();
+  const role = { guildId, chatRoleId: '910000000000000001', actor: 'ada' };
+  const listed = async (at: RunningService) =>
+    (await fixture.staffAdmin(at).listStaffRoles({ guildId })).roles.map(({ level, name }) => [level, name]);
+  for (const level of [3, 7]) {
+    await fixture.staffAdmin().setStaffRole({ ...role, level, name: 'Officer', permissions: [] });
+    expect(await listed(other)).toEqual([[level, 'Officer']]);
+  }
+  await fixture.staffAdmin(other).removeStaffRole(role);
+  expect(await listed(fixture.activity)).toEqual([]);
+  await other.stop();
 });
 
 describe('logging an action', () => {

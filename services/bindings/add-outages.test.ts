@@ -1,12 +1,42 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service.ts';
-import { BindingsFixture, rankBinding } from './fixture.ts';
+import { BindingsFixture, OFFICER, rankBinding } from './fixture.ts';
 
 const fixture = new BindingsFixture();
 beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());
 beforeEach(() => void fixture.nextGuild());
 afterEach(() => fixture.calm());
+
+test('lists whose names the game platform tells slowly hold up no other guild that adds a binding', async () => {
+  const replica = await fixture.startBindings();
+  const lists = Array.from({ length: 5 }, async (_, list) => {
+    const guildId = fixture.nextGuild();
+    await fixture.query(
+      `INSERT INTO bindings.bindings
+         (guild_id, chat_role_id, type, game_group_id, min_rank, max_rank, created_at, updated_at)
+       SELECT $1, $2, 'group_rank', $3::int + n, 1, 2, now(), now() FROM generate_series(1, 100) n`,
+      [guildId, OFFICER, 10_000 * (list + 1)],
+    );
+    return guildId;
+  });
+  const guilds = await Promise.all(lists);
+  await fixture.game.fault('/v1/groups/', { delay_ms: 3_000 });
+  const listing = guilds.map((guildId) => {
+    fixture.guild = guildId;
+    return fixture.list({ at: replica });
+  });
+  await expect.poll(async () => Object.keys(await fixture.game.calls())).toContain('GET /v1/groups/:group');
+  fixture.nextGuild();
+  const started = performance.now();
+  expect((await fixture.add(rankBinding(), { at: replica })).status).toBe(201);
+  const took = performance.now() - started;
+  console.log(`with five lists waiting for names a binding was added in ${took.toFixed(0)} ms`);
+  // One delay of the platform, and not that of those who came before as well.
+  expect(took).toBeLessThan(5_500);
+  expect((await Promise.all(listing)).map(({ status }) => status)).toEqual(guilds.map(() => 200));
+  await replica.stop();
+});
 
 describe('nothing is saved and the key is free again', () => {
   const outages = [

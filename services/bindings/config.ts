@@ -24,7 +24,7 @@ const shape = {
   ...gamePlatformConfig,
   ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
-  /** How long answers to writes with an Idempotency-Key are kept. */
+  /** How long answers to writes with an Idempotency-Key are kept and given again. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
 };
 

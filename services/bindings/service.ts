@@ -33,7 +33,13 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     const chat = new Discord({ config, breakers, metrics, clock, log, redis: service.redis(config) });
 
     const events = new BindingsEvents(metrics, log);
-    const idempotency = new Idempotency('bindings', database, ring, clock);
+    const idempotency = new Idempotency({
+      schema: 'bindings',
+      database,
+      ring,
+      clock,
+      keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+    });
     const bindings = new Bindings({ database, idempotency, game, chat, clock, events });
     const checks = new Checks(bindings, game, lookup);
     const evaluation = new Evaluation({ database, game, clock, events });

@@ -7,8 +7,13 @@ export interface Output {
   text: string;
 }
 
-/** Tells whoever waits how far a long command is; nothing that a program reads. */
-export type Tell = (line: string) => void;
+/** For whoever waits in front of a long command; nothing that a program reads. */
+export interface Screen {
+  /** Tells how far the command is, in a line. */
+  tell(line: string): void;
+  /** Shows a text in place of the one before; undefined where there is no terminal for it. */
+  redraw: ((text: string) => void) | undefined;
+}
 
 /** One command of guildctl. */
 export interface Command {
@@ -23,7 +28,7 @@ export interface Command {
   options: ParseArgsOptionsConfig;
   /** The one argument that is not an option, such as `KEY_ID`. */
   argument?: string;
-  run(input: Input, connections: Connections, tell: Tell): Promise<Output>;
+  run(input: Input, connections: Connections, screen: Screen): Promise<Output>;
 }
 
 /** A command line that can not be understood; `faults` lists all that is wrong with it. */

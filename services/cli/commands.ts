@@ -5,6 +5,7 @@ import { gameCommands } from './game-commands.ts';
 import { keyCommands } from './keys.ts';
 import { shieldCommands } from './shield.ts';
 import { staffCommands } from './staff.ts';
+import { topCommands } from './top.ts';
 
 /** All that guildctl can do, in the order of its help. */
 export const COMMANDS: readonly Command[] = [
@@ -14,4 +15,5 @@ export const COMMANDS: readonly Command[] = [
   ...shieldCommands,
   ...staffCommands,
   ...eraseCommands,
+  ...topCommands,
 ];

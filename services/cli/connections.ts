@@ -9,6 +9,7 @@ import type { DefinitionShape } from '#kit/grpc.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { SecretRing } from '#kit/secrets.ts';
+import { UsageError } from './command.ts';
 
 const DEADLINE_MS = 5_000;
 
@@ -44,6 +45,11 @@ export class Connections {
     return channel.methods(definition);
   }
 
+  /** Every process, with the address of its metrics; see `--admin` of `top`. */
+  processes(given: readonly string[]): Process[] {
+    return readProcesses(this.#environment, given);
+  }
+
   close(): void {
     for (const channel of this.#open) channel.close();
     this.#breakers.stop();
@@ -76,20 +82,49 @@ function dataFolder(environment: Environment): string {
 
 const upFile = z.object({
   pid: z.number(),
-  services: z.record(z.string(), z.object({ grpc: z.string().nullish() })),
+  services: z.record(z.string(), z.object({ grpc: z.string().nullish(), admin: z.string().nullish() })),
 });
 
-/** The address in `up.json`, which is there only while the system runs, or after it was killed. */
+/** A process, and where its metrics are. */
+export interface Process {
+  name: string;
+  /** Without a trailing slash. */
+  url: string;
+}
+
+const PROCESS = /^([a-z][a-z0-9-]{0,30})=(?:http:\/\/)?([^\s/@]+:[0-9]{1,5})\/?$/;
+
+/** The processes given as `name=host:port`, else in GUILDCTL_ADMIN, else those of the system that runs here. */
+function readProcesses(environment: Environment, given: readonly string[]): Process[] {
+  const inEnvironment = (environment['GUILDCTL_ADMIN'] ?? '').split(',').filter(Boolean);
+  const told = given.length > 0 ? given : inEnvironment;
+  if (told.length > 0) return told.map(readProcess);
+  const up = readUp(dataFolder(environment), 'the system', 'GUILDCTL_ADMIN or --admin');
+  return Object.entries(up.services).flatMap(([name, { admin }]) => (admin ? [{ name, url: admin }] : []));
+}
+
+function readProcess(text: string): Process {
+  const [, name, address] = PROCESS.exec(text.trim()) ?? [];
+  if (!name || !address) throw new UsageError(['--admin and GUILDCTL_ADMIN take NAME=HOST:PORT']);
+  return { name, url: `http://${address}` };
+}
+
+/** The address in `up.json`. */
 function localAddress(folder: string, service: string, variable: string): string {
+  const address = readUp(folder, service, `${variable} and ADMIN_SECRETS`).services[service]?.grpc;
+  if (!address) throw new ConnectionError(`${join(folder, 'up.json')} names no address of ${service}: set ${variable}`);
+  return address;
+}
+
+/** `up.json`, which is there only while the system runs, or after it was killed. */
+function readUp(folder: string, what: string, variables: string): z.output<typeof upFile> {
   const path = join(folder, 'up.json');
-  const hint = `start it with \`npm start\`, or set ${variable} and ADMIN_SECRETS to reach one that runs elsewhere`;
-  if (!existsSync(path)) throw new ConnectionError(`${service} is not running here: ${hint}`);
+  const hint = `start it with \`npm start\`, or set ${variables} to reach one that runs elsewhere`;
+  if (!existsSync(path)) throw new ConnectionError(`${what} is not running here: ${hint}`);
   const up = upFile.safeParse(JSON.parse(readFileSync(path, 'utf8')));
   if (!up.success) throw new ConnectionError(`${path} is not what \`npm start\` writes`);
-  if (!isAlive(up.data.pid)) throw new ConnectionError(`${service} is no longer running here: ${hint}`);
-  const address = up.data.services[service]?.grpc;
-  if (!address) throw new ConnectionError(`${path} names no address of ${service}: set ${variable}`);
-  return address;
+  if (!isAlive(up.data.pid)) throw new ConnectionError(`${what} is no longer running here: ${hint}`);
+  return up.data;
 }
 
 /** The secret that `npm start` makes for administrators. */

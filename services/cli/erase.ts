@@ -3,7 +3,7 @@ import type { GrpcClient } from '#kit/grpc-client.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { type EraseUserResponse, ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
-import type { Command, Input, Output, Tell } from './command.ts';
+import type { Command, Input, Output, Screen } from './command.ts';
 import type { Connections } from './connections.ts';
 import { table } from './text.ts';
 
@@ -34,12 +34,12 @@ const eraseGuild: Command = {
     'were revoked, when every gateway has heard of it. Counters in Redis end by themselves within two minutes.',
   ],
   options: { guild: { type: 'string' }, ...CONFIRM, ...ACTOR },
-  run: async (input, connections, tell) => {
+  run: async (input, connections, screen) => {
     const guildId = input.requiredText('guild');
     const dryRun = isDryRun(input);
     input.check();
     const step: Step = (client, dry) => client.eraseGuild({ guildId, dryRun: dry });
-    const erasing = new Erasing(connections, step, tell);
+    const erasing = new Erasing(connections, step, screen);
     const all = [...SERVICES, 'auth'];
     if (dryRun) return output({ guild_id: guildId }, true, await erasing.count(all));
     const audit = connections.admin(KeyAdminServiceService, 'auth');
@@ -69,7 +69,7 @@ const eraseUser: Command = {
     ...CONFIRM,
     ...ACTOR,
   },
-  run: async (input, connections, tell) => {
+  run: async (input, connections, screen) => {
     const guildId = input.requiredText('guild');
     const kind = input.oneOf('game-id', 'chat-id');
     const gameId = input.wholeNumber('game-id', { min: 1, max: Number.MAX_SAFE_INTEGER });
@@ -82,7 +82,7 @@ const eraseUser: Command = {
         : ({ $case: 'gameId', value: gameId ?? 0 } as const);
     const accounts = await connections.admin(LinkAdminServiceService, 'lookup').findAccounts({ guildId, account });
     const step: Step = (client, dry) => client.eraseUser({ guildId, ...accounts, dryRun: dry });
-    const erasing = new Erasing(connections, step, tell);
+    const erasing = new Erasing(connections, step, screen);
     const who = { guild_id: guildId, chat_id: accounts.chatId ?? null, game_id: accounts.gameId ?? null };
     const all = [...SERVICES, 'auth'];
     if (dryRun) return output(who, true, await erasing.count(all));
@@ -108,13 +108,13 @@ class Erasing {
   readonly #clients = new Map<string, ErasureClient>();
   readonly #connections: Connections;
   readonly #step: Step;
-  readonly #tell: Tell;
+  readonly #screen: Screen;
   readonly #rows = new Map<string, Removed>();
 
-  constructor(connections: Connections, step: Step, tell: Tell) {
+  constructor(connections: Connections, step: Step, screen: Screen) {
     this.#connections = connections;
     this.#step = step;
-    this.#tell = tell;
+    this.#screen = screen;
   }
 
   /** What there is, in the order of the services. */
@@ -139,7 +139,8 @@ class Erasing {
       isDone = answer.isDone;
       const rows = this.#add(service, answer);
       sum += rows;
-      if (!isDone) this.#tell(rows > 0 ? `${service}: ${sum} rows so far` : `${service}: waiting until it may go on`);
+      if (!isDone)
+        this.#screen.tell(rows > 0 ? `${service}: ${sum} rows so far` : `${service}: waiting until it may go on`);
       if (!isDone && rows === 0) await wait(PAUSE_MS);
     }
     return sum;

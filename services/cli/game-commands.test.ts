@@ -77,6 +77,18 @@ test('commands send --all and --place tell each live server, and say so where no
   expect(none).toEqual({ status: 0, out: 'No server is live there: nothing was sent.\n', error: '' });
 });
 
+test('commands send says where too many commands wait already', async () => {
+  const guild = newGuild();
+  await Promise.all(['a', 'b'].map((server) => fixture.beat(server, {}, { guildId: guild })));
+  await fixture.fillQueue(guild, 'b');
+  const send = ['commands', 'send', '--guild', guild, '--type', 'message'];
+  expect(await json(...send, '--all')).toEqual({ command_ids: [expect.any(String)], full_servers: 1 });
+  expect((await run(...send, '--all')).out).toContain('too many commands wait for them: 1 servers');
+  const refused = await run(...send, '--server', 'b');
+  expect([refused.status, refused.out]).toEqual([1, '']);
+  expect(refused.error).toContain('The server has 1000 commands waiting');
+});
+
 test.each([
   [
     ['commands', 'send'],

@@ -2,7 +2,7 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ConfigError, type Environment } from '#kit/config.ts';
 import { ApiError, type Fault } from '#kit/errors.ts';
 import { redactKeys } from '#kit/redact.ts';
-import { type Command, Input, UsageError } from './command.ts';
+import { type Command, Input, type Screen, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { ConnectionError, Connections, explain } from './connections.ts';
 
@@ -13,6 +13,8 @@ export interface Surroundings {
   /** Standard output and standard error, a text at a time. */
   out: (text: string) => void;
   error: (text: string) => void;
+  /** Whether a person looks at standard output. */
+  isTerminal?: boolean;
 }
 
 const COMMON = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } satisfies ParseArgsOptionsConfig;
@@ -40,13 +42,20 @@ async function runCommand(command: Command, rest: string[], surroundings: Surrou
   if (values['help']) return say(surroundings.out, help(command), 0);
   const input = new Input(values, positionals[0], surroundings.user);
   const connections = new Connections(surroundings.environment);
-  const tell = (line: string) => (values['json'] ? undefined : surroundings.error(`${line}\n`));
   try {
-    const { document, text } = await command.run(input, connections, tell);
+    const { document, text } = await command.run(input, connections, screenOf(surroundings, values['json'] === true));
     return say(surroundings.out, values['json'] ? JSON.stringify(document) : text, 0);
   } finally {
     connections.close();
   }
+}
+
+const CLEAR = '\u001b[H\u001b[2J';
+
+function screenOf({ out, error, isTerminal = false }: Surroundings, isForPrograms: boolean): Screen {
+  if (isForPrograms) return { tell: () => undefined, redraw: undefined };
+  const redraw = (text: string) => out(`${CLEAR}${text}\n`);
+  return { tell: (line) => error(`${line}\n`), redraw: isTerminal ? redraw : undefined };
 }
 
 /** Throws a UsageError for what the command does not take. */

@@ -15,4 +15,5 @@ process.exitCode = await guildctl(process.argv.slice(2), {
   user: userName(),
   out: (text) => void process.stdout.write(text),
   error: (text) => void process.stderr.write(text),
+  isTerminal: process.stdout.isTTY,
 });

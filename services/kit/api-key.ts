@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { base62, type RandomBytes, randomText } from './base62.ts';
 
@@ -26,8 +26,7 @@ export function makeApiKey(guildId: string, random: RandomBytes): string {
 export function readApiKey(text: string): ApiKey | undefined {
   const [, head, guildId, secret, check] = SHAPE.exec(text) ?? [];
   if (!head || !guildId || !secret || check !== checksum(head + secret)) return undefined;
-  const hash = createHash('sha256').update(text).digest();
-  return { guildId, prefix: head + secret.slice(0, SHOWN_LENGTH), hash };
+  return { guildId, prefix: head + secret.slice(0, SHOWN_LENGTH), hash: hash('sha256', text, 'buffer') };
 }
 
 function checksum(body: string): string {

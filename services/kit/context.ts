@@ -5,6 +5,8 @@ export interface RequestContext {
   requestId: string;
   /** The route's or method's name. */
   route: string;
+  /** At the gateway, once it has judged the key. */
+  keyId?: string;
 }
 
 export const requestContext = new AsyncLocalStorage<RequestContext>();

@@ -50,6 +50,9 @@ export interface ApiErrorOptions {
   cause?: unknown;
 }
 
+/** HTTP statuses below it refuse the request; from here on it is our fault, or that of a part that we need. */
+const FAULTS_FROM = 500;
+
 /** The one kind of error that a caller is told. Domain code throws it and knows no status. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
@@ -57,7 +60,11 @@ export class ApiError extends Error {
   readonly retryAfter: number | undefined;
 
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
+    const limit = Error.stackTraceLimit;
+    // Where a refusal comes from is told by its code, and gathering the stack costs more than all of the rest.
+    if (ERRORS[code].http < FAULTS_FROM) Error.stackTraceLimit = 0;
     super(options.message ?? ERRORS[code].text, { cause: options.cause });
+    Error.stackTraceLimit = limit;
     this.name = 'ApiError';
     this.code = code;
     this.details = options.details ?? {};
@@ -95,5 +102,5 @@ export function asApiError(error: unknown): ApiError {
 
 /** Whether an error is a fault of ours or of a part we depend on, rather than a refusal. */
 export function isFault(error: ApiError): boolean {
-  return error.httpStatus >= 500;
+  return error.httpStatus >= FAULTS_FROM;
 }

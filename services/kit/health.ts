@@ -31,6 +31,7 @@ export class AdminServer implements Part {
   readonly #server: Server;
   readonly #host: string;
   readonly #port: number;
+  readonly #pages = new Map<string, () => unknown>();
 
   constructor(host: string, port: number, readiness: Readiness, metrics: Metrics) {
     this.#host = host;
@@ -46,9 +47,14 @@ export class AdminServer implements Part {
         case '/metrics':
           return void sendMetrics(response, metrics);
         default:
-          return sendError(response, new ApiError('ROUTE_NOT_FOUND'));
+          return this.#sendPage(request.url ?? '', response);
       }
     });
+  }
+
+  /** Adds a page that answers GET with what `read` returns, as JSON in our envelope. */
+  addPage(path: string, read: () => unknown): void {
+    this.#pages.set(path, read);
   }
 
   /** Free ports are known once it has started. */
@@ -64,6 +70,12 @@ export class AdminServer implements Part {
     this.#server.closeAllConnections();
     this.#server.close();
     await once(this.#server, 'close');
+  }
+
+  #sendPage(path: string, response: ServerResponse): void {
+    const read = this.#pages.get(path);
+    if (read) sendBody(response, 200, successBody(200, 'read', read()));
+    else sendError(response, new ApiError('ROUTE_NOT_FOUND'));
   }
 }
 

@@ -6,6 +6,7 @@ import type { Clock } from './clock.ts';
 import { requestContext } from './context.ts';
 import { type Answer, sendBody, sendError, successBody } from './envelope.ts';
 import { ApiError, asApiError, type Fault, invalidRequest, isFault } from './errors.ts';
+import { guildFaults } from './guild.ts';
 import { type RepeatableWrite, Replay, type WriteOutcome } from './idempotency.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -174,15 +175,6 @@ async function readGiven(
 function queryOf(target: string): string {
   const mark = target.indexOf('?');
   return mark < 0 ? '' : target.slice(mark + 1);
-}
-
-/** Whatever a route's schema says of it: a guild in the body is a string and the key's own. */
-function guildFaults(body: Record<string, unknown> | undefined, principal: Principal): Fault[] {
-  const guildId = body && Object.hasOwn(body, 'guild_id') ? body.guild_id : undefined;
-  if (guildId === undefined) return [];
-  if (typeof guildId !== 'string') return [{ path: 'body.guild_id', message: 'must be a string' }];
-  if (guildId !== principal.guildId) throw new ApiError('GUILD_MISMATCH');
-  return [];
 }
 
 function idempotencyKey(request: Request, faults: Fault[]): string | undefined {

@@ -12,6 +12,7 @@ import { SecretRing } from './secrets.ts';
 const CONNECTIONS = 5;
 const ring = new SecretRing(['a secret for tests, which is long enough']);
 const clock = new ManualClock();
+const DAY_SECONDS = 24 * 3600;
 let testDatabase: TestDatabase;
 let database: Database;
 let idempotency: Idempotency;
@@ -24,7 +25,7 @@ beforeAll(async () => {
   await database.query('CREATE SCHEMA fleet');
   await database.query('CREATE TABLE fleet.idempotency (LIKE members.idempotency INCLUDING ALL)');
   await database.query('CREATE TABLE fleet.boats (name text PRIMARY KEY)');
-  idempotency = new Idempotency('fleet', database, ring, clock);
+  idempotency = new Idempotency({ schema: 'fleet', database, ring, clock, keptSeconds: DAY_SECONDS });
 });
 afterAll(async () => {
   await database.close();
@@ -94,7 +95,7 @@ test('work whose commit was done and not heard of is not done again', async () =
       throw new ApiError('UNAVAILABLE');
     },
   };
-  const told = new Idempotency('fleet', deaf, ring, clock);
+  const told = new Idempotency({ schema: 'fleet', database: deaf, ring, clock, keptSeconds: DAY_SECONDS });
   const lost = told.afterPreparing(write(), ada, build);
   await expect(lost).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(await prepared(ada)).toMatchObject({ status: 201 });

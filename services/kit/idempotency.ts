@@ -5,8 +5,7 @@ import { ApiError, asApiError } from './errors.ts';
 import type { Database, Queryable } from './postgres.ts';
 import type { SecretRing } from './secrets.ts';
 
-/** How long an answer is given again, and how long a claim on an outside effect holds (contract, section 7). */
-const KEPT_MS = 24 * 3600_000;
+/** How long a claim on an outside effect holds (contract, section 7). */
 const CLAIM_MS = 60_000;
 const KEPT_REFUSALS = [404, 409, 422];
 const PURPOSE = 'idempotency';
@@ -52,18 +51,30 @@ interface StoredRow {
   claimed_until: Date | null;
 }
 
+export interface IdempotencyOptions {
+  /** The service's own, which has the table. */
+  schema: string;
+  database: Database;
+  ring: SecretRing;
+  clock: Clock;
+  /** How long a first answer is given again. */
+  keptSeconds: number;
+}
+
 /** Remembers answers in `<schema>.idempotency`, beside the rows that the writes change. */
 export class Idempotency {
   readonly #table: string;
   readonly #database: Database;
   readonly #ring: SecretRing;
   readonly #clock: Clock;
+  readonly #keptMs: number;
 
-  constructor(schema: string, database: Database, ring: SecretRing, clock: Clock) {
+  constructor({ schema, database, ring, clock, keptSeconds }: IdempotencyOptions) {
     this.#table = `${schema}.idempotency`;
     this.#database = database;
     this.#ring = ring;
     this.#clock = clock;
+    this.#keptMs = keptSeconds * 1000;
   }
 
   /** Does the work and remembers its answer in one transaction; a repeat gets the first answer. */
@@ -148,7 +159,7 @@ export class Idempotency {
     ]);
   }
 
-  /** The first answer, if there is one; CONFLICT for another body, or while the first is still at work. */
+  /** The first answer, if there is one; CONFLICT for another body, while the first is at work, or where it can't be read. */
   async #find(transaction: Queryable, write: RepeatableWrite): Promise<Replay | undefined> {
     const name = [write.guildId, write.method, write.path, write.key];
     // Held until the transaction ends. The row is read by a statement of its own, so that it sees what the
@@ -161,7 +172,7 @@ export class Idempotency {
     const [row] = await transaction.query<StoredRow>(
       `SELECT body_hash, status, answer, claimed_until FROM ${this.#table}
        WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND created_at > $5`,
-      [...name, new Date(this.#clock.now() - KEPT_MS)],
+      [...name, new Date(this.#clock.now() - this.#keptMs)],
     );
     if (!row) return undefined;
     const claimed = row.claimed_until !== null && row.claimed_until.getTime() > this.#clock.now();
@@ -170,7 +181,16 @@ export class Idempotency {
       throw new ApiError('CONFLICT', { message: 'This Idempotency-Key was used with another body' });
     }
     if (row.status === null || row.answer === null) throw stillRunning();
-    return new Replay(row.status, this.#ring.decrypt(PURPOSE, row.answer));
+    return new Replay(row.status, this.#open(row.answer));
+  }
+
+  /** CONFLICT where the secret that the answer was encrypted under has been replaced twice since. */
+  #open(answer: Buffer): string {
+    try {
+      return this.#ring.decrypt(PURPOSE, answer);
+    } catch (cause) {
+      throw new ApiError('CONFLICT', { message: UNREADABLE, cause });
+    }
   }
 
   async #insert(transaction: Queryable, write: RepeatableWrite, record: IdempotencyRow): Promise<void> {
@@ -213,6 +233,9 @@ interface IdempotencyRow {
   claim: string | null;
   until: Date | null;
 }
+
+const UNREADABLE =
+  'The first request with this Idempotency-Key was answered, and the answer can not be given again: read what is there, or use another key';
 
 const stillRunning = () =>
   new ApiError('CONFLICT', { message: 'The first request with this Idempotency-Key is still running', retryAfter: 1 });

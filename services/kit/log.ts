@@ -1,5 +1,6 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { requestContext } from './context.ts';
+import { gatherLines } from './log-output.ts';
 import { describeError, redactKeys } from './redact.ts';
 
 export type { Logger } from 'pino';
@@ -31,7 +32,7 @@ export async function createLog(options: LogOptions): Promise<Logger> {
 }
 
 async function standardOutput(): Promise<DestinationStream> {
-  if (!process.stdout.isTTY) return pino.destination({ sync: true });
+  if (!process.stdout.isTTY) return gatherLines(pino.destination({ sync: true }));
   const { default: pretty } = await import('pino-pretty');
   return pretty({ colorize: true, ignore: 'pid,hostname', sync: true });
 }

@@ -20,12 +20,12 @@ const door = createServer((request, response) => {
   arrivals.push(performance.now());
   const { method = 'GET', url, headers } = request;
   const { host: _, connection: __, ...passed } = headers;
-  fetch(fixture.chat.url + url, { method, headers: passed as Record<string, string> })
-    .then(async (answer) => {
-      response.writeHead(answer.status, { 'content-type': 'application/json' });
-      response.end(Buffer.from(await answer.arrayBuffer()));
-    })
-    .catch(() => response.destroy());
+  const pass = async () => {
+    const answer = await fetch(fixture.chat.url + url, { method, headers: passed as Record<string, string> });
+    response.writeHead(answer.status, { 'content-type': 'application/json' });
+    response.end(Buffer.from(await answer.arrayBuffer()));
+  };
+  pass().catch(() => response.destroy());
 });
 
 beforeAll(async () => {

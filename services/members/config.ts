@@ -25,7 +25,7 @@ const shape = {
   ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
   BINDINGS_GRPC_ADDRESS: grpcAddress(),
-  /** How long answers to writes with an Idempotency-Key are kept. */
+  /** How long answers to writes with an Idempotency-Key are kept and given again. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
   /** How long verification tokens are kept after they have expired. */
   RETENTION_TOKENS_SECONDS: number(DAY, HOUR),

@@ -4,6 +4,7 @@ import type { Metrics } from '#kit/metrics.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { Intent } from './store/intents.ts';
 import type { RoleTask } from './store/role-tasks.ts';
+import type { MemberName } from './store/roles.ts';
 
 interface RoleChanges {
   added: readonly string[];
@@ -17,6 +18,7 @@ export class MembersEvents {
   readonly #changes;
   readonly #nicknames;
   readonly #roles;
+  readonly #notTakenBack;
   readonly #log: Logger;
 
   constructor(metrics: Metrics, log: Logger) {
@@ -26,6 +28,11 @@ export class MembersEvents {
     this.#roles = metrics.counter('members_roles_synced_total', 'Roles given, taken, neither, or to be tried again', [
       'outcome',
     ]);
+    this.#notTakenBack = metrics.counter(
+      'members_roles_not_taken_back_total',
+      'Times that a given role could not be taken from someone who was unlinked',
+      ['code'],
+    );
     this.#log = log;
   }
 
@@ -65,6 +72,12 @@ export class MembersEvents {
     this.#roles.inc({ outcome: 'taken' }, removed.length);
     this.#roles.inc({ outcome: 'failed' }, failed.length);
     this.#log.info({ guild_id: guildId, chat_id: chatId, added, removed, failed }, 'roles were synchronised');
+  }
+
+  /** Someone who was unlinked still has what a sync gave: it is tried again for as long as role tasks are kept. */
+  notTakenBack({ guildId, chatId }: MemberName, failed: readonly { role_id: string; code: string }[]): void {
+    for (const { code } of failed) this.#notTakenBack.inc({ code });
+    this.#log.warn({ guild_id: guildId, chat_id: chatId, failed }, 'roles could not be taken back');
   }
 
   /** A platform or a part of ours failed: it is done again later. */

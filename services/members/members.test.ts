@@ -213,6 +213,24 @@ describe('gRPC', () => {
     expect(grace).toEqual({ roles: [] });
   });
 
+  test("a role that was made just now is among a member's at once, and the guild's are asked for once more", async () => {
+    await client.getMemberRoles({ guildId: GUILD, chatId: ADA });
+    const world = (await (await fetch(`${chat.url}/__world`)).json()) as {
+      chat: { guilds: { id: string; roles: object[]; members: { id: string; roles: string[] }[] }[] };
+    };
+    const guild = world.chat.guilds.find(({ id }) => id === GUILD);
+    const id = '910000000000000077';
+    guild?.roles.push({ id, name: 'Fresh', position: 4 });
+    guild?.members.find((member) => member.id === ADA)?.roles.push(id);
+    await chat.putWorld(world);
+    await chat.forget();
+    for (let call = 0; call < 3; call++) {
+      const { member } = await client.getMemberRoles({ guildId: GUILD, chatId: ADA });
+      expect(member?.roles.map(({ name }) => name)).toContain('Fresh');
+    }
+    expect(await chat.calls()).toMatchObject({ 'GET /api/v10/guilds/:guild/roles': 1 });
+  });
+
   test('who is not in the guild has no roles, not even none', async () => {
     expect((await client.getMemberRoles({ guildId: GUILD, chatId: NOBODY })).member).toBeUndefined();
   });

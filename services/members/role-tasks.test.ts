@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Platform } from '#platforms/fixture.ts';
+import { scrape } from '#test/metrics.ts';
 import { GUILD, MembersFixture } from './fixture.ts';
 
 // Ada has rank 50 in group 501, and the roles Officer and Verified.
@@ -10,12 +11,15 @@ const TABLE = '910000000000000004';
 
 const fixture = new MembersFixture();
 let chat: Platform;
-let world: unknown;
+interface World {
+  chat: { guilds: { roles: { id: string; position: number }[] }[] };
+}
+let world: World;
 
 beforeAll(async () => {
   await fixture.start();
   chat = new Platform(fixture.simulators.chat);
-  world = await (await fetch(`${chat.url}/__world`)).json();
+  world = (await (await fetch(`${chat.url}/__world`)).json()) as World;
 });
 beforeEach(async () => {
   await chat.putWorld(world);
@@ -34,7 +38,7 @@ afterAll(() => fixture.stop());
 
 const sync = (request: object = {}) => fixture.post('/sync/roles', { guild_id: GUILD, chat_id: ADA }, request);
 
-async function roles(): Promise<string[]> {
+async function rolesOfAda(): Promise<string[]> {
   const member = await fetch(`${chat.url}/api/v10/guilds/${GUILD}/members/${ADA}`, {
     headers: { authorization: 'Bot token' },
   });
@@ -45,7 +49,7 @@ const tasks = async () => (await fixture.query('SELECT 1 FROM members.role_tasks
 /** Linked, with the roles that follow. */
 async function linked(): Promise<void> {
   expect((await fixture.link(ADA, 7001)).status).toBe(201);
-  await expect.poll(roles).toContain(DECKHAND);
+  await expect.poll(rolesOfAda).toContain(DECKHAND);
   await expect.poll(tasks).toBe(0);
 }
 
@@ -53,21 +57,21 @@ describe('roles follow a change of the link', () => {
   test('who is linked gets the roles, without waiting for them', async () => {
     await chat.fault('/roles/', { delay_ms: 500, times: 1 });
     expect((await fixture.link(ADA, 7001)).status).toBe(201);
-    expect(await roles()).not.toContain(DECKHAND);
-    await expect.poll(roles).toContain(DECKHAND);
+    expect(await rolesOfAda()).not.toContain(DECKHAND);
+    await expect.poll(rolesOfAda).toContain(DECKHAND);
     await expect.poll(tasks).toBe(0);
   });
 
   test('who redeems a code gets the roles', async () => {
     const { code } = await fixture.token(ADA);
     expect((await fixture.redeem({ code }, 7001)).status).toBe(200);
-    await expect.poll(roles).toContain(DECKHAND);
+    await expect.poll(rolesOfAda).toContain(DECKHAND);
   });
 
   test('an unlink takes back what a sync gave before it is answered, and nothing else', async () => {
     await linked();
     expect((await fixture.unlink({ game_id: 7001 })).status).toBe(200);
-    expect(await roles()).toEqual([OFFICER, '910000000000000006']);
+    expect(await rolesOfAda()).toEqual([OFFICER, '910000000000000006']);
     expect([await tasks(), await fixture.query('SELECT 1 FROM members.grants')]).toEqual([0, []]);
     const audit = (await (await fetch(`${chat.url}/__audit`)).json()) as { entries: { reason: string }[] };
     expect(audit.entries.at(-1)?.reason).toBe('Guild Data: no longer verified');
@@ -89,9 +93,9 @@ describe('roles follow a change of the link', () => {
     expect(await fixture.linkOf(ADA)).toBeUndefined();
     await expect.poll(tasks).toBe(1);
     await chat.forget();
-    expect(await roles()).toContain(DECKHAND);
+    expect(await rolesOfAda()).toContain(DECKHAND);
     fixture.clock.advance(60_000);
-    await expect.poll(roles, { timeout: 10_000 }).not.toContain(DECKHAND);
+    await expect.poll(rolesOfAda, { timeout: 10_000 }).not.toContain(DECKHAND);
     await expect.poll(tasks).toBe(0);
   });
 
@@ -101,7 +105,7 @@ describe('roles follow a change of the link', () => {
     const started = performance.now();
     expect((await fixture.unlink({ chat_id: ADA })).status).toBe(200);
     expect(performance.now() - started).toBeLessThan(4_400);
-    await expect.poll(roles, { timeout: 10_000 }).not.toContain(DECKHAND);
+    await expect.poll(rolesOfAda, { timeout: 10_000 }).not.toContain(DECKHAND);
     await expect.poll(tasks).toBe(0);
   });
 
@@ -114,7 +118,7 @@ describe('roles follow a change of the link', () => {
        VALUES ($1, $2, gen_random_uuid(), $3, $3)`,
       [GUILD, ADA, new Date(fixture.clock.now())],
     );
-    await expect.poll(roles, { timeout: 10_000 }).not.toContain(DECKHAND);
+    await expect.poll(rolesOfAda, { timeout: 10_000 }).not.toContain(DECKHAND);
     await expect.poll(tasks).toBe(0);
   });
 
@@ -129,9 +133,42 @@ describe('roles follow a change of the link', () => {
     await expect.poll(async () => (await fixture.query('SELECT 1 FROM members.grants')).length).toBe(2);
     expect((await fixture.unlink({ chat_id: ADA })).status).toBe(200);
     expect((await running).body.data.added).toEqual([DECKHAND, TABLE]);
-    await expect.poll(roles).toEqual([OFFICER, '910000000000000006']);
+    await expect.poll(rolesOfAda).toEqual([OFFICER, '910000000000000006']);
     expect(await fixture.query('SELECT 1 FROM members.grants')).toEqual([]);
   });
+
+  test.each([
+    ['stands above the bot by now', 'ROLE_ABOVE_BOT'],
+    ['the bot may not take', 'MISSING_PERMISSION'],
+  ])(
+    'a given role that %s is told of in a metric, kept in mind, and taken back once it can be',
+    async (_what, code) => {
+      await linked();
+      const place = world.chat.guilds[0]?.roles.find(({ id }) => id === DECKHAND)?.position;
+      const putDeckhand = async (position: number | undefined) => {
+        const now = (await (await fetch(`${chat.url}/__world`)).json()) as World;
+        for (const role of now.chat.guilds[0]?.roles ?? []) if (role.id === DECKHAND) role.position = position ?? 0;
+        await chat.putWorld(now);
+      };
+      const missing = { status: 403, body: { code: 50013, message: 'Missing Permissions' } };
+      if (code === 'ROLE_ABOVE_BOT') await putDeckhand(99);
+      else await chat.fault('/roles/', missing);
+      // The guild's roles are remembered for a minute.
+      fixture.clock.advance(60_000);
+      const failures = async () =>
+        (await scrape(fixture.members))(`members_roles_not_taken_back_total{code="${code}"}`) ?? 0;
+      const before = await failures();
+      expect((await fixture.unlink({ chat_id: ADA })).status).toBe(200);
+      expect(await failures()).toBe(before + 1);
+      expect([await tasks(), (await fixture.query('SELECT 1 FROM members.grants')).length]).toEqual([1, 1]);
+      if (code === 'ROLE_ABOVE_BOT') await putDeckhand(place);
+      await chat.forget();
+      fixture.clock.advance(120_000);
+      await expect.poll(rolesOfAda, { timeout: 10_000 }).not.toContain(DECKHAND);
+      await expect.poll(tasks).toBe(0);
+      expect(await fixture.query('SELECT 1 FROM members.grants')).toEqual([]);
+    },
+  );
 
   test('who is linked to another player gets what that one is to have', async () => {
     await linked();
@@ -139,7 +176,7 @@ describe('roles follow a change of the link', () => {
     await fixture.query('DELETE FROM bindings.bindings WHERE chat_role_id = $1', [DECKHAND]);
     await fixture.bindRank(TABLE, { min: 200 });
     await fixture.link(ADA, 7012);
-    await expect.poll(roles).toContain(TABLE);
-    expect(await roles()).not.toContain(DECKHAND);
+    await expect.poll(rolesOfAda).toContain(TABLE);
+    expect(await rolesOfAda()).not.toContain(DECKHAND);
   });
 });

@@ -48,7 +48,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const { clock } = service;
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
       // Writes too: they carry the ID of their operation.
-      repeatable: ['getLinks', 'listLinks', 'listHistory', 'createLink', 'deleteLink'],
+      repeatable: ['getLinks', 'countLinks', 'listLinks', 'listHistory', 'createLink', 'deleteLink'],
     });
     const bindings = service.client(BindingsServiceService, 'bindings', config.BINDINGS_GRPC_ADDRESS, {
       deadlineMs: EVALUATE_MS,
@@ -58,12 +58,18 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const chat = new Discord({ config, breakers, metrics, clock, log, redis: service.redis(config) });
 
     const events = new MembersEvents(metrics, log);
-    const idempotency = new Idempotency('members', database, ring, clock);
+    const idempotency = new Idempotency({
+      schema: 'members',
+      database,
+      ring,
+      clock,
+      keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+    });
     const tokens = new VerificationTokens({ database, idempotency, ring, clock, random: randomBytes, events });
     const members = new Members(chat, lookup);
     const locks = new MemberLocks(database, clock, randomUUID);
     const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, events });
-    const roles = new RoleSync({ idempotency, bindings, changes: roleChanges });
+    const roles = new RoleSync({ idempotency, bindings, changes: roleChanges, events });
     const roleTasks = new RoleTasks(database, roles, clock, randomUUID, events);
     const changes = new LinkChanges({
       database,

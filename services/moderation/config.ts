@@ -26,7 +26,7 @@ const shape = {
   STATUS_CACHE_SECONDS: number(10, 0, 10),
   /** The most players whose status is remembered. */
   STATUS_CACHE_ENTRIES: number(100_000, 1, 10_000_000),
-  /** How long answers to writes with an Idempotency-Key are kept. */
+  /** How long answers to writes with an Idempotency-Key are kept and given again. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
   /** How long decisions that were delivered are kept in the outbox. */
   RETENTION_OUTBOX_SECONDS: number(DAY, HOUR),

@@ -72,7 +72,13 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       relay.wake();
     };
     const standings = new Standings({ database, cache, clock, isHearing: () => listener.isHearing, events });
-    const idempotency = new Idempotency('moderation', database, ring, clock);
+    const idempotency = new Idempotency({
+      schema: 'moderation',
+      database,
+      ring,
+      clock,
+      keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+    });
     const decisions = new Decisions({ idempotency, clock, events, changed });
     const lists = new Lists(database, clock);
     const shield = new Shield({ database, clock, events, changed });

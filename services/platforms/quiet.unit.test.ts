@@ -34,7 +34,7 @@ test.each([
     [7, 7, 7],
   ],
 ])('a 429 whose body tells %s', (_what, body, headers, left) => {
-  expect(noted({ 'retry-after': '7', ...headers } as Record<string, string>, body).left).toEqual(left);
+  expect(noted({ 'retry-after': '7', ...headers }, body).left).toEqual(left);
 });
 
 test('quiet ends when its time is over, and not before', () => {

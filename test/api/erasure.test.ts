@@ -88,6 +88,14 @@ async function live(guild: string): Promise<string> {
     'y',
   );
   await json('staff', 'set', '--guild', guild, '--role', '910000000000000001', '--level', '3', '--name', 'Officer');
+  const errors = [PLAYER, MATE].map(({ chat_id }) => ({ chat_id, role_id: null, code: 'TIMEOUT', message: 'slow' }));
+  await databaseRows(
+    network.databaseUrl,
+    `INSERT INTO members.sync_jobs (guild_id, id, game_group_id, state, total, errors, cause, position, due_at,
+       created_at, finished_at)
+     VALUES ($1, gen_random_uuid(), 501, 'failed', 2, $2, $3, $4, now(), now(), now())`,
+    [guild, JSON.stringify(errors), JSON.stringify(errors[0]), PLAYER.chat_id],
+  );
   // Decisions become commands a moment later.
   await expect.poll(() => pending(guild)).toBe(0);
   return key;

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { guildctl } from '#services/cli/guildctl.ts';
+import { withinBound } from '../bounds.ts';
 import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
 
 // As in the simulators' demo world.
@@ -133,6 +134,9 @@ describe('once guildctl has made chat roles staff roles', () => {
     const answer = await ask(ADA.game_id);
     expect([answer.status, answer.json.details.code]).toEqual([503, 'UNAVAILABLE']);
     expect(answer.headers.has('retry-after')).toBe(true);
+    const started = performance.now();
+    expect((await ask(ADA.game_id)).status).toBe(503);
+    withinBound(`the second to ask without ${name} is told so`, performance.now() - started, 100);
     await network.startOne(name, ports);
     await expect.poll(async () => (await ask(ADA.game_id)).status, { timeout: 10_000 }).toBe(200);
     expect(await told(ADA.game_id)).toMatchObject({ level: 5 });

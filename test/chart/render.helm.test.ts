@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
@@ -25,16 +25,15 @@ const text = (all: readonly Manifest[]) => all.map((one) => stringify(comparable
 describe.each(VALUE_SETS)('with the values %s', (name) => {
   const files = [valueSet(name)];
 
-  test('helm lint --strict has nothing to say, of each major version', async () => {
-    for (const helm of helms())
-      await runHelm(['lint', '--strict', '--quiet', CHART, ...files.flatMap((f) => ['-f', f])], helm);
+  test.each(helms())('%s lint --strict has nothing to say', async (helm) => {
+    const words = ['lint', '--strict', '--quiet', CHART, ...files.flatMap((file) => ['--values', file])];
+    expect((await runHelm(words, helm)).trim()).toBe('');
   });
 
   test('what is rendered is what was approved; UPDATE_GOLDEN=1 approves', async () => {
     const path = join(GOLDEN, `${name}.yaml`);
     const rendered = text(await render({ files }));
     if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(path, rendered);
-    expect(existsSync(path), path).toBe(true);
     expect(rendered).toBe(readFileSync(path, 'utf8'));
   });
 
@@ -78,7 +77,7 @@ function podsOf({ kind, spec }: Manifest): JsonObject[] {
 /** Values to try in the place of one, of which the schema takes at least one; a value set may have any of them. */
 function others(path: string[], value: Json): Json[] {
   const at = schemaAt(path) ?? {};
-  if (Array.isArray(at['enum'])) return at['enum'] as Json[];
+  if (Array.isArray(at['enum'])) return at['enum'];
   if (typeof value === 'boolean') return [!value, value];
   const own = OTHERS[path.join('.')];
   if (own !== undefined) return [own];

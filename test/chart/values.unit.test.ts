@@ -33,8 +33,8 @@ const templates = readdirSync(join(CHART, 'templates'), { recursive: true, encod
 /** The variables that a service reads. */
 function variablesOf(name: string): string[] {
   const read = new Set<string>();
-  const noted = new Proxy({} as Environment, { get: (_, variable) => void read.add(String(variable)) });
-  expect(() => CONFIGS[name]?.(noted)).toThrow();
+  const noted = new Proxy<Environment>({}, { get: (_, variable) => void read.add(String(variable)) });
+  expect(() => CONFIGS[name]?.(noted)).toThrow('fault(s)');
   return [...read];
 }
 
@@ -65,11 +65,9 @@ test('every value is in the schema, and every name of the schema is among the va
   expect(surplus).toEqual([]);
 });
 
-test('a service may set what holds for all, and nothing else', () => {
-  for (const { name } of DEPLOYABLES) {
-    const own = Object.keys(schemaAt(['services', name])?.['properties'] ?? {});
-    expect(own.sort(), name).toEqual(Object.keys(schemaAt(['defaults'])?.['properties'] ?? {}).sort());
-  }
+test.each(DEPLOYABLES)('$name may set what holds for all, and nothing else', ({ name }) => {
+  const own = Object.keys(schemaAt(['services', name])?.['properties'] ?? {});
+  expect(own.sort()).toEqual(Object.keys(schemaAt(['defaults'])?.['properties'] ?? {}).sort());
 });
 
 test('every object of the schema refuses names that it does not know', () => {
@@ -119,26 +117,24 @@ test('no variable can be set twice, by a template and by a value', () => {
 
 type Compose = { services: Record<string, { command?: string[]; environment?: Record<string, string> }> };
 
-test('docker-compose.yml runs the processes of npm start, each with what it needs and no more secrets', () => {
+/** Which secrets and servers a process is told of. */
+const HELD = {
+  admin: 'ADMIN_SECRETS',
+  database: 'DATABASE_URL',
+  redis: 'REDIS_URL',
+  platforms: 'CHAT_BOT_TOKEN',
+} as const;
+
+test.each(DEPLOYABLES)('docker-compose.yml runs $name with what it needs, and no secret more', (deployable) => {
+  const { name, main, calls, proxies, holds } = deployable;
   const text = readFileSync(join(import.meta.dirname, '../../docker-compose.yml'), 'utf8');
-  const compose = parse(text, { merge: true }) as Compose;
-  for (const { name, main, calls, proxies, holds } of DEPLOYABLES) {
-    const { command, environment = {} } = compose.services[name] ?? {};
-    expect(command, name).toEqual([main]);
-    const given = Object.keys(environment);
-    const needed = [...calls.map((peer) => `${peer.toUpperCase()}_GRPC_ADDRESS`)];
-    needed.push(...proxies.map((peer) => `${peer.toUpperCase()}_HTTP_URL`), 'INTERNAL_SECRETS', 'ADMIN_PORT');
-    expect(given, name).toEqual(expect.arrayContaining(needed));
-    expect(given.includes('ADMIN_SECRETS'), name).toBe(holds.includes('admin'));
-    expect(given.includes('DATABASE_URL'), name).toBe(holds.includes('database'));
-    expect(given.includes('REDIS_URL'), name).toBe(holds.includes('redis'));
-    expect(given.includes('CHAT_BOT_TOKEN'), name).toBe(holds.includes('platforms'));
-    const known = [...variablesOf(name), `GUILDCTL_${name.toUpperCase()}`];
-    // Read by services that limit their calls together, whatever they do with Redis otherwise.
-    if (holds.includes('redis')) known.push('REDIS_URL');
-    expect(
-      given.filter((variable) => !known.includes(variable)),
-      name,
-    ).toEqual([]);
-  }
+  const { command, environment = {} } = (parse(text, { merge: true }) as Compose).services[name] ?? {};
+  const given = Object.keys(environment);
+  const needed = calls.map((peer) => `${peer.toUpperCase()}_GRPC_ADDRESS`);
+  needed.push(...proxies.map((peer) => `${peer.toUpperCase()}_HTTP_URL`), 'INTERNAL_SECRETS', 'ADMIN_PORT');
+  const held = Object.values(HELD).filter((variable) => given.includes(variable));
+  expect(command).toEqual([main]);
+  expect(given).toEqual(expect.arrayContaining(needed));
+  expect(held.sort()).toEqual(holds.map((one) => HELD[one]).sort());
+  expect(given.filter((variable) => !variablesOf(name).includes(variable))).toEqual([]);
 });

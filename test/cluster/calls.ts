@@ -32,7 +32,11 @@ export async function callEveryService(namespace: Namespace, gateway: string): P
     for (const [service, method, path, body, status] of CALLS) {
       const response = await fetch(`${url}/api/v1${path}`, {
         method,
-        headers: { 'x-api-key': key, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        headers: {
+          'x-api-key': key,
+          'x-guild-id': GUILD,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
         body: body === undefined ? null : JSON.stringify(body),
         signal: AbortSignal.timeout(20_000),
       });

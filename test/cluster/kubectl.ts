@@ -11,9 +11,8 @@ export async function run(program: string, words: readonly string[], input?: str
     return (await running).stdout;
   } catch (error) {
     const { stderr, stdout } = error as { stderr?: string; stdout?: string };
-    throw new Error(
-      `${program.split('/').at(-1)} ${words.slice(0, 4).join(' ')} …: ${stderr || stdout || String(error)}`,
-    );
+    const said = stderr || stdout || String(error);
+    throw new Error(`${program.split('/').at(-1)} ${words.slice(0, 4).join(' ')} …: ${said}`, { cause: error });
   }
 }
 

@@ -30,12 +30,12 @@ for (const guild of JSON.parse(process.argv[1])) {
 }
 console.log(JSON.stringify(keys));`;
 
-/** Keys of the load's guilds, made as operators make them: by guildctl in a pod of auth. */
+/** Keys of the load's guilds, made as operators make them: in the pod of guildctl. */
 export async function makeKeys(
   namespace: Namespace,
   guilds: readonly string[] = GUILDS,
 ): Promise<{ guild: string; key: string }[]> {
-  const [pod = ''] = await namespace.pods('auth');
+  const [pod = ''] = await namespace.pods('guildctl');
   return JSON.parse(await namespace.node(pod, MAKE_KEYS, JSON.stringify(guilds))) as { guild: string; key: string }[];
 }
 
@@ -48,13 +48,13 @@ export class Load {
   }
 
   static async create(namespace: Namespace, images: Images, gateway: string): Promise<Load> {
-    const program = readFileSync(join(import.meta.dirname, 'load.mjs'), 'utf8');
+    const program = readFileSync(join(import.meta.dirname, 'load-pod.ts'), 'utf8');
     const keys = JSON.stringify(await makeKeys(namespace));
     await namespace.apply({
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'load' },
-      data: { 'load.mjs': program },
+      data: { 'load.ts': program },
     });
     await namespace.apply({
       apiVersion: 'v1',
@@ -96,7 +96,7 @@ function podOf({ repository, tag, pullPolicy }: Images, gateway: string) {
           name: 'load',
           image: `${repository}:${tag}`,
           imagePullPolicy: pullPolicy,
-          args: ['/load/load.mjs'],
+          args: ['/load/load.ts'],
           env: [{ name: 'BASE', value: gateway }],
           readinessProbe: { httpGet: { path: '/', port: 7000 }, periodSeconds: 1 },
           securityContext,

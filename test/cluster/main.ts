@@ -9,7 +9,7 @@ import { callEveryService } from './calls.ts';
 import { Namespace } from './kubectl.ts';
 import { type Images, openCluster } from './lab.ts';
 import { Load, type LoadResult } from './load.ts';
-import { pathsOf, pathsOfOthers, tryPaths } from './paths.ts';
+import { pathsOf, pathsOfOperators, pathsOfOthers, tryPaths } from './paths.ts';
 import { checkSchemas } from './schemas.ts';
 
 const RELEASE = 'guild-data';
@@ -114,9 +114,12 @@ class ClusterTest {
       const own = paths.filter(({ from }) => from === name);
       this.#fault('paths', await tryPaths(this.#namespace, pod, own));
     }
+    const operators = pathsOfOperators(RELEASE);
+    const [guildctl = ''] = await this.#namespace.pods('guildctl');
+    this.#fault('paths', await tryPaths(this.#namespace, guildctl, operators));
     const others = pathsOfOthers(RELEASE);
     this.#fault('paths', await tryPaths(this.#namespace, 'load', others));
-    const all = [...paths, ...others];
+    const all = [...paths, ...operators, ...others];
     const forbidden = all.filter(({ allowed }) => !allowed).length;
     this.#figure(`${forbidden} forbidden paths tried, and ${all.length - forbidden} that are allowed`);
   }

@@ -48,6 +48,16 @@ export function pathsOfOthers(release: string): Path[] {
   return [...services, ...servers].map((path) => ({ from: 'others', ...path }));
 }
 
+/** What guildctl may reach: the gRPC of every service that operators change. */
+export function pathsOfOperators(release: string): Path[] {
+  return DEPLOYABLES.flatMap(({ name, listens, holds }) => {
+    const to = `${release}-${name}-pods`;
+    const admin: Path = { from: 'guildctl', to, port: PORTS.admin, allowed: false };
+    const grpc: Path = { from: 'guildctl', to, port: PORTS.grpc, allowed: holds.includes('admin') };
+    return listens.includes('grpc') ? [admin, grpc] : [admin];
+  });
+}
+
 /** Tries all at once and prints which could be connected to. */
 const TRY = `
 import { connect } from 'node:net';

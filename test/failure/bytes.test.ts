@@ -1,58 +1,191 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { send, readAnswers } from './bytes/client.ts';
-import { judgeAnswers, judgeArrivals } from './bytes/compare.ts';
+import { MOST_WAITING } from '#gateway/turns.ts';
+import { amount } from '../bounds.ts';
+import { printFigure } from '../figures.ts';
+import { openSocket, wire } from '../raw-http.ts';
+import { send } from './bytes/client.ts';
 import { CORPUS } from './bytes/corpus.ts';
-import { type Front, keyOf, startFront } from './bytes/front.ts';
-import { type Caller, expectationOf } from './bytes/oracle.ts';
+import { type Front, startFront } from './bytes/front.ts';
+import { fuzz } from './bytes/fuzz.ts';
+import type { Caller } from './bytes/oracle.ts';
+import { newCaller, sendThrough, type Through } from './bytes/through.ts';
 
 let front: Front;
+const warnings: string[] = [];
+const warned = ({ message }: Error) => void warnings.push(message);
 
 beforeAll(async () => {
+  process.on('warning', warned);
   front = await startFront();
 });
-afterAll(() => front.stop());
+afterAll(async () => {
+  await front.stop();
+  process.off('warning', warned);
+});
 
-let callers = 0;
-/** A guild and an address that no other connection has. */
-function newCaller(): Caller & { from: string } {
-  const number = ++callers;
-  const guild = String(900_000_000_000_000_000n + BigInt(number));
-  return { guild, key: keyOf(guild), from: `127.${1 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}` };
-}
-
-/** What was wrong with these bytes' way through the gateway, and what came back. */
-async function faultsOf(text: (caller: Caller) => string, cuts: (bytes: Buffer) => number[] = () => []) {
-  const caller = newCaller();
-  const bytes = Buffer.from(text(caller), 'latin1');
-  const expectation = expectationOf(bytes, caller);
-  const received = await send(front.address, { bytes, cuts: cuts(bytes), from: caller.from });
-  const answers = readAnswers(
-    received,
-    expectation.answers.map(({ method }) => method),
-  );
-  const arrived = front.recorder.arrivals.get(caller.guild) ?? [];
-  const faults = [
-    ...judgeAnswers(expectation, answers),
-    ...judgeArrivals(expectation, arrived, caller, front.ring, false),
-    ...front.recorder.faults.splice(0),
-  ];
-  return { faults, answers, arrived };
-}
+const entry = (name: string) => {
+  const found = CORPUS.find((one) => one.name === name);
+  if (!found) throw new Error(`the corpus has no ${name}`);
+  return found.bytes;
+};
+const together =
+  (...names: string[]) =>
+  (caller: Caller) =>
+    names.map((name) => entry(name)(caller)).join('');
 
 describe('every request arrives exactly once, byte for byte, or not at all', () => {
   it.each(CORPUS)('$name: $outcome', async ({ bytes, outcome }) => {
-    const { faults, answers, arrived } = await faultsOf(bytes);
-    expect(faults).toEqual([]);
+    const { faults, answers, arrived } = await sendThrough(front, bytes);
+    expect(faults()).toEqual([]);
     const code = outcome === 'passes' || outcome === 'answered here' ? undefined : outcome;
     const isHead = bytes({ guild: '', key: '' }).startsWith('HEAD');
     expect(answers.map((answer) => answer.code)).toEqual([isHead ? undefined : code]);
     expect(answers.map(({ status }) => status < 400)).toEqual([code === undefined]);
-    expect(arrived).toHaveLength(outcome === 'passes' ? 1 : 0);
-    for (const header of [
-      'x-request-id: ',
-      ...(code ? ['cache-control: no-store', 'x-content-type-options: nosniff'] : []),
-    ]) {
-      expect(answers[0]?.headers).toContain(header);
+    expect(arrived()).toHaveLength(outcome === 'passes' ? 1 : 0);
+    const always = code ? ['cache-control: no-store', 'x-content-type-options: nosniff'] : [];
+    for (const header of ['x-request-id: ', ...always]) expect(answers[0]?.headers).toContain(header);
+  });
+
+  const trio = together('POST with a length', 'trailers', 'GET');
+  const lengthOf = (text: typeof trio) => text(newCaller()).length;
+
+  it('three at once, cut in two at every byte', { timeout: 120_000 }, async () => {
+    for (let cut = 1; cut < lengthOf(trio); cut += 1) {
+      const { faults, arrived } = await sendThrough(front, trio, { cuts: [cut] });
+      expect(faults(), `cut at ${cut}`).toEqual([]);
+      expect(arrived()).toHaveLength(3);
     }
+  });
+
+  it('three at once, byte by byte', async () => {
+    const { faults, arrived } = await sendThrough(front, trio, { cuts: [...Array(lengthOf(trio)).keys()] });
+    expect(faults()).toEqual([]);
+    expect(arrived()).toHaveLength(3);
+  });
+
+  it('of a caller that goes after any byte, whole requests in order, or none', { timeout: 120_000 }, async () => {
+    const sent: Through[] = [];
+    for (let abortAt = 0; abortAt <= lengthOf(trio); abortAt += 1) {
+      sent.push(await sendThrough(front, trio, { abortAt, cuts: [abortAt >> 1] }));
+    }
+    // The last ones may still be on their way.
+    await expect.poll(() => sent.at(-1)?.arrived().length).toBeLessThanOrEqual(3);
+    expect(sent.flatMap(({ faults }) => faults())).toEqual([]);
+  });
+
+  it('a fuzzed corpus, from a seed of its own in every run', { timeout: 600_000 }, async () => {
+    const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31);
+    const cases = Number(process.env['FUZZ_CASES'] ?? amount(10_000, 100_000));
+    const started = performance.now();
+    const { failures, arrived, refused } = await fuzz(front, { cases, seed });
+    const seconds = Math.round((performance.now() - started) / 1000);
+    const figure = `${cases} connections, seed ${seed}: ${arrived} requests arrived, ${refused} refused, ${seconds} s`;
+    printFigure('fuzzed bytes', figure);
+    expect(failures.slice(0, 10)).toEqual([]);
+    expect([arrived > cases / 2, refused > cases / 4]).toEqual([true, true]);
+  });
+
+  it('no listener or anything else that Node warns of was left behind', () => {
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('a caller that waits for a 100 before it sends its body', () => {
+  const head = (caller: Caller, more = '') =>
+    wire(`POST /api/v1/lookup/status HTTP/1.1\nHost: x\nX-API-Key: ${caller.key}\nContent-Length: 2\n`) +
+    wire(`Expect: 100-continue\n${more}\n`);
+
+  /** What comes before any body is sent. */
+  async function firstAnswer(text: string): Promise<{ text: string; socket: Awaited<ReturnType<typeof openSocket>> }> {
+    const socket = await openSocket(front.address);
+    const first = new Promise<Buffer>((resolve) => socket.once('data', resolve));
+    socket.write(text);
+    return { text: String(await first), socket };
+  }
+
+  it('is told to once all checks are passed, and then answered', async () => {
+    const caller = newCaller();
+    const { text, socket } = await firstAnswer(head(caller));
+    expect(text).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    expect(front.recorder.arrivals.has(caller.guild)).toBe(false);
+    const answer = new Promise<Buffer>((resolve) => socket.once('data', resolve));
+    socket.write('{}');
+    expect(String(await answer)).toMatch(/^HTTP\/1\.1 200 /);
+    const [arrived] = front.recorder.arrivals.get(caller.guild) ?? [];
+    expect(String(arrived?.body)).toBe('{}');
+    socket.destroy();
+  });
+
+  it.each([
+    ['without a key', 401, (caller: Caller) => head(caller).replace('X-API-Key', 'X-Other')],
+    ['for another guild', 403, (caller: Caller) => head(caller, 'X-Guild-ID: 900000000000000009\n')],
+    ['with too much to send', 413, (caller: Caller) => head(caller).replace('Length: 2', 'Length: 65537')],
+    ['where there is nothing', 404, (caller: Caller) => head(caller).replace('/status', '/nothing')],
+    ['with an odd expectation', 417, (caller: Caller) => head(caller).replace('100-continue', 'tea')],
+    ['with a header that is refused', 400, (caller: Caller) => head(caller, 'X_A: b\n')],
+  ])('%s is refused with %i in its place, and what it still sends is no request', async (_why, status, text) => {
+    const caller = newCaller();
+    const { text: answer, socket } = await firstAnswer(text(caller));
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(answer.toLowerCase()).toContain('\r\nconnection: close\r\n');
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.on('error', () => undefined);
+    socket.write(entry('GET')(caller));
+    await closed;
+    expect(front.recorder.arrivals.has(caller.guild)).toBe(false);
+  });
+});
+
+describe('connections', () => {
+  it('requests that come at once are passed on one after the other, in the order of their answers', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => (index % 2 ? 'GET' : 'POST with a length'));
+    const { faults, arrived } = await sendThrough(front, together(...names));
+    expect(faults()).toEqual([]);
+    expect(arrived().map(({ method }) => method)).toEqual(names.map((name) => name.split(' ')[0]));
+  });
+
+  it('one that sends on and on without waiting is cut off', async () => {
+    const caller = newCaller();
+    const socket = await openSocket(front.address);
+    socket.on('error', () => undefined);
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.resume();
+    socket.write(entry('GET')(caller).repeat(MOST_WAITING * 2));
+    await closed;
+    expect(front.recorder.arrivals.get(caller.guild)?.length ?? 0).toBeLessThanOrEqual(MOST_WAITING + 1);
+  });
+
+  it('the last answer is not lost where the caller has sent more than was read', async () => {
+    const body = 'x'.repeat(900_000);
+    for (let round = 0; round < 10; round += 1) {
+      const { answers } = await sendThrough(front, ({ key }) =>
+        wire(`GET /api/v1/whoami HTTP/1.1\nHost: x\nX-API-Key: ${key}\nContent-Length: ${body.length}\n\n${body}`),
+      );
+      expect(answers.map(({ status }) => status)).toEqual([400]);
+    }
+  });
+
+  it.each([
+    ['no request', 'GARBAGE\r\n\r\n'],
+    ['a refused request', wire('GET /api/v1/../x HTTP/1.1\nHost: x\n\n')],
+    ['CONNECT', wire('CONNECT x:80 HTTP/1.1\nHost: x\n\n')],
+  ])('after %s a caller that keeps its side open is cut off', async (_what, text) => {
+    const socket = await openSocket(front.address);
+    socket.on('error', () => undefined);
+    socket.allowHalfOpen = true;
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.resume();
+    socket.write(text);
+    const dripping = setInterval(() => socket.write('x'), 50);
+    await closed;
+    clearInterval(dripping);
+  });
+
+  it('of a caller that has ended its side a poll is not held', async () => {
+    const caller = newCaller();
+    const poll = `GET /api/v1/game/servers/s/commands?wait=25 HTTP/1.1\nHost: x\nX-API-Key: ${caller.key}\nX-Guild-ID: ${caller.guild}\n\n`;
+    const started = performance.now();
+    await send(front.address, { bytes: Buffer.from(wire(poll)), cuts: [], from: caller.from });
+    expect(performance.now() - started).toBeLessThan(10_000);
   });
 });

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { LONG, withinBound } from '../bounds.ts';
+import { printFigure } from '../figures.ts';
 import type { CallResult } from '../network.ts';
 import { type Fault, FaultyNetwork, type Part, worldOf } from './faulty-network.ts';
 import { Cell, PROBE_NAMES, PROBES, type ProbeName } from './probes.ts';
@@ -64,8 +65,8 @@ const LOOK_EVERY_MS = 100;
 /** More than open a breaker. */
 const REPEATS = 12;
 
-/** Holds one part's rows of the table against the whole system: each fault in turn, and the part's return. */
-export async function checkPart(part: Exclude<Part, 'listen'>): Promise<void> {
+/** Holds one part's rows of the table against the whole system; returns the faults that it was used again after. */
+export async function checkPart(part: Exclude<Part, 'listen'>): Promise<Fault[]> {
   const guilds = FAULTS.map((_, index) => `90000000000000${index + 1}001`);
   const system = new FaultyNetwork();
   try {
@@ -75,13 +76,16 @@ export async function checkPart(part: Exclude<Part, 'listen'>): Promise<void> {
       for (const guild of guilds) made.push(await new Cell(system.network, guild).prepare());
       return made;
     });
+    const overcome: Fault[] = [];
     const bad = await whileWatchingLiveness(system, async () => {
       for (const [index, fault] of FAULTS.entries()) {
         await checkFault(system, cells[index] as Cell, part, fault);
+        overcome.push(fault);
       }
     });
     expect(bad, 'answers of /livez that were not 200').toEqual([]);
     await checkRetries(system);
+    return overcome;
   } finally {
     await system.stop();
   }
@@ -109,12 +113,15 @@ async function checkFault(
   };
   await untilWell(cell);
   await system.inflict(part, fault);
-  await Promise.all(
+  const row = await Promise.all(
     PROBE_NAMES.map(async (name) => {
       const answer = await askFor(cell, name, expected(name));
       expect(expected(name), `${part} ${fault}: ${name}: ${JSON.stringify(answer.json)}`).toContain(answer.status);
+      return TABLE[part][name] ? [`${name} ${answer.status}`] : [];
     }),
   );
+  const others = `${row.filter((told) => told.length === 0).length} others as ever`;
+  printFigure(`while ${part} is ${fault}`, [...row.flat(), others].join('; '));
   await openBreakers(cell, part, fault);
   await system.mend(part, fault);
   withinBound(`${part} is used again after it was ${fault}`, await untilWell(cell), RECOVERY_MS);

@@ -1,3 +1,4 @@
+import { vi } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
 import { StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { connect } from '../grpc.ts';
@@ -10,6 +11,7 @@ const CREW = 501;
 const PLACE = 40001;
 /** Keys that no gateway has seen yet. */
 const UNKNOWN_KEYS = 6;
+const SETUP = { timeout: 30_000, interval: 500 };
 
 /** A guild with all that the probes look at, and its keys. */
 export class Cell {
@@ -26,7 +28,7 @@ export class Cell {
 
   /** While everything is well: ADA is linked and staff, and a role is bound to a group. */
   async prepare(): Promise<this> {
-    this.key = (await this.network.createKey({ guildId: this.guild })).secret;
+    this.key = await this.#newKey(this.guild);
     await this.#makeUnknownKeys();
     const binding = {
       binding_type: 'group_rank',
@@ -35,8 +37,8 @@ export class Cell {
       min_rank: 50,
       max_rank: 255,
     };
-    const answers = [await this.post('/verification/link', ADA), await this.post('/bindings/add', binding)];
-    for (const { status, json } of answers) if (status !== 201) throw new Error(JSON.stringify(json));
+    await this.#make('/verification/link', ADA);
+    await this.#make('/bindings/add', binding);
     await this.#makeStaff();
     return this;
   }
@@ -62,11 +64,23 @@ export class Cell {
     return answer;
   }
 
+  /** Waits for a machine that is too busy just now. */
+  #newKey(guildId: string): Promise<string> {
+    return vi.waitFor(async () => (await this.network.createKey({ guildId })).secret, SETUP);
+  }
+
+  #make(path: string, body: object): Promise<void> {
+    const headers = { 'x-guild-id': this.guild, 'idempotency-key': path };
+    const options = { method: 'POST', headers, body: { guild_id: this.guild, ...body } };
+    return vi.waitFor(async () => {
+      const { status, json } = await this.get(path, options);
+      if (status !== 201) throw new Error(`${path}: ${JSON.stringify(json)}`);
+    }, SETUP);
+  }
+
   async #makeUnknownKeys(): Promise<void> {
     for (let number = 0; number < UNKNOWN_KEYS; number++) {
-      const guildId = `${this.guild.slice(0, -3)}${100 + number}`;
-      const { secret } = await this.network.createKey({ guildId });
-      this.#unknownKeys.push(secret);
+      this.#unknownKeys.push(await this.#newKey(`${this.guild.slice(0, -3)}${100 + number}`));
     }
   }
 
@@ -75,7 +89,8 @@ export class Cell {
     const secrets = [this.network.secrets.admin];
     const { client, close } = connect(StaffAdminServiceService, 'activity', address, systemClock, secrets);
     const role = { level: 3, name: 'Officer', permissions: ['kick'], actor: 'test' };
-    await client.setStaffRole({ guildId: this.guild, chatRoleId: OFFICER, ...role }).finally(close);
+    const set = () => client.setStaffRole({ guildId: this.guild, chatRoleId: OFFICER, ...role });
+    await vi.waitFor(set, SETUP).finally(close);
   }
 }
 

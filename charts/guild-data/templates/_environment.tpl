@@ -39,6 +39,12 @@
 {{- $simulated := eq (include "guild-data.simulated" .) "true" -}}
 {{ include "guild-data.fromSecret" (dict "name" "CHAT_BOT_TOKEN" "secret" (include "guild-data.secret" .) "key" "chat-bot-token") }}
 {{ include "guild-data.fromSecret" (dict "name" "GAME_API_KEY" "secret" (include "guild-data.secret" .) "key" "game-api-key" "optional" true) }}
+{{- $callers := list -}}
+{{- range $name, $service := (include "guild-data.facts" . | fromJson).services -}}
+{{- if has "platforms" $service.holds }}{{ $callers = append $callers $name }}{{ end -}}
+{{- end }}
+- name: CHAT_PROCESSES
+  value: {{ include "guild-data.replicas" (dict "root" . "names" $callers) | quote }}
 {{- with .Values.platforms }}
 {{- with $simulated | ternary (printf "%s:8082/api/v10" $simulators) .chatApiUrl }}
 - name: CHAT_API_URL
@@ -48,6 +54,8 @@
 - name: CHAT_BOT_URL
   value: {{ . | quote }}
 {{- end }}
+- name: CHAT_GLOBAL_RPS
+  value: {{ int .chatGlobalRps | quote }}
 {{- $game := dict "USERS" .gameUsersUrl "GROUPS" .gameGroupsUrl "INVENTORY" .gameInventoryUrl "BADGES" .gameBadgesUrl "ECONOMY" .gameEconomyUrl "APIS" .gameApisUrl }}
 {{- range $host, $url := $game }}
 {{- with $simulated | ternary ($url | default (printf "%s:8083" $simulators)) $url }}
@@ -58,10 +66,28 @@
 {{- end }}
 {{- end -}}
 
-{{/* Over how many gateways limits are parted while Redis is away. */}}
-{{- define "guild-data.gatewayReplicas" -}}
-{{- $settings := include "guild-data.settings" (dict "root" . "name" "gateway") | fromYaml -}}
-{{- int ($settings.autoscaling.enabled | ternary $settings.autoscaling.minReplicas $settings.replicas) -}}
+{{/* TLS between the services: each shows the certificate, and believes those of the CA. */}}
+{{- define "guild-data.tlsVariables" -}}
+{{- if ne .Values.tls.mode "none" -}}
+- name: INTERNAL_TLS_CERT_FILE
+  value: /etc/guild-data/tls/tls.crt
+- name: INTERNAL_TLS_KEY_FILE
+  value: /etc/guild-data/tls/tls.key
+- name: INTERNAL_TLS_CA_FILE
+  value: /etc/guild-data/tls/ca.crt
+{{- end -}}
+{{- end -}}
+
+{{/* How many pods these services have at least, over which limits are parted while Redis is away; takes
+     (dict "root" $ "names" LIST). */}}
+{{- define "guild-data.replicas" -}}
+{{- $root := .root -}}
+{{- $sum := 0 -}}
+{{- range .names -}}
+{{- $settings := include "guild-data.settings" (dict "root" $root "name" .) | fromYaml -}}
+{{- $sum = add $sum ($settings.autoscaling.enabled | ternary $settings.autoscaling.minReplicas $settings.replicas) -}}
+{{- end -}}
+{{- max 1 $sum -}}
 {{- end -}}
 
 {{/* The variables of one service; takes (dict "root" $ "name" NAME "facts" FACTS "ports" PORTS "settings" SETTINGS). */}}
@@ -86,8 +112,6 @@
 {{ include "guild-data.fromSecret" (dict "name" "INTERNAL_SECRETS" "secret" (include "guild-data.secret" $root) "key" "internal-secrets") }}
 {{- if has "admin" .facts.holds }}
 {{ include "guild-data.fromSecret" (dict "name" "ADMIN_SECRETS" "secret" (include "guild-data.secret" $root) "key" "admin-secrets") }}
-- name: GUILDCTL_{{ upper .name }}
-  value: 127.0.0.1:{{ int $ports.grpc }}
 {{- end }}
 {{- range .facts.calls }}
 - name: {{ upper . }}_GRPC_ADDRESS
@@ -120,16 +144,9 @@
   value: {{ join "," . | quote }}
 {{- end }}
 - name: GATEWAY_REPLICAS
-  value: {{ include "guild-data.gatewayReplicas" $root | quote }}
+  value: {{ include "guild-data.replicas" (dict "root" $root "names" (list .name)) | quote }}
 {{- end }}
-{{- if ne $values.tls.mode "none" }}
-- name: INTERNAL_TLS_CERT_FILE
-  value: /etc/guild-data/tls/tls.crt
-- name: INTERNAL_TLS_KEY_FILE
-  value: /etc/guild-data/tls/tls.key
-- name: INTERNAL_TLS_CA_FILE
-  value: /etc/guild-data/tls/ca.crt
-{{- end }}
+{{ include "guild-data.tlsVariables" $root }}
 {{- range $variable, $value := .settings.config }}
 - name: {{ $variable }}
   value: {{ kindIs "float64" $value | ternary (int64 $value) $value | toString | quote }}

@@ -13,6 +13,8 @@ import { Names } from './names.ts';
 import { type BindingNames, checkTargets } from './platforms.ts';
 
 const GROUP_NAMES_FRESH_MS = 3600_000;
+/** Each takes two calls: half of what a platform is asked at once, so that whoever adds a binding finds room. */
+const NAMES_AT_ONCE = 5;
 
 /** What an update changes; what is undefined stays. */
 export interface BindingChange {
@@ -44,9 +46,15 @@ export class Bindings {
     this.#options = options;
     const rolesOf = async (guildId: string) => new Map((await chat.roles(guildId)).map(({ id, name }) => [id, name]));
     // The connector remembers roles itself, for as long as they may be old.
-    this.#roleNames = new Names({ load: rolesOf, freshMs: 0, clock, waitMs });
+    this.#roleNames = new Names({ load: rolesOf, freshMs: 0, clock, waitMs, atOnce: NAMES_AT_ONCE });
     const groupName = async (id: number) => (await game.group(id))?.name ?? null;
-    this.#groupNames = new Names({ load: groupName, freshMs: GROUP_NAMES_FRESH_MS, clock, waitMs });
+    this.#groupNames = new Names({
+      load: groupName,
+      freshMs: GROUP_NAMES_FRESH_MS,
+      clock,
+      waitMs,
+      atOnce: NAMES_AT_ONCE,
+    });
   }
 
   /** All of them, in order, as stored. */

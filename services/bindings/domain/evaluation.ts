@@ -8,7 +8,7 @@ import { learnFacts, type Member } from './facts.ts';
 import { combine, type Facts, type Verdict, type Weighed, weigh } from './rules.ts';
 
 /** What the game platform has not told by then is unknown. */
-const DEADLINE_MS = 5_000;
+const DEADLINE_MS = 5_500;
 
 export interface RoleVerdict {
   chatRoleId: string;

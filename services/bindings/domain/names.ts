@@ -1,11 +1,12 @@
 import type { Clock } from '#kit/clock.ts';
 import { within } from '#kit/deadline.ts';
 import { inParallel } from '#kit/parallel.ts';
+import { Turns } from './turns.ts';
 
 const AT_ONCE = 10;
 /** Longer nobody waits for names. */
 const WAIT_MS = 1_500;
-/** So long what was too slow is not waited for again. */
+/** So long what was too slow is not asked for again, and nobody waits for anything. */
 const SLOW_MS = 10_000;
 const MOST = 10_000;
 
@@ -15,6 +16,8 @@ export interface NamesOptions<Key, Value> {
   freshMs: number;
   clock: Clock;
   waitMs?: number;
+  /** How many of all who ask together are asked for at once; 10 when left out. */
+  atOnce?: number;
 }
 
 interface Entry<Value> {
@@ -31,9 +34,12 @@ export class Names<Key, Value> {
   readonly #options: NamesOptions<Key, Value>;
   /** The one asked for longest ago first. */
   readonly #entries = new Map<Key, Entry<Value>>();
+  readonly #turns: Turns;
+  #slowUntil = 0;
 
   constructor(options: NamesOptions<Key, Value>) {
     this.#options = options;
+    this.#turns = new Turns(options.atOnce ?? AT_ONCE, SLOW_MS, options.clock);
   }
 
   /** Those of the keys that are known. Never fails. */
@@ -50,15 +56,23 @@ export class Names<Key, Value> {
     );
   }
 
+  /** While the platform is slow it is asked all the same, by a few at a time, but nobody waits for it. */
   async #ask(keys: readonly Key[]): Promise<void> {
     const { clock, waitMs = WAIT_MS } = this.#options;
-    const pending = new Set(keys);
+    const isSlow = clock.now() < this.#slowUntil;
     const late = new AbortController();
-    const asking = inParallel(keys, AT_ONCE, (key) => this.#load(key).then(() => pending.delete(key)), late.signal);
-    await within(waitMs, asking).catch(() => {
+    const pending = new Set<Key>();
+    const load = (key: Key) => {
+      pending.add(key);
+      return this.#load(key).then(() => pending.delete(key));
+    };
+    const asking = inParallel(keys, AT_ONCE, (key) => this.#turns.run(() => load(key), late.signal), late.signal);
+    const waiting = within(waitMs, asking).catch(() => {
       late.abort();
+      this.#slowUntil = clock.now() + SLOW_MS;
       for (const key of pending) this.#note(key, this.#entries.get(key)?.known, clock.now() + SLOW_MS);
     });
+    if (!isSlow) await waiting;
   }
 
   async #load(key: Key): Promise<void> {

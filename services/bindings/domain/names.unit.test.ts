@@ -61,3 +61,38 @@ test('what was slow counts when it comes after all', async () => {
   answer('late');
   await vi.waitFor(async () => expect(await names.of([1])).toEqual(new Map([[1, 'late']])));
 });
+
+test('names that were never asked for are not held back by those that are slow', async () => {
+  const slow = new Set([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  const answers: (() => void)[] = [];
+  const { names, asked, clock } = named((key) =>
+    slow.has(key)
+      ? new Promise((resolve) => answers.push(() => resolve(`name ${key}`)))
+      : Promise.resolve(`name ${key}`),
+  );
+  // The first ten are slow, so that the eleventh is not even asked for.
+  const keys = Array.from({ length: 11 }, (_, index) => index);
+  expect(await names.of(keys)).toEqual(new Map());
+  expect(asked).toHaveBeenCalledTimes(10);
+  for (const answer of answers) answer();
+  await vi.waitFor(async () => expect((await names.of(keys)).size).toBe(11));
+  // Those ten were asked for once, and not again because they were late.
+  expect(asked).toHaveBeenCalledTimes(11);
+  expect(clock.now()).toBe(new ManualClock().now());
+});
+
+test('lists of all guilds together ask for ten at a time, and take turns', async () => {
+  let running = 0;
+  let most = 0;
+  const { names } = named(async (key) => {
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setImmediate(resolve));
+    running -= 1;
+    return `name ${key}`;
+  });
+  const first = names.of(Array.from({ length: 40 }, (_, index) => index));
+  const second = names.of([1_000]);
+  expect(await second).toEqual(new Map([[1_000, 'name 1000']]));
+  expect((await first).size).toBe(40);
+  expect(most).toBe(10);
+});

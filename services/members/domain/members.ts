@@ -52,7 +52,11 @@ export class Members {
   /** A member's roles as they are now, the highest first; undefined when the account is not in the guild. */
   async rolesOf(guildId: string, chatId: string): Promise<ChatRole[] | undefined> {
     const [member, roles] = await Promise.all([this.#chat.member(guildId, chatId), this.#chat.roles(guildId)]);
-    return member ? roles.filter(({ id }) => member.roles.includes(id)) : undefined;
+    if (!member) return undefined;
+    const held = (known: readonly ChatRole[]) => known.filter(({ id }) => member.roles.includes(id));
+    if (held(roles).length === member.roles.length) return held(roles);
+    // One was made after the guild's roles were read.
+    return held(await this.#chat.roles(guildId, { fresh: true }));
   }
 
   /**

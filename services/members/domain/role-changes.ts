@@ -134,8 +134,8 @@ export class RoleChanges {
     if (outcome === 'done') (give ? changes.added : changes.removed).push(roleId);
     else changes.failed.push({ role_id: roleId, ...failureOf(outcome) });
     // After a fault it may have been done all the same.
-    const isSettled = !(outcome instanceof ApiError);
-    if (isSettled && give !== (outcome === 'done')) await store.deleteGrants(database, change, [roleId]);
+    const isHeld = give ? outcome === 'done' : outcome === 'not permitted';
+    if (!(outcome instanceof ApiError) && !isHeld) await store.deleteGrants(database, change, [roleId]);
   }
 }
 

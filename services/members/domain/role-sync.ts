@@ -4,6 +4,7 @@ import type { GrpcClient } from '#kit/grpc-client.ts';
 import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
 import type { BindingsServiceService, RoleVerdict } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { MembersEvents } from '../events.ts';
 import type { MemberName } from '../store/roles.ts';
 import { type Changes, type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
 import type { RoleFailure } from './role-plan.ts';
@@ -27,6 +28,7 @@ export interface RoleSyncOptions {
   idempotency: Idempotency;
   bindings: GrpcClient<typeof BindingsServiceService>;
   changes: RoleChanges;
+  events: MembersEvents;
 }
 
 /** Brings members' roles in line with the bindings. */
@@ -58,7 +60,8 @@ export class RoleSync {
 
   /**
    * After a change of a member's link: linked, its roles follow the bindings; not linked, what was given is taken back.
-   * UNAVAILABLE and the like where that has to be tried again; who is not in the guild has nothing to lose.
+   * UNAVAILABLE and the like where that has to be tried again, NOT_APPLICABLE where the bot may not take back what it
+   * gave; who is not in the guild has nothing to lose.
    */
   async follow(member: MemberName): Promise<void> {
     const { guildId, chatId } = member;
@@ -67,8 +70,12 @@ export class RoleSync {
       const link = await changes.findLink(guildId, { chatId, gameId: undefined });
       const verdicts = link ? await this.#evaluate(guildId, link) : [];
       const done = await changes.bringInLine(member, link, verdictsByRole(verdicts));
-      if (done?.changes.failed.some(({ code }) => code === 'PLATFORM_ERROR')) throw new ApiError('PLATFORM_ERROR');
-      if (done) return;
+      if (!done) continue;
+      const { failed } = done.changes;
+      if (!link && failed.length > 0) this.#options.events.notTakenBack(member, failed);
+      if (failed.some(({ code }) => code === 'PLATFORM_ERROR')) throw new ApiError('PLATFORM_ERROR');
+      if (!link && failed.length > 0) throw new ApiError('NOT_APPLICABLE', { message: 'A role can not be taken back' });
+      return;
     }
     throw changing();
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Breakers } from '#kit/breaker.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { connectRedis, type RedisConnection } from '#kit/redis.ts';
@@ -41,7 +41,8 @@ async function startProcess(callsPerSecond: number, withRedis = true): Promise<P
   if (withRedis) {
     connection = connectRedis(url, { name: 'test', log });
     await connection.start();
-    await expect.poll(() => connection?.client.status).toBe('ready');
+    const { client } = connection;
+    await vi.waitFor(() => client.ping());
     cleanups.push(() => connection?.stop());
   }
   const redis = connection?.client;
@@ -120,7 +121,7 @@ describe('without Redis', () => {
 
   test.each([
     ['is away', () => proxy.close()],
-    ['does not answer', () => proxy.freezeAll()],
+    ['does not answer', async () => proxy.freezeAll()],
   ])(
     'while it %s calls go on with the share of the process, after 50 ms at most, and a gauge tells',
     async (_how, lose) => {

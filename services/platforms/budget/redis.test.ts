@@ -17,7 +17,9 @@ const newTurns = async (places: number) => {
   return new RedisTurns(redis, randomUUID(), places);
 };
 
-describe('turns in Redis', () => turnsSuite(newTurns));
+describe('turns in Redis', () => {
+  turnsSuite(newTurns);
+});
 
 test('nothing stays behind in Redis when nobody has called for a minute', async () => {
   const turns = await newTurns(1);

@@ -4,7 +4,7 @@ import { ROUTES } from '#proto/rest/index.ts';
 import { type Message, valuesOf } from './http1.ts';
 import type { Answer } from './client.ts';
 import type { Caller, Expectation } from './oracle.ts';
-import { fingerprint } from './recorder.ts';
+import { type Arrival, fingerprint } from './recorder.ts';
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -36,7 +36,7 @@ export function judgeAnswers({ answers, certain, refusal }: Expectation, given: 
 /** What is wrong with what arrived of a connection; `isAborted`: its caller did not wait for the answers. */
 export function judgeArrivals(
   { answers, certain }: Expectation,
-  arrived: readonly Message[],
+  arrived: readonly Arrival[],
   caller: Caller,
   ring: SecretRing,
   isAborted: boolean,
@@ -48,7 +48,7 @@ export function judgeArrivals(
   return arrived.flatMap((message, index) => judgeArrival(message, wanted[index] as Message, caller, ring));
 }
 
-function judgeArrival(arrived: Message, sent: Message, caller: Caller, ring: SecretRing): string[] {
+function judgeArrival(arrived: Arrival, sent: Message, caller: Caller, ring: SecretRing): string[] {
   const faults: string[] = [];
   if (arrived.method !== sent.method) faults.push(`the method arrived as ${arrived.method}`);
   if (arrived.target !== sent.target) faults.push(`the target arrived as ${arrived.target}`);
@@ -65,13 +65,13 @@ function judgeArrival(arrived: Message, sent: Message, caller: Caller, ring: Sec
   return faults;
 }
 
-function isSealed(arrived: Message, { guild }: Caller, ring: SecretRing): boolean {
-  const { method, target } = arrived;
+function isSealed(arrived: Arrival, { guild }: Caller, ring: SecretRing): boolean {
+  const { method, target, at } = arrived;
   const services = new Set(ROUTES.map(({ service }) => service));
   const [header] = valuesOf(arrived, PRINCIPAL_HEADER);
   return [...services].some((audience) => {
     try {
-      return openPrincipal(ring, header, { audience, method, target }, Date.now()).guildId === guild;
+      return openPrincipal(ring, header, { audience, method, target }, at).guildId === guild;
     } catch {
       return false;
     }
@@ -93,7 +93,7 @@ function headersOf({ headers }: Pick<Message, 'headers'>): Map<string, string> {
   const all = new Map<string, string>();
   for (const [given, value] of headers) {
     const name = given.toLowerCase();
-    all.set(name, all.has(name) ? `${all.get(name)}, ${value}` : value);
+    all.set(name, (all.has(name) ? `${all.get(name)}, ${value}` : value).trim());
   }
   return all;
 }

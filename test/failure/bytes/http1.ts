@@ -30,8 +30,8 @@ const OUTER_SPACE = /^[\t ]+|[\t ]+$/g;
 /** The request that begins at `start`, by the grammar of RFC 9112 and nothing else: no leniency, no limits. */
 export function parseMessage(bytes: Buffer, start: number): Parsed {
   let position = start;
-  // Section 2.2: empty lines before a request are passed over.
-  while (bytes[position] === CR && bytes[position + 1] === LF) position += 2;
+  // Section 2.2: empty lines before a request are passed over, and a line feed may be one.
+  while (bytes[position] === CR || bytes[position] === LF) position += 1;
   const lines = readLines(bytes, position);
   if (lines.kind !== 'lines') return lines;
   const head = parseHead(lines.lines);

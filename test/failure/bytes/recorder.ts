@@ -4,6 +4,12 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { PRINCIPAL_HEADER } from '#kit/principal.ts';
 import { type Message, parseMessage, valuesOf } from './http1.ts';
 
+/** A request as it arrived, and when. */
+export interface Arrival extends Message {
+  /** Unix milliseconds. */
+  at: number;
+}
+
 /** What an answer carries to show which request it belongs to. */
 export function fingerprint({ method, target, body }: Pick<Message, 'method' | 'target' | 'body'>): string {
   return createHash('sha256').update(`${method} ${target}\n`).update(body).digest('hex');
@@ -12,7 +18,7 @@ export function fingerprint({ method, target, body }: Pick<Message, 'method' | '
 /** An upstream that writes down each request that arrives, byte for byte, and answers with its fingerprint. */
 export class Recorder {
   /** By the guild of the sealed principal, which no caller chooses. */
-  readonly arrivals = new Map<string, Message[]>();
+  readonly arrivals = new Map<string, Arrival[]>();
   /** What arrived and is no request of the gateway's. */
   readonly faults: string[] = [];
   readonly #server: Server;
@@ -62,9 +68,10 @@ export class Recorder {
       this.faults.push(`not sealed: ${message.method} ${message.target}`);
       return;
     }
+    const arrival = { ...message, at: Date.now() };
     const before = this.arrivals.get(guild);
-    if (before) before.push(message);
-    else this.arrivals.set(guild, [message]);
+    if (before) before.push(arrival);
+    else this.arrivals.set(guild, [arrival]);
   }
 
   /** In different forms, since what is passed back must not depend on them. */

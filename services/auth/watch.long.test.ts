@@ -2,6 +2,7 @@ import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { KeyChange } from '#proto/gen/guild/auth/v1/auth.ts';
 import { startTestAuth, type TestAuth, toldBeats, toldVersions, type Watched, watchKeys } from '#test/auth.ts';
+import { withinBound } from '#test/bounds.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 
@@ -63,8 +64,8 @@ test('a change on one replica reaches the watchers of another within a second, w
   const watched = await watching(far);
   await near.admin.rotateKey({ keyId, graceSeconds: 60, actor: 'ada' });
   const rotatedAt = performance.now();
-  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 2_000, interval: 5 });
-  expect(performance.now() - rotatedAt).toBeLessThan(1_000);
+  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000, interval: 5 });
+  withinBound('a change is told by another replica of auth', performance.now() - rotatedAt, 1_000);
   const { hashes, changedAtMs, guildId } = changesOf(watched, keyId).find(
     (change) => change.version === 2,
   ) as KeyChange;
@@ -101,7 +102,7 @@ test('a change that is rolled back is not told', async () => {
   await expect(near.admin.updateKey({ keyId, name: 'x', actor: 'ada' })).rejects.toMatchObject({ code: 'INTERNAL' });
   await client.query('DROP FUNCTION auth.refuse CASCADE');
   await near.admin.rotateKey({ keyId, graceSeconds: 0, actor: 'ada' });
-  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 2_000 });
+  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000 });
   // The update would have been version 2 with one secret.
   const second = changesOf(watched, keyId).filter((change) => change.version === 2);
   expect(second.map((change) => change.hashes.length)).toEqual(second.map(() => 2));
@@ -115,10 +116,12 @@ test('a change that was not heard is told within 5 s, also when it is committed 
   await writer.query('BEGIN');
   await writer.query('UPDATE auth.keys SET version = 7, changed_at = now() WHERE number = $1', [numberOf(late)]);
   await near.admin.updateKey({ keyId: other, name: 'x', actor: 'ada' });
-  await vi.waitFor(() => expect(toldVersions(watched, other)).toContain(2), { timeout: 2_000 });
+  await vi.waitFor(() => expect(toldVersions(watched, other)).toContain(2), { timeout: 12_000 });
   await writer.query('COMMIT');
+  const committedAt = performance.now();
   await writer.end();
-  await vi.waitFor(() => expect(toldVersions(watched, late)).toContain(7), { timeout: 6_000 });
+  await vi.waitFor(() => expect(toldVersions(watched, late)).toContain(7), { timeout: 15_000 });
+  withinBound('a change that was not heard is told', performance.now() - committedAt, 5_000);
 });
 
 test('a key with more secrets than a notification holds is told all the same', async () => {
@@ -130,7 +133,7 @@ test('a key with more secrets than a notification holds is told all the same', a
     [GUILD, numberOf(keyId)],
   );
   await near.admin.revokeKey({ keyId, actor: 'ada' });
-  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 1_000 });
+  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000 });
   expect(changesOf(watched, keyId).at(-1)?.hashes).toHaveLength(301);
 });
 
@@ -140,7 +143,7 @@ test('a notification that nobody can read does no harm', async () => {
   for (const payload of ['', 'nonsense', '{}', '[1]'])
     await client.query('SELECT pg_notify($1, $2)', ['auth_keys', payload]);
   await near.admin.revokeKey({ keyId, actor: 'ada' });
-  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 1_000 });
+  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000 });
 });
 
 test('beats come once a second', async () => {
@@ -148,7 +151,7 @@ test('beats come once a second', async () => {
   await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThanOrEqual(4), { timeout: 6_000 });
   const [first, second, third] = watched.told.filter(({ event }) => event.$case === 'beat').slice(1);
   expect((third?.at ?? 0) - (second?.at ?? 0)).toBeGreaterThan(800);
-  expect((third?.at ?? 0) - (first?.at ?? 0)).toBeLessThan(2_800);
+  withinBound('two beats take', (third?.at ?? 0) - (first?.at ?? 0), 2_800);
 });
 
 test('beats stop within three seconds when LISTEN goes deaf, and come again when it hears, the missed told first', async () => {
@@ -158,13 +161,13 @@ test('beats stop within three seconds when LISTEN goes deaf, and come again when
   const frozenAt = performance.now();
   await near.admin.revokeKey({ keyId, actor: 'ada' });
   const lastBeat = () => watched.told.findLast(({ event }) => event.$case === 'beat')?.at ?? 0;
-  await vi.waitFor(() => expect(performance.now() - lastBeat()).toBeGreaterThan(3_500), { timeout: 8_000 });
-  expect(lastBeat() - frozenAt).toBeLessThan(3_000);
+  await vi.waitFor(() => expect(performance.now() - lastBeat()).toBeGreaterThan(3_500), { timeout: 15_000 });
+  withinBound('the last beat after LISTEN went deaf', lastBeat() - frozenAt, 3_000);
   const metrics = await fetch(`http://${far.service.addresses.admin}/metrics`);
   expect(await metrics.text()).toContain('listener_hearing{channel="auth_keys"} 0');
   const beats = toldBeats(watched);
   proxy.thaw();
-  await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThan(beats), { timeout: 8_000 });
+  await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThan(beats), { timeout: 15_000 });
   const all = watched.told.map(({ event }) => event);
   const resumed = all.filter((event) => event.$case === 'beat')[beats];
   const before = all.slice(
@@ -185,8 +188,8 @@ test('a LISTEN connection that is ended is made anew', async () => {
   expect(ended.rowCount).toBe(2);
   const beats = toldBeats(watched);
   await near.admin.revokeKey({ keyId, actor: 'ada' });
-  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 3_000 });
-  await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThan(beats), { timeout: 3_000 });
+  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000 });
+  await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThan(beats), { timeout: 12_000 });
 });
 
 test('a service that stops ends its streams and stops at once', async () => {
@@ -194,6 +197,6 @@ test('a service that stops ends its streams and stops at once', async () => {
   const watched = await watching(replica);
   const began = performance.now();
   await replica.stop();
-  expect(performance.now() - began).toBeLessThan(2_000);
+  withinBound('a service that ends its streams stops', performance.now() - began, 2_000);
   await vi.waitFor(() => expect(watched.hasEnded).toBe(true));
 });

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+import { withinBound } from '../bounds.ts';
+import { type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+
+const EVERYWHERE_MS = 1_000;
+const WAIT = { interval: 10, timeout: 15_000 };
 
 let network: Network;
 /** Two gateways, each on another auth replica. */
@@ -22,7 +26,7 @@ async function statuses(secret: string): Promise<number[]> {
 /** Milliseconds until every gateway answers with the status. */
 async function until(secret: string, status: number): Promise<number> {
   const started = performance.now();
-  await expect.poll(() => statuses(secret), { interval: 10, timeout: 5000 }).toEqual([status, status]);
+  await expect.poll(() => statuses(secret), WAIT).toEqual([status, status]);
   return performance.now() - started;
 }
 
@@ -31,9 +35,7 @@ describe('a change of a key reaches every gateway within a second, whichever aut
     const { id, secret } = await network.createKey();
     expect(await statuses(secret)).toEqual([200, 200]);
     await network.admin().revokeKey({ keyId: id, actor: 'test' });
-    const ms = await until(secret, 401);
-    console.log(`a revoked key was refused by two gateways after ${ms.toFixed(0)} ms`);
-    expect(ms).toBeLessThan(1000);
+    withinBound('a revoked key is refused by two gateways', await until(secret, 401), EVERYWHERE_MS);
   });
 
   it('rotated: the old secret works for its grace period, without one not at all', async () => {
@@ -45,7 +47,7 @@ describe('a change of a key reaches every gateway within a second, whichever aut
     expect(second.key?.id).toBe(id);
     expect(second.secret.slice(0, -32)).not.toBe(secret.slice(0, -32));
     const third = await network.admin().rotateKey({ keyId: id, graceSeconds: 0, actor: 'test' });
-    expect(await until(second.secret, 401)).toBeLessThan(1000);
+    withinBound('a secret rotated without grace is refused', await until(second.secret, 401), EVERYWHERE_MS);
     expect(await statuses(third.secret)).toEqual([200, 200]);
   });
 
@@ -59,42 +61,8 @@ describe('a change of a key reaches every gateway within a second, whichever aut
       );
     expect((await lookup()).map(({ status }) => status)).toEqual([404, 404]);
     await network.admin().updateKey({ keyId: id, scopes: { values: ['server:write'] }, actor: 'test' });
-    await expect
-      .poll(async () => (await lookup()).map(({ status }) => status), { interval: 10, timeout: 1000 })
-      .toEqual([403, 403]);
-  });
-});
-
-describe('refused authentications are counted per address', () => {
-  /** 40 calls with a wrong key, at the beginning of a window or early enough that the test ends within it. */
-  async function refusals(): Promise<CallResult[]> {
-    await expect.poll(() => Date.now() % 60_000, { timeout: 15_000, interval: 100 }).toBeLessThan(50_000);
-    const answers = [];
-    const wrong = `service_${GUILD}_${'0'.repeat(38)}`;
-    for (let count = 0; count < 40; count++) answers.push(await network.call('/whoami', { key: wrong }));
-    return answers;
-  }
-
-  it('30 are 401, the rest 429; a key known good is never refused by it', async () => {
-    const { secret } = await network.createKey();
-    const call = (key: string, query = '') => network.call(`/whoami${query}`, { key });
-    expect((await call(secret)).status).toBe(200);
-    const answers = await refusals();
-    const codes = answers.map(({ status }) => status);
-    expect(new Set(codes)).toEqual(new Set([401, 429]));
-    const refused = answers.find(({ status }) => status === 429);
-    expect(refused?.json.details).toMatchObject({
-      code: 'RATE_LIMITED',
-      category: 'authentication',
-      limit: 30,
-      window: 60,
-    });
-    expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect(refused?.headers.get('x-ratelimit-limit')).toBe('30');
-    expect(refused?.headers.get('x-ratelimit-remaining')).toBe('0');
-    expect((await call(secret, '?key=1')).status).toBe(401);
-    expect((await call(secret)).status).toBe(200);
-    const unseen = await network.createKey();
-    expect((await call(unseen.secret)).status).toBe(429);
+    const started = performance.now();
+    await expect.poll(async () => (await lookup()).map(({ status }) => status), WAIT).toEqual([403, 403]);
+    withinBound('a scope that was taken away is missing', performance.now() - started, EVERYWHERE_MS);
   });
 });

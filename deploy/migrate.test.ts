@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { expect, inject, test } from 'vitest';
+import { freePorts } from '#local/ports.ts';
+import { createTestDatabase } from '#test/database.ts';
+import { untilReachable } from './migrate.ts';
+
+/** Runs a program of this folder to its end. */
+async function runProgram(words: string[], environment: NodeJS.ProcessEnv) {
+  const [file = '', ...rest] = words;
+  const child = spawn(process.execPath, [join(import.meta.dirname, file), ...rest], { env: { ...environment } });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (output += text.toString()));
+  const [status] = (await once(child, 'exit')) as [number | null];
+  return { status, output };
+}
+
+test('who waits for a schema that is there is done, and names the service it was told', async () => {
+  const database = await createTestDatabase();
+  const done = await runProgram(['wait-for-schema.ts', 'lookup'], { DATABASE_URL: database.url });
+  expect(done).toEqual({ status: 0, output: '' });
+  await database.drop();
+});
+
+test('who waits for a schema that is missing goes on waiting, says for what, and ends at SIGTERM', async () => {
+  const url = new URL(inject('postgresUrl'));
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'wait-for-schema.ts'), 'lookup'], {
+    env: { DATABASE_URL: url.href },
+  });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  expect(line.toString()).toContain('the schema lookup');
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([143, null]);
+});
+
+test('a service without a schema is refused, with the names of those that have one', async () => {
+  const { status, output } = await runProgram(['wait-for-schema.ts', 'gateway'], {});
+  expect(status).toBe(1);
+  expect(output).toContain('activity, auth, bindings, lookup, members, moderation');
+});
+
+test('a server that is not there yet is waited for, as long as was said', async () => {
+  const [port = 0] = await freePorts(1);
+  const url = `postgres://127.0.0.1:${port}/x`;
+  await expect(untilReachable(url, 1)).rejects.toThrow('ECONNREFUSED');
+});
+
+test('a server that refuses us is not waited for', async () => {
+  const url = new URL(inject('postgresUrl'));
+  url.pathname = '/there_is_no_such_database';
+  await expect(untilReachable(url.href, 60)).rejects.toThrow('does not exist');
+});

@@ -1,0 +1,45 @@
+/** One line of a process's metrics. */
+export interface Line {
+  labels: Readonly<Record<string, string>>;
+  value: number;
+}
+
+const LINE = /^([A-Za-z_:][A-Za-z0-9_:]*)(?:\{(.*)\})? (\S+)(?: \d+)?$/;
+const LABEL = /([A-Za-z_][A-Za-z0-9_]*)="((?:\\.|[^"\\])*)"/g;
+
+/** The metrics of a process at one moment. */
+export class Page {
+  /** Unix milliseconds. */
+  readonly at: number;
+  readonly #lines = new Map<string, Line[]>();
+
+  /** `text` in the format that Prometheus reads; comments and lines that are none are left out. */
+  constructor(text: string, at: number) {
+    this.at = at;
+    for (const line of text.split('\n')) {
+      const [, name, labels = '', value] = LINE.exec(line) ?? [];
+      if (name === undefined) continue;
+      const lines = this.#lines.get(name) ?? [];
+      lines.push({ labels: readLabels(labels), value: Number(value) });
+      this.#lines.set(name, lines);
+    }
+  }
+
+  lines(name: string): readonly Line[] {
+    return this.#lines.get(name) ?? [];
+  }
+
+  /** The sum over the lines of a name that are wanted; undefined where there is none of that name. */
+  sum(name: string, isWanted: (labels: Line['labels']) => boolean = () => true): number | undefined {
+    const lines = this.#lines.get(name);
+    return lines?.filter(({ labels }) => isWanted(labels)).reduce((sum, { value }) => sum + value, 0);
+  }
+}
+
+function readLabels(text: string): Record<string, string> {
+  const labels = [...text.matchAll(LABEL)].map(([, name = '', value = '']) => [name, unescape(value)]);
+  return Object.fromEntries(labels);
+}
+
+const unescape = (text: string) =>
+  text.replaceAll(/\\(.)/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped));

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { guildctl } from '#services/cli/guildctl.ts';
+import { GUILD, type Network, startNetwork } from '../network.ts';
+
+let network: Network;
+let key: { id: string; secret: string };
+
+beforeAll(async () => {
+  network = await startNetwork();
+  key = await network.createKey();
+});
+afterAll(() => network.stop());
+
+const admins = () => [...network.services.keys()].map((name) => `${name}=${network.address(name, 'admin')}`);
+
+async function top(words: string[], isTerminal = false) {
+  const said = { out: '', error: '' };
+  const status = await guildctl(['top', '--interval', '1', ...words], {
+    environment: { GUILDCTL_ADMIN: admins().join(',') },
+    user: 'ada',
+    out: (text) => (said.out += text),
+    error: (text) => (said.error += text),
+    isTerminal,
+  });
+  return { status, ...said };
+}
+
+/** Good, refused and unknown calls, until it is stopped. */
+async function traffic<Result>(during: Promise<Result>): Promise<Result> {
+  let isOver = false;
+  const end = () => (isOver = true);
+  void during.then(end, end);
+  while (!isOver) {
+    await network.call('/whoami', { key: key.secret });
+    await network.call('/lookup/game/7', { key: key.secret, headers: { 'x-guild-id': GUILD } });
+    await network.call('/bindings/list', { key: key.secret, headers: { 'x-guild-id': '900000000000000009' } });
+    await network.call('/moderation/1/logs', { key: key.secret });
+  }
+  return during;
+}
+
+it('tells of each process what it does, and which keys are busy and refused', async () => {
+  const { status, out, error } = await traffic(top(['--json']));
+  expect({ status, error }).toEqual({ status: 0, error: '' });
+  const { processes, keys, at } = JSON.parse(out);
+  expect(at).toBeGreaterThan(1_700_000_000);
+  expect(processes.map(({ name }: { name: string }) => name)).toEqual([...network.services.keys()]);
+  const of = (name: string) => processes.find((process: { name: string }) => process.name === name).figures;
+  expect(of('gateway')).toMatchObject({ limiter_degraded: false, key_stream_alive: true, breakers_open: [] });
+  expect(of('gateway').requests_per_second).toBeGreaterThan(1);
+  expect(of('gateway').p99_seconds).toBeGreaterThan(0);
+  expect(of('gateway').key_cache_hit_ratio).toBeGreaterThan(0.5);
+  expect(of('lookup')).toMatchObject({ errors_per_second: 0, pool: { max: 5 }, in_flight: null, faults: [] });
+  expect(of('lookup').requests_per_second).toBeGreaterThan(0);
+  expect(of('activity')).toMatchObject({ waiting_polls: 0, unacknowledged_commands: 0 });
+  expect(of('members').unfinished_jobs).toBe(0);
+  expect(keys.busiest[0].key_id).toBe(key.id);
+  expect(keys.refused).toEqual(keys.busiest);
+  expect(keys.busiest[0].requests).toBeGreaterThan(keys.busiest[0].refused);
+  expect(JSON.stringify(keys)).not.toContain(key.secret);
+});
+
+it('a terminal is drawn anew for each view, and without one there is one view', async () => {
+  const live = await traffic(top(['--times', '3'], true));
+  expect(live.out.split('\u001b[H\u001b[2J')).toHaveLength(3);
+  expect(live.out.match(/^PROCESS +REQ\/S/gm)).toHaveLength(3);
+  const once = await top([]);
+  expect(once.out).not.toContain('\u001b');
+  expect(once.out.match(/^PROCESS +REQ\/S/gm)).toHaveLength(1);
+  expect(Math.max(...once.out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
+});
+
+it('a process that does not answer is told as such, and holds up no other', async () => {
+  const { status, out } = await top(['--once', '--admin', 'lookup=127.0.0.1:1', '--admin', admins()[0] ?? '']);
+  expect(status).toBe(0);
+  expect(out).toMatch(/^lookup .* DOWN: no answer$/m);
+  expect(out).toMatch(/^auth +[0-9.]+ /m);
+});
+
+it.each([
+  [['--admin', 'http://somewhere'], '--admin and GUILDCTL_ADMIN take NAME=HOST:PORT'],
+  [['--interval', '0'], '--interval must be a whole number from 1 to 60'],
+  [['--once', '--times', '2'], '--once and --times exclude each other'],
+])('%j is refused', async (words, message) => {
+  const { status, out, error } = await top(words);
+  expect({ status, out }).toEqual({ status: 1, out: '' });
+  expect(error).toContain(message);
+});

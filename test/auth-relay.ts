@@ -1,0 +1,101 @@
+import type { ClientReadableStream } from '@grpc/grpc-js';
+import { pino } from 'pino';
+import { systemClock } from '#kit/clock.ts';
+import { ApiError } from '#kit/errors.ts';
+import { GrpcServer, type ResponseStream } from '#kit/grpc.ts';
+import { Readiness } from '#kit/health.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { SecretRing } from '#kit/secrets.ts';
+import { AuthServiceService, type KeyHash, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
+import { connect } from './grpc.ts';
+
+/** Frozen: streams stay open and nothing comes on them. Closed: they end, and no new one is opened. */
+type Watching = 'passed on' | 'frozen' | 'closed';
+
+/**
+ * Stands between gateways and auth: sees what is asked, and can keep changes of keys from being told while keys are
+ * still verified, which a proxy can't, since both share a connection.
+ */
+export class AuthRelay {
+  /** The keys asked about so far; probes are left out. */
+  readonly asked: KeyHash[] = [];
+  readonly #streams = new Set<ClientReadableStream<WatchResponse>>();
+  readonly #secret: string;
+  readonly #upstream;
+  #server: GrpcServer | undefined;
+  #port = 0;
+  #watching: Watching = 'passed on';
+
+  constructor(authAddress: string, secret: string) {
+    this.#secret = secret;
+    this.#upstream = connect(AuthServiceService, 'auth', authAddress, systemClock, [secret]);
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.#port}`;
+  }
+
+  /** How many gateways are watching now. */
+  get watchers(): number {
+    return this.#streams.size;
+  }
+
+  set watching(watching: Watching) {
+    this.#watching = watching;
+    if (watching === 'closed') for (const stream of this.#streams) stream.cancel();
+  }
+
+  /** Starts, or starts again on the same port. */
+  async start(): Promise<void> {
+    const listen = { host: '127.0.0.1', port: this.#port, reflection: false };
+    const log = pino({ level: 'silent' });
+    const parts = { clock: systemClock, metrics: new Metrics(), log, readiness: new Readiness() };
+    this.#server = new GrpcServer({ service: 'auth', ...listen, ...parts });
+    const { client } = this.#upstream;
+    this.#server.add(
+      AuthServiceService,
+      {
+        verify: (request) => {
+          this.asked.push(...request.keys.filter(({ hash }) => !hash.equals(Buffer.alloc(32))));
+          return client.verify(request);
+        },
+        watch: (_request, stream) => this.#watch(stream),
+        recordUse: (request) => client.recordUse(request),
+      },
+      new SecretRing([this.#secret]),
+    );
+    await this.#server.start();
+    this.#port = Number(this.#server.address.split(':')[1]);
+  }
+
+  /** Gateways can not reach auth until it starts again. */
+  async stop(): Promise<void> {
+    for (const stream of this.#streams) stream.cancel();
+    await this.#server?.stop();
+    this.#server = undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    this.#upstream.close();
+  }
+
+  async #watch(down: ResponseStream<WatchResponse>): Promise<void> {
+    if (this.#watching === 'closed') throw new ApiError('UNAVAILABLE');
+    const up = this.#upstream.client.watch({});
+    this.#streams.add(up);
+    up.on('data', (message: WatchResponse) => {
+      if (this.#watching === 'passed on') down.write(message);
+    });
+    down.signal.addEventListener('abort', () => up.cancel());
+    await new Promise<void>((resolve) => up.on('error', () => resolve()).on('end', () => resolve()));
+    this.#streams.delete(up);
+  }
+}
+
+/** A relay that runs. */
+export async function startAuthRelay(authAddress: string, secret: string): Promise<AuthRelay> {
+  const relay = new AuthRelay(authAddress, secret);
+  await relay.start();
+  return relay;
+}

@@ -1,0 +1,137 @@
+// Runs in a pod: calls the API at a constant rate from `/start?rate=N` until `/stop`, which answers what came of it. BASE
+// is the gateway; /keys/keys.json holds a key of each of so many guilds that no limit is met.
+import { readFileSync } from 'node:fs';
+import { Agent, createServer, request } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { LoadResult } from './load.ts';
+
+type Kind = {
+  times: number;
+  method: string;
+  path: (guild: string) => string;
+  body?: (guild: string, n: number) => object;
+};
+
+const TICK_MS = 10;
+const CALL_MS = 15_000;
+const MOST_EXAMPLES = 20;
+const RIGHT = 200;
+
+/** How often each is called, of twenty. */
+const KINDS: readonly Kind[] = [
+  { times: 6, method: 'GET', path: () => '/whoami' },
+  {
+    times: 5,
+    method: 'POST',
+    path: (guild) => `/moderation/${guild}/game/status`,
+    body: () => ({ game_ids: [7001, 7004] }),
+  },
+  {
+    times: 4,
+    method: 'POST',
+    path: () => '/game/servers/heartbeat',
+    body: (guild, n) => ({
+      guild_id: guild,
+      server_id: `server-${n % 10}`,
+      place_id: 1,
+      player_count: 1,
+      max_players: 30,
+    }),
+  },
+  { times: 2, method: 'GET', path: () => '/bindings/list' },
+  { times: 2, method: 'GET', path: (guild) => `/guilds/${guild}/verified` },
+  { times: 1, method: 'POST', path: () => '/lookup/status', body: (guild) => ({ guild_id: guild, game_ids: [7001] }) },
+];
+const TURNS = KINDS.flatMap((kind) => Array.from({ length: kind.times }, () => kind));
+
+const guilds = JSON.parse(readFileSync('/keys/keys.json', 'utf8')) as { guild: string; key: string }[];
+const base = new URL(process.env['BASE'] ?? '');
+const agent = new Agent({ keepAlive: true, maxSockets: 100, timeout: 30_000 });
+
+/** Calls at a constant rate, however long answers take. */
+class Load {
+  readonly #rate: number;
+  readonly #began = Date.now();
+  readonly #times: number[] = [];
+  readonly #failed: Record<string, number> = {};
+  readonly #examples: string[] = [];
+  readonly #timer: NodeJS.Timeout;
+  #sent = 0;
+  #ok = 0;
+
+  constructor(rate: number) {
+    this.#rate = rate;
+    this.#timer = setInterval(() => {
+      const due = ((Date.now() - this.#began) / 1000) * rate;
+      while (this.#sent < due) void this.#call(this.#sent++);
+    }, TICK_MS);
+  }
+
+  /** Sends no more, and waits for what is under way. */
+  async finish(): Promise<LoadResult> {
+    clearInterval(this.#timer);
+    const seconds = Math.round((Date.now() - this.#began) / 1000);
+    while (this.#times.length < this.#sent) await pause(50);
+    const times = this.#times.sort((one, other) => one - other);
+    const at = (part: number) => Math.round(times[Math.min(times.length - 1, Math.floor(times.length * part))] ?? 0);
+    const counts = { rate: this.#rate, seconds, sent: this.#sent, ok: this.#ok };
+    return { ...counts, failed: this.#failed, examples: this.#examples, p50: at(0.5), p99: at(0.99), max: at(1) };
+  }
+
+  async #call(n: number): Promise<void> {
+    const began = performance.now();
+    const { guild, key } = guilds[n % guilds.length] ?? { guild: '', key: '' };
+    const { method, path, body } = TURNS[Math.floor(n / guilds.length) % TURNS.length] as Kind;
+    const url = new URL(`/api/v1${path(guild)}`, base);
+    // Each fifth call comes by a connection of its own.
+    const headers = { 'x-api-key': key, 'x-guild-id': guild };
+    const fault = await send(url, method, headers, body?.(guild, n), n % 5 === 0);
+    const took = performance.now() - began;
+    this.#times.push(took);
+    if (fault === undefined) {
+      this.#ok++;
+      return;
+    }
+    this.#failed[fault] = (this.#failed[fault] ?? 0) + 1;
+    const example = `${new Date().toISOString()} ${method} ${url.pathname}: ${fault} after ${Math.round(took)} ms`;
+    if (this.#examples.length < MOST_EXAMPLES) this.#examples.push(example);
+  }
+}
+
+/** What was wrong with the answer, or why there was none. */
+function send(
+  url: URL,
+  method: string,
+  own: Record<string, string>,
+  body: object | undefined,
+  alone: boolean,
+): Promise<string | undefined> {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const ofBody = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+  const headers = { ...own, ...(body === undefined ? {} : ofBody) };
+  return new Promise((resolve) => {
+    const outgoing = request(url, { method, headers, agent: alone ? false : agent, timeout: CALL_MS });
+    const broken = (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message);
+    outgoing.on('response', (response) => {
+      let answer = '';
+      response.on('data', (part: Buffer) => (answer += part.toString()));
+      response.on('end', () => {
+        const status = response.statusCode ?? 0;
+        resolve(status === RIGHT ? undefined : `${status} ${answer.slice(0, 120)}`);
+      });
+      response.on('error', broken);
+    });
+    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer')));
+    outgoing.on('error', broken);
+    outgoing.end(text);
+  });
+}
+
+let running: Load | undefined;
+createServer((incoming, response) => {
+  const url = new URL(incoming.url ?? '/', 'http://load');
+  if (url.pathname === '/start') running = new Load(Number(url.searchParams.get('rate')));
+  if (url.pathname === '/stop') void running?.finish().then((result) => response.end(JSON.stringify(result)));
+  else response.end('{}');
+}).listen(7000);
+process.once('SIGTERM', () => process.exit(0));

@@ -1,0 +1,131 @@
+import type { CreateKeyRequest } from '#proto/gen/guild/auth/v1/admin.ts';
+import type { Network } from '../../network.ts';
+import { type Cell, isCounted, KINDS, type KeyKind } from './matrix.ts';
+
+/** Where the key with an allowlist may come from. */
+const ALLOWED = '203.0.113.7';
+/** Counted requests of one category in one guild: fewer than any category allows in a window. */
+const MOST_COUNTED = 25;
+
+/** A guild with a key of each kind. */
+export interface GuildKeys {
+  guildId: string;
+  kinds: Map<KeyKind, string>;
+}
+
+/** A guild whose keys have faults; each of them reaches everything otherwise. */
+export interface FaultyKeys {
+  guildId: string;
+  good: string;
+  revoked: string;
+  expired: string;
+  /** Good at one address alone. */
+  listed: string;
+}
+
+const guildOf = (number: number) => String(910_000_000_000_000_000n + BigInt(number));
+
+/** What a cell of the matrix is asked with. */
+export interface Ask {
+  cell: Cell;
+  guildId: string;
+  /** Headers and query that carry the key, or fail to. */
+  headers: Record<string, string>;
+  query: string;
+}
+
+/** The guilds and keys of the matrix. */
+export class MatrixKeys {
+  readonly #guilds: GuildKeys[];
+  readonly #faulty: FaultyKeys;
+
+  constructor(guilds: GuildKeys[], faulty: FaultyKeys) {
+    this.#guilds = guilds;
+    this.#faulty = faulty;
+  }
+
+  /** What to ask for each cell; spread over the guilds, so that no limit refuses what passes. */
+  assign(all: readonly Cell[]): Ask[] {
+    return spread(all).map(({ cell, guild: number }, index) => {
+      const address = `198.18.${(index >> 8) & 255}.${index & 255}`;
+      if (cell.state !== 'good') return { cell, guildId: this.#faulty.guildId, ...this.#faultyAsk(cell, address) };
+      const guild = this.#guilds[number] as GuildKeys;
+      const headers = { 'x-api-key': guild.kinds.get(cell.kind) ?? '', 'x-forwarded-for': address };
+      return { cell, guildId: guild.guildId, headers, query: '' };
+    });
+  }
+
+  #faultyAsk({ state }: Cell, address: string): Pick<Ask, 'headers' | 'query'> {
+    const { good, revoked, expired, listed } = this.#faulty;
+    const asked = (key: string, from = address) => ({
+      headers: { 'x-api-key': key, 'x-forwarded-for': from },
+      query: '',
+    });
+    switch (state) {
+      case 'missing':
+        return { headers: { 'x-forwarded-for': address }, query: '' };
+      case 'malformed':
+        return asked(`${good.slice(0, -1)}_`);
+      case 'revoked':
+        return asked(revoked);
+      case 'expired':
+        return asked(expired);
+      case 'in the query':
+        return { ...asked(good), query: `api_key=${good}` };
+      case 'at its address':
+        return asked(listed, ALLOWED);
+      case 'elsewhere':
+        return asked(listed);
+      case 'with its address forged':
+        return asked(listed, `${ALLOWED}, ${address}`);
+      default:
+        return asked(good);
+    }
+  }
+}
+
+/** Which guild each cell is asked in. */
+function spread(all: readonly Cell[]): { cell: Cell; guild: number }[] {
+  const counted = new Map<string, number>();
+  return all.map((cell) => {
+    const category = cell.route.category ?? '';
+    const count = counted.get(category) ?? 0;
+    if (isCounted(cell)) counted.set(category, count + 1);
+    return { cell, guild: Math.floor(count / MOST_COUNTED) };
+  });
+}
+
+/** Makes the keys that the cells need. Resolves once those that expire have expired. */
+export async function makeMatrixKeys(network: Network, all: readonly Cell[]): Promise<MatrixKeys> {
+  const admin = network.admin();
+  const make = async (guildId: string, options: Partial<CreateKeyRequest>) => {
+    const request = { guildId, name: 'matrix', legacy: false, scopes: [], ipAllowlist: [], actor: 'test', ...options };
+    const { key, secret } = await admin.createKey(request);
+    return { id: key?.id ?? '', secret };
+  };
+  const guildId = guildOf(0);
+  const legacy = { legacy: true };
+  const expiresAt = Math.ceil(Date.now() / 1000) + 1;
+  const revoked = await make(guildId, legacy);
+  await admin.revokeKey({ keyId: revoked.id, actor: 'test' });
+  const faulty: FaultyKeys = {
+    guildId,
+    good: (await make(guildId, legacy)).secret,
+    revoked: revoked.secret,
+    expired: (await make(guildId, { ...legacy, expiresAt })).secret,
+    listed: (await make(guildId, { ...legacy, ipAllowlist: [ALLOWED] })).secret,
+  };
+  const guilds: GuildKeys[] = [];
+  const last = Math.max(...spread(all).map(({ guild }) => guild));
+  for (let number = 1; number <= last + 1; number += 1) {
+    const kinds = new Map<KeyKind, string>();
+    for (const kind of KINDS) {
+      const scopes = kind === 'legacy' || kind === 'no scope' ? [] : [kind];
+      const options = { legacy: kind === 'legacy', scopes };
+      kinds.set(kind, (await make(guildOf(number), options)).secret);
+    }
+    guilds.push({ guildId: guildOf(number), kinds });
+  }
+  while (Date.now() <= expiresAt * 1000) await new Promise((resolve) => setTimeout(resolve, 50));
+  return new MatrixKeys(guilds, faulty);
+}

@@ -1,0 +1,151 @@
+import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Call, CALL_TOKEN_HEADER, sealCall } from '#kit/call-token.ts';
+import type { DefinitionShape } from '#kit/grpc.ts';
+import { SecretRing } from '#kit/secrets.ts';
+import { filesBelow } from '../contract/sources.ts';
+import { printFigure } from '../figures.ts';
+import { type Network, startNetwork } from '../network.ts';
+
+let network: Network;
+const clients = new Map<string, Client>();
+
+beforeAll(async () => {
+  network = await startNetwork();
+});
+afterAll(async () => {
+  for (const client of clients.values()) client.close();
+  await network.stop();
+});
+
+interface Method {
+  path: string;
+  /** `guild.auth.v1.AuthService`. */
+  contract: string;
+  service: string;
+  isAdmin: boolean;
+}
+
+/** Every method of every contract. */
+async function allMethods(): Promise<Method[]> {
+  const methods: Method[] = [];
+  for (const file of filesBelow('proto/gen/guild', /\.ts$/)) {
+    const module = (await import(`../../proto/gen/guild/${file.split('/gen/guild/')[1]}`)) as Record<string, unknown>;
+    for (const [name, definition] of Object.entries(module)) {
+      if (!name.endsWith('ServiceService')) continue;
+      for (const { path } of Object.values(definition as DefinitionShape)) {
+        const contract = path.split('/')[1] ?? '';
+        methods.push({ path, contract, service: contract.split('.')[1] ?? '', isAdmin: contract.includes('Admin') });
+      }
+    }
+  }
+  return methods;
+}
+
+const METHODS = await allMethods();
+const MINUTE = 60_000;
+
+function rings({ isAdmin }: Method): { own: SecretRing; other: SecretRing } {
+  const [internal, admin] = [network.secrets.internal, network.secrets.admin].map((secret) => new SecretRing([secret]));
+  if (!internal || !admin) throw new Error('no secrets');
+  return isAdmin ? { own: admin, other: internal } : { own: internal, other: admin };
+}
+
+const callOf = ({ path, service }: Method): Call => ({ caller: 'gateway', audience: service, method: path });
+const good = (method: Method, change: Partial<Call> = {}, now = Date.now()) =>
+  sealCall(rings(method).own, { ...callOf(method), ...change }, now);
+
+/** A good token around other contents. */
+function changed(token: string, change: object): string {
+  const [payload = '', mac = ''] = token.split('.');
+  const contents = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
+  return `${Buffer.from(JSON.stringify({ ...contents, ...change })).toString('base64url')}.${mac}`;
+}
+
+/** What a token can be other than good. */
+const FORGERIES: Record<string, (method: Method) => string[]> = {
+  'is not there': () => [],
+  'is empty': () => [''],
+  'is junk': () => ['junk'],
+  'is junk with a dot': () => ['e30.AAAA'],
+  'is not signed': (method) => [`${good(method).split('.')[0]}.`],
+  'is signed with another secret': (method) => [sealCall(new SecretRing(['x'.repeat(32)]), callOf(method), Date.now())],
+  'is signed with the secret of the other kind of caller': (method) => [
+    sealCall(rings(method).other, callOf(method), Date.now()),
+  ],
+  'has expired': (method) => [good(method, {}, Date.now() - MINUTE)],
+  'is of the future': (method) => [good(method, {}, Date.now() + MINUTE)],
+  'was lengthened': (method) => [changed(good(method, {}, Date.now() - MINUTE), { at: Date.now() })],
+  'names another caller than was signed': (method) => [changed(good(method), { caller: 'guildctl' })],
+  'names another method than was signed': (method) => [
+    changed(good(method, { method: '/x.Y/Z' }), { method: method.path }),
+  ],
+  'was for another method': (method) => [good(method, { method: `${method.path}2` })],
+  'was for another method of the same contract': (method) => {
+    const other = METHODS.find(({ contract, path }) => contract === method.contract && path !== method.path);
+    return [good(method, { method: other?.path ?? `${method.path}2` })];
+  },
+  'was for another service': (method) => [good(method, { audience: method.service === 'auth' ? 'lookup' : 'auth' })],
+  'comes behind another': (method) => ['junk', good(method)],
+};
+
+/** How gRPC answers a call with these tokens. */
+function call(method: Method, tokens: readonly string[], message: Buffer): Promise<string> {
+  const address = network.address(method.service, 'grpc');
+  const client = clients.get(address) ?? new Client(address, credentials.createInsecure());
+  clients.set(address, client);
+  const metadata = new Metadata();
+  for (const token of tokens) metadata.add(CALL_TOKEN_HEADER, token);
+  const same = (bytes: Buffer) => bytes;
+  const deadline = { deadline: Date.now() + 3_000 };
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(method.path, same, same, message, metadata, deadline, (error) =>
+      resolve(error ? (status[error.code] ?? '') : 'OK'),
+    );
+  });
+}
+
+/** No message of protocol buffers at all. */
+const GARBAGE = Buffer.from([0xff, 0xff, 0xff]);
+
+describe('no method of any service is called by whose token', () => {
+  it.each(Object.entries(FORGERIES))('%s, whatever the message', async (_what, forge) => {
+    for (const message of [Buffer.alloc(0), GARBAGE]) {
+      const answers = await Promise.all(METHODS.map((method) => call(method, forge(method), message)));
+      const admitted = METHODS.filter((_method, index) => answers[index] !== 'UNAUTHENTICATED');
+      expect(admitted.map(({ path }) => path)).toEqual([]);
+    }
+  });
+
+  it('and each of them with a good one', async () => {
+    const answers = await Promise.all(METHODS.map((method) => call(method, [good(method)], Buffer.alloc(0))));
+    const refused = METHODS.filter((_method, index) => /UNAUTHENTICATED|UNIMPLEMENTED/.test(answers[index] ?? ''));
+    expect(refused.map(({ path }) => path)).toEqual([]);
+    expect(new Set(METHODS.map(({ service }) => service)).size).toBe(6);
+    printFigure(
+      'forged call tokens',
+      `${Object.keys(FORGERIES).length} on each of ${METHODS.length} methods, all refused`,
+    );
+  });
+});
+
+describe('reflection', () => {
+  it.each(['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'])(
+    'of %s lists its own contracts alone',
+    async (service) => {
+      const client = new Client(network.address(service, 'grpc'), credentials.createInsecure());
+      clients.set(`reflection of ${service}`, client);
+      const same = (bytes: Buffer) => bytes;
+      const listServices = Buffer.from([0x3a, 0]);
+      const listed = await new Promise<string>((resolve, reject) => {
+        const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+        client.makeUnaryRequest(path, same, same, listServices, (error, answer) =>
+          error ? reject(error) : resolve(String(answer)),
+        );
+      });
+      const contracts = [...new Set(METHODS.map(({ contract }) => contract))];
+      const own = METHODS.filter((method) => method.service === service).map(({ contract }) => contract);
+      expect(contracts.filter((contract) => listed.includes(contract))).toEqual([...new Set(own)]);
+    },
+  );
+});

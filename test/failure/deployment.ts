@@ -1,0 +1,187 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { systemClock } from '#kit/clock.ts';
+import { type Child, type Exit, startChild, untilReady } from '#local/child.ts';
+import { freePorts } from '#local/ports.ts';
+import { DEPLOYABLES, type Deployable, environmentOf, type Ports, type Shared } from '#local/processes.ts';
+import { type Simulators, startSimulators } from '#local/simulators/main.ts';
+import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { SCOPES } from '#proto/rest/scopes.ts';
+import { connect } from '../grpc.ts';
+import { type Balancer, startBalancer } from './balancer.ts';
+import { worldOf } from './faulty-network.ts';
+
+const REPOSITORY = join(import.meta.dirname, '../..');
+const READY_MS = 120_000;
+const LOOK_EVERY_MS = 100;
+const ERROR = /"level":"(?:error|fatal)"/;
+
+/** One process of a deployable. */
+export interface Replica {
+  deployable: Deployable;
+  ports: Ports;
+  child: Child;
+  /** What balancers believe; up to a tenth of a second old. */
+  isReady: boolean;
+  /** What it has printed. */
+  output: string;
+}
+
+export interface DeploymentOptions {
+  databaseUrl: string;
+  redisUrl: string;
+  /** Of each deployable. */
+  replicas: number;
+  /** That keys are made for, and that the chat platform knows. */
+  guilds: readonly string[];
+  environment?: NodeJS.ProcessEnv;
+}
+
+/** Every deployable as processes behind balancers that honour readiness, as in Kubernetes. */
+export class Deployment {
+  readonly replicas: Replica[] = [];
+  /** API keys by guild. */
+  readonly keys = new Map<string, string>();
+  readonly #options: DeploymentOptions;
+  readonly #balancers: Balancer[] = [];
+  /** Where each deployable's balancers listen. */
+  readonly #ports: Record<string, Ports> = {};
+  readonly #stopped = new AbortController();
+  readonly #secrets = { internal: randomBytes(32).toString('hex'), admin: randomBytes(32).toString('hex') };
+  #simulators!: Simulators;
+  #watching: Promise<void> = Promise.resolve();
+
+  constructor(options: DeploymentOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<this> {
+    this.#simulators = await startSimulators(worldOf(this.#options.guilds));
+    for (const deployable of DEPLOYABLES) await this.#startBalancers(deployable);
+    this.#watching = this.#watchReadiness();
+    for (const deployable of DEPLOYABLES) {
+      const starts = Array.from({ length: this.#options.replicas }, () => this.startReplica(deployable.name));
+      await Promise.all(starts);
+    }
+    await this.#createKeys();
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#watching;
+    await Promise.all(this.replicas.map(({ child }) => child.stop(0)));
+    await Promise.all(this.#balancers.map((balancer) => balancer.close()));
+    await this.#simulators?.stop();
+  }
+
+  /** Where the gateways are reached, with the prefix of the API. */
+  get api(): string {
+    return `http://127.0.0.1:${this.#ports['gateway']?.public}/api/v1`;
+  }
+
+  /** Those that were not stopped, the oldest first. */
+  replicasOf(name: string): Replica[] {
+    return this.replicas.filter(({ deployable, child }) => deployable.name === name && !child.exit());
+  }
+
+  /** One more, once balancers may send it requests. */
+  async startReplica(name: string): Promise<Replica> {
+    const deployable = DEPLOYABLES.find((candidate) => candidate.name === name) as Deployable;
+    const ports = await choosePorts(deployable);
+    const environment = { PATH: process.env['PATH'], LOG_LEVEL: 'warn', ...this.#options.environment };
+    const replica: Replica = { deployable, ports, child: undefined as never, isReady: false, output: '' };
+    replica.child = await startChild({
+      command: [process.execPath, join(REPOSITORY, deployable.main)],
+      environment: environmentOf(deployable, { ...this.#ports, [name]: ports }, this.#shared(), environment),
+      output: (text) => (replica.output += text),
+    });
+    this.replicas.push(replica);
+    await untilReady(replica.child, async () => replica.isReady, READY_MS);
+    return replica;
+  }
+
+  /** Ends a process as Kubernetes does; how it ended, and after how many milliseconds. */
+  async terminate({ child }: Replica): Promise<{ exit: Exit; ms: number }> {
+    const started = performance.now();
+    process.kill(child.pid, 'SIGTERM');
+    return { exit: await child.exited, ms: performance.now() - started };
+  }
+
+  async kill({ child }: Replica): Promise<void> {
+    process.kill(child.pid, 'SIGKILL');
+    await child.exited;
+  }
+
+  /** What the processes logged as errors last, for the message of a test that fails. */
+  errors(): string {
+    const lines = this.replicas.flatMap(({ output }) => output.split('\n').filter((line) => ERROR.test(line)));
+    return lines.slice(-10).map(shortened).join('\n');
+  }
+
+  async #startBalancers({ name, listens }: Deployable): Promise<void> {
+    const ports: Ports = { admin: 0 };
+    for (const listener of listens) {
+      const ready = () =>
+        this.replicasOf(name)
+          .filter(({ isReady }) => isReady)
+          .map((replica) => replica.ports[listener] as number);
+      const balancer = await startBalancer(ready);
+      this.#balancers.push(balancer);
+      ports[listener] = balancer.port;
+    }
+    this.#ports[name] = ports;
+  }
+
+  #shared(): Shared {
+    return {
+      databaseUrl: this.#options.databaseUrl,
+      databaseDirectUrl: undefined,
+      redisUrl: this.#options.redisUrl,
+      internalSecret: this.#secrets.internal,
+      adminSecret: this.#secrets.admin,
+      chatUrl: this.#simulators.chat,
+      gameUrl: this.#simulators.game,
+    };
+  }
+
+  async #watchReadiness(): Promise<void> {
+    while (!this.#stopped.signal.aborted) {
+      await Promise.all(this.replicas.filter(({ child }) => child && !child.exit()).map(lookAt));
+      await wait(LOOK_EVERY_MS);
+    }
+  }
+
+  async #createKeys(): Promise<void> {
+    const address = `127.0.0.1:${this.#ports['auth']?.grpc}`;
+    const { client, close } = connect(KeyAdminServiceService, 'auth', address, systemClock, [this.#secrets.admin]);
+    const request = { name: 'test', legacy: false, scopes: [...SCOPES], ipAllowlist: [], actor: 'test' };
+    for (const guildId of this.#options.guilds) {
+      this.keys.set(guildId, (await client.createKey({ ...request, guildId })).secret);
+    }
+    close();
+  }
+}
+
+function shortened(line: string): string {
+  const { time, service, route, msg, err } = JSON.parse(line);
+  return `${time} ${service} ${route}: ${msg}: ${err?.message}`;
+}
+
+async function choosePorts({ listens }: Deployable): Promise<Ports> {
+  const [admin = 0, ...others] = await freePorts(1 + listens.length);
+  return { admin, ...Object.fromEntries(listens.map((listener, index) => [listener, others[index]])) };
+}
+
+/** Asks whether it is ready. Whoever does not answer in time is what it was before. */
+async function lookAt(replica: Replica): Promise<void> {
+  try {
+    const url = `http://127.0.0.1:${replica.ports.admin}/readyz`;
+    const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
+    await response.arrayBuffer();
+    replica.isReady = response.ok;
+  } catch (error) {
+    if (!(error instanceof DOMException)) replica.isReady = false;
+  }
+}

@@ -1,0 +1,174 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withinBound } from '../bounds.ts';
+import { printFigure } from '../figures.ts';
+import { type Network, startNetwork } from '../network.ts';
+import { type RedisNode, startRedisNode } from '../redis-nodes.ts';
+import { startTcpProxy, type TcpProxy } from '../tcp-proxy.ts';
+import { use } from './hot-keys.ts';
+
+const GATEWAYS = 3;
+const CAP = 9;
+const WINDOW_MS = 60_000;
+/** What one fault's test takes of a window at most. */
+const TEST_MS = 25_000;
+const EVERY_MS = 10;
+const SLOW_MS = 2_000;
+
+let folder: string;
+let redis: RedisNode;
+let proxy: TcpProxy;
+let network: Network;
+let gateways: string[];
+/** One without Redis, in the same process: what it takes meanwhile is the machine's part. */
+let control: string;
+let metrics: string[];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'guild-data-limits-'));
+  redis = await startRedisNode(folder, []);
+  proxy = await startTcpProxy(redis.port);
+  network = await startNetwork({ redisUrl: null });
+  control = network.address('gateway', 'http');
+  gateways = [];
+  metrics = [];
+  for (let count = 0; count < GATEWAYS; count += 1) {
+    const { addresses } = await network.startOne('gateway', {
+      REDIS_URL: `redis://127.0.0.1:${proxy.port}`,
+      GATEWAY_REPLICAS: String(GATEWAYS),
+    });
+    gateways.push(addresses.http ?? '');
+    metrics.push(`http://${addresses.admin}/metrics`);
+  }
+});
+afterAll(async () => {
+  await network?.stop();
+  await proxy?.close();
+  await redis?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const FAULTS: [string, () => Promise<void>, () => Promise<void>][] = [
+  ['down, and restarted', () => redis.stop(), () => redis.start()],
+  ['slow', async () => proxy.slow(SLOW_MS), async () => proxy.slow(0)],
+  ['half-open', async () => proxy.freezeAll(), async () => proxy.thaw()],
+];
+
+describe('three gateways whose Redis is', () => {
+  it.each(FAULTS)(
+    '%s: nobody waits or is refused for it, each gives its share, and the limits are exact when it is back',
+    async (name, begin, end) => {
+      await expectDegraded(0);
+      await expect
+        .poll(() => Date.now() % WINDOW_MS, { timeout: TEST_MS, interval: 100 })
+        .toBeLessThan(WINDOW_MS - TEST_MS);
+      const shared = await newKey();
+      // Known to every gateway, without being used up.
+      const calls = keepCalling(await newKey(1_000_000));
+      await pause(1_000);
+      const usualFrom = performance.now();
+      await pause(1_500);
+      const beganAt = performance.now();
+      await begin();
+      await expectDegraded(1);
+      await pause(Math.max(0, beganAt + 2_500 - performance.now()));
+      const endedAt = performance.now();
+      expect(await passedAtEach(shared)).toEqual([CAP / GATEWAYS, CAP / GATEWAYS, CAP / GATEWAYS]);
+      const backAt = performance.now();
+      await end();
+      await expectDegraded(0);
+      withinBound(`Redis ${name}: exact again`, performance.now() - backAt, 10_000);
+      expect(await passedExactly()).toBe(CAP);
+      const all = await calls.stop();
+      expect([...new Set(all.map(({ status }) => status))]).toEqual([200]);
+      const added = (from: number, to: number) => {
+        const during = all.filter(({ at }) => at >= from && at < to);
+        const p99 = (isControl: boolean) => percentile(during.filter((call) => call.isControl === isControl));
+        return p99(false) - p99(true);
+      };
+      printFigure(`Redis ${name}: added to p99 before it`, `${added(usualFrom, beganAt).toFixed(1)} ms`);
+      withinBound(`Redis ${name}: added to p99 in the first second`, added(beganAt, beganAt + 1_000), 60);
+      withinBound(`Redis ${name}: added to p99 after it`, added(beganAt + 1_000, endedAt), 5);
+    },
+    3 * WINDOW_MS,
+  );
+});
+
+async function newKey(rateLimit = CAP): Promise<string> {
+  const guilds = 920_000_000_000_000_000n + BigInt(Math.floor(performance.now() * 1000));
+  return (await network.createKey({ guildId: String(guilds), rateLimit })).secret;
+}
+
+/** Until the gauge of every gateway shows it. */
+async function expectDegraded(value: 0 | 1): Promise<void> {
+  const [probe, gauge] = [await newKey(1_000_000), `gateway_limiter_degraded ${value}`];
+  const show = async (url: string) => {
+    await Promise.all(gateways.map((gateway) => use(gateway, probe)));
+    return (await (await fetch(url)).text()).split('\n').includes(gauge);
+  };
+  await expect.poll(() => Promise.all(metrics.map(show)), { timeout: 20_000 }).toEqual([true, true, true]);
+}
+
+/** How many of more calls than the cap passed at each gateway; the others were too many. */
+async function passedAtEach(secret: string): Promise<number[]> {
+  const passed = gateways.map(() => 0);
+  for (let call = 0; call < 2 * CAP * GATEWAYS; call += 1) {
+    const { status } = await use(gateways[call % GATEWAYS] ?? '', secret);
+    expect([200, 429]).toContain(status);
+    if (status === 200) passed[call % GATEWAYS] = (passed[call % GATEWAYS] ?? 0) + 1;
+  }
+  return passed;
+}
+
+/** How many calls passed at all gateways; counted again where a busy machine kept one from waiting for Redis. */
+async function passedExactly(): Promise<number> {
+  for (;;) {
+    const [key, before] = [await newKey(), await decidedWithout()];
+    const passed = await passedAtEach(key);
+    if ((await decidedWithout()) === before) return passed.reduce((sum, count) => sum + count, 0);
+  }
+}
+
+/** How many decisions the gateways have made without Redis. */
+async function decidedWithout(): Promise<number> {
+  const texts = await Promise.all(metrics.map(async (url) => (await fetch(url)).text()));
+  const counts = texts.flatMap(
+    (text) => text.match(/^gateway_limit_decisions_total\{.*mode="degraded"\} \d+$/gm) ?? [],
+  );
+  return counts.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+interface Call {
+  isControl: boolean;
+  /** By performance.now(). */
+  at: number;
+  ms: number;
+  status: number;
+}
+
+/** Calls one gateway after the other, and each time the one without Redis, at a steady pace. */
+function keepCalling(secret: string): { stop(): Promise<Call[]> } {
+  const calls: Promise<Call>[] = [];
+  const call = async (gateway: string): Promise<Call> => {
+    const at = performance.now();
+    const { status } = await use(gateway, secret);
+    return { isControl: gateway === control, at, ms: performance.now() - at, status };
+  };
+  const timer = setInterval(() => {
+    calls.push(call(gateways[(calls.length / 2) % GATEWAYS] ?? ''), call(control));
+  }, EVERY_MS);
+  const stop = () => {
+    clearInterval(timer);
+    return Promise.all(calls);
+  };
+  return { stop };
+}
+
+/** The 99th percentile, in milliseconds. */
+function percentile(calls: readonly Call[]): number {
+  const sorted = calls.map(({ ms }) => ms).toSorted((one, other) => one - other);
+  return sorted[Math.floor(sorted.length * 0.99)] ?? 0;
+}

@@ -1,0 +1,96 @@
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { setTimeout as wait } from 'node:timers/promises';
+
+export interface LoadRequest {
+  name: string;
+  method: string;
+  path: string;
+  key: string;
+  guild: string;
+  body?: object;
+  /** What a good answer has. */
+  status: number;
+}
+
+export interface Load {
+  /** Requests that were answered as they should, by name. */
+  good: Map<string, number>;
+  /** What became of the others. */
+  failed: string[];
+  /** Requests a second so far. */
+  rate(): number;
+  /** Sends no more, and waits for what is under way. */
+  stop(): Promise<void>;
+}
+
+/** On a machine that can't keep up fewer are sent, rather than more and more under way. */
+const MOST_UNDER_WAY = 200;
+const TICK_MS = 10;
+
+/** Sends requests at a steady rate over kept connections, without ever repeating one, until it is stopped. */
+export function startLoad(api: string, perSecond: number, next: () => LoadRequest): Load {
+  const agent = new Agent({ keepAlive: true });
+  const good = new Map<string, number>();
+  const failed: string[] = [];
+  const underWay = new Set<Promise<void>>();
+  const started = performance.now();
+  const over = new AbortController();
+  let sent = 0;
+  const send = async (asked: LoadRequest) => {
+    try {
+      const { status, text } = await ask(agent, api, asked);
+      if (status === asked.status) good.set(asked.name, (good.get(asked.name) ?? 0) + 1);
+      else failed.push(`${asked.name}: ${status} ${text}`);
+    } catch (error) {
+      failed.push(`${asked.name}: ${String(error)}`);
+    }
+  };
+  const run = async () => {
+    let skipped = 0;
+    while (!over.signal.aborted) {
+      const due = ((performance.now() - started) / 1000) * perSecond;
+      while (sent + skipped < due) {
+        if (underWay.size >= MOST_UNDER_WAY) {
+          skipped++;
+          continue;
+        }
+        const sending = send(next()).finally(() => underWay.delete(sending));
+        underWay.add(sending);
+        sent++;
+      }
+      await wait(TICK_MS);
+    }
+    await Promise.all(underWay);
+    agent.destroy();
+  };
+  const running = run();
+  return {
+    good,
+    failed,
+    rate: () => sent / ((performance.now() - started) / 1000),
+    stop: () => {
+      over.abort();
+      return running;
+    },
+  };
+}
+
+async function ask(
+  agent: Agent,
+  api: string,
+  { method, path, key, guild, body }: LoadRequest,
+): Promise<{ status: number | undefined; text: string }> {
+  const content = body && JSON.stringify({ guild_id: guild, ...body });
+  const headers = {
+    'x-api-key': key,
+    'x-guild-id': guild,
+    ...(content !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content) }),
+  };
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const outgoing = request(api + path, { agent, method, headers }, resolve);
+    outgoing.on('error', reject);
+    outgoing.end(content);
+  });
+  return { status: response.statusCode, text: JSON.stringify(await json(response)) };
+}

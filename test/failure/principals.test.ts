@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PRINCIPAL_HEADER, type Principal, type SealedFor, sealPrincipal } from '#kit/principal.ts';
+import { SecretRing } from '#kit/secrets.ts';
+import { ROUTES } from '#proto/rest/index.ts';
+import { API_PREFIX, type Route } from '#proto/rest/route.ts';
+import { printFigure } from '../figures.ts';
+import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+
+let network: Network;
+
+beforeAll(async () => {
+  network = await startNetwork();
+});
+afterAll(() => network.stop());
+
+const PRINCIPAL: Principal = { keyId: `${GUILD}-1`, guildId: GUILD, scopes: null, legacy: true, requestId: 'test' };
+const SEALED_ROUTES = ROUTES.filter(({ service }) => service !== 'gateway');
+const MINUTE = 60_000;
+
+/** A request to a route, with something in each parameter. */
+function requestTo(route: Route): SealedFor {
+  const path = route.path.replace(':guildId', GUILD).replaceAll(/:[A-Za-z]+/g, '7');
+  return { audience: route.service, method: route.method, target: API_PREFIX + path };
+}
+
+const decode = (payload: string) => JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
+const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** A good seal around other contents. */
+function changed(seal: string, change: object): string {
+  const [payload = '', mac = ''] = seal.split('.');
+  return `${encode({ ...decode(payload), ...change })}.${mac}`;
+}
+
+/** What a seal can be other than good; made for a request to a route. */
+const FORGERIES: Record<string, (request: SealedFor, ring: SecretRing) => string | undefined> = {
+  'is not there': () => undefined,
+  'is empty': () => '',
+  'is no seal': () => 'e30.AAAA',
+  'is not signed': (request, ring) => `${seal(request, ring).split('.')[0]}.`,
+  'is cut short': (request, ring) => seal(request, ring).slice(0, -4),
+  'is there twice': (request, ring) => `${seal(request, ring)}, ${seal(request, ring)}`,
+  'is signed with another secret': (request) => seal(request, new SecretRing(['x'.repeat(32)])),
+  "is signed with the administrators' secret": (request) => seal(request, new SecretRing([network.secrets.admin])),
+  'has expired': (request, ring) => seal(request, ring, Date.now() - MINUTE),
+  'is of the future': (request, ring) => seal(request, ring, Date.now() + MINUTE),
+  'was lengthened': (request, ring) =>
+    changed(seal(request, ring, Date.now() - MINUTE), { expiresAt: Date.now() + MINUTE }),
+  'names another guild than was signed': (request, ring) => changed(seal(request, ring), { guildId: OTHER_GUILD }),
+  'names other scopes than were signed': (request, ring) => changed(seal(request, ring), { scopes: ['sync:write'] }),
+  'was for another guild': (request, ring) =>
+    seal(
+      {
+        ...request,
+        target: request.target.replace(GUILD, OTHER_GUILD).concat(request.target.includes(GUILD) ? '' : '?guild'),
+      },
+      ring,
+    ),
+  'was for another path': (request, ring) => seal({ ...request, target: `${request.target}7` }, ring),
+  'was for another query': (request, ring) => seal({ ...request, target: `${request.target}?a=b` }, ring),
+  'was for another method': (request, ring) =>
+    seal({ ...request, method: request.method === 'GET' ? 'POST' : 'GET' }, ring),
+  'was for another service': (request, ring) =>
+    seal({ ...request, audience: request.audience === 'lookup' ? 'members' : 'lookup' }, ring),
+  'is of a version to come': (request, ring) => {
+    const payload = encode({ ...decode(seal(request, ring).split('.')[0] ?? ''), version: 2 });
+    const mac = ring.mac(`principal:${request.audience}`, `${payload}\n${request.method}\n${request.target}`);
+    return `${payload}.${mac.toString('base64url')}`;
+  },
+};
+
+function seal(request: SealedFor, ring: SecretRing, now = Date.now()): string {
+  return sealPrincipal(ring, PRINCIPAL, request, now);
+}
+
+async function answerTo({ audience, method, target }: SealedFor, header: string | undefined) {
+  const response = await fetch(`http://${network.address(audience, 'http')}${target}`, {
+    method,
+    headers: header === undefined ? {} : { [PRINCIPAL_HEADER]: header },
+  });
+  const { details } = (await response.json()) as { details?: { code: string } };
+  return { status: response.status, code: details?.code };
+}
+
+describe('a service answers nobody whose principal', () => {
+  it.each(Object.entries(FORGERIES))('%s, on any of its routes', async (_what, forge) => {
+    const ring = new SecretRing([network.secrets.internal]);
+    const answers = await Promise.all(
+      SEALED_ROUTES.map(async (route) => {
+        const request = requestTo(route);
+        return [route.name, await answerTo(request, forge(request, ring))] as const;
+      }),
+    );
+    const refused = SEALED_ROUTES.map(({ name }) => [name, { status: 401, code: 'MISSING_API_KEY' }]);
+    expect(answers).toEqual(refused);
+  });
+
+  it('and everybody whose principal is good, on the same routes', async () => {
+    const ring = new SecretRing([network.secrets.internal]);
+    const answers = await Promise.all(
+      SEALED_ROUTES.map(async (route) => {
+        const request = requestTo(route);
+        return { name: route.name, ...(await answerTo(request, seal(request, ring))) };
+      }),
+    );
+    expect(answers.filter(({ status }) => status === 401)).toEqual([]);
+    expect(new Set(SEALED_ROUTES.map(({ service }) => service)).size).toBe(5);
+    printFigure(
+      'forged principals',
+      `${Object.keys(FORGERIES).length} on each of ${SEALED_ROUTES.length} routes, all refused`,
+    );
+  });
+
+  it('is missing, on a path that is none', async () => {
+    for (const audience of new Set(SEALED_ROUTES.map(({ service }) => service))) {
+      expect(await answerTo({ audience, method: 'GET', target: '/nothing' }, undefined)).toEqual({
+        status: 401,
+        code: 'MISSING_API_KEY',
+      });
+    }
+  });
+});

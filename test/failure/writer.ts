@@ -1,0 +1,63 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+
+const PATIENCE_MS = 20_000;
+const PAUSE_MS = 250;
+
+// oxlint-disable-next-line typescript/no-explicit-any -- tests look into whatever came back
+type Data = any;
+
+interface Init {
+  method?: string;
+  headers: Record<string, string>;
+  body?: string;
+}
+
+/** A caller that repeats each request, with its Idempotency-Key, until it is acknowledged. */
+export class Writer {
+  readonly #api: string;
+  readonly #keys: ReadonlyMap<string, string>;
+  /** Requests that were not answered, or answered with a fault. */
+  repeats = 0;
+
+  constructor(api: string, keys: ReadonlyMap<string, string>) {
+    this.#api = api;
+    this.#keys = keys;
+  }
+
+  /** The `data` of the acknowledgement. Throws when the request is refused, which no fault excuses. */
+  async post(guild: string, path: string, body: object): Promise<Data> {
+    const content = JSON.stringify({ guild_id: guild, ...body });
+    const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
+    return this.#untilAnswered(guild, path, { method: 'POST', headers, body: content });
+  }
+
+  async get(guild: string, path: string): Promise<Data> {
+    return this.#untilAnswered(guild, path, { headers: { 'x-guild-id': guild } });
+  }
+
+  async #untilAnswered(guild: string, path: string, init: Init): Promise<Data> {
+    for (;;) {
+      const answer = await this.#ask(guild, path, init);
+      if (answer?.ok) return ((await answer.json()) as { data: Data }).data;
+      const isLater = !answer || answer.status >= 500 || answer.headers.has('retry-after');
+      if (!isLater) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+      this.repeats++;
+      await wait(PAUSE_MS);
+    }
+  }
+
+  /** undefined when no answer came. */
+  async #ask(guild: string, path: string, init: Init): Promise<Response | undefined> {
+    try {
+      const signal = AbortSignal.timeout(PATIENCE_MS);
+      const headers = { ...init.headers, 'x-api-key': this.#keys.get(guild) as string };
+      const response = await fetch(this.#api + path, { ...init, headers, signal });
+      // A body that is cut off is no acknowledgement.
+      const body = await response.arrayBuffer();
+      return new Response(body, { status: response.status, headers: response.headers });
+    } catch {
+      return undefined;
+    }
+  }
+}
