@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { connectRedis, type RedisConnection } from '#kit/redis.ts';
+import { seededRandom, wholeNumber } from '#test/random.ts';
 import { testRedisUrl } from '#test/redis.ts';
 import { type RedisNode, startRedisCluster } from '#test/redis-nodes.ts';
 import { type Limit, type Limiter, limitKey } from './limiter.ts';
@@ -136,7 +137,8 @@ describe('Redis limiter', () => {
 
   test('two gateways never let more than a limit through, and no less, whatever the order of requests', async () => {
     const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1e9);
-    const random = randomNumbers(seed);
+    const numbers = seededRandom(seed);
+    const random = (below: number) => wholeNumber(numbers, below);
     for (let round = 0; round < 20; round += 1) {
       await client().flushdb();
       const limiters = [new RedisLimiter(client(0), ENDLESS_MS), new RedisLimiter(client(1), ENDLESS_MS)];
@@ -172,17 +174,6 @@ async function randomSchedule(limiters: Limiter[], random: (below: number) => nu
   };
   await Promise.all(Array.from({ length: 20 + random(200) }, send));
   return { limits, passed };
-}
-
-/** Whole numbers below a bound, the same for the same seed (mulberry32). */
-function randomNumbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
 }
 
 describe('Redis Cluster limiter', () => {
