@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { guildctl } from '#services/cli/guildctl.ts';
 import { dumpDatabase } from '../canaries.ts';
@@ -100,7 +100,7 @@ async function live(guild: string): Promise<string> {
     [guild, JSON.stringify(errors), JSON.stringify(errors[0]), PLAYER.chat_id],
   );
   // Decisions become commands a moment later.
-  await expect.poll(() => pending(guild)).toBe(0);
+  await vi.waitFor(async () => expect(await pending(guild)).toBe(0), { timeout: 60_000 });
   return key;
 }
 
