@@ -8,7 +8,7 @@ import type { ApiError } from '#kit/errors.ts';
 import type { DefinitionShape } from '#kit/grpc.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
 import { isAnswer } from '#kit/grpc-errors.ts';
-import { InternalTls, type InternalTlsConfig } from '#kit/internal-tls.ts';
+import { InternalTls } from '#kit/internal-tls.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import { UsageError } from './command.ts';
@@ -31,7 +31,7 @@ export class Connections {
   constructor(environment: Environment) {
     this.#environment = environment;
     this.#breakers = new Breakers(this.#metrics);
-    this.#tls = InternalTls.from(environment as InternalTlsConfig, { metrics: this.#metrics, log: undefined });
+    this.#tls = InternalTls.from(environment, { metrics: this.#metrics, log: undefined });
   }
 
   /** The methods of a service as an administrator calls them. */
