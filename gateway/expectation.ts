@@ -11,6 +11,6 @@ export function checkExpectation({ headers, httpVersion }: IncomingMessage): voi
  * Whether the caller may hold its body back until it is told to go on. What it sends after a refusal could be that body
  * or its next request, so that nothing more is read from it then.
  */
-export function awaitsContinue({ headers, httpVersion, complete }: IncomingMessage): boolean {
-  return headers.expect !== undefined && httpVersion !== '1.0' && !complete;
+export function expectsContinue({ headers, httpVersion }: IncomingMessage): boolean {
+  return headers.expect !== undefined && httpVersion !== '1.0';
 }

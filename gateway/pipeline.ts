@@ -13,7 +13,7 @@ import type { Route } from '#proto/rest/route.ts';
 import { type AddressList, clientAddress } from './client-address.ts';
 import type { GatewayEvents } from './events.ts';
 import { connectionOptions, stripCredentials, stripReserved } from './headers.ts';
-import { awaitsContinue } from './expectation.ts';
+import { expectsContinue } from './expectation.ts';
 import { boundLeftover } from './leftover.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
@@ -81,7 +81,7 @@ export class Pipeline {
       upstreamMs = await this.#steps(request, response, context);
     } catch (thrown) {
       refusal = asApiError(thrown);
-      sendError(response, refusal, awaitsContinue(request) ? { connection: 'close' } : {});
+      sendError(response, refusal, expectsContinue(request) ? { connection: 'close' } : {});
     }
     this.#parts.events.answered(request, response, context, { started, upstreamMs, refusal });
   }
@@ -134,7 +134,7 @@ export class Pipeline {
       endWithCaller(request);
     }
     // Only now: a caller whose request is refused need not send its body.
-    if (awaitsContinue(request)) response.writeContinue();
+    if (expectsContinue(request)) response.writeContinue();
     stripCredentials(request);
     return proxy.forward(request, response, route.service, waitMs).catch((error: unknown) => {
       if (!(error instanceof WaitEnded) || !route.longPoll) throw error;

@@ -7,6 +7,7 @@ import { type Environment, grpcAddress, readConfig, secrets } from '#kit/config.
 import type { ApiError } from '#kit/errors.ts';
 import type { DefinitionShape } from '#kit/grpc.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
+import { InternalTls, type InternalTlsConfig } from '#kit/internal-tls.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import { UsageError } from './command.ts';
@@ -22,10 +23,13 @@ export class Connections {
   readonly #breakers: Breakers;
   readonly #metrics = new Metrics();
   readonly #open: GrpcChannel[] = [];
+  /** Where the services speak TLS: the same variables as theirs, with a certificate for operators. */
+  readonly #tls: InternalTls | undefined;
 
   constructor(environment: Environment) {
     this.#environment = environment;
     this.#breakers = new Breakers(this.#metrics);
+    this.#tls = InternalTls.from(environment as InternalTlsConfig, { metrics: this.#metrics, log: undefined });
   }
 
   /** The methods of a service as an administrator calls them. */
@@ -40,6 +44,7 @@ export class Connections {
       metrics: this.#metrics,
       breaker: this.#breakers.create(service, isGrpcFailure),
       deadlineMs: DEADLINE_MS,
+      tls: this.#tls,
     });
     this.#open.push(channel);
     return channel.methods(definition);

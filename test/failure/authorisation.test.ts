@@ -1,21 +1,54 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ROUTES } from '#proto/rest/index.ts';
 import { printFigure } from '../figures.ts';
 import { type Network, startNetwork } from '../network.ts';
 import { type MatrixKeys, makeMatrixKeys } from './authorisation/keys.ts';
 import { cells } from './authorisation/matrix.ts';
+import { MUTANTS } from './authorisation/mutants.ts';
+import { runProbes } from './authorisation/probes.ts';
 import { runMatrix } from './authorisation/run.ts';
+import { type Front, startFront } from './bytes/front.ts';
+
+// Spies do what the functions do, until a test takes one away.
+vi.mock('#kit/guild.ts', { spy: true });
+vi.mock('#kit/principal.ts', { spy: true });
+vi.mock('#kit/validate.ts', { spy: true });
+vi.mock('#gateway/client-address.ts', { spy: true });
+vi.mock('#gateway/headers.ts', { spy: true });
+vi.mock('#gateway/steps/allowlist.ts', { spy: true });
+vi.mock('#gateway/steps/guard.ts', { spy: true });
+vi.mock('#gateway/steps/guild.ts', { spy: true });
+vi.mock('#gateway/steps/limit.ts', { spy: true });
+vi.mock('#gateway/steps/scope.ts', { spy: true });
+vi.mock('#proto/rest/scopes.ts', { spy: true });
 
 const CELLS = cells();
 
 let network: Network;
 let keys: MatrixKeys;
+let front: Front;
+let cappedKey: string;
 
 beforeAll(async () => {
   network = await startNetwork({ redisUrl: null, environment: { TRUSTED_PROXIES: '127.0.0.0/8' } });
   keys = await makeMatrixKeys(network, CELLS);
+  cappedKey = (await network.createKey({ rateLimit: 2 })).secret;
+  front = await startFront();
 }, 120_000);
-afterAll(() => network.stop());
+afterAll(async () => {
+  await front.stop();
+  await network.stop();
+});
+afterEach(() => {
+  vi.resetAllMocks();
+  vi.restoreAllMocks();
+});
+
+/** A gateway that has counted nothing yet. */
+async function freshGateway(): Promise<void> {
+  await network.services.get('gateway')?.stop();
+  await network.startOne('gateway');
+}
 
 describe('the authorisation matrix', () => {
   it('every route x scope x guild x way to name it, and every fault of a key', { timeout: 300_000 }, async () => {
@@ -24,5 +57,21 @@ describe('the authorisation matrix', () => {
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     printFigure('authorisation matrix', `${CELLS.length} cells of ${ROUTES.length} routes in ${seconds} s`);
     expect(mismatches.slice(0, 10)).toEqual([]);
+  });
+
+  it('what the matrix has no cell for', async () => {
+    expect(await runProbes(network, front, cappedKey)).toEqual([]);
+  });
+});
+
+describe('without one check, the matrix or what stands beside it fails:', () => {
+  it.each(MUTANTS)('$check', { timeout: 300_000 }, async ({ check, apply }) => {
+    await freshGateway();
+    apply();
+    const [fault] = await runProbes(network, front, cappedKey);
+    const [mismatch] = fault ? [] : await runMatrix(network.api, keys.assign(CELLS), { first: true });
+    const found = mismatch ? `${mismatch.title}: ${JSON.stringify(mismatch.got)}` : fault;
+    printFigure(`without "${check}"`, found ?? 'nothing fails');
+    expect(found).toBeDefined();
   });
 });

@@ -179,6 +179,7 @@ describe('connections', () => {
     const dripping = setInterval(() => socket.write('x'), 50);
     await closed;
     clearInterval(dripping);
+    expect(socket.destroyed).toBe(true);
   });
 
   it('of a caller that has ended its side a poll is not held', async () => {

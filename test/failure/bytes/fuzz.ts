@@ -108,7 +108,7 @@ async function run(front: Front, { caller, expectation, ...sending }: FuzzCase):
     const refused = answers.filter(({ status }) => status >= 400).length;
     return { faults: judgeAnswers(expectation, answers), refused, isBusy: answers.some(({ status }) => status >= 500) };
   } catch (error) {
-    return { faults: [`${error}`], refused: 0, isBusy: false };
+    return { faults: [String(error)], refused: 0, isBusy: false };
   }
 }
 

@@ -112,7 +112,8 @@ function answerTo(message: Message, caller: Caller): Expected {
   }
   const [status, code] = judgement(message, caller);
   if (code !== undefined) return { status, code, ...end, ...waits };
-  if (message.target.startsWith(`${API_PREFIX}/whoami`) || message.target === '/healthz') return { status, ...end };
+  if (message.target.startsWith(`${API_PREFIX}/whoami`) || message.target === '/healthz')
+    return { status, ...end, ...waits };
   if (message.body.length > MOST_BODY) return { status: 413, code: 'PAYLOAD_TOO_LARGE', ...end, mayBeLast: true };
   return { status, ...end, passed: message };
 }
