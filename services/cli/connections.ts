@@ -7,6 +7,7 @@ import { type Environment, grpcAddress, readConfig, secrets } from '#kit/config.
 import type { ApiError } from '#kit/errors.ts';
 import type { DefinitionShape } from '#kit/grpc.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
+import { isAnswer } from '#kit/grpc-errors.ts';
 import { InternalTls } from '#kit/internal-tls.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { SecretRing } from '#kit/secrets.ts';
@@ -166,6 +167,10 @@ export function explain(error: ApiError): string {
   if (cause?.code === DEADLINE_EXCEEDED) {
     const seconds = DEADLINE_MS / 1000;
     return `The service did not answer within ${seconds} s: is it running? What was asked may still have been done`;
+  }
+  // No service said so: there was none.
+  if (error.code === 'UNAVAILABLE' && !isAnswer(error)) {
+    return `The service did not answer within ${DEADLINE_MS / 1000} s: is it running?`;
   }
   if (error.code === 'UNAVAILABLE') return 'The service can not do this now: its database may be down. Try again soon';
   return error.message;
