@@ -23,7 +23,8 @@ export class Connections {
   readonly #environment: Environment;
   readonly #breakers: Breakers;
   readonly #metrics = new Metrics();
-  readonly #open: GrpcChannel[] = [];
+  /** By service. */
+  readonly #open = new Map<string, GrpcChannel>();
   /** Where the services speak TLS: the same variables as theirs, with a certificate for operators. */
   readonly #tls: InternalTls | undefined;
 
@@ -35,8 +36,14 @@ export class Connections {
 
   /** The methods of a service as an administrator calls them. */
   admin<Definition extends DefinitionShape>(definition: Definition, service: string): GrpcClient<Definition> {
+    const channel = this.#open.get(service) ?? this.#connect(service);
+    this.#open.set(service, channel);
+    return channel.methods(definition);
+  }
+
+  #connect(service: string): GrpcChannel {
     const { address, adminSecrets } = readAccess(this.#environment, service);
-    const channel = new GrpcChannel({
+    return new GrpcChannel({
       caller: 'guildctl',
       audience: service,
       address,
@@ -47,8 +54,6 @@ export class Connections {
       deadlineMs: DEADLINE_MS,
       tls: this.#tls,
     });
-    this.#open.push(channel);
-    return channel.methods(definition);
   }
 
   /** Every process, with the address of its metrics; see `--admin` of `top`. */
@@ -57,7 +62,7 @@ export class Connections {
   }
 
   close(): void {
-    for (const channel of this.#open) channel.close();
+    for (const channel of this.#open.values()) channel.close();
     this.#breakers.stop();
   }
 }
@@ -168,10 +173,10 @@ export function explain(error: ApiError): string {
     const seconds = DEADLINE_MS / 1000;
     return `The service did not answer within ${seconds} s: is it running? What was asked may still have been done`;
   }
-  // No service said so: there was none.
-  if (error.code === 'UNAVAILABLE' && !isAnswer(error)) {
-    return `The service did not answer within ${DEADLINE_MS / 1000} s: is it running?`;
+  if (error.code === 'UNAVAILABLE') {
+    return isAnswer(error)
+      ? 'The service can not do this now: its database may be down. Try again soon'
+      : 'The service can not be reached: is it running, and does GUILDCTL_<SERVICE> hold its address?';
   }
-  if (error.code === 'UNAVAILABLE') return 'The service can not do this now: its database may be down. Try again soon';
   return error.message;
 }
