@@ -32,11 +32,11 @@ export const readGatewayConfig = (environment: Environment) =>
       /** Whose X-Forwarded-For is believed. */
       TRUSTED_PROXIES: list(cidr),
       AUTH_GRPC_ADDRESS: grpcAddress(),
-      LOOKUP_HTTP_URL: url('http'),
-      BINDINGS_HTTP_URL: url('http'),
-      MEMBERS_HTTP_URL: url('http'),
-      ACTIVITY_HTTP_URL: url('http'),
-      MODERATION_HTTP_URL: url('http'),
+      LOOKUP_HTTP_URL: url('http', 'https'),
+      BINDINGS_HTTP_URL: url('http', 'https'),
+      MEMBERS_HTTP_URL: url('http', 'https'),
+      ACTIVITY_HTTP_URL: url('http', 'https'),
+      MODERATION_HTTP_URL: url('http', 'https'),
       /** What a key needs to change bindings, which decide what a sync gives; none when left out. */
       BINDINGS_WRITE_SCOPE: z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }).optional(),
       /** Over how many gateways limits are parted while Redis is away. */

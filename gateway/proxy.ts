@@ -1,4 +1,5 @@
 import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { Stream } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -6,6 +7,7 @@ import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
 import { BODY_LIMIT } from '#kit/body.ts';
 import type { Breaker, Breakers } from '#kit/breaker.ts';
 import { ApiError, isFault } from '#kit/errors.ts';
+import type { InternalTls } from '#kit/internal-tls.ts';
 import type { Part } from '#kit/lifecycle.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import { RetryBudget } from '#kit/retry-budget.ts';
@@ -15,6 +17,11 @@ import { hasBody, NO_BODY, passOn } from './passing.ts';
 
 /** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
 const IDLE_MS = 60_000;
+/**
+ * All in turn: one that leads to a service that is about to stop is used, and closed, before the service closes it, for
+ * that might happen under a request that is just being sent.
+ */
+const CONNECTIONS = { keepAlive: true, scheduling: 'fifo', maxFreeSockets: 256, timeout: IDLE_MS } as const;
 
 type Middleware = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => unknown;
 
@@ -47,14 +54,14 @@ export interface ProxyOptions {
   timeoutMs: number;
   breakers: Breakers;
   metrics: Metrics;
+  /** Shown to services whose URL begins with https. */
+  tls?: InternalTls | undefined;
 }
 
 /** Passes requests on to the services over kept connections; bodies go through untouched. */
 export class Proxy implements Part {
   readonly name = 'proxy';
-  // All in turn: one that leads to a service that is about to stop is used, and closed, before the service closes it,
-  // for that might happen under a request that is just being sent.
-  readonly #agent = new Agent({ keepAlive: true, scheduling: 'fifo', maxFreeSockets: 256, timeout: IDLE_MS });
+  readonly #agent: Agent;
   readonly #upstreams: Record<string, Upstream>;
   readonly #timeoutMs: number;
   readonly #attempts = new WeakMap<IncomingMessage, Attempt>();
@@ -63,8 +70,9 @@ export class Proxy implements Part {
   readonly #waits = new Set<() => void>();
   #isDraining = false;
 
-  constructor({ services, timeoutMs, breakers, metrics }: ProxyOptions) {
+  constructor({ services, timeoutMs, breakers, metrics, tls }: ProxyOptions) {
     requireAddresses(services);
+    this.#agent = tls?.createAgent(CONNECTIONS) ?? new Agent(CONNECTIONS);
     this.#timeoutMs = timeoutMs;
     const help = 'Requests passed to a service a second time';
     this.#retries = metrics.counterOf('gateway_retries_total', help, 'upstream', Object.keys(services));
@@ -145,6 +153,8 @@ export class Proxy implements Part {
       // Read once here instead of at each request.
       target: new URL(target),
       agent: this.#agent,
+      // Node would take the name to check from the header Host, which is the caller's.
+      ...(target.startsWith('https:') ? { ssl: { servername: nameOf(target) } } : {}),
       ejectPlugins: true,
       plugins: [this.#follow],
       selfHandleResponse: true,
@@ -200,4 +210,10 @@ function limitStream(request: IncomingMessage, exceeded: () => void): void {
     request.resume();
     exceeded();
   });
+}
+
+/** The name in a certificate that a service at this URL must show; empty for an address, which is checked as such. */
+function nameOf(target: string): string {
+  const { hostname } = new URL(target);
+  return isIP(hostname.replaceAll(/[[\]]/g, '')) === 0 ? hostname : '';
 }

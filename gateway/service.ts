@@ -1,3 +1,4 @@
+import { ConfigError } from '#kit/config.ts';
 import { HttpServer } from '#kit/http-server.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
@@ -48,7 +49,8 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       activity: config.ACTIVITY_HTTP_URL,
       moderation: config.MODERATION_HTTP_URL,
     };
-    const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers, metrics });
+    requireOneProtocol(services, service.tls !== undefined);
+    const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers, metrics, tls: service.tls });
     const activity = new KeyActivity(clock);
     service.admin.addPage('/keys', () => activity.top());
     const events = new GatewayEvents(metrics, log, activity);
@@ -94,3 +96,12 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     for (const part of [...parts, proxy, listener]) service.lifecycle.add(part);
   },
 };
+
+/** Services answer either all over mutual TLS or none; a ConfigError where an address says otherwise. */
+function requireOneProtocol(services: Readonly<Record<string, string>>, isTls: boolean): void {
+  const wanted = isTls ? 'https://' : 'http://';
+  const wrong = Object.entries(services).filter(([, address]) => !address.startsWith(wanted));
+  const why = isTls ? 'since INTERNAL_TLS_CERT_FILE is given' : 'unless INTERNAL_TLS_CERT_FILE is given';
+  const faults = wrong.map(([name]) => `${name.toUpperCase()}_HTTP_URL must begin with ${wanted} ${why}`);
+  if (faults.length > 0) throw new ConfigError(faults);
+}

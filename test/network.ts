@@ -107,7 +107,8 @@ export class Network {
     const service = await this.#startNamed(name, all, overrides);
     this.services.set(name, service);
     const { http, grpc } = service.addresses;
-    if (http) this.#told[`${name.toUpperCase()}_HTTP_URL`] = await this.#through(name, `http://${http}`);
+    const scheme = all['INTERNAL_TLS_CERT_FILE'] ? 'https' : 'http';
+    if (http) this.#told[`${name.toUpperCase()}_HTTP_URL`] = await this.#through(name, `${scheme}://${http}`);
     if (grpc) this.#told[`${name.toUpperCase()}_GRPC_ADDRESS`] = await this.#through(name, grpc);
     return service;
   }

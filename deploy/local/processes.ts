@@ -118,8 +118,9 @@ export function environmentOf(
   for (const peer of deployable.calls) {
     environment[`${peer.toUpperCase()}_GRPC_ADDRESS`] = `${HOST}:${portsOf(ports, peer).grpc}`;
   }
+  const scheme = inherited['INTERNAL_TLS_CERT_FILE'] ? 'https' : 'http';
   for (const peer of deployable.proxies) {
-    environment[`${peer.toUpperCase()}_HTTP_URL`] = `http://${HOST}:${portsOf(ports, peer).http}`;
+    environment[`${peer.toUpperCase()}_HTTP_URL`] = `${scheme}://${HOST}:${portsOf(ports, peer).http}`;
   }
   for (const held of deployable.holds) Object.assign(environment, holdings(held, shared, inherited));
   return environment;

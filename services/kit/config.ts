@@ -105,6 +105,10 @@ export const processConfig = {
   /** How long a process that is not ready any more still takes requests: until all balancers know. */
   DRAIN_DELAY_SECONDS: number(0, 0, 8),
   INTERNAL_SECRETS: secrets(),
+  /** PEM files: all three or none; with them processes speak mutual TLS with each other. */
+  INTERNAL_TLS_CERT_FILE: z.string().optional(),
+  INTERNAL_TLS_KEY_FILE: z.string().optional(),
+  INTERNAL_TLS_CA_FILE: z.string().optional(),
 };
 
 /** What every service with a schema of its own is told. */
@@ -127,7 +131,11 @@ export function keepAdminApart<Config extends { ADMIN_SECRETS: string[]; INTERNA
 }
 
 /** What every process that uses Redis is told; without it each does with what it has in memory. */
-export const redisConfig = { REDIS_URL: redisUrl().optional() };
+export const redisConfig = {
+  REDIS_URL: redisUrl().optional(),
+  /** A CA of the operator's own for `rediss`, PEM; those that Node knows when left out. */
+  REDIS_TLS_CA_FILE: z.string().optional(),
+};
 
 /** What every service that answers gRPC is told. */
 export const grpcConfig = { GRPC_PORT: port(), GRPC_REFLECTION: flag(true) };

@@ -15,6 +15,7 @@ import { requestContext } from './context.ts';
 import { ApiError, isFault } from './errors.ts';
 import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './grpc.ts';
 import { fromStatus, isAnswer } from './grpc-errors.ts';
+import type { InternalTls } from './internal-tls.ts';
 import type { Metrics } from './metrics.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
 import { RetryBudget } from './retry-budget.ts';
@@ -42,6 +43,8 @@ export interface GrpcClientOptions {
   clock: Clock;
   metrics: Metrics;
   breaker: Breaker;
+  /** Without it calls are not encrypted. */
+  tls?: InternalTls | undefined;
   /** How long a call may take; 3 s when left out. */
   deadlineMs?: number;
   /** How much of it may be spent on waiting for a connection; all of it when left out. */
@@ -71,7 +74,9 @@ export class GrpcChannel {
     this.#options = options;
     this.#handled = options.metrics.counter('grpc_client_handled_total', 'Calls made', ['method', 'code']);
     this.#repeated = options.metrics.counter('grpc_client_retries_total', 'Calls made a second time', ['method']);
-    this.#client = new Client(options.address, credentials.createInsecure(), {
+    const tls = options.tls?.channelTo(options.address);
+    this.#client = new Client(options.address, tls?.credentials ?? credentials.createInsecure(), {
+      ...tls?.options,
       'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 1_000,

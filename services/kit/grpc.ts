@@ -22,6 +22,7 @@ import { requestContext } from './context.ts';
 import { asApiError, isFault } from './errors.ts';
 import { toStatus } from './grpc-errors.ts';
 import { hostAndPort, type Readiness, reachableAt } from './health.ts';
+import type { InternalTls } from './internal-tls.ts';
 import type { Part } from './lifecycle.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -73,6 +74,8 @@ export interface GrpcServerOptions {
   clock: Clock;
   metrics: Metrics;
   log: Logger;
+  /** Without it callers are not encrypted. */
+  tls?: InternalTls | undefined;
 }
 
 /** A service's gRPC side, with the health protocol and reflection; every call needs a token. */
@@ -138,8 +141,9 @@ export class GrpcServer implements Part {
       const described = loadFileDescriptorSetFromBuffer(readFileSync(DESCRIPTORS));
       new ReflectionService(described, { services: [...this.#names] }).addToServer(this.#server);
     }
+    const credentials = this.#options.tls?.serverCredentials() ?? ServerCredentials.createInsecure();
     this.#port = await new Promise((resolve, reject) => {
-      this.#server.bindAsync(hostAndPort(host, port), ServerCredentials.createInsecure(), (error, bound) =>
+      this.#server.bindAsync(hostAndPort(host, port), credentials, (error, bound) =>
         error ? reject(error) : resolve(bound),
       );
     });

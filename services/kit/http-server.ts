@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import { addressOf, listen } from './health.ts';
+import type { InternalTls } from './internal-tls.ts';
 import type { Part } from './lifecycle.ts';
 
 /** How long a stop waits for requests under way; with the longest drain delay it is over before STOP_SECONDS are. */
@@ -19,14 +21,16 @@ export class HttpServer implements Part {
     host: string,
     port: number,
     handler: (request: IncomingMessage, response: ServerResponse) => void,
-    options: ServerOptions = {},
+    options: ServerOptions & { tls?: InternalTls | undefined } = {},
   ) {
     this.#host = host;
     this.#port = port;
-    this.server = createServer(options, (request, response) => {
+    const { tls, ...httpOptions } = options;
+    const handle = (request: IncomingMessage, response: ServerResponse) => {
       this.#track(response);
       handler(request, response);
-    });
+    };
+    this.server = tls ? createTlsServer(tls, httpOptions, handle) : createServer(httpOptions, handle);
   }
 
   /** `host:port`, known once it has started. */
@@ -72,4 +76,14 @@ export class HttpServer implements Part {
 
 function announceClose(response: ServerResponse): void {
   if (!response.headersSent) response.setHeader('connection', 'close');
+}
+
+function createTlsServer(
+  tls: InternalTls,
+  options: ServerOptions,
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): Server {
+  const server = createHttpsServer({ ...options, ...tls.serverOptions }, handle);
+  tls.follow(server);
+  return server;
 }

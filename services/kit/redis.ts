@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import type { Part } from './lifecycle.ts';
 import type { Logger } from './log.ts';
@@ -11,6 +12,8 @@ export interface RedisConnectionOptions {
   log: Logger;
   /** Milliseconds after which an unanswered command is rejected. */
   commandTimeoutMs?: number;
+  /** A CA of the operator's own for TLS, PEM. */
+  caFile?: string | undefined;
 }
 
 const COMMAND_MS = 1_000;
@@ -65,9 +68,14 @@ export function connectRedis(url: string, options: RedisConnectionOptions): Redi
   return new RedisConnection(client);
 }
 
+/** For `rediss`. A CA that is named takes the place of those that Node knows; that it can't be read is thrown. */
+function tlsOptions({ caFile }: RedisConnectionOptions) {
+  return caFile === undefined ? {} : { ca: readFileSync(caFile) };
+}
+
 function createClient(target: RedisTarget, options: RedisConnectionOptions): RedisClient {
   if (target.kind === 'cluster') return new Cluster(target.hosts, clusterOptions(target, options));
-  const where = target.kind === 'sentinel' ? sentinelOptions(target) : target.hosts[0];
+  const where = target.kind === 'sentinel' ? sentinelOptions(target, options) : target.hosts[0];
   return new Redis({ ...nodeOptions(target, options), ...where });
 }
 
@@ -76,7 +84,7 @@ function nodeOptions(target: RedisTarget, options: RedisConnectionOptions): Redi
     username: target.username,
     password: target.password,
     db: target.database,
-    ...(target.tls ? { tls: {} } : {}),
+    ...(target.tls ? { tls: tlsOptions(options) } : {}),
     connectionName: options.name,
     lazyConnect: true,
     enableOfflineQueue: false,
@@ -91,7 +99,7 @@ function nodeOptions(target: RedisTarget, options: RedisConnectionOptions): Redi
   };
 }
 
-function sentinelOptions(target: RedisTarget): RedisOptions {
+function sentinelOptions(target: RedisTarget, options: RedisConnectionOptions): RedisOptions {
   return {
     sentinels: target.hosts,
     name: target.master,
@@ -99,7 +107,7 @@ function sentinelOptions(target: RedisTarget): RedisOptions {
     sentinelPassword: target.sentinelPassword,
     sentinelRetryStrategy: () => SENTINEL_WAIT_MS,
     sentinelCommandTimeout: CONNECT_MS,
-    ...(target.tls ? { enableTLSForSentinelMode: true, sentinelTLS: {} } : {}),
+    ...(target.tls ? { enableTLSForSentinelMode: true, sentinelTLS: tlsOptions(options) } : {}),
   };
 }
 

@@ -3,13 +3,14 @@ import type { Route } from '#proto/rest/route.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { Breakers } from './breaker.ts';
 import { type Clock, systemClock } from './clock.ts';
-import type { databaseConfig, Environment, processConfig } from './config.ts';
+import type { databaseConfig, Environment, processConfig, redisConfig } from './config.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { type DefinitionShape, type GrpcHandlers, GrpcServer } from './grpc.ts';
 import { GrpcChannel, type GrpcClient, type GrpcClientOptions, isGrpcFailure } from './grpc-client.ts';
 import { AdminServer, Readiness } from './health.ts';
 import { createHttpApp, type HttpHandlers } from './http.ts';
 import { HttpServer } from './http-server.ts';
+import { InternalTls } from './internal-tls.ts';
 import { Lifecycle, StoppedError } from './lifecycle.ts';
 import { createLog, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
@@ -22,6 +23,7 @@ import { SecretRing } from './secrets.ts';
 const BEHIND_GATEWAY = { maxHeaderSize: 32 * 1024, keepAliveTimeout: 65_000 };
 
 type ProcessConfig = z.output<z.ZodObject<typeof processConfig>>;
+type RedisConfig = z.output<z.ZodObject<typeof redisConfig>>;
 type DatabaseConfig = z.output<z.ZodObject<typeof databaseConfig>>;
 
 /** What a deployable is: a name, the variables it reads, and how its parts are put together. */
@@ -60,6 +62,8 @@ export class ServiceContext<Config extends ProcessConfig> {
   /** From INTERNAL_SECRETS. */
   readonly ring: SecretRing;
   readonly admin: AdminServer;
+  /** Between processes, where certificate files are named. */
+  readonly tls: InternalTls | undefined;
   /** This process's clock; the database's once `database` was called. */
   clock: Clock;
   /** By which seals and call tokens are judged: they come from processes, and no database may refuse them. */
@@ -79,6 +83,8 @@ export class ServiceContext<Config extends ProcessConfig> {
     this.ring = new SecretRing(config.INTERNAL_SECRETS);
     this.admin = new AdminServer(config.LISTEN_HOST, config.ADMIN_PORT, this.readiness, this.metrics);
     this.lifecycle.add(this.admin);
+    this.tls = InternalTls.from(config, { metrics: this.metrics, log });
+    if (this.tls) this.lifecycle.add(this.tls);
     this.lifecycle.add({ name: 'breakers', stop: async () => this.breakers.stop() });
     const { version } = packageJson;
     this.metrics.gauge('build_info', '1, with the version that runs', ['version']).set({ version }, 1);
@@ -111,9 +117,10 @@ export class ServiceContext<Config extends ProcessConfig> {
   }
 
   /** A client of Redis, where REDIS_URL names one; the service starts and runs without it. */
-  redis(config: { REDIS_URL?: string | undefined }): RedisClient | undefined {
+  redis(config: RedisConfig): RedisClient | undefined {
     if (config.REDIS_URL === undefined) return undefined;
-    const connection = connectRedis(config.REDIS_URL, { name: this.name, log: this.log });
+    const { name, log } = this;
+    const connection = connectRedis(config.REDIS_URL, { name, log, caFile: config.REDIS_TLS_CA_FILE });
     this.lifecycle.add(connection);
     return connection.client;
   }
@@ -121,8 +128,8 @@ export class ServiceContext<Config extends ProcessConfig> {
   /** Connects to another service. */
   channel(audience: string, address: string, options: CallLimits = {}): GrpcChannel {
     const breaker = this.breakers.create(audience, isGrpcFailure);
-    const { ring, processClock: clock, metrics, name: caller } = this;
-    const channel = new GrpcChannel({ caller, audience, address, ring, clock, metrics, breaker, ...options });
+    const { ring, processClock: clock, metrics, name: caller, tls } = this;
+    const channel = new GrpcChannel({ caller, audience, address, ring, clock, metrics, breaker, tls, ...options });
     this.lifecycle.add({ name: `channel to ${audience}`, stop: async () => channel.close() });
     return channel;
   }
@@ -139,9 +146,9 @@ export class ServiceContext<Config extends ProcessConfig> {
 
   /** Answers gRPC. More services are added to what it returns. */
   serveGrpc(config: { GRPC_PORT: number; GRPC_REFLECTION: boolean }): GrpcServer {
-    const { processClock: clock, metrics, log, readiness, name: service } = this;
+    const { processClock: clock, metrics, log, readiness, name: service, tls } = this;
     const listen = { host: this.config.LISTEN_HOST, port: config.GRPC_PORT, reflection: config.GRPC_REFLECTION };
-    this.grpc = new GrpcServer({ service, clock, metrics, log, readiness, ...listen });
+    this.grpc = new GrpcServer({ service, clock, metrics, log, readiness, tls, ...listen });
     this.lifecycle.add(this.grpc);
     return this.grpc;
   }
@@ -163,7 +170,7 @@ export class ServiceContext<Config extends ProcessConfig> {
   ): void {
     const { ring, processClock: clock, metrics, log, name: service } = this;
     const app = createHttpApp(table, handlers, { service, ring, clock, metrics, log });
-    this.http = new HttpServer(this.config.LISTEN_HOST, config.HTTP_PORT, app, BEHIND_GATEWAY);
+    this.http = new HttpServer(this.config.LISTEN_HOST, config.HTTP_PORT, app, { ...BEHIND_GATEWAY, tls: this.tls });
     this.lifecycle.add(this.http);
   }
 }

@@ -16,6 +16,9 @@ const RELEASE = 'guild-data';
 const READY_SECONDS = 60;
 /** On a busy machine; the figure is the evidence. */
 const PATIENCE = 10;
+const UNDISTURBED_MS = 30_000;
+/** LOAD_SCALE=0.2 calls a fifth as often, on a machine that others keep busy; the figures say how often. */
+const LOAD_SCALE = Number(process.env['LOAD_SCALE'] || 1);
 const names = DEPLOYABLES.map(({ name }) => name);
 
 class ClusterTest {
@@ -38,6 +41,7 @@ class ClusterTest {
       ['a call of every service', () => this.#calls()],
       ['allowed and forbidden paths', () => this.#paths()],
       ['an upgrade without a change', () => this.#upgradeWithoutChange()],
+      ['load alone', () => this.#undisturbed()],
       ['upgrade and rollback under load', () => this.#upgradeAndRollBack()],
       ['rolling restarts under load', () => this.#restarts()],
       ['deleted pods under load', () => this.#deletions()],
@@ -135,6 +139,11 @@ class ClusterTest {
     await this.#helm('upgrade', ...this.#chart(this.#images.tag));
     const after = await this.#allPods();
     if (after !== before) this.#fault('upgrade without a change', [`${before} became ${after}`]);
+  }
+
+  /** What the machine can do at all: where this fails, what follows says nothing of the chart. */
+  async #undisturbed(): Promise<void> {
+    this.#count('nothing disturbed', await this.#during(200, () => pause(UNDISTURBED_MS)));
   }
 
   async #upgradeAndRollBack(): Promise<void> {
@@ -239,7 +248,7 @@ class ClusterTest {
 
   async #during(rate: number, work: () => Promise<unknown>): Promise<LoadResult> {
     if (!this.#load) throw new Error('not installed');
-    return this.#load.during(rate, work);
+    return this.#load.during(rate * LOAD_SCALE, work);
   }
 
   /** Tells what came of a load, and that nothing of it may fail. */
