@@ -48,8 +48,11 @@ export function answerProtocolErrors(
   for (const event of ['checkContinue', 'checkExpectation']) {
     server.on(event, (request, response) => server.emit('request', request, response));
   }
-  const refuseMethod = (request: IncomingMessage, socket: Duplex) => {
+  const refuseMethod = (request: IncomingMessage, stream: Duplex) => {
     refused('METHOD_NOT_ALLOWED');
+    // Where a body is announced, Node hands out a stream of its own that stands before the connection.
+    const { socket } = request;
+    if (stream !== socket) stream.on('error', () => undefined).resume();
     socket.on('error', () => socket.destroy());
     const refusal = methodNotAllowed(methodsOf((request.url ?? '').split('?', 1)[0] ?? '') ?? ANY_METHOD);
     const end = () => endWith(socket, refusal, idOf(request));
