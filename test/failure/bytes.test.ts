@@ -1,9 +1,10 @@
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MOST_WAITING } from '#gateway/turns.ts';
 import { amount } from '../bounds.ts';
 import { printFigure } from '../figures.ts';
 import { openSocket, wire } from '../raw-http.ts';
-import { send } from './bytes/client.ts';
+import { readAnswers, send } from './bytes/client.ts';
 import { CORPUS } from './bytes/corpus.ts';
 import { type Front, startFront } from './bytes/front.ts';
 import { fuzz } from './bytes/fuzz.ts';
@@ -137,11 +138,43 @@ describe('a caller that waits for a 100 before it sends its body', () => {
 });
 
 describe('connections', () => {
+  /** All that comes until the gateway closes the connection of a caller that keeps its side open and says no more. */
+  async function untilClosed(text: string): Promise<Buffer> {
+    const socket = await openSocket(front.address);
+    socket.write(text, 'latin1');
+    return buffer(socket);
+  }
+
   it('requests that come at once are passed on one after the other, in the order of their answers', async () => {
     const names = Array.from({ length: 20 }, (_, index) => (index % 2 ? 'GET' : 'POST with a length'));
     const { faults, arrived } = await sendThrough(front, together(...names));
     expect(faults()).toEqual([]);
     expect(arrived().map(({ method }) => method)).toEqual(names.map((name) => name.split(' ')[0]));
+  });
+
+  describe.each(['Upgrade with a body, head alone', 'Upgrade with half a body', 'Upgrade'])('%s', (name) => {
+    it.each([
+      ['is answered where the caller then falls silent', [], [405]],
+      ['behind another request is answered after it', ['POST with a length'], [200, 405]],
+    ])('%s', async (_what, before, statuses) => {
+      const caller = newCaller();
+      const received = await untilClosed(together(...before, name)(caller));
+      expect(readAnswers(received, []).map(({ status }) => status)).toEqual(statuses);
+      expect(front.recorder.arrivals.get(caller.guild) ?? []).toHaveLength(before.length);
+    });
+  });
+
+  it('an Upgrade whose caller resets the connection in its body harms nobody else', async () => {
+    const head = wire('POST / HTTP/1.1\nHost: x\nConnection: Upgrade\nUpgrade: h2c\nContent-Length: 5\n\n');
+    for (const before of ['', entry('POST with a length')(newCaller())]) {
+      const socket = await openSocket(front.address);
+      const answered = new Promise((resolve) => socket.once('data', resolve));
+      socket.write(before + head);
+      await answered;
+      socket.resetAndDestroy();
+    }
+    const { answers } = await sendThrough(front, entry('whoami'));
+    expect(answers.map(({ status }) => status)).toEqual([200]);
   });
 
   it('one that sends on and on without waiting is cut off', async () => {

@@ -283,6 +283,21 @@ const refused: [string, string, Entry['bytes']][] = [
     'METHOD_NOT_ALLOWED',
     get('/lookup/game/7', 'Connection: Upgrade, HTTP2-Settings\nUpgrade: h2c\nHTTP2-Settings: AAA\n'),
   ],
+  [
+    'Upgrade with a body, head alone',
+    'METHOD_NOT_ALLOWED',
+    request(`POST /api/v1/reverse ${V}`, 'Connection: Upgrade\nUpgrade: h2c\nContent-Length: 5\n'),
+  ],
+  [
+    'Upgrade with half a body',
+    'METHOD_NOT_ALLOWED',
+    request(`POST /api/v1/reverse ${V}`, 'Connection: Upgrade\nUpgrade: h2c\nContent-Length: 5\n', 'he'),
+  ],
+  [
+    'Upgrade with chunks, head alone',
+    'METHOD_NOT_ALLOWED',
+    request(`POST /api/v1/reverse ${V}`, 'Connection: Upgrade\nUpgrade: h2c\nTransfer-Encoding: chunked\n'),
+  ],
   ['a method of its own', 'METHOD_NOT_ALLOWED', request(`BREW /api/v1/whoami ${V}`)],
   ['PUT', 'METHOD_NOT_ALLOWED', request(`PUT /api/v1/bindings/update ${V}`, json(BODY), BODY)],
   ['OPTIONS', 'METHOD_NOT_ALLOWED', request(`OPTIONS /api/v1/whoami ${V}`)],
