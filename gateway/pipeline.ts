@@ -131,7 +131,7 @@ export class Pipeline {
     request.headers[PRINCIPAL_HEADER] = sealPrincipal(ring, principal, sealedFor, clock.now());
     if (waitMs > 0) {
       this.#inFlight.delete(response);
-      endWithCaller(request);
+      endWithCaller(request, response);
     }
     // Only now: a caller whose request is refused need not send its body.
     if (expectsContinue(request)) response.writeContinue();
@@ -172,9 +172,12 @@ function judge(request: IncomingMessage, response: ServerResponse): void {
 }
 
 /** A caller that has ended its side may still read; one that waits for commands has most likely gone. */
-function endWithCaller({ socket }: IncomingMessage): void {
-  if (socket.readableEnded) socket.destroy();
-  else socket.once('end', () => socket.destroy());
+function endWithCaller({ socket }: IncomingMessage, response: ServerResponse): void {
+  const gone = () => void socket.destroy();
+  if (socket.readableEnded) return gone();
+  socket.once('end', gone);
+  // Requests behind it on the connection are answered as ever.
+  response.once('close', () => socket.off('end', gone));
 }
 
 function oneHeader(request: IncomingMessage, name: string): string | undefined {

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MOST_WAITING } from '#gateway/turns.ts';
@@ -84,10 +85,6 @@ describe('every request arrives exactly once, byte for byte, or not at all', () 
     printFigure('fuzzed bytes', figure);
     expect(failures.slice(0, 10)).toEqual([]);
     expect([arrived > cases / 2, refused > cases / 4]).toEqual([true, true]);
-  });
-
-  it('no listener or anything else that Node warns of was left behind', () => {
-    expect(warnings).toEqual([]);
   });
 });
 
@@ -215,11 +212,39 @@ describe('connections', () => {
     expect(socket.destroyed).toBe(true);
   });
 
+  const poll = ({ key, guild }: Caller) =>
+    wire(`GET /api/v1/game/servers/s/commands?wait=25 HTTP/1.1\nHost: x\nX-API-Key: ${key}\nX-Guild-ID: ${guild}\n\n`);
+
+  /** Resolves with the answer of a poll that arrived at the service. */
+  async function answerPoll(socket: Socket): Promise<string> {
+    await expect.poll(() => front.recorder.held).toHaveLength(1);
+    const answer = new Promise<Buffer>((resolve) => socket.once('data', resolve));
+    front.recorder.held.shift()?.();
+    return String(await answer);
+  }
+
   it('of a caller that has ended its side a poll is not held', async () => {
     const caller = newCaller();
-    const poll = `GET /api/v1/game/servers/s/commands?wait=25 HTTP/1.1\nHost: x\nX-API-Key: ${caller.key}\nX-Guild-ID: ${caller.guild}\n\n`;
     const started = performance.now();
-    await send(front.address, { bytes: Buffer.from(wire(poll)), cuts: [], from: caller.from });
+    const received = await send(front.address, { bytes: Buffer.from(poll(caller)), cuts: [], from: caller.from });
     expect(performance.now() - started).toBeLessThan(10_000);
+    expect(String(received)).toBe('');
+    front.recorder.held.length = 0;
   });
+
+  it.each(['GET', 'whoami'])('a caller may poll again and again, then ask %s and end its side', async (name) => {
+    const caller = newCaller();
+    const socket = await openSocket(front.address);
+    for (let count = 0; count < 12; count += 1) {
+      socket.write(poll(caller));
+      expect(await answerPoll(socket)).toMatch(/^HTTP\/1\.1 200 /);
+    }
+    const rest = buffer(socket);
+    socket.end(entry(name)(caller));
+    expect(readAnswers(await rest, []).map(({ status }) => status)).toEqual([200]);
+  });
+});
+
+it('no listener or anything else that Node warns of was left behind', () => {
+  expect(warnings).toEqual([]);
 });
