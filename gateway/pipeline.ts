@@ -40,6 +40,7 @@ export interface PipelineParts {
   /** Paths that need no key. */
   publicPaths: readonly string[];
   trustedProxies: AddressList;
+  /** Of requests under way; as many may wait behind others of their connections. */
   maxInFlight: number;
   ring: SecretRing;
   clock: Clock;
@@ -51,10 +52,11 @@ export class Pipeline {
   readonly #parts: PipelineParts;
   /** Requests under way, but for those that wait in a service. */
   readonly #inFlight = new Set<ServerResponse>();
-  readonly #turns = new Turns();
+  readonly #turns;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
+    this.#turns = new Turns(parts.maxInFlight);
   }
 
   /** How many requests count towards `maxInFlight` now. */
@@ -67,6 +69,8 @@ export class Pipeline {
     response.setHeader(REQUEST_ID_HEADER, context.requestId);
     boundLeftover(request, response);
     this.#turns.take(request, response, () => {
+      // A fault in the rest of its body was its answer while it waited.
+      if (response.writableEnded) return;
       this.#inFlight.add(response);
       response.once('close', () => this.#inFlight.delete(response));
       void requestContext.run(context, () => this.#answer(request, response, context));

@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MOST_WAITING } from '#gateway/turns.ts';
 import { amount } from '../bounds.ts';
 import { printFigure } from '../figures.ts';
 import { openSocket, wire } from '../raw-http.ts';
@@ -143,7 +142,7 @@ describe('connections', () => {
   }
 
   it('requests that come at once are passed on one after the other, in the order of their answers', async () => {
-    const names = Array.from({ length: 20 }, (_, index) => (index % 2 ? 'GET' : 'POST with a length'));
+    const names = Array.from({ length: 11 }, (_, index) => (index % 2 ? 'GET' : 'POST with a length'));
     const { faults, arrived } = await sendThrough(front, together(...names));
     expect(faults()).toEqual([]);
     expect(arrived().map(({ method }) => method)).toEqual(names.map((name) => name.split(' ')[0]));
@@ -180,9 +179,9 @@ describe('connections', () => {
     socket.on('error', () => undefined);
     const closed = new Promise((resolve) => socket.once('close', resolve));
     socket.resume();
-    socket.write(entry('GET')(caller).repeat(MOST_WAITING * 2));
+    socket.write(entry('GET')(caller).repeat(12));
     await closed;
-    expect(front.recorder.arrivals.get(caller.guild)?.length ?? 0).toBeLessThanOrEqual(MOST_WAITING + 1);
+    expect(front.recorder.arrivals.get(caller.guild)?.length ?? 0).toBeLessThanOrEqual(11);
   });
 
   it('the last answer is not lost where the caller has sent more than was read', async () => {
@@ -230,6 +229,24 @@ describe('connections', () => {
     expect(performance.now() - started).toBeLessThan(10_000);
     expect(String(received)).toBe('');
     front.recorder.held.length = 0;
+  });
+
+  it('a request that was refused for its body while it waited is not judged again in its turn', async () => {
+    // By its route, which nothing else here is asked through, so that no request of another test counts.
+    const judged = async () => {
+      const text = await (await fetch(`http://${front.admin}/metrics`)).text();
+      return [...text.matchAll(/^http_requests_total\{route="checkShieldBatch".*\} (\d+)$/gm)].length;
+    };
+    const caller = newCaller();
+    const socket = await openSocket(front.address);
+    const received = buffer(socket);
+    const broken = wire(
+      `POST /api/v1/shield/batch HTTP/1.1\nHost: x\nX-API-Key: ${caller.key}\nTransfer-Encoding: chunked\n\ng\n`,
+    );
+    socket.write(poll(caller) + broken);
+    await answerPoll(socket);
+    expect(readAnswers(await received, []).map(({ status }) => status)).toEqual([200, 400]);
+    expect(await judged()).toBe(0);
   });
 
   it.each(['GET', 'whoami'])('a caller may poll again and again, then ask %s and end its side', async (name) => {
