@@ -25,4 +25,8 @@ export function passOn(incoming: IncomingMessage, response: ServerResponse): voi
     response.once('drain', () => incoming.resume());
   });
   incoming.on('end', () => response.end());
+  // Cut off in its middle, it must not look whole.
+  incoming.on('close', () => {
+    if (!incoming.complete) response.destroy();
+  });
 }

@@ -222,13 +222,18 @@ describe('connections', () => {
     return String(await answer);
   }
 
-  it('of a caller that has ended its side a poll is not held', async () => {
+  it('of a caller that has ended its side a poll is not held, nor counted as answered', async () => {
+    const polls = async () => {
+      const text = await (await fetch(`http://${front.admin}/metrics`)).text();
+      return text.match(/^http_requests_total\{route="pollCommands".*$/gm);
+    };
     const caller = newCaller();
     const started = performance.now();
     const received = await send(front.address, { bytes: Buffer.from(poll(caller)), cuts: [], from: caller.from });
     expect(performance.now() - started).toBeLessThan(10_000);
     expect(String(received)).toBe('');
     front.recorder.held.length = 0;
+    await expect.poll(polls).toEqual(['http_requests_total{route="pollCommands",method="GET",code="499"} 1']);
   });
 
   it('a request that was refused for its body while it waited is not judged again in its turn', async () => {
