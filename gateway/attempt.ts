@@ -1,9 +1,9 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
+import { hasBody } from '#kit/body.ts';
 import { Inconclusive } from '#kit/breaker.ts';
 import { ApiError } from '#kit/errors.ts';
-import { hasBody } from './passing.ts';
 
 /** Methods whose requests change nothing; they have no body here. */
 const READING = ['GET', 'HEAD'];

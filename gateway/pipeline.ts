@@ -7,6 +7,7 @@ import { ApiError, asApiError } from '#kit/errors.ts';
 import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/principal.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
 import type { SecretRing } from '#kit/secrets.ts';
+import { splitTarget } from '#kit/target.ts';
 import { readQuery } from '#kit/validate.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { Route } from '#proto/rest/route.ts';
@@ -97,7 +98,7 @@ export class Pipeline {
     const address = this.#clientAddress(request);
     if (connectionOptions(request.headers).includes('close')) response.setHeader('connection', 'close');
     stripReserved(request);
-    const [path, query] = splitTarget(request.url ?? '');
+    const { path, query } = splitTarget(request.url ?? '');
     if (this.#parts.publicPaths.includes(path)) return this.#answerHere(request, response, undefined);
     const match = matcher.match(request.method ?? '', path);
     context.route = match.route.name;
@@ -194,9 +195,4 @@ function waitMsOf({ longPoll, query: schema }: Route, query: string): number {
   if (!longPoll) return 0;
   const wait = schema?.shape['wait']?.safeParse(readQuery(query).value['wait']).data;
   return typeof wait === 'number' ? wait * 1000 : 0;
-}
-
-function splitTarget(target: string): [string, string] {
-  const mark = target.indexOf('?');
-  return mark < 0 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)];
 }

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { rawErrorResponse, sendError } from '#kit/envelope.ts';
 import { ApiError, type ErrorCode, invalidRequest, methodNotAllowed } from '#kit/errors.ts';
 import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
+import { splitTarget } from '#kit/target.ts';
 
 const CODES: Record<string, ErrorCode> = {
   HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
@@ -55,7 +56,7 @@ export function answerProtocolErrors(
     const { socket } = request;
     refused('METHOD_NOT_ALLOWED');
     for (const either of [stream, socket]) either.on('error', () => socket.destroy());
-    const refusal = methodNotAllowed(methodsOf((request.url ?? '').split('?', 1)[0] ?? '') ?? ANY_METHOD);
+    const refusal = methodNotAllowed(methodsOf(splitTarget(request.url ?? '').path) ?? ANY_METHOD);
     const end = () => endWith(socket, refusal, idOf(request));
     // The answer to a request before it is still due.
     const exchange = newest.get(socket);

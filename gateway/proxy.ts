@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import type { Stream } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
-import { BODY_LIMIT } from '#kit/body.ts';
+import { BODY_LIMIT, hasBody } from '#kit/body.ts';
 import type { Breaker, Breakers } from '#kit/breaker.ts';
 import { ApiError, isFault } from '#kit/errors.ts';
 import type { InternalTls } from '#kit/internal-tls.ts';
@@ -13,7 +13,7 @@ import type { Metrics } from '#kit/metrics.ts';
 import { RetryBudget } from '#kit/retry-budget.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { Attempt, CallerGone, mayRepeat, WaitedInVain } from './attempt.ts';
-import { hasBody, NO_BODY, passOn } from './passing.ts';
+import { NO_BODY, passOn } from './passing.ts';
 
 /** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
 const IDLE_MS = 60_000;

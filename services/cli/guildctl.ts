@@ -19,7 +19,10 @@ export interface Surroundings {
 
 const COMMON = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } satisfies ParseArgsOptionsConfig;
 
-/** Runs one command line. A failure repeats what was typed, but no key that was typed by mistake. Returns the exit status: 0, or 1 after a failure was told on standard error. */
+/**
+ * Runs one command line. A failure repeats what was typed, but no key that was typed by mistake. Returns the exit
+ * status: 0, or 1 after a failure was told on standard error.
+ */
 export async function guildctl(words: readonly string[], surroundings: Surroundings): Promise<number> {
   const { out } = surroundings;
   const error = (text: string) => surroundings.error(redactKeys(text));
