@@ -40,6 +40,8 @@ export interface ChatChangeRequest {
   guildId: string;
   chatId: string;
   reason: string;
+  /** Awaited when the call's turn has come; what it throws is thrown, and nothing is changed. */
+  atLast?: () => Promise<void>;
 }
 
 /**

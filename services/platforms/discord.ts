@@ -85,8 +85,9 @@ export class Discord implements ChatPlatform {
   }
 
   async #change(member: ChatChangeRequest, path: string, call: Omit<DiscordCall, 'guildId'>): Promise<ChatChange> {
-    const { guildId, chatId, reason } = member;
-    const answer = await this.#api.call(`/guilds/${guildId}/members/${chatId}${path}`, { ...call, guildId, reason });
+    const { guildId, chatId, reason, atLast } = member;
+    const options = { ...call, guildId, reason, ...(atLast && { atLast }) };
+    const answer = await this.#api.call(`/guilds/${guildId}/members/${chatId}${path}`, options);
     if (answer.status === 404 && isShutOut(answer)) throw shutOut(guildId);
     const change = readChange(answer);
     if (change === undefined) throw this.#api.host.misunderstood(answer);
