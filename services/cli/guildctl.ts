@@ -5,6 +5,7 @@ import { redactKeys } from '#kit/redact.ts';
 import { type Command, Input, type Screen, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { ConnectionError, Connections, explain } from './connections.ts';
+import { UnfinishedError } from './erase.ts';
 
 export interface Surroundings {
   environment: Environment;
@@ -19,7 +20,10 @@ export interface Surroundings {
 
 const COMMON = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } satisfies ParseArgsOptionsConfig;
 
-/** Runs one command line. A failure repeats what was typed, but no key that was typed by mistake. Returns the exit status: 0, or 1 after a failure was told on standard error. */
+/**
+ * Runs one command line. A failure repeats what was typed, but no key that was typed by mistake. Returns the exit
+ * status: 0, or 1 after a failure was told on standard error.
+ */
 export async function guildctl(words: readonly string[], surroundings: Surroundings): Promise<number> {
   const { out } = surroundings;
   const error = (text: string) => surroundings.error(redactKeys(text));
@@ -80,7 +84,7 @@ function reason(error: unknown, command: Command): string {
   if (error instanceof UsageError) {
     return `${error.faults.join('\n          ')}\n\n${usage(command)}\nMore with --help.`;
   }
-  if (error instanceof ConfigError || error instanceof ConnectionError) return error.message;
+  for (const kind of [ConfigError, ConnectionError, UnfinishedError]) if (error instanceof kind) return error.message;
   if (!(error instanceof ApiError))
     return `something went wrong: ${error instanceof Error ? error.message : 'unknown'}`;
   const faults = (error.details['errors'] as Fault[] | undefined) ?? [];
