@@ -14,6 +14,7 @@ import type { Metrics } from './metrics.ts';
 import { openPrincipal, PRINCIPAL_HEADER, type Principal } from './principal.ts';
 import { redactKeys } from './redact.ts';
 import type { SecretRing } from './secrets.ts';
+import { splitTarget } from './target.ts';
 import { type FaultPlace, readQuery, validate } from './validate.ts';
 
 /** A row's type says of each part that it may be missing; what a handler reads, its row has. */
@@ -126,7 +127,7 @@ async function readRequest(
 ): Promise<HandlerRequest<RouteSpec>> {
   const { given, faults } = await readGiven(route, request, response);
   faults.push(...guildFaults(given, principal));
-  const query = readQuery(queryOf(request.originalUrl));
+  const query = readQuery(splitTarget(request.originalUrl).query);
   faults.push(...query.faults);
   const check = (schema: z.ZodType | undefined, value: unknown, place: FaultPlace) => {
     if (!schema) return {};
@@ -178,11 +179,6 @@ async function readGiven(
     if (!(error instanceof ApiError) || error.code !== 'INVALID_REQUEST') throw error;
     return { faults: error.details.errors as Fault[] };
   }
-}
-
-function queryOf(target: string): string {
-  const mark = target.indexOf('?');
-  return mark < 0 ? '' : target.slice(mark + 1);
 }
 
 function idempotencyKey(request: Request, faults: Fault[]): string | undefined {
