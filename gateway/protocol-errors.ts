@@ -51,11 +51,12 @@ export function answerProtocolErrors(
   for (const event of ['checkContinue', 'checkExpectation']) {
     server.on(event, (request, response) => server.emit('request', request, response));
   }
-  // While a body is still to come, the event's stream is one that Node puts before the socket: its errors count too.
   const refuseMethod = (request: IncomingMessage, stream: Duplex) => {
-    const { socket } = request;
     refused('METHOD_NOT_ALLOWED');
-    for (const either of [stream, socket]) either.on('error', () => socket.destroy());
+    // Where a body is announced, Node hands out a stream of its own that stands before the connection.
+    const { socket } = request;
+    if (stream !== socket) stream.on('error', () => undefined).resume();
+    socket.on('error', () => socket.destroy());
     const refusal = methodNotAllowed(methodsOf(splitTarget(request.url ?? '').path) ?? ANY_METHOD);
     const end = () => endWith(socket, refusal, idOf(request));
     // The answer to a request before it is still due.

@@ -42,10 +42,10 @@ const time = (at: number) =>
   der(
     0x17,
     Buffer.from(
-      `${new Date(at)
+      new Date(at)
         .toISOString()
         .replaceAll(/[-:T]|\.\d+/g, '')
-        .slice(2)}`,
+        .slice(2),
     ),
   );
 const pem = (label: string, bytes: Buffer) =>
@@ -80,7 +80,7 @@ export class Authority {
     const { names = ['localhost', '127.0.0.1'] } = options;
     const made = sequence(oid(OIDS.subjectAltName), der(0x04, sequence(...names.map(alternativeName))));
     const cert = this.#sign(names[0] ?? '', publicKey, made, options);
-    return { cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
+    return { cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }) };
   }
 
   #sign(subject: string, key: KeyObject, extension: Buffer, { from, until }: CertificateOptions): string {

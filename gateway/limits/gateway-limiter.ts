@@ -89,7 +89,6 @@ export class GatewayLimiter implements Limiter {
       const count = () => within(this.#decisionMs, this.#count(redis.limiter, guildId, limits, asked));
       const answer = await breaker.run(count);
       this.#memory.learn(guildId, limits, asked, answer);
-      this.#recovered();
       return exactDecision(limits, answer);
     } catch {
       return this.#decideWithout(guildId, limits);
@@ -122,8 +121,9 @@ export class GatewayLimiter implements Limiter {
     }
   }
 
+  /** Once the last server that was away has answered. */
   #recovered(): void {
-    if (!this.#reported) return;
+    if (!this.#reported || this.isDegraded) return;
     this.#reported = false;
     this.#log.info('limits are exact again');
   }

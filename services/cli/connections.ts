@@ -7,7 +7,8 @@ import { type Environment, grpcAddress, readConfig, secrets } from '#kit/config.
 import type { ApiError } from '#kit/errors.ts';
 import type { DefinitionShape } from '#kit/grpc.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
-import { InternalTls, type InternalTlsConfig } from '#kit/internal-tls.ts';
+import { isAnswer } from '#kit/grpc-errors.ts';
+import { InternalTls } from '#kit/internal-tls.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import { UsageError } from './command.ts';
@@ -22,20 +23,27 @@ export class Connections {
   readonly #environment: Environment;
   readonly #breakers: Breakers;
   readonly #metrics = new Metrics();
-  readonly #open: GrpcChannel[] = [];
+  /** By service. */
+  readonly #open = new Map<string, GrpcChannel>();
   /** Where the services speak TLS: the same variables as theirs, with a certificate for operators. */
   readonly #tls: InternalTls | undefined;
 
   constructor(environment: Environment) {
     this.#environment = environment;
     this.#breakers = new Breakers(this.#metrics);
-    this.#tls = InternalTls.from(environment as InternalTlsConfig, { metrics: this.#metrics, log: undefined });
+    this.#tls = InternalTls.from(environment, { metrics: this.#metrics, log: undefined });
   }
 
   /** The methods of a service as an administrator calls them. */
   admin<Definition extends DefinitionShape>(definition: Definition, service: string): GrpcClient<Definition> {
+    const channel = this.#open.get(service) ?? this.#connect(service);
+    this.#open.set(service, channel);
+    return channel.methods(definition);
+  }
+
+  #connect(service: string): GrpcChannel {
     const { address, adminSecrets } = readAccess(this.#environment, service);
-    const channel = new GrpcChannel({
+    return new GrpcChannel({
       caller: 'guildctl',
       audience: service,
       address,
@@ -46,8 +54,6 @@ export class Connections {
       deadlineMs: DEADLINE_MS,
       tls: this.#tls,
     });
-    this.#open.push(channel);
-    return channel.methods(definition);
   }
 
   /** Every process, with the address of its metrics; see `--admin` of `top`. */
@@ -56,7 +62,7 @@ export class Connections {
   }
 
   close(): void {
-    for (const channel of this.#open) channel.close();
+    for (const channel of this.#open.values()) channel.close();
     this.#breakers.stop();
   }
 }
@@ -167,6 +173,10 @@ export function explain(error: ApiError): string {
     const seconds = DEADLINE_MS / 1000;
     return `The service did not answer within ${seconds} s: is it running? What was asked may still have been done`;
   }
-  if (error.code === 'UNAVAILABLE') return 'The service can not do this now: its database may be down. Try again soon';
+  if (error.code === 'UNAVAILABLE') {
+    return isAnswer(error)
+      ? 'The service can not do this now: its database may be down. Try again soon'
+      : 'The service can not be reached: is it running, and does GUILDCTL_<SERVICE> hold its address?';
+  }
   return error.message;
 }

@@ -7,6 +7,14 @@ import type { Command, Input, Output, Screen } from './command.ts';
 import type { Connections } from './connections.ts';
 import { table } from './text.ts';
 
+/** What is to be erased is being written all the time. The audit says that it was begun, not that it is done. */
+export class UnfinishedError extends Error {
+  constructor() {
+    super('Not done: rows are still being written. Stop what sends them, and run this again');
+    this.name = 'UnfinishedError';
+  }
+}
+
 /** Lookup comes last: until then a user's accounts can be found by each other, also after an interruption. */
 const SERVICES = ['moderation', 'activity', 'members', 'bindings', 'lookup'];
 /** Requests that were under way may have written behind us; who keeps sending data stores it again. */
@@ -123,13 +131,14 @@ class Erasing {
     return [...this.#rows.values()];
   }
 
-  /** Erases, looks whether anything was written meanwhile, and returns what was removed. */
+  /** Erases until nothing is found any more, and returns what was removed. UnfinishedError when more keeps coming. */
   async run(services: readonly string[]): Promise<Removed[]> {
-    for (let round = 0, found = 1; round < MOST_ROUNDS && found > 0; round++) {
-      found = 0;
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      let found = 0;
       for (const service of services) found += await this.#finish(service);
+      if (found === 0) return [...this.#rows.values()];
     }
-    return [...this.#rows.values()];
+    throw new UnfinishedError();
   }
 
   async #finish(service: string): Promise<number> {

@@ -5,6 +5,7 @@ import { redactKeys } from '#kit/redact.ts';
 import { type Command, Input, type Screen, UsageError } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { ConnectionError, Connections, explain } from './connections.ts';
+import { UnfinishedError } from './erase.ts';
 
 export interface Surroundings {
   environment: Environment;
@@ -83,7 +84,7 @@ function reason(error: unknown, command: Command): string {
   if (error instanceof UsageError) {
     return `${error.faults.join('\n          ')}\n\n${usage(command)}\nMore with --help.`;
   }
-  if (error instanceof ConfigError || error instanceof ConnectionError) return error.message;
+  for (const kind of [ConfigError, ConnectionError, UnfinishedError]) if (error instanceof kind) return error.message;
   if (!(error instanceof ApiError))
     return `something went wrong: ${error instanceof Error ? error.message : 'unknown'}`;
   const faults = (error.details['errors'] as Fault[] | undefined) ?? [];

@@ -75,16 +75,16 @@ test('of a user rows are deleted or emptied as the rules say, in this guild alon
     await fill(guild, 20);
     await fill(guild, 1, `'note', 99, 99, 'x 920000000000000009 y'`);
   }
-  const { eraseUser } = erasureMethods({ database, rules, log });
+  const methods = erasureMethods({ database, rules, log });
   const asked = { guildId: GUILD, gameId: 7, chatId: '920000000000000009' };
   const rows = [{ table: 'notes', rows: 3 }];
-  expect(await eraseUser({ ...asked, dryRun: true })).toEqual({ tables: rows, isDone: true });
-  expect(await eraseUser({ ...asked, dryRun: false })).toEqual({ tables: rows, isDone: true });
+  expect(await methods.eraseUser({ ...asked, dryRun: true })).toEqual({ tables: rows, isDone: true });
+  expect(await methods.eraseUser({ ...asked, dryRun: false })).toEqual({ tables: rows, isDone: true });
   const here = `guild_id = '${GUILD}'`;
   expect(await count(`${here} AND (author = 7 OR reader = 7 OR seen_by IS NOT NULL)`)).toBe(0);
   expect([await count(here), await count(`${here} AND reader IS NULL`)]).toEqual([20, 1]);
   expect(await count(`guild_id = '${OTHER}' AND (author = 7 OR reader = 7 OR seen_by IS NOT NULL)`)).toBe(3);
-  expect(await eraseUser({ ...asked, dryRun: false })).toEqual({ tables: [], isDone: true });
+  expect(await methods.eraseUser({ ...asked, dryRun: false })).toEqual({ tables: [], isDone: true });
   expect(told.join('')).toContain('rows were erased');
   expect(told.join('')).not.toMatch(/920000000000000009|"7"/);
 });
@@ -123,6 +123,6 @@ test.each([
   [{ guildId: GUILD, chatId: '%', dryRun: false }],
   [{ guildId: GUILD, gameId: 0, dryRun: false }],
 ])('%j is refused', async (message) => {
-  const { eraseUser } = erasureMethods({ database, rules, log });
-  await expect(eraseUser(message)).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+  const methods = erasureMethods({ database, rules, log });
+  await expect(methods.eraseUser(message)).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
 });

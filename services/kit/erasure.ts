@@ -118,11 +118,11 @@ export class Erasure {
     const counts = new Map<string, number>();
     let isDone = true;
     for (const target of targets) {
-      // Until none is found: a row that moved while it was waited for is found by the next batch.
-      for (let rows = 1; rows > 0 && isDone; ) {
-        rows = await eraseBatch(database, target);
-        add(counts, target.table, rows);
-        isDone = rows === 0 || performance.now() < until;
+      for (let isLeft = true; isLeft && isDone; ) {
+        const { found, gone } = await eraseBatch(database, target);
+        add(counts, target.table, gone);
+        isLeft = found > 0;
+        isDone = !isLeft || performance.now() < until;
       }
     }
     const tables = listed(counts);
@@ -170,14 +170,22 @@ function targetOf(guildId: string, table: string, searches: readonly Search[]): 
   ];
 }
 
-async function eraseBatch(database: Queryable, { table, condition, values, set }: Target): Promise<number> {
+/**
+ * How many rows were found, and how many of them are gone: one that was changed while it was waited for has moved, and
+ * is found again by the next batch.
+ */
+async function eraseBatch(
+  database: Queryable,
+  { table, condition, values, set }: Target,
+): Promise<{ found: number; gone: number }> {
   const change = set === undefined ? `DELETE FROM ${table}` : `UPDATE ${table} SET ${set}`;
-  const rows = await database.query(
-    `${change} WHERE ctid = ANY(ARRAY(
-       SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${BATCH} FOR UPDATE)) RETURNING 1`,
+  const [counted] = await database.query<{ found: number; gone: number }>(
+    `WITH found AS MATERIALIZED (SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${BATCH} FOR UPDATE),
+       gone AS (${change} WHERE ctid = ANY(ARRAY(SELECT ctid FROM found)) RETURNING 1)
+     SELECT (SELECT count(*) FROM found)::int AS found, (SELECT count(*) FROM gone)::int AS gone`,
     values,
   );
-  return rows.length;
+  return counted ?? { found: 0, gone: 0 };
 }
 
 function add(counts: Map<string, number>, table: string, rows: number): void {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ApiError, asApiError } from './errors.ts';
+import { ApiError, asApiError, methodNotAllowed } from './errors.ts';
 import { sendBody, sendError, successBody } from './envelope.ts';
 import type { Part } from './lifecycle.ts';
 import type { Metrics } from './metrics.ts';
@@ -47,7 +47,7 @@ export class AdminServer implements Part {
         case '/metrics':
           return void sendMetrics(response, metrics);
         default:
-          return this.#sendPage(request.url ?? '', response);
+          return this.#sendPage(request.url ?? '', request.method ?? '', response);
       }
     });
   }
@@ -72,10 +72,15 @@ export class AdminServer implements Part {
     await once(this.#server, 'close');
   }
 
-  #sendPage(path: string, response: ServerResponse): void {
-    const read = this.#pages.get(path);
-    if (read) sendBody(response, 200, successBody(200, 'read', read()));
-    else sendError(response, new ApiError('ROUTE_NOT_FOUND'));
+  #sendPage(path: string, method: string, response: ServerResponse): void {
+    try {
+      const read = this.#pages.get(path);
+      if (!read) throw new ApiError('ROUTE_NOT_FOUND');
+      if (!['GET', 'HEAD'].includes(method)) throw methodNotAllowed(['GET']);
+      sendBody(response, 200, successBody(200, 'read', read()));
+    } catch (error) {
+      sendError(response, asApiError(error));
+    }
   }
 }
 

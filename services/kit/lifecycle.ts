@@ -72,7 +72,7 @@ export class Lifecycle {
 
   async #stop(drainDelayMs: number): Promise<void> {
     if (this.#hasStarted) {
-      for (const part of this.#started) part.retire?.();
+      for (const part of this.#started) await this.#guard(part, 'retire');
       if (drainDelayMs > 0) await wait(drainDelayMs);
     }
     // All at once: each may wait for what others have under way, and the time for it is short.
@@ -81,7 +81,7 @@ export class Lifecycle {
   }
 
   /** One part that fails to stop must not keep the others from it. */
-  async #guard(part: Part, step: 'drain' | 'stop'): Promise<void> {
+  async #guard(part: Part, step: 'retire' | 'drain' | 'stop'): Promise<void> {
     try {
       await part[step]?.();
     } catch (error) {

@@ -37,21 +37,6 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'members.verification_tokens', users: byBoth },
   { table: 'members.grants', users: byChatId },
   { table: 'members.member_locks', users: byChatId },
-  // How far a job has come is told by a chat ID as well, in a number that decides nothing once it is finished.
-  {
-    table: 'members.sync_jobs',
-    users: [
-      {
-        column: 'errors',
-        account: 'chat',
-        matches: "errors @> jsonb_build_array(jsonb_build_object('chat_id', $user::text))",
-        empty: {
-          errors:
-            "(SELECT coalesce(jsonb_agg(error), '[]') FROM jsonb_array_elements(errors) error WHERE error->>'chat_id' IS DISTINCT FROM $user)",
-        },
-      },
-    ],
-  },
   // Encrypted answers, found by what their callers named them; gone within a day.
   { table: 'members.idempotency' },
 ];

@@ -1,14 +1,21 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ERRORS } from '#kit/errors.ts';
+import { startService } from '#kit/service.ts';
 import { ROUTES } from '#proto/rest/index.ts';
+import { lookupService } from '#services/lookup/service.ts';
+import { Authority, writeTlsFiles } from '../certificates.ts';
 import { ALL_RULES, EXPRESSIONS } from '../contract/monitoring.ts';
 import { scrapeSeries, type Series } from '../exposition.ts';
 import { printFigure } from '../figures.ts';
 import { GUILD, type Network, startNetwork } from '../network.ts';
 import { isMatch, type Matcher, readExpression, type Selector } from '../promql.ts';
 import { openSocket, wire } from '../raw-http.ts';
+import { testEnvironment } from '../sealed.ts';
 
 /** What Prometheus adds, as deploy/prometheus/README.md has it. */
 const TARGET_LABELS = ['namespace', 'job', 'instance'];
@@ -31,6 +38,7 @@ beforeAll(async () => {
   key = await network.createKey();
   await exercise();
   for (const name of network.services.keys()) seriesOf.set(name, await scrapeSeries(network.address(name, 'admin')));
+  seriesOf.get('lookup')?.push(...(await certificateSeries()));
 });
 afterAll(() => network.stop());
 
@@ -57,6 +65,19 @@ async function exercise(): Promise<void> {
   await takeCommand();
   await listWithoutNames();
   await vi.waitUntil(async () => (await network.call('/whoami', { key: other.secret })).status === 401);
+}
+
+/** What a replica shows of its certificates, which the others do without. */
+async function certificateSeries(): Promise<Series[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'guild-tls-'));
+  const authority = new Authority('ours');
+  const files = writeTlsFiles(folder, authority.issue(), authority.cert);
+  const environment = { ...testEnvironment(network.databaseUrl), ADMIN_SECRETS: network.secrets.admin, ...files };
+  const lookup = await startService(lookupService, environment);
+  const series = await scrapeSeries(lookup.addresses.admin);
+  await lookup.stop();
+  rmSync(folder, { recursive: true });
+  return series.filter(({ name }) => name.startsWith('tls_'));
 }
 
 /** The ban reaches the live server as a command, which it acknowledges. */

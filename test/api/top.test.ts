@@ -27,10 +27,10 @@ async function top(words: string[], isTerminal = false) {
 
 /** Good, refused and unknown calls, until it is stopped. */
 async function traffic<Result>(during: Promise<Result>): Promise<Result> {
-  let isOver = false;
-  const end = () => (isOver = true);
+  const over = new AbortController();
+  const end = () => over.abort();
   void during.then(end, end);
-  while (!isOver) {
+  while (!over.signal.aborted) {
     await network.call('/whoami', { key: key.secret });
     await network.call('/lookup/game/7', { key: key.secret, headers: { 'x-guild-id': GUILD } });
     await network.call('/bindings/list', { key: key.secret, headers: { 'x-guild-id': '900000000000000009' } });

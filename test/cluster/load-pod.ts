@@ -104,7 +104,7 @@ class Load {
     }
     this.#failed[fault] = (this.#failed[fault] ?? 0) + 1;
     const example = `${new Date().toISOString()} ${call}: ${fault} after ${Math.round(took)} ms`;
-    if (this.#examples.length < MOST_EXAMPLES) this.#examples.push(example);
+    if (call !== '' && this.#examples.length < MOST_EXAMPLES) this.#examples.push(example);
   }
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Images } from './lab.ts';
 import type { Namespace } from './kubectl.ts';
+import type { Images } from './lab.ts';
 
 export type LoadResult = {
   rate: number;
@@ -99,6 +99,8 @@ function podOf({ repository, tag, pullPolicy }: Images, gateway: string) {
           args: ['/load/load.ts'],
           env: [{ name: 'BASE', value: gateway }],
           readinessProbe: { httpGet: { path: '/', port: 7000 }, periodSeconds: 1 },
+          // Without a share of its own it would be the first that a busy node lets wait.
+          resources: { requests: { cpu: '500m', memory: '128Mi' }, limits: { memory: '512Mi' } },
           securityContext,
           volumeMounts: [
             { name: 'load', mountPath: '/load' },

@@ -35,7 +35,10 @@ beforeAll(async () => {
   database = await openTestPool(testDatabase.url);
   for (const service of SERVICES) {
     const module = (await import(`../../services/${service}/erasure.ts`)) as { erasureRules: ErasureRule[] };
-    for (const rule of module.erasureRules) rules.set(rule.table, rule);
+    for (const rule of module.erasureRules) {
+      if (rules.has(rule.table)) throw new Error(`${rule.table} has two rules`);
+      rules.set(rule.table, rule);
+    }
   }
 });
 afterAll(async () => {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { redactKeys } from '#kit/redact.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { printFigure } from '../figures.ts';
 import { type Network, startNetwork } from '../network.ts';
@@ -71,7 +72,7 @@ describe('without one check, the matrix or what stands beside it fails:', () => 
     const [fault] = await runProbes(network, front, cappedKey);
     const [mismatch] = fault ? [] : await runMatrix(network.api, keys.assign(CELLS), { first: true });
     const found = mismatch ? `${mismatch.title}: ${JSON.stringify(mismatch.got)}` : fault;
-    printFigure(`without "${check}"`, found ?? 'nothing fails');
+    printFigure(`without "${check}"`, redactKeys(found ?? 'nothing fails'));
     expect(found).toBeDefined();
   });
 });

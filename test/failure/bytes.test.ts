@@ -75,6 +75,15 @@ describe('every request arrives exactly once, byte for byte, or not at all', () 
     expect(arrived()).toHaveLength(3);
   });
 
+  it('an Upgrade behind a request, cut in two at every byte', { timeout: 120_000 }, async () => {
+    const text = together('GET', 'Upgrade with a body');
+    for (let cut = lengthOf(together('GET')); cut < lengthOf(text); cut += 1) {
+      const { faults, answers } = await sendThrough(front, text, { cuts: [cut] });
+      expect(faults(), `cut at ${cut}`).toEqual([]);
+      expect(answers[0]?.status).toBe(200);
+    }
+  });
+
   it('of a caller that goes after any byte, whole requests in order, or none', { timeout: 120_000 }, async () => {
     const sent: Through[] = [];
     for (const abortAt of [...places(), lengthOf(trio)]) {

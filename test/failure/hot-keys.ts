@@ -82,7 +82,7 @@ export function keepHot(gateways: readonly string[], keys: readonly HotKey[], ra
       uses.push({ key, gateway, at, status });
     }
   };
-  const working = Promise.all(Array.from({ length: 16 }, worker));
+  const working = Promise.all(Array.from({ length: 8 }, worker));
   return {
     uses,
     stop: async () => {

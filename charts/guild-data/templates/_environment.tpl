@@ -127,7 +127,7 @@
 {{- if and (has "redis" .facts.holds) $values.redis.enabled }}
 {{ include "guild-data.fromSecret" (dict "name" "REDIS_URL" "secret" (include "guild-data.redisSecret" $root) "key" "redis-url") }}
 {{- if $values.redis.tls.caSecret.name }}
-- name: NODE_EXTRA_CA_CERTS
+- name: REDIS_TLS_CA_FILE
   value: /etc/guild-data/redis-ca/{{ $values.redis.tls.caSecret.key }}
 {{- end }}
 {{- end }}

@@ -120,6 +120,15 @@ export const services: DashboardSpec = {
         },
       },
       {
+        title: 'Certificates',
+        description: 'Time until the certificates between the services end, and the CAs that they are checked by.',
+        unit: 's',
+        queries: {
+          '{{job}} {{certificate}}': `min by (job, certificate) (tls_certificate_expiry_timestamp_seconds{${JOB}}) - time()`,
+        },
+        alerts: ['GuildDataCertificateEnds', 'GuildDataCertificateEndsNow'],
+      },
+      {
         title: 'Restarts',
         description: 'How often each replica was started again within an hour.',
         unit: 'short',

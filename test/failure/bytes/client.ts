@@ -61,7 +61,10 @@ export function readAnswers(bytes: Buffer, methods: readonly string[]): Answer[]
     if (end < 0 || Number.isNaN(status)) throw new Error(`no answer: ${JSON.stringify(head.slice(0, 100))}`);
     position = end + 4;
     if (status === 100) continue;
-    const body = methods[answers.length] === 'HEAD' ? { text: '', end: position } : readBody(bytes, position, head);
+    // What did not end may have begun as a HEAD; whoever refuses it need not know.
+    const isOver = position === bytes.length || bytes.toString('latin1', position, position + 5) === 'HTTP/';
+    const isHead = methods[answers.length] === 'HEAD' ? isOver : isOver && answers.length >= methods.length;
+    const body = isHead ? { text: '', end: position } : readBody(bytes, position, head);
     position = body.end;
     answers.push({ status, headers: head.toLowerCase(), ...read(body.text) });
   }
