@@ -1,9 +1,10 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { API_PREFIX, type Route, type RouteSpec } from '#proto/rest/route.ts';
 import { hashJson, readBody } from './body.ts';
 import type { Clock } from './clock.ts';
 import { requestContext } from './context.ts';
+import { isCursorShaped, NO_CURSOR } from './cursor.ts';
 import { type Answer, sendBody, sendError, successBody } from './envelope.ts';
 import { ApiError, asApiError, type Fault, invalidRequest, isFault } from './errors.ts';
 import { guildFaults } from './guild.ts';
@@ -139,6 +140,7 @@ async function readRequest(
     query: check(route.query, query.value, 'query'),
     body: given ? check(route.body, given, 'body') : {},
   };
+  faults.push(...cursorFaults(route.query, query.value['cursor']));
   const key = route.writes ? idempotencyKey(request, faults) : undefined;
   if (faults.length > 0) throw invalidRequest(oncePerPath(faults));
   const { guildId } = principal;
@@ -146,6 +148,12 @@ async function readRequest(
   const bodyHash = key === undefined ? NO_HASH : hashJson(given);
   const write = { guildId, method, path, key, bodyHash, status: route.status, message: route.message };
   return { principal, guildId, ...parts, write, signal: goneSignal(response) };
+}
+
+/** Cursors are opaque to schemas: of which list one is, its handler finds out, but whether it is one is told here. */
+function cursorFaults(schema: z.ZodType | undefined, cursor: unknown): Fault[] {
+  if (!(schema instanceof z.ZodObject) || !('cursor' in schema.shape) || typeof cursor !== 'string') return [];
+  return isCursorShaped(cursor) ? [] : [{ path: 'query.cursor', message: NO_CURSOR }];
 }
 
 function goneSignal(response: Response): AbortSignal {
