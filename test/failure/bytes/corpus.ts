@@ -1,7 +1,7 @@
 import { wire } from '../../raw-http.ts';
 import { PASSING } from './passing.ts';
 import { REFUSED } from './refused.ts';
-import { request, V, type Entry } from './requests.ts';
+import { type Entry, request, V } from './requests.ts';
 
 /** What callers, careless or hostile, put on a connection. */
 export const CORPUS: readonly Entry[] = [

@@ -91,7 +91,8 @@ function members(message: Message, name: string): string[] {
 
 function isTunnel(message: Message): boolean {
   if (message.method === 'CONNECT') return true;
-  return members(message, 'connection').includes('upgrade') && valuesOf(message, 'upgrade').length > 0;
+  // One without a value asks for no protocol.
+  return members(message, 'connection').includes('upgrade') && valuesOf(message, 'upgrade').some(Boolean);
 }
 
 function answerTo(message: Message, caller: Caller): Expected {

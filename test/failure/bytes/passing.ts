@@ -80,4 +80,5 @@ export const PASSING: [string, Entry['bytes']][] = [
     get('/lookup/game/7', 'X-Secret: a\nConnection: x-secret, keep-alive\nX-Kept: b\n'),
   ],
   ['Upgrade that Connection does not name', get('/lookup/game/7', 'Upgrade: websocket\n')],
+  ['Upgrade to nothing', get('/lookup/game/7', 'Connection: Upgrade\nUpgrade:\n')],
 ];

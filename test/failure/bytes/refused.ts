@@ -166,6 +166,7 @@ export const REFUSED: [string, string, Entry['bytes']][] = [
   ['an expectation and another', 'EXPECTATION_FAILED', post(BODY, 'Expect: 100-continue, tea\n')],
   ['CONNECT', 'METHOD_NOT_ALLOWED', request(`CONNECT x:80 ${V}`)],
   ['Upgrade', 'METHOD_NOT_ALLOWED', get('/lookup/game/7', 'Connection: Upgrade\nUpgrade: websocket\n')],
+  ['Upgrade with a body', 'METHOD_NOT_ALLOWED', post(BODY, 'Connection: Upgrade\nUpgrade: websocket\n')],
   [
     'Upgrade to HTTP/2',
     'METHOD_NOT_ALLOWED',
