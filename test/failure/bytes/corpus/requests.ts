@@ -1,0 +1,29 @@
+import { wire } from '../../../raw-http.ts';
+import type { Caller } from '../oracle.ts';
+
+/** What a caller sends. */
+export type Sent = (caller: Caller) => string;
+
+/** A request with a good key; `\n` stands for CR LF, lines of the head end with it. */
+export const request =
+  (line: string, lines = '', body = '') =>
+  ({ guild, key }: Caller) =>
+    wire(`${line.replaceAll('GUILD', guild)}\nHost: x\nX-API-Key: ${key}\n${lines.replaceAll('GUILD', guild)}\n`) +
+    body;
+
+export const V = 'HTTP/1.1';
+export const json = (text: string) => `Content-Type: application/json\nContent-Length: ${text.length}\n`;
+export const get = (path: string, lines = '') => request(`GET /api/v1${path} ${V}`, `X-Guild-ID: GUILD\n${lines}`);
+export const post = (body: string, lines = '') => request(`POST /api/v1/lookup/status ${V}`, json(body) + lines, body);
+export const chunked = (body: string, lines = '') =>
+  request(
+    `POST /api/v1/lookup/status ${V}`,
+    `Content-Type: application/json\nTransfer-Encoding: chunked\n${lines}`,
+    body,
+  );
+export const chunk = (text: string, extension = '') => `${text.length.toString(16)}${extension}\r\n${text}\r\n`;
+export const END = '0\r\n\r\n';
+export const BODY = '{"game_ids":[7]}';
+/** What looks like a request must not become one where it is a body. */
+export const INNER = wire('GET /api/v1/whoami HTTP/1.1\nHost: y\n\n');
+export const KIB = 1024;
