@@ -15,7 +15,7 @@ export default defineConfig({
     // The summary comes last: what follows it would hide the one line that other programs read.
     reporters: ['default', './test/reporter.ts'],
     // Integration tests wait for other processes more than they compute.
-    maxWorkers: Math.max(2, availableParallelism()),
+    maxWorkers: availableParallelism() + 1,
     projects: [
       {
         test: {

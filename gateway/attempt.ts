@@ -1,14 +1,25 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import { hasBody } from '#kit/body.ts';
+import { Inconclusive } from '#kit/breaker.ts';
 import { ApiError } from '#kit/errors.ts';
-import { hasBody } from './passing.ts';
 
 /** Methods whose requests change nothing; they have no body here. */
 const READING = ['GET', 'HEAD'];
 
+/** A caller who waits longer than this for a service that has its whole request, and goes, has waited in vain. */
+const IN_VAIN_MS = 1_000;
+
+/** Thrown for a caller who has gone before the service began to answer. */
+export class CallerGone extends Inconclusive {}
+
+/** The same, after so long that it tells of the service. */
+export class WaitedInVain extends Error {}
+
 /** A request on its way to a service, once. */
 export class Attempt {
-  /** Resolves once the answer is written or the caller has gone. */
+  /** Resolves once the answer is written; CallerGone or WaitedInVain when nothing was answered before its caller left. */
   readonly ended: Promise<void>;
   /** Why nothing was answered. */
   failure: Error | undefined;
@@ -20,6 +31,8 @@ export class Attempt {
   #bytesBefore = 0;
   #hasConnected = false;
   #deadline: NodeJS.Timeout | undefined;
+  /** By performance.now(), when the caller last sent anything. */
+  #heardAt = 0;
   #isOver = false;
   #isAnswered = false;
 
@@ -31,7 +44,7 @@ export class Attempt {
       clearTimeout(this.#deadline);
     });
     this.heard();
-    response.once('close', () => this.#settled.resolve());
+    response.once('close', () => this.#over());
   }
 
   /** It has a connection, or one that is being made. */
@@ -51,6 +64,7 @@ export class Attempt {
   heard(): void {
     if (this.#isOver) return;
     clearTimeout(this.#deadline);
+    this.#heardAt = performance.now();
     this.#deadline = setTimeout(() => {
       this.fail(new ApiError(this.#request.complete ? 'TIMEOUT' : 'REQUEST_TIMEOUT'));
     }, this.#timeoutMs);
@@ -66,12 +80,18 @@ export class Attempt {
   }
 
   /**
-   * One of the two connections broke. A caller that has gone breaks its request off: no service has failed, and no
-   * breaker opens for that.
+   * One of the two connections broke. A caller that has gone breaks its request off: no service has failed by that.
    */
   broke(cause: unknown): void {
-    if (this.#request.socket.destroyed) this.#settled.resolve();
+    if (this.#request.socket.destroyed) this.#over();
     else this.fail(new ApiError('UNAVAILABLE', { cause }));
+  }
+
+  /** The answer is written, or nobody is there to read one. */
+  #over(): void {
+    if (this.#isAnswered) return this.#settled.resolve();
+    const isInVain = this.#request.complete && performance.now() - this.#heardAt > IN_VAIN_MS;
+    this.#settled.reject(isInVain ? new WaitedInVain() : new CallerGone());
   }
 
   /** Ends it without an answer; only the first reason counts. */

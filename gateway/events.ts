@@ -19,6 +19,9 @@ export interface Outcome {
 
 const KNOWN_METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'];
 
+/** What is counted for a caller who left before any answer: no fault of ours, and no success. */
+const CALLER_GONE = 499;
+
 /** What the gateway counts and logs. No label holds a key, a guild, an address or a raw path. */
 export class GatewayEvents {
   readonly #log: Logger;
@@ -43,7 +46,7 @@ export class GatewayEvents {
     this.#authentication.inc({ result: grant.legacy ? 'legacy' : 'valid' });
   }
 
-  /** Once per request, when its answer is written. */
+  /** Once per request, when its answer is written or its caller has gone. */
   answered(
     request: IncomingMessage,
     response: ServerResponse,
@@ -52,12 +55,13 @@ export class GatewayEvents {
   ): void {
     const ms = performance.now() - started;
     const method = KNOWN_METHODS.includes(request.method ?? '') ? (request.method ?? '') : 'other';
-    this.#requests.inc({ route, method, code: response.statusCode });
+    const code = response.headersSent ? response.statusCode : CALLER_GONE;
+    this.#requests.inc({ route, method, code });
     if (keyId !== undefined) this.#activity.count(keyId, response.statusCode);
     this.#seconds.observe({ route, method }, ms / 1000);
     this.#overhead.observe(Math.max(0, ms - upstreamMs) / 1000);
     if (refusal?.httpStatus === 401) this.#authentication.inc({ result: refusal.code });
-    this.#write({ method, code: response.statusCode, ms: Math.round(ms * 10) / 10 }, refusal);
+    this.#write({ method, code, ms: Math.round(ms * 10) / 10 }, refusal);
   }
 
   /** What Node's parser refused before there was a request. */

@@ -2,6 +2,7 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import { sendBody, sendError, successBody } from '#kit/envelope.ts';
 import { ApiError, asApiError, invalidRequest, methodNotAllowed } from '#kit/errors.ts';
 import type { Readiness } from '#kit/health.ts';
+import { splitTarget } from '#kit/target.ts';
 import { readQuery } from '#kit/validate.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { gatewayRoutes } from '#proto/rest/gateway.ts';
@@ -50,7 +51,7 @@ export function createOwnAnswers({ routes, version, serverUrl, readiness }: OwnA
 }
 
 function whoami(request: Request, response: Response): void {
-  const { faults } = readQuery(request.originalUrl.split('?').slice(1).join('?'));
+  const { faults } = readQuery(splitTarget(request.originalUrl).query);
   if (faults.length > 0) throw invalidRequest(faults);
   const grant = response.locals.grant as KeyGrant;
   const { status, message } = gatewayRoutes.whoami;

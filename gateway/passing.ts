@@ -2,11 +2,6 @@ import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders, ServerRespons
 import type { Stream } from 'node:stream';
 import { HOP_BY_HOP } from './headers.ts';
 
-/** Whether a request says that a body follows. */
-export function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
-}
-
 /** Stands for the body of a request that has none: there is nothing to wait for, and no need to listen for it. */
 export const NO_BODY = { pipe: (outgoing: ClientRequest) => outgoing.end() } as unknown as Stream;
 
@@ -25,4 +20,8 @@ export function passOn(incoming: IncomingMessage, response: ServerResponse): voi
     response.once('drain', () => incoming.resume());
   });
   incoming.on('end', () => response.end());
+  // Cut off in its middle, it must not look whole.
+  incoming.on('close', () => {
+    if (!incoming.complete) response.destroy();
+  });
 }

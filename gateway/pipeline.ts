@@ -7,6 +7,7 @@ import { ApiError, asApiError } from '#kit/errors.ts';
 import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/principal.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
 import type { SecretRing } from '#kit/secrets.ts';
+import { splitTarget } from '#kit/target.ts';
 import { readQuery } from '#kit/validate.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { Route } from '#proto/rest/route.ts';
@@ -40,6 +41,7 @@ export interface PipelineParts {
   /** Paths that need no key. */
   publicPaths: readonly string[];
   trustedProxies: AddressList;
+  /** Of requests under way; as many may wait behind others of their connections. */
   maxInFlight: number;
   ring: SecretRing;
   clock: Clock;
@@ -51,10 +53,11 @@ export class Pipeline {
   readonly #parts: PipelineParts;
   /** Requests under way, but for those that wait in a service. */
   readonly #inFlight = new Set<ServerResponse>();
-  readonly #turns = new Turns();
+  readonly #turns;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
+    this.#turns = new Turns(parts.maxInFlight);
   }
 
   /** How many requests count towards `maxInFlight` now. */
@@ -67,6 +70,8 @@ export class Pipeline {
     response.setHeader(REQUEST_ID_HEADER, context.requestId);
     boundLeftover(request, response);
     this.#turns.take(request, response, () => {
+      // A fault in the rest of its body was its answer while it waited.
+      if (response.writableEnded) return;
       this.#inFlight.add(response);
       response.once('close', () => this.#inFlight.delete(response));
       void requestContext.run(context, () => this.#answer(request, response, context));
@@ -93,7 +98,7 @@ export class Pipeline {
     const address = this.#clientAddress(request);
     if (connectionOptions(request.headers).includes('close')) response.setHeader('connection', 'close');
     stripReserved(request);
-    const [path, query] = splitTarget(request.url ?? '');
+    const { path, query } = splitTarget(request.url ?? '');
     if (this.#parts.publicPaths.includes(path)) return this.#answerHere(request, response, undefined);
     const match = matcher.match(request.method ?? '', path);
     context.route = match.route.name;
@@ -131,7 +136,7 @@ export class Pipeline {
     request.headers[PRINCIPAL_HEADER] = sealPrincipal(ring, principal, sealedFor, clock.now());
     if (waitMs > 0) {
       this.#inFlight.delete(response);
-      endWithCaller(request);
+      endWithCaller(request, response);
     }
     // Only now: a caller whose request is refused need not send its body.
     if (expectsContinue(request)) response.writeContinue();
@@ -172,9 +177,12 @@ function judge(request: IncomingMessage, response: ServerResponse): void {
 }
 
 /** A caller that has ended its side may still read; one that waits for commands has most likely gone. */
-function endWithCaller({ socket }: IncomingMessage): void {
-  if (socket.readableEnded) socket.destroy();
-  else socket.once('end', () => socket.destroy());
+function endWithCaller({ socket }: IncomingMessage, response: ServerResponse): void {
+  const gone = () => void socket.destroy();
+  if (socket.readableEnded) return gone();
+  socket.once('end', gone);
+  // Requests behind it on the connection are answered as ever.
+  response.once('close', () => socket.off('end', gone));
 }
 
 function oneHeader(request: IncomingMessage, name: string): string | undefined {
@@ -187,9 +195,4 @@ function waitMsOf({ longPoll, query: schema }: Route, query: string): number {
   if (!longPoll) return 0;
   const wait = schema?.shape['wait']?.safeParse(readQuery(query).value['wait']).data;
   return typeof wait === 'number' ? wait * 1000 : 0;
-}
-
-function splitTarget(target: string): [string, string] {
-  const mark = target.indexOf('?');
-  return mark < 0 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)];
 }

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { rawErrorResponse, sendError } from '#kit/envelope.ts';
 import { ApiError, type ErrorCode, invalidRequest, methodNotAllowed } from '#kit/errors.ts';
 import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
+import { splitTarget } from '#kit/target.ts';
 
 const CODES: Record<string, ErrorCode> = {
   HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
@@ -30,10 +31,12 @@ export function answerProtocolErrors(
   methodsOf: (path: string) => string[] | undefined,
 ): void {
   /** The newest request of each connection. */
-  const newest = new WeakMap<Duplex, Exchange>();
-  const faulty = new WeakSet<Duplex>();
+  const newest = new WeakMap<Socket, Exchange>();
+  const faulty = new WeakSet<Socket>();
   server.prependListener('request', (request, response) => newest.set(request.socket, { request, response }));
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+  server.on('clientError', (error: NodeJS.ErrnoException, connection) => {
+    // Here it is always the socket itself, whatever the event is typed as.
+    const socket = connection as Socket;
     if (error.code === 'ECONNRESET') socket.destroy();
     // Behind a fault there is no telling what bytes mean; what no longer is writable is about to be closed.
     if (!socket.writable || faulty.has(socket)) return;
@@ -54,7 +57,7 @@ export function answerProtocolErrors(
     const { socket } = request;
     if (stream !== socket) stream.on('error', () => undefined).resume();
     socket.on('error', () => socket.destroy());
-    const refusal = methodNotAllowed(methodsOf((request.url ?? '').split('?', 1)[0] ?? '') ?? ANY_METHOD);
+    const refusal = methodNotAllowed(methodsOf(splitTarget(request.url ?? '').path) ?? ANY_METHOD);
     const end = () => endWith(socket, refusal, idOf(request));
     // The answer to a request before it is still due.
     const exchange = newest.get(socket);
@@ -80,20 +83,15 @@ function parserRefusal(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): A
  * Nothing may be written before the answer that is due, or the peer takes it for that answer.
  * When the fault is in that very request's body, it is the answer, unless there was one already.
  */
-function closeAfterAnswer({ request, response }: Exchange, refusal: ApiError, socket: Duplex): void {
-  if (response.closed) return destroySoon(socket);
-  response.once('close', () => destroySoon(socket));
+function closeAfterAnswer({ request, response }: Exchange, refusal: ApiError, socket: Socket): void {
+  if (response.closed) return socket.destroySoon();
+  response.once('close', () => socket.destroySoon());
   // The service has begun to answer.
   if (request.complete || response.headersSent) return;
   sendError(response, refusal, { connection: 'close' });
 }
 
-function endWith(socket: Duplex, refusal: ApiError, requestId = newRequestId()): void {
+function endWith(socket: Socket, refusal: ApiError, requestId = newRequestId()): void {
   socket.write(rawErrorResponse(refusal, { [REQUEST_ID_HEADER]: requestId }));
-  destroySoon(socket);
-}
-
-/** Connections of HTTP servers are sockets, whatever their events are typed as. */
-function destroySoon(socket: Duplex): void {
-  (socket as Socket).destroySoon();
+  socket.destroySoon();
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { type Breaker, type BreakerOptions, Breakers } from '#kit/breaker.ts';
 import { sendError } from '#kit/envelope.ts';
@@ -11,6 +12,7 @@ import { printFigure } from '#test/figures.ts';
 import { Proxy, WaitEnded } from './proxy.ts';
 
 const OPEN_MS = 50;
+const TIMEOUT_MS = 5_000;
 
 /** Breakers that all open alike. */
 class TestBreakers extends Breakers {
@@ -52,7 +54,7 @@ async function proxyTo(service: Server, breakerOptions: Partial<BreakerOptions>,
   const metrics = new Metrics();
   const breakers = new TestBreakers(metrics, breakerOptions);
   closers.push(() => breakers.stop());
-  const proxy = new Proxy({ services, timeoutMs: 5_000, breakers, metrics });
+  const proxy = new Proxy({ services, timeoutMs: TIMEOUT_MS, breakers, metrics });
   closers.push(() => proxy.stop());
   const front = createServer((request, response) => {
     proxy.forward(request, response, 'activity', waitMs(request.url ?? '')).catch((error: unknown) => {
@@ -139,13 +141,59 @@ test('a DELETE without a body that found nobody is passed on once more', async (
   expect(await retries()).toBe(1);
 });
 
+/** A service that answers nothing, to callers who leave. */
+function silent() {
+  const arrived: string[] = [];
+  return { arrived, service: createServer((request) => arrived.push(request.url ?? '')) };
+}
+
+test('callers who give up on a service that hangs open its breaker', async () => {
+  const { arrived, service } = silent();
+  const { status } = await proxyTo(service, { leastCalls: 3, failedPercent: 50, openMs: 60_000 });
+  const givenUp = TEN.map(() => status('/', { signal: AbortSignal.timeout(1_500) }).catch(() => 'gone'));
+  expect(new Set(await Promise.all(givenUp))).toEqual(new Set(['gone']));
+  await expect.poll(() => status('/more', { signal: AbortSignal.timeout(100) }).catch(() => 'gone')).toBe(503);
+  expect(arrived.filter((url) => url === '/')).toHaveLength(10);
+});
+
+test('callers who leave early do not open a breaker, nor close one that tries', async () => {
+  let isDown = false;
+  const arrived: string[] = [];
+  const service = createServer((request, response) => {
+    arrived.push(request.url ?? '');
+    if (isDown) request.socket.destroy();
+    else if (request.url === '/here') response.end();
+  });
+  const openMs = 2_000;
+  const { status } = await proxyTo(service, { leastCalls: 1, failedPercent: 1, openMs });
+  const leave = async (path: string) => {
+    const gone = new AbortController();
+    const answer = status(path, { signal: gone.signal }).catch(() => 'gone');
+    await expect.poll(() => arrived, { interval: 5 }).toContain(path);
+    gone.abort();
+    expect(await answer).toBe('gone');
+  };
+  await leave('/early');
+  expect(await status('/here')).toBe(200);
+  isDown = true;
+  expect(await status('/down', { method: 'POST' })).toBe(503);
+  isDown = false;
+  await setTimeout(openMs + 100);
+  await leave('/try');
+  // The caller has gone; that the gateway knows it as well takes a moment, in which it refuses for the call that tries.
+  const until = performance.now() + openMs / 4;
+  while (performance.now() < until) expect(await status('/here')).toBe(503);
+});
+
 test('an answer that breaks off in its middle is never taken for a whole one', async () => {
   const service = createServer((_request, response) => {
     response.setHeader('content-length', 100);
     response.write('the first half', () => response.socket?.resetAndDestroy());
   });
   const { url } = await proxyTo(service, NEVER);
+  const started = performance.now();
   await expect(fetch(url).then((answer) => answer.text())).rejects.toThrow('terminated');
+  expect(performance.now() - started).toBeLessThan(TIMEOUT_MS / 2);
 });
 
 test('of a thousand requests to a service that always fails a tenth is passed on again, and no more', async () => {

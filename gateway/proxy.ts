@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import type { Stream } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
-import { BODY_LIMIT } from '#kit/body.ts';
+import { BODY_LIMIT, hasBody } from '#kit/body.ts';
 import type { Breaker, Breakers } from '#kit/breaker.ts';
 import { ApiError, isFault } from '#kit/errors.ts';
 import type { InternalTls } from '#kit/internal-tls.ts';
@@ -12,8 +12,8 @@ import type { Part } from '#kit/lifecycle.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import { RetryBudget } from '#kit/retry-budget.ts';
 import { ROUTES } from '#proto/rest/index.ts';
-import { Attempt, mayRepeat } from './attempt.ts';
-import { hasBody, NO_BODY, passOn } from './passing.ts';
+import { Attempt, CallerGone, mayRepeat, WaitedInVain } from './attempt.ts';
+import { NO_BODY, passOn } from './passing.ts';
 
 /** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
 const IDLE_MS = 60_000;
@@ -92,12 +92,16 @@ export class Proxy implements Part {
    * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, PAYLOAD_TOO_LARGE for a streamed body, or WaitEnded while this drains: then
    * nothing was answered yet.
    */
-  forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<number> {
+  async forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<number> {
+    const started = performance.now();
     const upstream = this.#upstreams[service] as Upstream;
     const timeoutMs = waitMs > 0 ? waitMs + AFTER_WAIT_MS : this.#timeoutMs;
     const exchange = () => this.#exchange(upstream, request, response, timeoutMs, waitMs > 0);
     // The one call that tries an open breaker holds up all others: no poll, which would do so for as long as it waits.
-    return waitMs > 0 ? exchange() : upstream.breaker.run(exchange);
+    await (waitMs > 0 ? exchange() : upstream.breaker.run(exchange)).catch((error: unknown) => {
+      if (!(error instanceof CallerGone || error instanceof WaitedInVain)) throw error;
+    });
+    return performance.now() - started;
   }
 
   /** Whoever waits is told so now, and not cut off when the time to stop is over. */
@@ -116,7 +120,7 @@ export class Proxy implements Part {
     response: ServerResponse,
     timeoutMs: number,
     mayWait: boolean,
-  ): Promise<number> {
+  ): Promise<void> {
     if (mayWait && this.#isDraining) throw new WaitEnded(0);
     const started = performance.now();
     const forward = hasBody(request) ? middleware.withBody : middleware.bodiless;
@@ -144,7 +148,6 @@ export class Proxy implements Part {
     } finally {
       this.#waits.delete(end);
     }
-    return performance.now() - started;
   }
 
   /** `buffer`: sent in place of the request's own body. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** Requests that may wait behind the one of their connection that is being answered. */
-export const MOST_WAITING = 100;
+export const MOST_WAITING = 10;
 
 /**
  * Answers the requests of each connection one after the other. Node hands out all that a caller has sent at once, and
@@ -10,11 +10,23 @@ export const MOST_WAITING = 100;
  */
 export class Turns {
   /** By connection, what waits there; a connection without an entry has nothing under way. */
-  readonly #waiting = new WeakMap<Socket, (() => void)[]>();
+  readonly #queues = new WeakMap<Socket, (() => void)[]>();
+  readonly #mostInAll: number;
+  #inAll = 0;
+
+  /** `mostInAll`: requests that may wait on all connections together. */
+  constructor(mostInAll: number) {
+    this.#mostInAll = mostInAll;
+  }
+
+  /** Requests that wait now, on all connections together. */
+  get waiting(): number {
+    return this.#inAll;
+  }
 
   /**
    * Calls `answer` once every earlier request of the connection is answered; never if that was said to be the last.
-   * A caller that sends on and on without reading answers is cut off.
+   * A caller that sends on and on without reading answers is cut off, and so is any that would wait when too many do.
    */
   take({ socket }: IncomingMessage, response: ServerResponse, answer: () => void): void {
     // What still comes on a connection that is being closed is read and forgotten.
@@ -23,17 +35,25 @@ export class Turns {
       response.once('close', () => this.#next(socket));
       answer();
     };
-    const waiting = this.#waiting.get(socket);
-    if (!waiting) {
-      this.#waiting.set(socket, []);
+    const queue = this.#queues.get(socket);
+    if (!queue) {
+      this.#queues.set(socket, []);
       begin();
-    } else if (waiting.length < MOST_WAITING) waiting.push(begin);
-    else socket.destroy();
+    } else if (queue.length < MOST_WAITING && this.#inAll < this.#mostInAll) {
+      queue.push(begin);
+      this.#inAll++;
+    } else socket.destroy();
   }
 
   #next(socket: Socket): void {
-    const begin = this.#waiting.get(socket)?.shift();
-    if (begin && socket.writable) begin();
-    else this.#waiting.delete(socket);
+    const queue = this.#queues.get(socket) ?? [];
+    const begin = socket.writable ? queue.shift() : undefined;
+    if (begin) {
+      this.#inAll--;
+      begin();
+    } else {
+      this.#inAll -= queue.length;
+      this.#queues.delete(socket);
+    }
   }
 }

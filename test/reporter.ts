@@ -24,7 +24,10 @@ export function countResults(modules: readonly TestModule[], errors: readonly Se
   return counts;
 }
 
-/** Prints the measured figures together, then the result as the very last line of the process, alone, and makes sure that the exit status agrees. */
+/**
+ * Prints the measured figures together, then the result as the very last line of the process, alone, and makes sure that
+ * the exit status agrees.
+ */
 export default class SummaryReporter implements Reporter {
   private counts: Counts | undefined;
   private readonly figures: string[] = [];

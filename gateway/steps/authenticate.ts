@@ -39,7 +39,7 @@ export class Authenticate {
     const text = presentedKey(presented.headers);
     const key = readApiKey(text ?? '');
     if (hasKeyInQuery(presented.query)) {
-      const refusal = new ApiError('INVALID_API_KEY', { message: KEY_IN_QUERY });
+      const refusal = new ApiError('INVALID_API_KEY');
       throw key && this.#keys.isKnown(key.hash) ? refusal : this.#refuse(presented, refusal);
     }
     if (!text) throw this.#refuse(presented, new ApiError('MISSING_API_KEY', { message: HOW_TO_SEND }));
@@ -74,7 +74,6 @@ export class Authenticate {
 }
 
 const HOW_TO_SEND = 'An API key is required: send it as X-API-Key, or as Authorization: ApiKey or Bearer';
-const KEY_IN_QUERY = 'Invalid API key for this guild: keys are sent in a header, never in the address';
 
 /** X-API-Key, else the credentials of Authorization in one of its two schemes. */
 function presentedKey(headers: IncomingHttpHeaders): string | undefined {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { BODY_LIMIT } from '#kit/body.ts';
+import { BODY_LIMIT, hasBody } from '#kit/body.ts';
 import { ApiError, type Fault, invalidRequest } from '#kit/errors.ts';
+import { splitTarget } from '#kit/target.ts';
 import { checkExpectation } from '../expectation.ts';
 import { connectionOptions, SINGLE } from '../headers.ts';
 
@@ -26,7 +27,7 @@ export function guard(request: IncomingMessage): void {
 }
 
 function targetFault(target: string): Fault | undefined {
-  const [path = '', ...query] = target.split('?');
+  const { path, query } = splitTarget(target);
   if (!path.startsWith('/')) return { path: 'path', message: 'must begin with a slash' };
   if (!VISIBLE_ASCII.test(target)) return { path: 'path', message: 'must be percent-encoded ASCII' };
   if (HIDDEN_PATH.test(path)) {
@@ -34,7 +35,7 @@ function targetFault(target: string): Fault | undefined {
   }
   if (DOT_SEGMENT.test(path)) return { path: 'path', message: 'must not hold dot segments' };
   if (!isDecodable(path)) return { path: 'path', message: 'has a percent-escape that can not be read' };
-  if (!isDecodable(query.join('?'))) return { path: 'query', message: 'has a percent-escape that can not be read' };
+  if (!isDecodable(query)) return { path: 'query', message: 'has a percent-escape that can not be read' };
   return undefined;
 }
 
@@ -61,8 +62,7 @@ function framingFault(request: IncomingMessage): Fault | undefined {
   if (encoding !== undefined && (encoding !== 'chunked' || request.httpVersion === '1.0')) {
     return { path: 'header.Transfer-Encoding', message: 'must be chunked, and HTTP/1.1' };
   }
-  const hasBody = encoding !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
-  if (hasBody && BODILESS.includes(request.method ?? '')) {
+  if (hasBody(request) && BODILESS.includes(request.method ?? '')) {
     return { path: 'body', message: `must not come with ${request.method}` };
   }
   return undefined;

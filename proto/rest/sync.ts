@@ -17,10 +17,12 @@ import {
 /** What a template may name. */
 export const TEMPLATE_FIELDS = ['game_username', 'chat_username', 'rank_name'] as const;
 
-const isKnown = (template: string) =>
-  [...template.matchAll(/\{([^{}]*)\}/g)].every(([, name]) =>
-    (TEMPLATE_FIELDS as readonly string[]).includes(name ?? ''),
-  );
+const FIELD = new RegExp(`\\{(?:${TEMPLATE_FIELDS.join('|')})\\}`, 'g');
+
+/** Whether every brace belongs to a field that is known. */
+const isKnown = (template: string) => !/[{}]/.test(template.replaceAll(FIELD, ''));
+
+const notBlank = [(value: string) => value.trim() !== '', { error: 'must not be blank' }] as const;
 
 const nickname = z
   .string()
@@ -153,7 +155,7 @@ export const syncRoutes = defineRoutes('members', {
         )
         .meta({
           description:
-            'The first hundred of what could not be done, and last, without a member, why the job is paused or has failed',
+            'The first hundred of what could not be done; then, without a member, `ERRORS_LEFT_OUT` with the number of members of whom none is told, and last why the job is paused or has failed',
           example: [],
         }),
       started_at: timestamp.nullable(),
@@ -176,13 +178,16 @@ export const syncRoutes = defineRoutes('members', {
       .object({
         guild_id: guildId,
         chat_id: chatId,
-        nickname: text(0, 200)
+        nickname: text(1, 200)
+          .refine(...notBlank)
           .nullish()
-          .meta({ description: 'At most 32 characters; null or an empty text takes the nickname away' }),
+          .meta({ description: 'At most 32 characters; null takes the nickname away' }),
         template: optional(
-          text(1, 200).refine(isKnown, {
-            error: `may name only ${TEMPLATE_FIELDS.map((name) => `{${name}}`).join(', ')}`,
-          }),
+          text(1, 200)
+            .refine(...notBlank)
+            .refine(isKnown, {
+              error: `may hold braces only around ${TEMPLATE_FIELDS.join(', ')}`,
+            }),
         ).meta({
           description:
             'In place of `nickname`: a text with `{game_username}`, `{chat_username}` and `{rank_name}`. Who is not in the group has the rank Guest',

@@ -13,6 +13,9 @@ export interface BreakerOptions {
 
 const DEFAULTS: BreakerOptions = { windowMs: 10_000, leastCalls: 10, failedPercent: 50, openMs: 2_000 };
 
+/** Thrown by an action that came to no end: it says nothing of the dependency. */
+export class Inconclusive extends Error {}
+
 type Action = () => Promise<unknown>;
 
 /** Makes the breakers of a process, one per dependency, and shows their states. */
@@ -25,7 +28,10 @@ export class Breakers {
     });
   }
 
-  /** `isFailure` tells a dependency's failure from its refusal; refusals do not open the breaker. */
+  /**
+   * `isFailure` tells a dependency's failure from its refusal; refusals do not open the breaker. What is Inconclusive
+   * neither opens nor closes it.
+   */
   create(dependency: string, isFailure: (error: unknown) => boolean, options?: Partial<BreakerOptions>): Breaker {
     const breaker = new Breaker(dependency, isFailure, options);
     this.#all.set(dependency, breaker);
@@ -55,7 +61,7 @@ export class Breaker {
       // Nobody reads them, and each sorts the durations of all calls of the window.
       enableSnapshots: false,
       rollingPercentilesEnabled: false,
-      errorFilter: (error) => !isFailure(error),
+      errorFilter: (error) => (error instanceof Inconclusive ? !this.#circuit.halfOpen : !isFailure(error)),
     });
   }
 

@@ -9,9 +9,22 @@ export interface CursorScope {
   filters?: Record<string, unknown>;
 }
 
+/** What is told of a text that is no cursor, or one of another list. */
+export const NO_CURSOR = 'is not a next_cursor of this list with these filters';
+
 /** An opaque text for where the next page begins. */
 export function encodeCursor(scope: CursorScope, position: string): string {
   return Buffer.from(JSON.stringify([position, fingerprint(scope, position)])).toString('base64url');
+}
+
+/** Whether a text looks like a cursor of some list; of which one, only `decodeCursor` can tell. */
+export function isCursorShaped(cursor: string): boolean {
+  try {
+    const parts = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown;
+    return Array.isArray(parts) && parts.length === 2 && parts.every((part) => typeof part === 'string');
+  } catch {
+    return false;
+  }
 }
 
 /** The position in a cursor; INVALID_REQUEST when it is damaged or of another list. */
@@ -22,7 +35,7 @@ export function decodeCursor(scope: CursorScope, cursor: string): string {
   } catch {
     // Told below, like a cursor of another list.
   }
-  throw invalidRequest([{ path: 'query.cursor', message: 'is not a next_cursor of this list with these filters' }]);
+  throw invalidRequest([{ path: 'query.cursor', message: NO_CURSOR }]);
 }
 
 function fingerprint({ route, guildId, filters = {} }: CursorScope, position: string): string {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { seededRandom, shuffled, wholeNumber } from '#test/random.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from './cursor.ts';
+import { type CursorScope, decodeCursor, encodeCursor, isCursorShaped } from './cursor.ts';
 
 const SCOPE: CursorScope = { route: 'listLogs', guildId: '900000000000000001', filters: { action: 'ban', from: 5 } };
 
@@ -55,4 +55,11 @@ test('a position that somebody made up is INVALID_REQUEST', () => {
   const [, mark] = JSON.parse(Buffer.from(encodeCursor(SCOPE, '17'), 'base64url').toString()) as string[];
   const forged = Buffer.from(JSON.stringify(['18', mark])).toString('base64url');
   expect(() => decodeCursor(SCOPE, forged)).toThrow('next_cursor');
+});
+
+test('every cursor looks like one, of whatever list, and other texts do not', () => {
+  for (const position of ['', '7', '⚓ x']) expect(isCursorShaped(encodeCursor(SCOPE, position))).toBe(true);
+  const others = ['{}', '[]', '["a"]', '["a",1]', '["a","b","c"]', 'null', '7'];
+  const texts = ['', 'zzz', '%', ...others.map((text) => Buffer.from(text).toString('base64url'))];
+  for (const text of texts) expect(isCursorShaped(text)).toBe(false);
 });

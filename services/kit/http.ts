@@ -1,9 +1,10 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { API_PREFIX, type Route, type RouteSpec } from '#proto/rest/route.ts';
 import { hashJson, readBody } from './body.ts';
 import type { Clock } from './clock.ts';
 import { requestContext } from './context.ts';
+import { isCursorShaped, NO_CURSOR } from './cursor.ts';
 import { type Answer, sendBody, sendError, successBody } from './envelope.ts';
 import { ApiError, asApiError, type Fault, invalidRequest, isFault } from './errors.ts';
 import { guildFaults } from './guild.ts';
@@ -13,6 +14,7 @@ import type { Metrics } from './metrics.ts';
 import { openPrincipal, PRINCIPAL_HEADER, type Principal } from './principal.ts';
 import { redactKeys } from './redact.ts';
 import type { SecretRing } from './secrets.ts';
+import { splitTarget } from './target.ts';
 import { type FaultPlace, readQuery, validate } from './validate.ts';
 
 /** A row's type says of each part that it may be missing; what a handler reads, its row has. */
@@ -125,7 +127,7 @@ async function readRequest(
 ): Promise<HandlerRequest<RouteSpec>> {
   const { given, faults } = await readGiven(route, request, response);
   faults.push(...guildFaults(given, principal));
-  const query = readQuery(queryOf(request.originalUrl));
+  const query = readQuery(splitTarget(request.originalUrl).query);
   faults.push(...query.faults);
   const check = (schema: z.ZodType | undefined, value: unknown, place: FaultPlace) => {
     if (!schema) return {};
@@ -138,6 +140,7 @@ async function readRequest(
     query: check(route.query, query.value, 'query'),
     body: given ? check(route.body, given, 'body') : {},
   };
+  faults.push(...cursorFaults(route.query, query.value['cursor']));
   const key = route.writes ? idempotencyKey(request, faults) : undefined;
   if (faults.length > 0) throw invalidRequest(oncePerPath(faults));
   const { guildId } = principal;
@@ -145,6 +148,12 @@ async function readRequest(
   const bodyHash = key === undefined ? NO_HASH : hashJson(given);
   const write = { guildId, method, path, key, bodyHash, status: route.status, message: route.message };
   return { principal, guildId, ...parts, write, signal: goneSignal(response) };
+}
+
+/** Cursors are opaque to schemas: of which list one is, its handler finds out, but whether it is one is told here. */
+function cursorFaults(schema: z.ZodType | undefined, cursor: unknown): Fault[] {
+  if (!(schema instanceof z.ZodObject) || !('cursor' in schema.shape) || typeof cursor !== 'string') return [];
+  return isCursorShaped(cursor) ? [] : [{ path: 'query.cursor', message: NO_CURSOR }];
 }
 
 function goneSignal(response: Response): AbortSignal {
@@ -170,11 +179,6 @@ async function readGiven(
     if (!(error instanceof ApiError) || error.code !== 'INVALID_REQUEST') throw error;
     return { faults: error.details.errors as Fault[] };
   }
-}
-
-function queryOf(target: string): string {
-  const mark = target.indexOf('?');
-  return mark < 0 ? '' : target.slice(mark + 1);
 }
 
 function idempotencyKey(request: Request, faults: Fault[]): string | undefined {

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { scrape } from '#test/metrics.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { GUILD, portOf } from './fixture.ts';
 import { chatIdOf, DECK } from './fixtures/crew.ts';
@@ -18,7 +19,10 @@ beforeEach(() => {
   ticking = setInterval(followRealTime, 100);
 });
 beforeAll(() => fixture.start());
-afterEach(() => fixture.calm());
+afterEach(async () => {
+  clearInterval(ticking);
+  await fixture.calm();
+});
 afterAll(() => fixture.stop());
 
 async function kill({ process }: { process: ChildProcess }): Promise<void> {
@@ -64,6 +68,38 @@ test('kill -9 in the middle of a job: another process goes on where it was, and 
   expect((await job())['changed']).toBeGreaterThanOrEqual(members - 1);
   expect((await given()) + before).toBeLessThanOrEqual(members + 1);
 }, 120_000);
+
+test('kill -9 in the middle of taking roles back: they are taken within seconds', async () => {
+  await fixture.settle(1);
+  await fixture.bindRank(DECK, { min: 10 });
+  await fixture.query('DELETE FROM lookup.links');
+  await linked();
+  const killed = await fixture.startMembersProcess();
+  await fixture.chat.fault('/roles/', { delay_ms: 4_000, reset: true, times: 1 });
+  const told = fixture.unlink({ game_id: 1 }, { at: killed.at }).catch(() => undefined);
+  await until(async () => Object.keys(await fixture.chat.calls()).some((name) => name.startsWith('DELETE')));
+  killed.process.kill('SIGKILL');
+  await told;
+  // Time goes on at its own pace: a lease of half a minute would keep the role that long.
+  await expect.poll(() => rolesOf(1), { timeout: 20_000 }).toEqual([]);
+  await expect.poll(tasks).toBe(0);
+}, 60_000);
+
+test('a job waits for a member whose lock a dead process holds, and is not paused', async () => {
+  await fixture.settle(3);
+  await fixture.bindRank(DECK, { min: 10 });
+  const pauses = async () => (await scrape(fixture.members))('members_sync_job_pauses_total{code="UNAVAILABLE"}') ?? 0;
+  const before = await pauses();
+  // Longer than a single wait for a lock.
+  await fixture.query(
+    `INSERT INTO members.member_locks (guild_id, chat_id, holder, held_until) VALUES ($1, $2, gen_random_uuid(), $3)`,
+    [GUILD, chatIdOf(2), new Date(fixture.clock.now() + 9_000)],
+  );
+  const id = await fixture.newJob();
+  await expect.poll(async () => (await fixture.job(id))['done']).toBe(1);
+  expect(await fixture.finished(id)).toMatchObject({ state: 'done', done: 3, changed: 3, failed: 0 });
+  expect(await pauses()).toBe(before);
+}, 60_000);
 
 test.each(['link', 'redeem', 'unlink'])(
   'kill -9 after lookup has done a %s and before that is settled: another process brings the roles in line',

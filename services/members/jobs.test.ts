@@ -62,6 +62,17 @@ describe('a job', () => {
     );
   });
 
+  test('tells the first hundred errors, and of how many members none is told', async () => {
+    await fixture.settle(102);
+    await fixture.bindRank(ABOVE, { min: 10 });
+    const job = await fixture.run();
+    expect(job).toMatchObject({ state: 'done', done: 102, failed: 102 });
+    const errors = job['errors'] as object[];
+    expect([errors.length, errors[99]]).toEqual([101, expect.objectContaining({ chat_id: chatIdOf(100) })]);
+    const message = 'The errors of 2 more members are left out';
+    expect(errors[100]).toEqual({ chat_id: null, role_id: null, code: 'ERRORS_LEFT_OUT', message });
+  });
+
   test('tells what it could not do, without calls that would be refused', async () => {
     const world = crew(3);
     world.chat.guilds[0]?.members[2]?.roles.push(ABOVE);

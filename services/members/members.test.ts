@@ -151,6 +151,15 @@ describe('GET /guilds/:guildId/members', () => {
     expect((await list(`?cursor=${encodeCursor(scope, 'made up')}`)).status).toBe(400);
   });
 
+  test('a text that is no cursor is told along with all other faults', async () => {
+    const answer = await list('?limit=abc&cursor=zzz&role_id=x&verified=maybe');
+    const faults = (answer.body.details.errors as { path: string }[]).map(({ path }) => path);
+    expect([answer.status, faults.toSorted()]).toEqual([
+      400,
+      ['query.cursor', 'query.limit', 'query.role_id', 'query.verified'],
+    ]);
+  });
+
   test('a guild without the bot is 502 and says what to do; so is a platform that fails', async () => {
     const outside = await list('', OTHER_GUILD);
     expect([outside.status, outside.body.details.code]).toEqual([502, 'PLATFORM_ERROR']);

@@ -51,8 +51,6 @@ describe('POST /sync/nickname', () => {
     expect(audit.entries.at(-1)?.reason).toBe('Guild Data: nickname synchronised');
     expect((await sync(ADA, { nickname: null })).body.data).toEqual({ chat_id: ADA, from: 'Ada of the Sea', to: null });
     expect(await nicknameOf(ADA)).toBeNull();
-    await sync(ADA, { nickname: 'Ada' });
-    expect((await sync(ADA, { nickname: '' })).body.data).toMatchObject({ from: 'Ada', to: null });
   });
 
   test('one that is as it should be is not written', async () => {
@@ -75,7 +73,6 @@ describe('POST /sync/nickname', () => {
   test('a template is filled with the names on both platforms and the rank', async () => {
     await fixture.bindRank(OFFICER, { min: 50 });
     expect((await sync(ADA, { template: '[{rank_name}] {game_username}' })).body.data.to).toBe('[Deckhand] Player');
-    expect((await sync(ADA, { template: '{chat_username} {x' })).body.data.to).toBe('ada {x');
     // Of two ranks the highest.
     expect((await sync(BRUNO, { template: '{rank_name}' })).body.data.to).toBe('Captain');
     expect((await sync(BRUNO, { template: '{rank_name}', game_group_id: 502 })).body.data.to).toBe('Mason');
@@ -95,14 +92,35 @@ describe('POST /sync/nickname', () => {
     expect(filled.body.data.to).toBe('dmitri!');
   });
 
-  test('who stands above the bot, and the owner, are 422; the first is not asked of the platform', async () => {
+  test('who stands above the bot, and the owner, are 422 that says why, without a call', async () => {
     const above = await sync(JONAS, { nickname: 'Jonas' });
     expect([above.status, above.body.details.code]).toEqual([422, 'NOT_APPLICABLE']);
-    expect(await written()).toBe(0);
+    expect(above.body.message).toContain("not below the bot's");
     const owner = await sync(LENA, { nickname: 'Lena' });
     expect([owner.status, owner.body.details.code]).toEqual([422, 'NOT_APPLICABLE']);
-    await sync(LENA, { nickname: 'Lena' });
-    expect(await written()).toBe(1);
+    expect(owner.body.message).toContain('owns the guild');
+    expect(await written()).toBe(0);
+  });
+
+  test('where the bot may not manage nicknames it is 422 that says so, without a call', async () => {
+    type World = { chat: { guilds: { roles: { permissions: string }[] }[] } };
+    const world = (await (await fetch(`${chat.url}/__world`)).json()) as World;
+    const MANAGE_ROLES = String(1n << 28n);
+    for (const role of world.chat.guilds[0]?.roles ?? []) {
+      if (role.permissions === '402653184') role.permissions = MANAGE_ROLES;
+    }
+    const own = structuredClone(world);
+    await chat.putWorld(own);
+    const refused = await sync(ADA, { nickname: 'Ada unpermitted' });
+    expect([refused.status, refused.body.details.code]).toEqual([422, 'NOT_APPLICABLE']);
+    expect(refused.body.message).toContain('lacks the permission');
+    expect(await written()).toBe(0);
+    for (const role of world.chat.guilds[0]?.roles ?? []) {
+      if (role.permissions === MANAGE_ROLES) role.permissions = '402653184';
+    }
+    await chat.putWorld(world);
+    fixture.clock.advance(60_000);
+    expect((await sync(ADA, { nickname: 'Ada permitted' })).status).toBe(200);
   });
 
   test('who is not in the guild is 404', async () => {
@@ -113,6 +131,11 @@ describe('POST /sync/nickname', () => {
     ['neither nickname nor template', {}],
     ['both', { nickname: 'Ada', template: '{game_username}' }],
     ['an unknown field in a template', { template: '{game_id}' }],
+    ['a field of a template that is not closed', { template: '{game_username' }],
+    ['a field of a template that is not opened', { template: 'game_username}' }],
+    ['an empty nickname', { nickname: '' }],
+    ['a blank nickname', { nickname: '   ' }],
+    ['a blank template', { template: '   ' }],
     ['control characters', { nickname: 'A\nB' }],
     ['a nickname that is no text', { nickname: 7 }],
     ['a group that is none', { template: '{rank_name}', game_group_id: 0 }],

@@ -62,6 +62,14 @@ describe('roles follow a change of the link', () => {
     await expect.poll(tasks).toBe(0);
   });
 
+  test('a sync while the roles of a new link are being given waits for them', async () => {
+    await chat.fault('/roles/', { delay_ms: 4_500, times: 1 });
+    expect((await fixture.link(ADA, 7001)).status).toBe(201);
+    await expect.poll(async () => (await fixture.query('SELECT 1 FROM members.grants')).length).toBe(1);
+    const answer = await sync();
+    expect([answer.status, answer.body.data.unchanged]).toEqual([200, [DECKHAND, OFFICER]]);
+  }, 20_000);
+
   test('who redeems a code gets the roles', async () => {
     const { code } = await fixture.token(ADA);
     expect((await fixture.redeem({ code }, 7001)).status).toBe(200);
@@ -86,7 +94,7 @@ describe('roles follow a change of the link', () => {
     expect(await chat.calls()).toEqual({});
   });
 
-  test('while the chat platform is down an unlink is done, and the roles are taken back once it is up', async () => {
+  test('while the chat platform is down an unlink is done, and the roles are taken back a second after it is up', async () => {
     await linked();
     await chat.fault('/guilds', { status: 503 });
     expect((await fixture.unlink({ chat_id: ADA })).status).toBe(200);
@@ -94,7 +102,7 @@ describe('roles follow a change of the link', () => {
     await expect.poll(tasks).toBe(1);
     await chat.forget();
     expect(await rolesOfAda()).toContain(DECKHAND);
-    fixture.clock.advance(60_000);
+    fixture.clock.advance(1_000);
     await expect.poll(rolesOfAda, { timeout: 10_000 }).not.toContain(DECKHAND);
     await expect.poll(tasks).toBe(0);
   });

@@ -25,6 +25,14 @@ export interface ChatMember {
   joinedAt: number | null;
 }
 
+/** Who may do what in a guild. */
+export interface ChatStanding {
+  /** Whose nickname nobody else can change. */
+  ownerId: string | null;
+  /** Whether the bot may change the nicknames of members below it. */
+  managesNicknames: boolean;
+}
+
 /** Members in the order of their chat IDs. */
 export interface ChatMemberPage {
   members: ChatMember[];
@@ -40,6 +48,8 @@ export interface ChatChangeRequest {
   guildId: string;
   chatId: string;
   reason: string;
+  /** Awaited when the call's turn has come; what it throws is thrown, and nothing is changed. */
+  atLast?: () => Promise<void>;
 }
 
 /**
@@ -52,6 +62,8 @@ export interface ChatPlatform {
    * PLATFORM_ERROR also where the bot is not in the guild; its message says what to do.
    */
   roles(guildId: string, options?: { fresh?: boolean }): Promise<ChatRole[]>;
+  /** Up to a minute old. PLATFORM_ERROR also where the bot is not in the guild. */
+  standing(guildId: string): Promise<ChatStanding>;
   /** As it is now; null when there is no such member. The bot itself is none. */
   member(guildId: string, chatId: string): Promise<ChatMember | null>;
   /**

@@ -154,6 +154,40 @@ describe('changes of a member', () => {
     expect(await audit()).toEqual([]);
   });
 
+  test.each([[undefined], [0], [60003]])('403 with the code %s is not permitted, and not tried again', async (code) => {
+    await fixture.chat.fault('/roles/', { status: 403, body: { ...(code !== undefined && { code }), message: 'No' } });
+    expect([await role(CAPTAIN), await role(CAPTAIN, { chatId: LENA })]).toEqual(['not permitted', 'not permitted']);
+    expect((await fixture.chat.calls())[GIVE]).toBe(1);
+  });
+
+  test('a guild tells who owns it and whether the bot manages nicknames, once a minute', async () => {
+    const world = (role: string) => ({
+      chat: {
+        guilds: [
+          {
+            id: GUILD,
+            name: 'Harbor',
+            owner_id: ADA,
+            roles: [{ id: CAPTAIN, name: 'Bot', position: 1, permissions: role }],
+            members: [{ id: ADA, username: 'ada' }],
+            bot: { id: BOT, roles: [CAPTAIN] },
+          },
+        ],
+      },
+    });
+    const permissions = { 'manage nicknames': 1n << 27n, administrator: 1n << 3n, 'manage roles': 1n << 28n };
+    const told: boolean[] = [];
+    for (const bits of Object.values(permissions)) {
+      await fixture.chat.putWorld(world(String(bits)));
+      fixture.clock.advance(60_000);
+      const { ownerId, managesNicknames } = await discord.standing(GUILD);
+      expect([ownerId, await discord.standing(GUILD)]).toEqual([ADA, { ownerId, managesNicknames }]);
+      told.push(managesNicknames);
+    }
+    expect(told).toEqual([true, true, false]);
+    expect((await fixture.chat.calls())['GET /api/v10/guilds/:guild']).toBe(3);
+  });
+
   test('what was not permitted is not tried again for a minute, for no member; other roles are', async () => {
     await role(HARBORMASTER);
     expect(await role(HARBORMASTER, { chatId: LENA })).toBe('not permitted');

@@ -196,6 +196,19 @@ describe('a token that is refused', () => {
     expect(fixture.logLines[0]).toContain('refuses CHAT_BOT_TOKEN');
   });
 
+  test('is tried by one call, for whose outcome all others wait', async () => {
+    const discord = fixture.discord();
+    await discord.roles(GUILD);
+    await fixture.chat.fault('/members/', { status: 401, times: 1 });
+    await expect(discord.member(GUILD, '920000000000000001')).rejects.toMatchObject({ retryAfter: 60 });
+    fixture.clock.advance(60_000);
+    await fixture.chat.fault('/members/', { delay_ms: 100, times: 1 });
+    const members = Array.from({ length: 5 }, () => discord.member(GUILD, '920000000000000001'));
+    // Later ones wait too, and the same is true of other calls.
+    const all = await Promise.all([...members, discord.roles(GUILD)]);
+    expect(all.every((found) => found !== null)).toBe(true);
+  });
+
   test('is used again as soon as such a call succeeds', async () => {
     const discord = fixture.discord();
     await fixture.chat.fault('', { status: 401, times: 1 });

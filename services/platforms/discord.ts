@@ -1,13 +1,22 @@
 import { z } from 'zod';
 import { LoadingCache } from '#kit/cache.ts';
 import { ApiError } from '#kit/errors.ts';
-import type { ChatChange, ChatChangeRequest, ChatMember, ChatMemberPage, ChatPlatform, ChatRole } from './chat.ts';
+import type {
+  ChatChange,
+  ChatChangeRequest,
+  ChatMember,
+  ChatMemberPage,
+  ChatPlatform,
+  ChatRole,
+  ChatStanding,
+} from './chat.ts';
 import { DiscordApi, type DiscordCall, type DiscordOptions, isShutOut } from './discord/api.ts';
 import { isNoMember, memberAnswer, readChange, snowflake, viewMember } from './discord/members.ts';
 import { rolesAnswer, viewRoles } from './discord/roles.ts';
+import { guildAnswer, viewStanding } from './discord/standing.ts';
 import type { PlatformAnswer } from './http.ts';
 
-const ROLES_KEPT_MS = 60_000;
+const GUILD_KEPT_MS = 60_000;
 const MOST_GUILDS = 1_000;
 const PAGE = 1_000;
 const PAGES_KEPT_MS = 10_000;
@@ -25,6 +34,7 @@ export class Discord implements ChatPlatform {
   readonly #botId: LoadingCache<string>;
   /** null where the bot is not in the guild, which is worth remembering: the platform counts calls that it refuses. */
   readonly #roles: LoadingCache<ChatRole[] | null>;
+  readonly #standings: LoadingCache<ChatStanding | null>;
   readonly #pages: LoadingCache<ChatMemberPage>;
 
   constructor(options: DiscordOptions) {
@@ -32,10 +42,16 @@ export class Discord implements ChatPlatform {
     this.#api = new DiscordApi(options);
     this.#botId = new LoadingCache({ ttlMs: Infinity, max: 1, clock, load: () => this.#loadBotId() });
     this.#roles = new LoadingCache({
-      ttlMs: ROLES_KEPT_MS,
+      ttlMs: GUILD_KEPT_MS,
       max: MOST_GUILDS,
       clock,
       load: (id) => this.#loadRoles(id),
+    });
+    this.#standings = new LoadingCache({
+      ttlMs: GUILD_KEPT_MS,
+      max: MOST_GUILDS,
+      clock,
+      load: (id) => this.#loadStanding(id),
     });
     this.#pages = new LoadingCache({
       ttlMs: PAGES_KEPT_MS,
@@ -48,6 +64,12 @@ export class Discord implements ChatPlatform {
   async roles(guildId: string, { fresh = false } = {}): Promise<ChatRole[]> {
     const roles = await (fresh ? this.#roles.reload(guildId) : this.#roles.get(guildId));
     if (roles !== null) return roles;
+    throw shutOut(guildId);
+  }
+
+  async standing(guildId: string): Promise<ChatStanding> {
+    const standing = await this.#standings.get(guildId);
+    if (standing !== null) return standing;
     throw shutOut(guildId);
   }
 
@@ -85,8 +107,9 @@ export class Discord implements ChatPlatform {
   }
 
   async #change(member: ChatChangeRequest, path: string, call: Omit<DiscordCall, 'guildId'>): Promise<ChatChange> {
-    const { guildId, chatId, reason } = member;
-    const answer = await this.#api.call(`/guilds/${guildId}/members/${chatId}${path}`, { ...call, guildId, reason });
+    const { guildId, chatId, reason, atLast } = member;
+    const options = { ...call, guildId, reason, ...(atLast && { atLast }) };
+    const answer = await this.#api.call(`/guilds/${guildId}/members/${chatId}${path}`, options);
     if (answer.status === 404 && isShutOut(answer)) throw shutOut(guildId);
     const change = readChange(answer);
     if (change === undefined) throw this.#api.host.misunderstood(answer);
@@ -107,6 +130,19 @@ export class Discord implements ChatPlatform {
     if (isShutOut(roles) || isShutOut(bot) || isNoMember(bot)) return null;
     const { host } = this.#api;
     return viewRoles(guildId, host.expect(roles, rolesAnswer), host.expect(bot, botAnswer).roles);
+  }
+
+  async #loadStanding(guildId: string): Promise<ChatStanding | null> {
+    const botId = await this.#botId.get('');
+    const limit = `guild ${guildId}`;
+    const [guild, bot] = await Promise.all([
+      this.#api.call(`/guilds/${guildId}`, { guildId, limit, refusedTogether: limit }),
+      this.#askMember(guildId, botId),
+    ]);
+    if (isShutOut(guild) || isShutOut(bot) || isNoMember(bot)) return null;
+    const { host } = this.#api;
+    const { roles } = host.expect(bot, botAnswer);
+    return viewStanding(guildId, host.expect(guild, guildAnswer), { id: botId, roles });
   }
 
   #askMember(guildId: string, chatId: string): Promise<PlatformAnswer> {

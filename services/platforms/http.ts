@@ -40,6 +40,8 @@ export interface CallOptions {
   mostBytes?: number;
   /** Which of the host's rate limits the call counts on, where it has several. */
   limit?: string;
+  /** Awaited when the call's turn has come; what it throws is thrown, and nothing is called. */
+  atLast?: () => Promise<void>;
 }
 
 /** An answer that the platform thought about: 2xx, or a 4xx other than 429. */
@@ -91,9 +93,10 @@ export class PlatformHost {
 
   /** One call of a path, never repeated. Errors: PLATFORM_ERROR, TIMEOUT, UNAVAILABLE. */
   call(path: string, options: CallOptions = {}): Promise<HostAnswer> {
-    const { limit = '' } = options;
+    const { limit = '', atLast } = options;
     return this.#gate.run(async () => {
       this.keepQuiet(limit);
+      await atLast?.();
       const response = await this.#breaker.run(() => this.#fetch(path, options));
       if (response.status !== 429) return response;
       this.#quiet.note(limit, response);

@@ -114,7 +114,9 @@ describe('refusals, each in the envelope', () => {
       '?access_token=',
       `?a=${encodeURIComponent(`(${key})`)}`,
     ]) {
-      expectRefusal(await network.call(`/whoami${query}`, { key }), 401, 'INVALID_API_KEY');
+      const answer = await network.call(`/whoami${query}`, { key });
+      expectRefusal(answer, 401, 'INVALID_API_KEY');
+      expect(answer.json.message).toBe('Invalid API key for this guild');
     }
   });
 

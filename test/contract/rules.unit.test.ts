@@ -75,6 +75,17 @@ test('the promise leaves out the routes that ask a platform, and for time those 
   }
 });
 
+test('callers who left before an answer count neither for the promise nor against it', () => {
+  const codes = records.flatMap(({ expr }) =>
+    readExpression(expr).selectors.flatMap(({ metric, matchers }) =>
+      metric === 'http_requests_total'
+        ? [matchers.filter(({ label }) => label === 'code').map(({ operator, value }) => operator + value)]
+        : [],
+    ),
+  );
+  expect(codes).toEqual([['!=499'], ['=~5..']]);
+});
+
 test('a bucket is named as both Prometheus 2 and 3 write it', () => {
   const matchers = ALL_RULES.flatMap(({ expr }) => readExpression(expr).selectors.flatMap((one) => one.matchers));
   const wholeNumbers = matchers.filter(({ label, operator, value }) => {

@@ -1,14 +1,19 @@
+import type { Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MOST_WAITING } from '#gateway/turns.ts';
 import { amount } from '../bounds.ts';
 import { printFigure } from '../figures.ts';
+import { seededRandom, shuffled } from '../random.ts';
 import { openSocket, wire } from '../raw-http.ts';
-import { send } from './bytes/client.ts';
+import { readAnswers, send } from './bytes/client.ts';
 import { CORPUS } from './bytes/corpus.ts';
 import { type Front, startFront } from './bytes/front.ts';
 import { fuzz } from './bytes/fuzz.ts';
 import type { Caller } from './bytes/oracle.ts';
 import { newCaller, sendThrough, type Through } from './bytes/through.ts';
+
+/** Another one in every run, and told, so that a run can be repeated. */
+const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31);
 
 let front: Front;
 const warnings: string[] = [];
@@ -49,10 +54,17 @@ describe('every request arrives exactly once, byte for byte, or not at all', () 
   const trio = together('POST with a length', 'trailers', 'GET');
   const lengthOf = (text: typeof trio) => text(newCaller()).length;
 
-  it('three at once, cut in two at every byte', { timeout: 120_000 }, async () => {
-    for (let cut = 1; cut < lengthOf(trio); cut += 1) {
+  /** Places in the trio: every one in the long form, as many as a short run has time for in the other. */
+  function places(): number[] {
+    const random = seededRandom(SEED);
+    const all = Array.from({ length: lengthOf(trio) }, (_, index) => index);
+    return shuffled(random, all).slice(0, amount(100, all.length));
+  }
+
+  it('three at once, cut in two at any byte', { timeout: 120_000 }, async () => {
+    for (const cut of places()) {
       const { faults, arrived } = await sendThrough(front, trio, { cuts: [cut] });
-      expect(faults(), `cut at ${cut}`).toEqual([]);
+      expect(faults(), `cut at ${cut}, seed ${SEED}`).toEqual([]);
       expect(arrived()).toHaveLength(3);
     }
   });
@@ -74,28 +86,26 @@ describe('every request arrives exactly once, byte for byte, or not at all', () 
 
   it('of a caller that goes after any byte, whole requests in order, or none', { timeout: 120_000 }, async () => {
     const sent: Through[] = [];
-    for (let abortAt = 0; abortAt <= lengthOf(trio); abortAt += 1) {
+    for (const abortAt of [...places(), lengthOf(trio)]) {
       sent.push(await sendThrough(front, trio, { abortAt, cuts: [abortAt >> 1] }));
     }
     // The last ones may still be on their way.
     await expect.poll(() => sent.at(-1)?.arrived().length).toBeLessThanOrEqual(3);
-    expect(sent.flatMap(({ faults }) => faults())).toEqual([]);
+    expect(
+      sent.flatMap(({ faults }) => faults()),
+      `seed ${SEED}`,
+    ).toEqual([]);
   });
 
   it('a fuzzed corpus, from a seed of its own in every run', { timeout: 600_000 }, async () => {
-    const seed = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31);
     const cases = Number(process.env['FUZZ_CASES'] ?? amount(10_000, 100_000));
     const started = performance.now();
-    const { failures, arrived, refused } = await fuzz(front, { cases, seed });
+    const { failures, arrived, refused } = await fuzz(front, { cases, seed: SEED });
     const seconds = Math.round((performance.now() - started) / 1000);
-    const figure = `${cases} connections, seed ${seed}: ${arrived} requests arrived, ${refused} refused, ${seconds} s`;
+    const figure = `${cases} connections, seed ${SEED}: ${arrived} requests arrived, ${refused} refused, ${seconds} s`;
     printFigure('fuzzed bytes', figure);
     expect(failures.slice(0, 10)).toEqual([]);
     expect([arrived > cases / 2, refused > cases / 4]).toEqual([true, true]);
-  });
-
-  it('no listener or anything else that Node warns of was left behind', () => {
-    expect(warnings).toEqual([]);
   });
 });
 
@@ -146,11 +156,43 @@ describe('a caller that waits for a 100 before it sends its body', () => {
 });
 
 describe('connections', () => {
+  /** All that comes until the gateway closes the connection of a caller that keeps its side open and says no more. */
+  async function untilClosed(text: string): Promise<Buffer> {
+    const socket = await openSocket(front.address);
+    socket.write(text, 'latin1');
+    return buffer(socket);
+  }
+
   it('requests that come at once are passed on one after the other, in the order of their answers', async () => {
-    const names = Array.from({ length: 20 }, (_, index) => (index % 2 ? 'GET' : 'POST with a length'));
+    const names = Array.from({ length: 11 }, (_, index) => (index % 2 ? 'GET' : 'POST with a length'));
     const { faults, arrived } = await sendThrough(front, together(...names));
     expect(faults()).toEqual([]);
     expect(arrived().map(({ method }) => method)).toEqual(names.map((name) => name.split(' ')[0]));
+  });
+
+  describe.each(['Upgrade with a body, head alone', 'Upgrade with half a body', 'Upgrade'])('%s', (name) => {
+    it.each([
+      ['is answered where the caller then falls silent', [], [405]],
+      ['behind another request is answered after it', ['POST with a length'], [200, 405]],
+    ])('%s', async (_what, before, statuses) => {
+      const caller = newCaller();
+      const received = await untilClosed(together(...before, name)(caller));
+      expect(readAnswers(received, []).map(({ status }) => status)).toEqual(statuses);
+      expect(front.recorder.arrivals.get(caller.guild) ?? []).toHaveLength(before.length);
+    });
+  });
+
+  it('an Upgrade whose caller resets the connection in its body harms nobody else', async () => {
+    const head = wire('POST / HTTP/1.1\nHost: x\nConnection: Upgrade\nUpgrade: h2c\nContent-Length: 5\n\n');
+    for (const before of ['', entry('POST with a length')(newCaller())]) {
+      const socket = await openSocket(front.address);
+      const answered = new Promise((resolve) => socket.once('data', resolve));
+      socket.write(before + head);
+      await answered;
+      socket.resetAndDestroy();
+    }
+    const { answers } = await sendThrough(front, entry('whoami'));
+    expect(answers.map(({ status }) => status)).toEqual([200]);
   });
 
   it('one that sends on and on without waiting is cut off', async () => {
@@ -159,9 +201,9 @@ describe('connections', () => {
     socket.on('error', () => undefined);
     const closed = new Promise((resolve) => socket.once('close', resolve));
     socket.resume();
-    socket.write(entry('GET')(caller).repeat(MOST_WAITING * 2));
+    socket.write(entry('GET')(caller).repeat(12));
     await closed;
-    expect(front.recorder.arrivals.get(caller.guild)?.length ?? 0).toBeLessThanOrEqual(MOST_WAITING + 1);
+    expect(front.recorder.arrivals.get(caller.guild)?.length ?? 0).toBeLessThanOrEqual(11);
   });
 
   it('the last answer is not lost where the caller has sent more than was read', async () => {
@@ -191,11 +233,62 @@ describe('connections', () => {
     expect(socket.destroyed).toBe(true);
   });
 
-  it('of a caller that has ended its side a poll is not held', async () => {
+  const poll = ({ key, guild }: Caller) =>
+    wire(`GET /api/v1/game/servers/s/commands?wait=25 HTTP/1.1\nHost: x\nX-API-Key: ${key}\nX-Guild-ID: ${guild}\n\n`);
+
+  /** Resolves with the answer of a poll that arrived at the service. */
+  async function answerPoll(socket: Socket): Promise<string> {
+    await expect.poll(() => front.recorder.held).toHaveLength(1);
+    const answer = new Promise<Buffer>((resolve) => socket.once('data', resolve));
+    front.recorder.held.shift()?.();
+    return String(await answer);
+  }
+
+  it('of a caller that has ended its side a poll is not held, nor counted as answered', async () => {
+    const polls = async () => {
+      const text = await (await fetch(`http://${front.admin}/metrics`)).text();
+      return text.match(/^http_requests_total\{route="pollCommands".*$/gm);
+    };
     const caller = newCaller();
-    const poll = `GET /api/v1/game/servers/s/commands?wait=25 HTTP/1.1\nHost: x\nX-API-Key: ${caller.key}\nX-Guild-ID: ${caller.guild}\n\n`;
     const started = performance.now();
-    await send(front.address, { bytes: Buffer.from(wire(poll)), cuts: [], from: caller.from });
+    const received = await send(front.address, { bytes: Buffer.from(poll(caller)), cuts: [], from: caller.from });
     expect(performance.now() - started).toBeLessThan(10_000);
+    expect(String(received)).toBe('');
+    front.recorder.held.length = 0;
+    await expect.poll(polls).toEqual(['http_requests_total{route="pollCommands",method="GET",code="499"} 1']);
   });
+
+  it('a request that was refused for its body while it waited is not judged again in its turn', async () => {
+    // By its route, which nothing else here is asked through, so that no request of another test counts.
+    const judged = async () => {
+      const text = await (await fetch(`http://${front.admin}/metrics`)).text();
+      return [...text.matchAll(/^http_requests_total\{route="checkShieldBatch".*\} (\d+)$/gm)].length;
+    };
+    const caller = newCaller();
+    const socket = await openSocket(front.address);
+    const received = buffer(socket);
+    const broken = wire(
+      `POST /api/v1/shield/batch HTTP/1.1\nHost: x\nX-API-Key: ${caller.key}\nTransfer-Encoding: chunked\n\ng\n`,
+    );
+    socket.write(poll(caller) + broken);
+    await answerPoll(socket);
+    expect(readAnswers(await received, []).map(({ status }) => status)).toEqual([200, 400]);
+    expect(await judged()).toBe(0);
+  });
+
+  it.each(['GET', 'whoami'])('a caller may poll again and again, then ask %s and end its side', async (name) => {
+    const caller = newCaller();
+    const socket = await openSocket(front.address);
+    for (let count = 0; count < 12; count += 1) {
+      socket.write(poll(caller));
+      expect(await answerPoll(socket)).toMatch(/^HTTP\/1\.1 200 /);
+    }
+    const rest = buffer(socket);
+    socket.end(entry(name)(caller));
+    expect(readAnswers(await rest, []).map(({ status }) => status)).toEqual([200]);
+  });
+});
+
+it('no listener or anything else that Node warns of was left behind', () => {
+  expect(warnings).toEqual([]);
 });

@@ -63,7 +63,7 @@ describe('three gateways whose Redis is', () => {
     async (name, begin, end) => {
       await expectDegraded(0);
       await expect
-        .poll(() => Date.now() % WINDOW_MS, { timeout: TEST_MS, interval: 100 })
+        .poll(() => Date.now() % WINDOW_MS, { timeout: TEST_MS + 5_000, interval: 100 })
         .toBeLessThan(WINDOW_MS - TEST_MS);
       const shared = await newKey();
       // Known to every gateway, without being used up.
@@ -112,8 +112,17 @@ async function expectDegraded(value: 0 | 1): Promise<void> {
   await expect.poll(() => Promise.all(metrics.map(show)), { timeout: 20_000 }).toEqual([true, true, true]);
 }
 
-/** How many of more calls than the cap passed at each gateway; the others were too many. */
+/** How many of more calls than the cap passed at each gateway in one window; the others were too many. */
 async function passedAtEach(secret: string): Promise<number[]> {
+  const window = windowNumber();
+  const passed = await countPassed(secret);
+  // On a busy machine the next window may begin meanwhile, in which as many pass again.
+  return windowNumber() === window ? passed : passedAtEach(await newKey());
+}
+
+const windowNumber = () => Math.floor(Date.now() / WINDOW_MS);
+
+async function countPassed(secret: string): Promise<number[]> {
   const passed = gateways.map(() => 0);
   for (let call = 0; call < 2 * CAP * GATEWAYS; call += 1) {
     const { status } = await use(gateways[call % GATEWAYS] ?? '', secret);

@@ -51,11 +51,13 @@ export const overview: DashboardSpec = {
     Requests: [
       {
         title: 'Requests',
-        description: 'Requests answered by the gateways, by the first digit of their status.',
+        description:
+          'Requests answered by the gateways, by the first digit of their status; and those whose callers left before an answer.',
         unit: 'reqps',
         queries: {
           '2xx': `sum(rate(http_requests_total{${GATEWAY},code=~"2.."}[$__rate_interval]))`,
-          '4xx but 429': `sum(rate(http_requests_total{${GATEWAY},code=~"4..",code!="429"}[$__rate_interval]))`,
+          '4xx but 429': `sum(rate(http_requests_total{${GATEWAY},code=~"4..",code!~"429|499"}[$__rate_interval]))`,
+          'caller left': `sum(rate(http_requests_total{${GATEWAY},code="499"}[$__rate_interval]))`,
           '429': `sum(rate(http_requests_total{${GATEWAY},code="429"}[$__rate_interval]))`,
           '5xx': `sum(rate(http_requests_total{${GATEWAY},code=~"5.."}[$__rate_interval]))`,
         },

@@ -7,6 +7,7 @@ import type { BindingsServiceService, MemberVerdicts } from '#proto/gen/guild/bi
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { listGrantsOf } from '../store/roles.ts';
 import type { JobProgress, SyncJob } from '../store/sync-jobs.ts';
+import { MemberBusy, MemberLocks } from './member-locks.ts';
 import { isAbove } from './members.ts';
 import type { Changes, RoleChanges } from './role-changes.ts';
 import { planRoles, type RoleFailure } from './role-plan.ts';
@@ -119,9 +120,10 @@ export class GroupSync {
         verdicts: verdictsByRole(told.roles),
       });
       const isRight = plan.add.length + plan.remove.length + plan.forget.length === 0;
-      const changes: Changes = isRight
+      const changes: Changes | undefined = isRight
         ? { added: [], removed: [], failed: plan.failed }
-        : await this.#change(guildId, member, told, roleIds);
+        : await this.#onceFree(run, () => this.#change(guildId, member, told, roleIds));
+      if (!changes) return false;
       if (changes.failed.some(({ code }) => code === 'PLATFORM_ERROR') && run.job.attempts < PATIENCE) {
         throw new ApiError('PLATFORM_ERROR', { message: changes.failed.at(-1)?.message ?? '' });
       }
@@ -140,6 +142,18 @@ export class GroupSync {
     return roleIds.every((id) => known.has(id)) ? remembered : chat.roles(guildId, { fresh: true });
   }
 
+  /** Waits for a member whose roles others change; undefined when the run is to stop meanwhile. */
+  async #onceFree(run: JobRun, change: () => Promise<Changes>): Promise<Changes | undefined> {
+    while (!run.signal.aborted) {
+      try {
+        return await change();
+      } catch (error) {
+        if (!(error instanceof MemberBusy)) throw error;
+      }
+    }
+    return undefined;
+  }
+
   /** As long as the member is linked anew meanwhile, it is weighed anew; who is unlinked is left to the unlink. */
   async #change(guildId: string, { chatId, link }: Listed, told: MemberVerdicts, roleIds: string[]): Promise<Changes> {
     const { changes, bindings } = this.#options;
@@ -148,7 +162,7 @@ export class GroupSync {
     let verdicts = told;
     for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
       const done = await changes
-        .bringInLine({ guildId, chatId }, current, verdictsByRole(verdicts.roles), only)
+        .bringInLine({ guildId, chatId }, current, verdictsByRole(verdicts.roles), MemberLocks.patience(), only)
         .catch(orGone);
       if (done) return done.changes;
       current = await changes.findLink(guildId, { chatId, gameId: undefined });

@@ -2,6 +2,7 @@ import type { Clock } from '#kit/clock.ts';
 import { asApiError } from '#kit/errors.ts';
 import type { Part } from '#kit/lifecycle.ts';
 import type { Queryable } from '#kit/postgres.ts';
+import { whileRenewing } from '#kit/renewing.ts';
 import type { JobEvents } from '../job-events.ts';
 import * as store from '../store/sync-jobs.ts';
 import type { JobError, SyncJob } from '../store/sync-jobs.ts';
@@ -128,23 +129,17 @@ export class JobRunner implements Part {
       Object.assign(saved, progress, { told: progress.errors.length });
       job.attempts = 0;
     };
-    const renewing = setInterval(() => {
-      const until = new Date(clock.now() + LEASE_MS);
-      store.keepJob(database, job, holder, until).then(
-        (isKept) => isKept || lost.abort(),
-        // The next one may get through before the lease ends.
-        () => undefined,
-      );
-    }, RENEW_MS);
-    try {
+    const keep = async () => {
+      // Where it fails, the next one may get through before the lease ends.
+      if (!(await store.keepJob(database, job, holder, new Date(clock.now() + LEASE_MS)))) lost.abort();
+    };
+    await whileRenewing(RENEW_MS, keep, async () => {
       const signal = AbortSignal.any([this.#stopping.signal, lost.signal]);
       const isWhole = await inBackground(() => groupSync.run({ job, progress, save, signal }));
       if (lost.signal.aborted) throw new LostJob();
       if (isWhole) await this.#finish(job, holder, { state: 'done', cause: null });
       else await store.releaseJob(database, job, holder, new Date(clock.now()));
-    } finally {
-      clearInterval(renewing);
-    }
+    });
   }
 
   /** It waits the longer the more often it was in vain, and as long as whoever failed asks for. */

@@ -1,23 +1,35 @@
+import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Queryable } from '#kit/postgres.ts';
+import { whileRenewing } from '#kit/renewing.ts';
 import { keepLock, type MemberName, releaseLock, takeLock } from '../store/roles.ts';
 
-/** Longer than any call of a platform; whoever died is waited for no longer. */
-const HELD_MS = 30_000;
+/** Longer than a call of a platform may take (5 s), so that no call of a holder that died outlives its lock. */
+const HELD_MS = 6_000;
+const RENEW_MS = 1_000;
 const RETRY_MS = 100;
-const MOST_TRIES = 30;
+/** Longer than a holder that died is waited for, and within the 8 s that the gateway waits. */
+const PATIENCE_MS = 7_000;
 
 /** A lock while it is held. */
 export interface HeldLock {
-  /** Before each change: UNAVAILABLE when the lock was lost meanwhile. */
+  /** Right before each change: holds it for a whole lease from now; MemberBusy when that can't be done. */
   keep(): Promise<void>;
 }
 
+/** Thrown when another changes the member's roles, or may do so by now. */
+export class MemberBusy extends ApiError {
+  constructor(cause?: unknown) {
+    super('UNAVAILABLE', { message: "The member's roles are being changed, try again soon", cause });
+  }
+}
+
 /**
- * Whatever changes a member's roles holds the member's lock, one for all replicas. It is a row with a time and not one
- * of the database's own locks, since no connection is to be held while the platforms are called.
+ * Whatever changes a member's roles holds the member's lock, one for all replicas. It is a row with a lease that is
+ * renewed while there is work, and not one of the database's own locks, since no connection is to be held while the
+ * platforms are called.
  */
 export class MemberLocks {
   readonly #database: Queryable;
@@ -31,31 +43,38 @@ export class MemberLocks {
     this.#newHolder = newHolder;
   }
 
-  /** The work's outcome, done while nobody else changes the member's roles; UNAVAILABLE when others do for too long. */
-  async hold<Result>(member: MemberName, work: (lock: HeldLock) => Promise<Result>): Promise<Result> {
+  /** Until when (performance.now()) a call that begins now waits for locks. */
+  static patience(): number {
+    return performance.now() + PATIENCE_MS;
+  }
+
+  /** The work's outcome, done while nobody else changes the member's roles; MemberBusy when others do until `until`. */
+  async hold<Result>(member: MemberName, until: number, work: (lock: HeldLock) => Promise<Result>): Promise<Result> {
     const holder = this.#newHolder();
-    await this.#take(member, holder);
+    await this.#take(member, holder, until);
+    const keep = () => this.#keep(member, holder);
     try {
-      return await work({ keep: () => this.#keep(member, holder) });
+      return await whileRenewing(RENEW_MS, keep, () => work({ keep }));
     } finally {
       // What can't be released now is free after a while.
       await releaseLock(this.#database, member, holder).catch(() => undefined);
     }
   }
 
-  async #take(member: MemberName, holder: string): Promise<void> {
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
-      if (tries > 0) await sleep(RETRY_MS);
+  async #take(member: MemberName, holder: string, until: number): Promise<void> {
+    for (;;) {
       const now = this.#clock.now();
       if (await takeLock(this.#database, member, holder, new Date(now), new Date(now + HELD_MS))) return;
+      if (performance.now() + RETRY_MS >= until) throw new MemberBusy();
+      await sleep(RETRY_MS);
     }
-    throw busy();
   }
 
   async #keep(member: MemberName, holder: string): Promise<void> {
     const until = new Date(this.#clock.now() + HELD_MS);
-    if (!(await keepLock(this.#database, member, holder, until))) throw busy();
+    const isKept = await keepLock(this.#database, member, holder, until).catch((error: unknown) => {
+      throw new MemberBusy(error);
+    });
+    if (!isKept) throw new MemberBusy();
   }
 }
-
-const busy = () => new ApiError('UNAVAILABLE', { message: "The member's roles are being changed, try again soon" });

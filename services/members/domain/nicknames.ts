@@ -11,13 +11,14 @@ import type { MembersEvents } from '../events.ts';
 /** The chat platform's limit. */
 const MOST_CHARACTERS = 32;
 const REASON = 'Guild Data: nickname synchronised';
+const NOT_PERMITTED = "The bot lacks the permission to manage this member's nickname";
 /** What the game platform calls who is not in a group. */
 const NO_RANK = 'Guest';
 
 /** A nickname as it is to be, or what it is made of. */
 export interface NicknameWish {
   chatId: string;
-  /** null or an empty text for none. */
+  /** null for none. */
   nickname: string | null | undefined;
   template: string | undefined;
   /** Whose rank the template names; that of the first binding of a rank when undefined. */
@@ -71,15 +72,16 @@ export class Nicknames {
   async #write(guildId: string, member: ChatMember, nickname: string | null): Promise<void> {
     const { chat } = this.#options;
     const { chatId } = member;
-    const roles = await chat.roles(guildId);
+    // Before the call: the platform counts those that it refuses.
+    const [{ ownerId, managesNicknames }, roles] = await Promise.all([chat.standing(guildId), chat.roles(guildId)]);
+    if (chatId === ownerId) throw notApplicable('The member owns the guild, and nobody else can change its nickname');
+    if (!managesNicknames) throw notApplicable(NOT_PERMITTED);
     if (roles.some(({ id, belowBot }) => member.roles.includes(id) && !belowBot)) {
       throw notApplicable("The member's highest role is not below the bot's");
     }
     const outcome = await chat.changeNickname({ guildId, chatId, nickname, reason: REASON });
     if (outcome === 'no such member') throw notInGuild();
-    if (outcome !== 'done') {
-      throw notApplicable("The member owns the guild, or the bot lacks the permission to change members' nicknames");
-    }
+    if (outcome !== 'done') throw notApplicable(NOT_PERMITTED);
   }
 
   async #fill(guildId: string, member: ChatMember, { template = '', gameGroupId }: NicknameWish): Promise<string> {

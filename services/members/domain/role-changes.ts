@@ -6,7 +6,7 @@ import type { ChatChangeRequest, ChatPlatform } from '#platforms/chat.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MembersEvents } from '../events.ts';
 import * as store from '../store/roles.ts';
-import type { HeldLock, MemberLocks } from './member-locks.ts';
+import { type HeldLock, MemberBusy, type MemberLocks } from './member-locks.ts';
 import { planRoles, type RoleFailure, type RolePlan, type RoleVerdicts } from './role-plan.ts';
 
 /** One of the two. */
@@ -55,15 +55,17 @@ export class RoleChanges {
 
   /**
    * Brings a member in line with verdicts that were made for a link; undefined when the link is another by now. With
-   * `only`, as in jobs, no other roles are touched, and the guild's roles are not asked for anew.
+   * `only`, as in jobs, no other roles are touched, and the guild's roles are not asked for anew. MemberBusy when
+   * others change the member's roles until `until` (performance.now()).
    */
   bringInLine(
     member: store.MemberName,
     link: Link | undefined,
     verdicts: RoleVerdicts,
+    until: number,
     only?: ReadonlySet<string>,
   ): Promise<Done | undefined> {
-    return this.#options.locks.hold(member, async (lock) => {
+    return this.#options.locks.hold(member, until, async (lock) => {
       const now = await this.findLink(member.guildId, { chatId: member.chatId, gameId: undefined });
       return now?.version === link?.version ? this.#bringInLine(member, link, verdicts, lock, only) : undefined;
     });
@@ -110,6 +112,7 @@ export class RoleChanges {
       return { unchanged: [], changes, isAbsent: true };
     }
     changes.failed.push(...plan.failed);
+    if (plan.forget.length + plan.add.length > 0) await lock.keep();
     if (plan.forget.length > 0) await store.deleteGrants(database, member, plan.forget);
     // Before it is done, or a role that was given by a process that died would be nobody's.
     if (plan.add.length > 0) await store.insertGrants(database, member, plan.add, new Date(clock.now()));
@@ -128,8 +131,7 @@ export class RoleChanges {
   ): Promise<void> {
     const { chat, database } = this.#options;
     const { roleId, give } = change;
-    await lock.keep();
-    const outcome = await chat.changeRole(change).catch(faultOf);
+    const outcome = await chat.changeRole({ ...change, atLast: () => lock.keep() }).catch(faultOf);
     if (outcome === 'no such member') throw notInGuild();
     if (outcome === 'done') (give ? changes.added : changes.removed).push(roleId);
     else changes.failed.push({ role_id: roleId, ...failureOf(outcome) });
@@ -139,8 +141,9 @@ export class RoleChanges {
   }
 }
 
-/** A fault of the platform becomes a value; all else is thrown on. */
+/** A fault of the platform becomes a value; all else is thrown on, as when the lock was lost. */
 function faultOf(thrown: unknown): ApiError {
+  if (thrown instanceof MemberBusy) throw thrown;
   const error = asApiError(thrown);
   if (isFault(error) && error.code !== 'INTERNAL') return error;
   throw error;

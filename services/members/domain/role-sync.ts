@@ -6,6 +6,7 @@ import type { BindingsServiceService, RoleVerdict } from '#proto/gen/guild/bindi
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MembersEvents } from '../events.ts';
 import type { MemberName } from '../store/roles.ts';
+import { MemberLocks } from './member-locks.ts';
 import { type Changes, type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
 import type { RoleFailure } from './role-plan.ts';
 import { evaluate, verdictOf, verdictsByRole } from './verdicts.ts';
@@ -66,10 +67,11 @@ export class RoleSync {
   async follow(member: MemberName): Promise<void> {
     const { guildId, chatId } = member;
     const { changes } = this.#options;
+    const until = MemberLocks.patience();
     for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
       const link = await changes.findLink(guildId, { chatId, gameId: undefined });
       const verdicts = link ? await this.#evaluate(guildId, link) : [];
-      const done = await changes.bringInLine(member, link, verdictsByRole(verdicts));
+      const done = await changes.bringInLine(member, link, verdictsByRole(verdicts), until);
       if (!done) continue;
       const { failed } = done.changes;
       if (!link && failed.length > 0) this.#options.events.notTakenBack(member, failed);
@@ -81,11 +83,12 @@ export class RoleSync {
   }
 
   async #sync(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {
+    const until = MemberLocks.patience();
     for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
       const link = await this.#linkOf(guildId, account);
       const verdicts = await this.#evaluate(guildId, link);
       const member = { guildId, chatId: link.chatId };
-      const done = await this.#options.changes.bringInLine(member, link, verdictsByRole(verdicts));
+      const done = await this.#options.changes.bringInLine(member, link, verdictsByRole(verdicts), until);
       if (done?.isAbsent) throw notInGuild();
       if (done) return resultOf(link, verdicts, done.unchanged, done.changes);
     }

@@ -2,7 +2,7 @@ import type { Part } from '#kit/lifecycle.ts';
 import type { Logger } from '#kit/log.ts';
 import { inBackground } from '#platforms/budget/purpose.ts';
 
-const EVERY_MS = 2_000;
+const EVERY_MS = 1_000;
 const BATCH = 20;
 
 /** Work that is noted before it is begun. */

@@ -67,7 +67,7 @@ export class SyncJobs {
       done,
       changed,
       failed,
-      errors: cause ? [...errors, cause] : errors,
+      errors: [...errors, ...leftOut(job), ...(cause ? [cause] : [])],
       started_at: startedAt && unixSeconds(startedAt),
       finished_at: finishedAt && unixSeconds(finishedAt),
     };
@@ -76,6 +76,14 @@ export class SyncJobs {
   #now(): Date {
     return new Date(this.#options.clock.now());
   }
+}
+
+/** How many members failed of whom no error is told, where there are any. */
+function leftOut({ failed, errors }: store.SyncJob): store.JobError[] {
+  const members = failed - new Set(errors.map((error) => error.chat_id)).size;
+  if (members <= 0) return [];
+  const message = `The errors of ${members} more ${members === 1 ? 'member' : 'members'} are left out`;
+  return [{ chat_id: null, role_id: null, code: 'ERRORS_LEFT_OUT', message }];
 }
 
 const tooMany = () =>

@@ -37,6 +37,16 @@ export function takeDueTasks(on: Queryable, now: Date, until: Date, limit: numbe
   );
 }
 
+/** Who does a task holds it for longer, unless the link was changed anew meanwhile. */
+export async function keepTask(on: Queryable, { guildId, chatId, version }: RoleTask, dueAt: Date): Promise<void> {
+  await on.query('UPDATE members.role_tasks SET due_at = $4 WHERE guild_id = $1 AND chat_id = $2 AND version = $3', [
+    guildId,
+    chatId,
+    version,
+    dueAt,
+  ]);
+}
+
 export async function deleteTask(on: Queryable, { guildId, chatId, version }: RoleTask): Promise<void> {
   await on.query('DELETE FROM members.role_tasks WHERE guild_id = $1 AND chat_id = $2 AND version = $3', [
     guildId,

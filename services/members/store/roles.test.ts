@@ -48,6 +48,7 @@ const statements: [string, (on: Queryable) => Promise<unknown>, string[]][] = [
   ['listGrants', (on) => roles.listGrants(on, member), ['grants_pkey']],
   ['deleteGrants', (on) => roles.deleteGrants(on, member, ['910000000000000001']), ['grants_pkey']],
   ['takeDueTasks', (on) => tasks.takeDueTasks(on, new Date(), later, 20), ['role_tasks_due', 'role_tasks_pkey']],
+  ['keepTask', (on) => tasks.keepTask(on, task, later), ['role_tasks_pkey']],
   ['deleteTask', (on) => tasks.deleteTask(on, task), ['role_tasks_pkey']],
   ['postponeTask', (on) => tasks.postponeTask(on, task, later), ['role_tasks_pkey']],
 ];

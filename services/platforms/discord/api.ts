@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { z } from 'zod';
 import packageJson from '../../../package.json' with { type: 'json' };
 import type { Clock } from '#kit/clock.ts';
+import { within } from '#kit/deadline.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { RedisClient } from '#kit/redis.ts';
@@ -35,6 +36,9 @@ export const CODES = {
   invalidRole: 50028,
 };
 
+/** Of refusals to tell something, those that are no passing fault. */
+const LASTING_CODES: ReadonlySet<number | undefined> = new Set([CODES.missingAccess, CODES.missingPermission]);
+
 export interface DiscordOptions extends PlatformOptions {
   config: ChatPlatformConfig;
   log: Logger;
@@ -64,6 +68,8 @@ export class DiscordApi {
   readonly #budget: CallBudget;
   #tokenRefusedUntil = 0;
   #nextTrialAt = 0;
+  /** Settles with the call that tries the token; never rejects. */
+  #trial: Promise<void> | undefined;
 
   constructor({ config, log, redis, ...options }: DiscordOptions) {
     this.host = new PlatformHost({ ...options, name: 'chat', platform: 'chat platform', url: config.CHAT_API_URL });
@@ -88,30 +94,31 @@ export class DiscordApi {
 
   /** An answer of the platform, or the same refusal as a moment ago without asking again. */
   async call(path: string, { reason, refusedTogether, guildId, ...call }: DiscordCall): Promise<PlatformAnswer> {
+    const until = performance.now() + (isInBackground() ? JOB_PATIENCE_MS : PATIENCE_MS);
+    while (this.#trial) await this.#endOf(this.#trial, until);
     if (this.#isStill) throw this.#refusal();
     const refused = refusedTogether === undefined ? undefined : this.#refusals.get(refusedTogether);
     if (refused && this.#clock.now() < refused.until) return refused.answer;
     const headers = { ...this.#headers };
     if (reason !== undefined) headers['x-audit-log-reason'] = encodeURIComponent(reason);
-    const answer = await this.#inTurn(guildId, call.limit, () => this.host.call(path, { ...call, headers }));
-    if (answer.status === 401) throw this.#tokenRefused();
-    this.#tokenAccepted();
-    if (refusedTogether !== undefined && isForbidden(answer)) this.#remember(refusedTogether, answer);
+    const answer = await this.#inTurn(guildId, call.limit, until, () => this.host.call(path, { ...call, headers }));
+    if (refusedTogether !== undefined && isLasting(answer, call.method)) this.#remember(refusedTogether, answer);
     return answer;
   }
 
   /** Waits for the guild's bucket and for our share of all calls, before it takes one of the host's connections. */
-  async #inTurn(guildId: string, limit: string, call: () => Promise<HostAnswer>): Promise<HostAnswer> {
+  async #inTurn(guildId: string, limit: string, until: number, call: () => Promise<HostAnswer>): Promise<HostAnswer> {
     this.host.keepQuiet(limit);
-    const patience = isInBackground() ? JOB_PATIENCE_MS : PATIENCE_MS;
-    const until = performance.now() + patience;
     await this.#buckets.take(limit, until);
-    return this.#budget.run(guildId, until - performance.now(), async () => {
-      this.#keepStill();
-      const answer = await call();
-      this.#buckets.note(limit, answer.headers);
-      return answer;
-    });
+    return this.#budget.run(guildId, until - performance.now(), () =>
+      this.#unlessStill(until, async () => {
+        const answer = await call();
+        this.#buckets.note(limit, answer.headers);
+        if (answer.status === 401) throw this.#tokenRefused();
+        this.#tokenAccepted();
+        return answer;
+      }),
+    );
   }
 
   #remember(what: string, answer: PlatformAnswer): void {
@@ -146,14 +153,30 @@ export class DiscordApi {
     return this.#isTokenRefused && this.#clock.now() < this.#nextTrialAt;
   }
 
-  /** The first call of a minute goes through. */
-  #keepStill(): void {
+  /** While the token is refused, the first call of a minute goes through, and the others wait for what it learns. */
+  async #unlessStill(until: number, call: () => Promise<HostAnswer>): Promise<HostAnswer> {
+    while (this.#trial) await this.#endOf(this.#trial, until);
+    if (!this.#isTokenRefused) return call();
     if (this.#isStill) throw this.#refusal();
     this.#nextTrialAt = this.#clock.now() + TRIAL_MS;
+    const trial = call();
+    const end = () => {
+      this.#trial = undefined;
+    };
+    this.#trial = trial.then(end, end);
+    return trial;
   }
 
+  /** Waits for the trial that is under way; UNAVAILABLE when it takes until `until` (performance.now()). */
+  #endOf(trial: Promise<void>, until: number): Promise<void> {
+    return within(Math.max(0, until - performance.now()), trial).catch(() => {
+      throw this.#refusal();
+    });
+  }
+
+  /** Of a trial that is under way, the outcome is known soon. */
   #refusal(): ApiError {
-    const retryAfter = (this.#nextTrialAt - this.#clock.now()) / 1000;
+    const retryAfter = this.#trial ? 1 : (this.#nextTrialAt - this.#clock.now()) / 1000;
     return new ApiError('UNAVAILABLE', { message: 'The chat platform refuses the bot', retryAfter });
   }
 }
@@ -163,10 +186,12 @@ export function codeOf({ body }: PlatformAnswer): number | undefined {
   return z.object({ code: z.number() }).safeParse(body).data?.code;
 }
 
-/** Whether the platform says that the bot may not, which stays so until somebody changes the guild. */
-export function isForbidden(answer: PlatformAnswer): boolean {
-  const code = codeOf(answer);
-  return answer.status === 403 && (code === CODES.missingAccess || code === CODES.missingPermission);
+/** Whether the platform says that the bot may not; it has many codes for why, and sometimes tells none. */
+export const isForbidden = ({ status }: PlatformAnswer): boolean => status === 403;
+
+/** Whether a refusal stays so until somebody changes the guild; a change that was refused may be, whatever its code. */
+function isLasting(answer: PlatformAnswer, method = 'GET'): boolean {
+  return isForbidden(answer) && (method !== 'GET' || LASTING_CODES.has(codeOf(answer)));
 }
 
 /** Whether the bot is not in the guild, or may not look into it. */

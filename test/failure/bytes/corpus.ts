@@ -1,15 +1,7 @@
 import { wire } from '../../raw-http.ts';
-import { PASSING } from './corpus/passing.ts';
-import { REFUSED } from './corpus/refused.ts';
-import { request, type Sent, V } from './corpus/requests.ts';
-
-/** Bytes on a connection, and what must come of the request in them. */
-export interface Entry {
-  name: string;
-  bytes: Sent;
-  /** `passes`, `answered here` (by the gateway itself), or the code that it is refused with. */
-  outcome: string;
-}
+import { PASSING } from './passing.ts';
+import { REFUSED } from './refused.ts';
+import { request, V, type Entry } from './requests.ts';
 
 /** What callers, careless or hostile, put on a connection. */
 export const CORPUS: readonly Entry[] = [

@@ -18,6 +18,8 @@ const BEAT_MS = 500;
 export interface Front {
   /** `host:port` of the gateway. */
   address: string;
+  /** `host:port` of its metrics. */
+  admin: string;
   recorder: Recorder;
   ring: SecretRing;
   stop(): Promise<void>;
@@ -43,7 +45,8 @@ export async function startFront(): Promise<Front> {
     await auth.stop();
     await recorder.stop();
   };
-  return { address: gateway.addresses.http ?? '', recorder, ring, stop };
+  const { http = '', admin } = gateway.addresses;
+  return { address: http, admin, recorder, ring, stop };
 }
 
 /** A key of a guild: the same in every run, since what is random in a test must come from its seed. */

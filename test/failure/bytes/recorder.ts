@@ -15,12 +15,17 @@ export function fingerprint({ method, target, body }: Pick<Message, 'method' | '
   return createHash('sha256').update(`${method} ${target}\n`).update(body).digest('hex');
 }
 
-/** An upstream that writes down each request that arrives, byte for byte, and answers with its fingerprint. */
+/**
+ * An upstream that writes down each request that arrives, byte for byte, and answers with its fingerprint: at once, or
+ * when it is told to where the target asks to wait.
+ */
 export class Recorder {
   /** By the guild of the sealed principal, which no caller chooses. */
   readonly arrivals = new Map<string, Arrival[]>();
   /** What arrived and is no request of the gateway's. */
   readonly faults: string[] = [];
+  /** Sends the answers of polls that wait, in the order in which they came. */
+  readonly held: (() => void)[] = [];
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #answered = 0;
@@ -57,7 +62,9 @@ export class Recorder {
         if (parsed.kind !== 'message') return;
         unread = unread.subarray(parsed.end);
         this.#record(parsed.message);
-        this.#answer(socket, parsed.message);
+        const answer = () => this.#answer(socket, parsed.message);
+        if (/[?&]wait=/.test(parsed.message.target)) this.held.push(answer);
+        else answer();
       }
     });
   }

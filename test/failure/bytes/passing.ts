@@ -1,7 +1,7 @@
-import { request, V, json, get, post, chunked, chunk, END, BODY, INNER, KIB, type Sent } from './requests.ts';
+import { BODY, END, INNER, KIB, V, chunk, chunked, get, json, post, request, type Entry } from './requests.ts';
 
-/** What a service gets as it was sent. */
-export const PASSING: [string, Sent][] = [
+/** Requests that arrive at a service. */
+export const PASSING: [string, Entry['bytes']][] = [
   ['GET', get('/lookup/game/7')],
   ['GET with a query', get('/bindings/list?x=%C3%A9&y=../z&w=a%2Fb?')],
   ['HEAD', request(`HEAD /api/v1/lookup/game/7 ${V}`, 'X-Guild-ID: GUILD\n')],

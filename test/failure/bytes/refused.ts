@@ -1,14 +1,14 @@
-import { wire } from '../../../raw-http.ts';
-import { request, V, json, get, post, chunked, chunk, END, BODY, INNER, KIB, type Sent } from './requests.ts';
+import { wire } from '../../raw-http.ts';
+import { BODY, END, INNER, KIB, V, chunk, chunked, get, json, post, request, type Entry } from './requests.ts';
 
-/** What no service sees: why, and the code that it is refused with. */
-export const REFUSED: [string, string, Sent][] = [
+/** Requests that the gateway refuses, with the code of the refusal. */
+export const REFUSED: [string, string, Entry['bytes']][] = [
   ['both lengths', 'INVALID_REQUEST', chunked(chunk(BODY) + END, 'Content-Length: 5\n')],
   ['both lengths, the other way round', 'INVALID_REQUEST', post(BODY, 'Transfer-Encoding: chunked\n')],
   ['two lengths', 'INVALID_REQUEST', post(BODY, 'Content-Length: 3\n')],
   ['the same length twice', 'INVALID_REQUEST', post(BODY, `Content-Length: ${BODY.length}\n`)],
   ...['5, 5', '+5', '-5', '5 5', '0x5', '5a', '', '1e1', '99999999999999999999999'].map(
-    (length): [string, string, Sent] => [
+    (length): [string, string, Entry['bytes']] => [
       `the length ${JSON.stringify(length)}`,
       'INVALID_REQUEST',
       request(`POST /api/v1/reverse ${V}`, `Content-Length: ${length}\n`, 'hello'),
@@ -25,7 +25,7 @@ export const REFUSED: [string, string, Sent][] = [
     '"chunked"',
     'chunked,',
     '',
-  ].map((coding): [string, string, Sent] => [
+  ].map((coding): [string, string, Entry['bytes']] => [
     `Transfer-Encoding: ${coding}`,
     'INVALID_REQUEST',
     request(`POST /api/v1/reverse ${V}`, `Transfer-Encoding: ${coding}\n`, END),
@@ -58,7 +58,11 @@ export const REFUSED: [string, string, Sent][] = [
     '\r\n',
     '10000000000000000\r\nx\r\n',
     '1;\x01\r\nx\r\n',
-  ].map((bad): [string, string, Sent] => [`the chunk ${JSON.stringify(bad)}`, 'INVALID_REQUEST', chunked(bad + END)]),
+  ].map((bad): [string, string, Entry['bytes']] => [
+    `the chunk ${JSON.stringify(bad)}`,
+    'INVALID_REQUEST',
+    chunked(bad + END),
+  ]),
   ['a folded header', 'INVALID_REQUEST', get('/lookup/game/7', 'X-Folded: a\n b\n')],
   [
     'a folded first header',
@@ -111,7 +115,11 @@ export const REFUSED: [string, string, Sent][] = [
     '/api/v1/whoami#a',
     '/api/v1/who\xe9',
     '/api/v1/%ff',
-  ].map((target): [string, string, Sent] => [`the target ${target}`, 'INVALID_REQUEST', request(`GET ${target} ${V}`)]),
+  ].map((target): [string, string, Entry['bytes']] => [
+    `the target ${target}`,
+    'INVALID_REQUEST',
+    request(`GET ${target} ${V}`),
+  ]),
   ...[
     'GET /api/v1/whoami',
     'GET /api/v1/whoami HTTP/1.1 ',
@@ -125,7 +133,11 @@ export const REFUSED: [string, string, Sent][] = [
     'GET /api/v1/whoami HTTP/11',
     'GET /api/v1/whoami HTTX/1.1',
     'PRI * HTTP/2.0',
-  ].map((line): [string, string, Sent] => [`the line ${JSON.stringify(line)}`, 'INVALID_REQUEST', request(line)]),
+  ].map((line): [string, string, Entry['bytes']] => [
+    `the line ${JSON.stringify(line)}`,
+    'INVALID_REQUEST',
+    request(line),
+  ]),
   ['GET with a body', 'INVALID_REQUEST', get('/lookup/game/7', `Content-Length: ${INNER.length}\n`)],
   [
     'GET in chunks',
@@ -154,11 +166,25 @@ export const REFUSED: [string, string, Sent][] = [
   ['an expectation and another', 'EXPECTATION_FAILED', post(BODY, 'Expect: 100-continue, tea\n')],
   ['CONNECT', 'METHOD_NOT_ALLOWED', request(`CONNECT x:80 ${V}`)],
   ['Upgrade', 'METHOD_NOT_ALLOWED', get('/lookup/game/7', 'Connection: Upgrade\nUpgrade: websocket\n')],
-  ['Upgrade with a body', 'METHOD_NOT_ALLOWED', post(BODY, 'Connection: Upgrade\nUpgrade: websocket\n')],
   [
     'Upgrade to HTTP/2',
     'METHOD_NOT_ALLOWED',
     get('/lookup/game/7', 'Connection: Upgrade, HTTP2-Settings\nUpgrade: h2c\nHTTP2-Settings: AAA\n'),
+  ],
+  [
+    'Upgrade with a body, head alone',
+    'METHOD_NOT_ALLOWED',
+    request(`POST /api/v1/reverse ${V}`, 'Connection: Upgrade\nUpgrade: h2c\nContent-Length: 5\n'),
+  ],
+  [
+    'Upgrade with half a body',
+    'METHOD_NOT_ALLOWED',
+    request(`POST /api/v1/reverse ${V}`, 'Connection: Upgrade\nUpgrade: h2c\nContent-Length: 5\n', 'he'),
+  ],
+  [
+    'Upgrade with chunks, head alone',
+    'METHOD_NOT_ALLOWED',
+    request(`POST /api/v1/reverse ${V}`, 'Connection: Upgrade\nUpgrade: h2c\nTransfer-Encoding: chunked\n'),
   ],
   ['a method of its own', 'METHOD_NOT_ALLOWED', request(`BREW /api/v1/whoami ${V}`)],
   ['PUT', 'METHOD_NOT_ALLOWED', request(`PUT /api/v1/bindings/update ${V}`, json(BODY), BODY)],

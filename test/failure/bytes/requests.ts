@@ -1,8 +1,13 @@
-import { wire } from '../../../raw-http.ts';
-import type { Caller } from '../oracle.ts';
+import { wire } from '../../raw-http.ts';
+import type { Caller } from './oracle.ts';
 
-/** What a caller sends. */
-export type Sent = (caller: Caller) => string;
+/** Bytes on a connection, and what must come of the request in them. */
+export interface Entry {
+  name: string;
+  bytes: (caller: Caller) => string;
+  /** `passes`, `answered here` (by the gateway itself), or the code that it is refused with. */
+  outcome: string;
+}
 
 /** A request with a good key; `\n` stands for CR LF, lines of the head end with it. */
 export const request =

@@ -1,0 +1,38 @@
+import { once } from 'node:events';
+import { createServer, get, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { passOn } from './passing.ts';
+
+const PATIENCE_MS = 5_000;
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+async function listen(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closers.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test.each([
+  ['with a length', { 'content-length': '100' }],
+  ['in chunks', {}],
+])('an answer %s that the service cuts off is cut off for its caller too', async (_how, headers) => {
+  const service = createServer((_request, response) => {
+    response.writeHead(200, headers);
+    response.write('the first half', () => response.socket?.resetAndDestroy());
+  });
+  const target = await listen(service);
+  const front = createServer((_request, response) => {
+    get(target, (incoming) => passOn(incoming, response)).on('error', () => undefined);
+  });
+  const answer = await fetch(await listen(front), { signal: AbortSignal.timeout(PATIENCE_MS) });
+  await expect(answer.text()).rejects.toThrow('terminated');
+});
