@@ -130,7 +130,7 @@ export const syncRoutes = defineRoutes('members', {
     scope: 'sync:write',
     category: 'members_read',
     guild: 'header',
-    params: z.object({ jobId: uuid }),
+    params: z.object({ jobId: uuid.meta({ description: 'The `job_id` that the start of the job told' }) }),
     data: z.object({
       state: z.enum(JOB_STATES).meta({
         description:

@@ -12,7 +12,7 @@ test('renews as long as the work takes, one call at a time, and no call is under
     running -= 1;
   };
   const enough = async () => {
-    await vi.waitFor(() => expect(begun).toBeGreaterThanOrEqual(3));
+    await vi.waitUntil(() => begun >= 3, { interval: 1 });
     return 'done';
   };
   expect(await whileRenewing(5, renew, enough)).toBe('done');
@@ -29,7 +29,7 @@ test('a renewal that fails keeps neither the work nor the next renewal from goin
     throw new Error('out of reach');
   };
   const failing = async () => {
-    await vi.waitFor(() => expect(begun).toBeGreaterThanOrEqual(3));
+    await vi.waitUntil(() => begun >= 3, { interval: 1 });
     throw new Error('the work failed');
   };
   await expect(whileRenewing(2, renew, failing)).rejects.toThrow('the work failed');
