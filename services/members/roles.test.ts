@@ -26,8 +26,7 @@ beforeAll(async () => {
   chat = new Platform(fixture.simulators.chat);
   game = new Platform(fixture.simulators.game);
   world = await (await fetch(`${chat.url}/__world`)).json();
-  // Ada has rank 50 in group 501, and the roles Officer and Verified.
-  // Past members, so that no roles follow of themselves.
+  // Ada has rank 50 in group 501, and two roles. Linked past members, so that no roles follow of themselves.
   await fixture.linkPastMembers(ADA, 7001);
 });
 beforeEach(() => chat.putWorld(world));
@@ -35,9 +34,7 @@ afterEach(async () => {
   fixture.clock.advance(60_000);
   await Promise.all([chat.forget(), game.forget()]);
   await fetch(`${chat.url}/__audit`, { method: 'DELETE' });
-  for (const table of ['bindings.bindings', 'members.grants', 'members.member_locks']) {
-    await fixture.query(`DELETE FROM ${table}`);
-  }
+  await fixture.query('TRUNCATE bindings.bindings, members.grants, members.member_locks');
 });
 afterAll(() => fixture.stop());
 

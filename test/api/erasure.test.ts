@@ -116,6 +116,11 @@ async function rowsOf(guild: string, ...texts: (string | number)[]): Promise<str
   return rows.filter((row) => row.startsWith(`(${guild},`) && texts.some((text) => named(row, text)));
 }
 
+/** Without when a role change that fails is tried again, and how often it was: the bot is not in the other guild. */
+function withoutRetries(rows: readonly string[]): string[] {
+  return rows.map((row) => row.replace(/"[0-9]{4}-[0-9-]+ [0-9:.+]+",[0-9]+\)$/, ')'));
+}
+
 const ofPlayer = Object.values(PLAYER);
 const ofMate = Object.values(MATE);
 
@@ -123,7 +128,7 @@ describe('guildctl user erase', () => {
   it('counts what there is, removes the user and the linked account from every row of the guild, and nobody else', async () => {
     const words = ['user', 'erase', '--guild', GUILD, '--game-id', String(PLAYER.game_id)];
     const before = await rowsOf(GUILD, ...ofPlayer);
-    const elsewhere = await rowsOf(OTHER_GUILD, ...ofPlayer);
+    const elsewhere = withoutRetries(await rowsOf(OTHER_GUILD, ...ofPlayer));
     expect(before.length).toBeGreaterThan(15);
     const counted = await json(...words, '--dry-run');
     expect(counted).toMatchObject({ guild_id: GUILD, chat_id: PLAYER.chat_id, game_id: PLAYER.game_id, dry_run: true });
@@ -133,7 +138,7 @@ describe('guildctl user erase', () => {
     const erased = await json(...words, '--yes');
     expect(erased).toEqual({ ...counted, dry_run: false });
     expect(await rowsOf(GUILD, ...ofPlayer)).toEqual([]);
-    expect(await rowsOf(OTHER_GUILD, ...ofPlayer)).toEqual(elsewhere);
+    expect(withoutRetries(await rowsOf(OTHER_GUILD, ...ofPlayer))).toEqual(elsewhere);
     // Bans of the mate by the user stand, without the user; the mate's deeds to the user stand, without the user.
     const left = await rowsOf(GUILD, ...ofMate);
     printFigure(
