@@ -162,11 +162,12 @@ async function untilWell(cell: Cell): Promise<number> {
   const patience = LONG ? RECOVERY_MS : 3 * RECOVERY_MS;
   await Promise.all(
     PROBE_NAMES.map(async (name) => {
-      for (;;) {
+      // Ever more seldom, or a limit of the guild would be met.
+      for (let pause = LOOK_EVERY_MS; ; pause += LOOK_EVERY_MS) {
         const { status, json } = await PROBES[name].call(cell);
         if (status === PROBES[name].well) return;
         if (performance.now() - started > patience) expect.fail(`${name}: ${JSON.stringify(json)}`);
-        await wait(LOOK_EVERY_MS);
+        await wait(pause);
       }
     }),
   );
