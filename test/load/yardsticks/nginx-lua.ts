@@ -29,9 +29,9 @@ export function limitWithLua(keysFile: string, redis: { host: string; port: numb
       local connected = client:connect('${redis.host}', ${redis.port})
       if not connected then return ngx.exit(503) end
       local category, cap = 'nginx:{' .. id .. '}:category', 'nginx:{' .. id .. '}:key'
-      local answer, fault = client:evalsha('${SHA}', 2, category, cap, 60000, -1, 1000000, 0, 1000000, 0)
+      local answer, fault = client:evalsha('${SHA}', 2, category, cap, 60000, -1, 0, 1000000, 0, 1000000, 0)
       if fault and fault:find('NOSCRIPT', 1, true) then
-        answer = client:eval(script, 2, category, cap, 60000, -1, 1000000, 0, 1000000, 0)
+        answer = client:eval(script, 2, category, cap, 60000, -1, 0, 1000000, 0, 1000000, 0)
       end
       client:set_keepalive(10000, 64)
       if not answer then return ngx.exit(503) end
