@@ -1,18 +1,7 @@
 import { pin } from './cpu.ts';
 import type { Figures } from './load.ts';
 import { requestsOf, SCENARIOS, type Scenario } from './scenarios.ts';
-import {
-  MEASURED_CORE,
-  median,
-  MOST_CONNECTIONS,
-  nameOfRate,
-  OTHER_CORE,
-  type Rate,
-  RATES,
-  SATURATING,
-  type Stage,
-  WARM_UP_SECONDS,
-} from './stage.ts';
+import { MEASURED_CORE, measureAt, median, nameOfRate, OTHER_CORE, type Rate, RATES, type Stage } from './stage.ts';
 import { BARE, startProxies, startServer, type Yardstick } from './yardsticks.ts';
 
 /** One program under one load. */
@@ -118,30 +107,7 @@ async function runRounds(stage: Stage, subjects: readonly Subject[], server: Yar
   });
 }
 
-async function measure(
-  { generator, seconds }: Stage,
-  { port, requests, status }: Subject,
-  rate: Rate,
-  processes: Record<string, number>,
-): Promise<Figures> {
-  const figures = await generator.measure({
-    host: '127.0.0.1',
-    ports: [port],
-    requests,
-    ...(rate === undefined ? {} : { rate }),
-    connections: rate === undefined ? SATURATING : MOST_CONNECTIONS,
-    warmUpSeconds: WARM_UP_SECONDS,
-    seconds,
-    processes,
-  });
-  expectOnly(figures, status);
-  return figures;
-}
-
-/** A figure is worth nothing if what was measured is something else. */
-export function expectOnly({ statuses }: Figures, status: number): void {
-  const others = Object.entries(statuses).filter(([seen]) => Number(seen) !== status);
-  if (others.length > 0) throw new Error(`expected ${status} alone, got ${JSON.stringify(statuses)}`);
-}
+const measure = (stage: Stage, { port, requests, status }: Subject, rate: Rate, processes: Record<string, number>) =>
+  measureAt(stage, { host: '127.0.0.1', ports: [port], requests }, rate, { status, processes });
 
 const cpuOf = ({ name }: Subject, { cpu }: Figures): number => cpu[name] ?? Number.NaN;

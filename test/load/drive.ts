@@ -1,7 +1,6 @@
-import { expectOnly } from './compare.ts';
 import type { Figures } from './load.ts';
 import { MIXED, requestsOf, type Scenario, sealedRequestsOf } from './scenarios.ts';
-import { MOST_CONNECTIONS, nameOfRate, type Rate, RATES, SATURATING, type Stage, WARM_UP_SECONDS } from './stage.ts';
+import { measureAt, nameOfRate, type Rate, RATES, type Stage } from './stage.ts';
 
 /** One scenario under one load, through the whole system. */
 export interface Driven {
@@ -53,24 +52,13 @@ async function warmKeys(stage: Stage): Promise<void> {
   await measure({ ...stage, seconds }, whoami, requestsOf(whoami, stage.world), 1_000, gateway, {});
 }
 
-async function measure(
-  { generator, seconds }: Stage,
+function measure(
+  stage: Stage,
   { status }: Scenario,
   requests: string[],
   rate: Rate,
   { hostname, port }: URL,
   processes: Record<string, number>,
 ): Promise<Figures> {
-  const figures = await generator.measure({
-    host: hostname,
-    ports: [Number(port)],
-    requests,
-    ...(rate === undefined ? {} : { rate }),
-    connections: rate === undefined ? SATURATING : MOST_CONNECTIONS,
-    warmUpSeconds: WARM_UP_SECONDS,
-    seconds,
-    processes,
-  });
-  expectOnly(figures, status);
-  return figures;
+  return measureAt(stage, { host: hostname, ports: [Number(port)], requests }, rate, { status, processes });
 }

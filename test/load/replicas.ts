@@ -1,8 +1,7 @@
-import { expectOnly } from './compare.ts';
 import type { Figures } from './load.ts';
 import type { Replica } from './running.ts';
 import { requestsOf, SCENARIOS, type Scenario } from './scenarios.ts';
-import { median, SATURATING, type Stage, WARM_UP_SECONDS } from './stage.ts';
+import { measureAt, median, type Stage } from './stage.ts';
 
 /** So many gateways, each with a service of its own behind it. */
 export interface Replicated {
@@ -41,28 +40,19 @@ async function startPair({ system }: Stage): Promise<{ service: Replica; gateway
   return { service, gateway };
 }
 
-async function measure(
-  { generator, seconds, rounds, system, world }: Stage,
-  pairs: readonly { service: Replica; gateway: Replica }[],
-): Promise<Replicated> {
+async function measure(stage: Stage, pairs: readonly { service: Replica; gateway: Replica }[]): Promise<Replicated> {
   const scenario = SCENARIOS.find(({ name }) => name === 'lookup by game') as Scenario;
-  const { redis = 0, postgres = 0 } = await system.processes();
+  const { redis = 0, postgres = 0 } = await stage.system.processes();
   const own = pairs.flatMap(({ service, gateway }, index) => [
     [`gateway ${index}`, gateway.child.pid] as const,
     [`lookup ${index}`, service.child.pid] as const,
   ]);
+  const processes = { ...Object.fromEntries(own), redis, postgres };
+  const requests = requestsOf(scenario, stage.world);
   const runs: Figures[] = [];
-  for (let round = 0; round < rounds; round += 1) {
-    const figures = await generator.measure({
-      host: '127.0.0.1',
-      ports: pairs.map(({ gateway }) => gateway.port),
-      requests: requestsOf(scenario, world),
-      connections: SATURATING,
-      warmUpSeconds: 2 * WARM_UP_SECONDS,
-      seconds,
-      processes: { ...Object.fromEntries(own), redis, postgres },
-    });
-    expectOnly(figures, scenario.status);
+  for (let round = 0; round < stage.rounds; round += 1) {
+    const target = { host: '127.0.0.1', ports: pairs.map(({ gateway }) => gateway.port), requests };
+    const figures = await measureAt(stage, target, undefined, { status: scenario.status, processes });
     runs.push(figures);
   }
   const perCore = median(runs.map(requestsPerCpuSecond));

@@ -1,4 +1,5 @@
-import type { LoadGenerator } from './load.ts';
+import type { Load } from './generator.ts';
+import type { Figures, LoadGenerator } from './load.ts';
 import type { RunningSystem } from './running.ts';
 import type { World } from './scenarios.ts';
 
@@ -9,10 +10,10 @@ export const OTHER_CORE = '1';
 /** Requests a second beside saturation. */
 export const RATES = [500, 1_500] as const;
 /** How many connections saturate. */
-export const SATURATING = 32;
+const SATURATING = 32;
 /** The most connections where the rate is given. */
-export const MOST_CONNECTIONS = 256;
-export const WARM_UP_SECONDS = 2;
+const MOST_CONNECTIONS = 256;
+const WARM_UP_SECONDS = 2;
 
 /** All that a measurement needs. */
 export interface Stage {
@@ -35,4 +36,18 @@ export const nameOfRate = (rate: Rate): string => (rate === undefined ? 'saturat
 /** The middle one; of an even count the lower. */
 export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? Number.NaN;
+}
+
+/** Warms up and measures; throws unless every answer had the status, for a figure of something else is worth nothing. */
+export async function measureAt(
+  { generator, seconds }: Stage,
+  target: Pick<Load, 'host' | 'ports' | 'requests'>,
+  rate: Rate,
+  { status, processes }: { status: number; processes: Record<string, number> },
+): Promise<Figures> {
+  const load = rate === undefined ? { connections: SATURATING } : { rate, connections: MOST_CONNECTIONS };
+  const figures = await generator.measure({ ...target, ...load, warmUpSeconds: WARM_UP_SECONDS, seconds, processes });
+  const others = Object.keys(figures.statuses).filter((seen) => Number(seen) !== status);
+  if (others.length > 0) throw new Error(`expected ${status} alone, got ${JSON.stringify(figures.statuses)}`);
+  return figures;
 }
