@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { LONG, withinBound } from '../bounds.ts';
+import { scrapePage } from '../exposition.ts';
 import { printFigure } from '../figures.ts';
 import type { CallResult } from '../network.ts';
 import { type Fault, FaultyNetwork, type Part, worldOf } from './faulty-network.ts';
@@ -193,11 +194,8 @@ async function whileWatchingLiveness({ network }: FaultyNetwork, work: () => Pro
 
 /** Whatever is lost, no more than a tenth of the traffic is sent again. */
 async function checkRetries({ network }: FaultyNetwork): Promise<void> {
-  const sum = async (name: string, metric: string) => {
-    const text = await (await fetch(`http://${network.address(name, 'admin')}/metrics`)).text();
-    const lines = text.split('\n').filter((line) => line.startsWith(`${metric}{`));
-    return lines.reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
-  };
+  const sum = async (name: string, metric: string) =>
+    (await scrapePage(network.address(name, 'admin'))).sum(metric) ?? 0;
   const [retries, requests] = [
     await sum('gateway', 'gateway_retries_total'),
     await sum('gateway', 'http_requests_total'),

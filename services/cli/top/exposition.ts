@@ -25,6 +25,11 @@ export class Page {
     }
   }
 
+  /** Every name that has a line. */
+  get names(): string[] {
+    return [...this.#lines.keys()];
+  }
+
   lines(name: string): readonly Line[] {
     return this.#lines.get(name) ?? [];
   }
