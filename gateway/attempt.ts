@@ -19,8 +19,6 @@ export class WaitedInVain extends Error {}
 
 /** A request on its way to a service, once. */
 export class Attempt {
-  /** Resolves once the answer is written; CallerGone or WaitedInVain when nothing was answered before its caller left. */
-  readonly ended: Promise<void>;
   /** Why nothing was answered. */
   failure: Error | undefined;
   readonly #request: IncomingMessage;
@@ -39,12 +37,13 @@ export class Attempt {
   constructor(request: IncomingMessage, response: ServerResponse, timeoutMs: number) {
     this.#request = request;
     this.#timeoutMs = timeoutMs;
-    this.ended = this.#settled.promise.finally(() => {
-      this.#isOver = true;
-      clearTimeout(this.#deadline);
-    });
     this.heard();
     response.once('close', () => this.#over());
+  }
+
+  /** Resolves once the answer is written; CallerGone or WaitedInVain when nothing was answered before its caller left. */
+  get ended(): Promise<void> {
+    return this.#settled.promise;
   }
 
   /** It has a connection, or one that is being made. */
@@ -89,6 +88,7 @@ export class Attempt {
 
   /** The answer is written, or nobody is there to read one. */
   #over(): void {
+    this.#end();
     if (this.#isAnswered) return this.#settled.resolve();
     const isInVain = this.#request.complete && performance.now() - this.#heardAt > IN_VAIN_MS;
     this.#settled.reject(isInVain ? new WaitedInVain() : new CallerGone());
@@ -96,9 +96,15 @@ export class Attempt {
 
   /** Ends it without an answer; only the first reason counts. */
   fail(error: Error): void {
+    this.#end();
     this.failure ??= error;
     this.#outgoing?.destroy();
     this.#settled.reject(this.failure);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    clearTimeout(this.#deadline);
   }
 
   /** Whether the service can't have seen any of it. */
@@ -119,4 +125,20 @@ export function mayRepeat(attempt: Attempt | undefined, request: IncomingMessage
   if (response.headersSent || response.destroyed) return false;
   if (READING.includes(request.method ?? '')) return true;
   return attempt.wasNeverSent && !hasBody(request);
+}
+
+const ATTEMPT = Symbol('attempt');
+
+interface Attempted {
+  [ATTEMPT]?: Attempt;
+}
+
+/** The request's attempt that is under way, or was the last. */
+export function attemptOf(request: IncomingMessage): Attempt | undefined {
+  return (request as Attempted)[ATTEMPT];
+}
+
+/** Kept in the request itself: what a WeakMap held would outlive many a collection of garbage. */
+export function setAttempt(request: IncomingMessage, attempt: Attempt): void {
+  (request as Attempted)[ATTEMPT] = attempt;
 }

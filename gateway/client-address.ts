@@ -21,7 +21,10 @@ export class AddressList {
 /** An address with IPv4 in IPv6 (`::ffff:`) as IPv4; undefined when it is malformed. */
 export function parseAddress(text: string): Address | undefined {
   // ipaddr.js also takes 10.1, 0x7f.1 and ::ffff:010.1.1.1; an address in a header is written in full, and in decimals.
-  if (isIP(text) === 0) return undefined;
+  const version = isIP(text);
+  if (version === 0) return undefined;
+  // What isIP takes needs none of the library's patterns.
+  if (version === 4) return new ipaddr.IPv4(text.split('.').map(Number));
   // It reads ::10.0.0.1 as the IPv4 address 10.0.0.1, which it is not (RFC 4291, section 2.5.5.1); nobody uses it.
   return text.includes('%') || COMPATIBLE.test(text) ? undefined : ipaddr.process(text);
 }

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import { createServer, get, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { listening } from '#test/listening.ts';
 import { passOn } from './passing.ts';
 
 const PATIENCE_MS = 5_000;
@@ -12,13 +11,9 @@ afterEach(() => {
 });
 
 async function listen(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closers.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await listening(server);
+  closers.push(close);
+  return url;
 }
 
 test.each([

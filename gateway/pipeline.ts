@@ -48,11 +48,16 @@ export interface PipelineParts {
   events: GatewayEvents;
 }
 
+/** A request whose turn has come. */
+interface UnderWay extends RequestContext {
+  isInFlight: boolean;
+}
+
 /** The ordered steps that every request takes (contract, section 2). */
 export class Pipeline {
   readonly #parts: PipelineParts;
   /** Requests under way, but for those that wait in a service. */
-  readonly #inFlight = new Set<ServerResponse>();
+  #inFlight = 0;
   readonly #turns;
 
   constructor(parts: PipelineParts) {
@@ -62,23 +67,23 @@ export class Pipeline {
 
   /** How many requests count towards `maxInFlight` now. */
   get inFlight(): number {
-    return this.#inFlight.size;
+    return this.#inFlight;
   }
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
-    const context = { requestId: requestIdOf(oneHeader(request, REQUEST_ID_HEADER)), route: 'none' };
+    const context = { requestId: requestIdOf(oneHeader(request, REQUEST_ID_HEADER)), route: 'none', isInFlight: true };
     response.setHeader(REQUEST_ID_HEADER, context.requestId);
     boundLeftover(request, response);
     this.#turns.take(request, response, () => {
       // A fault in the rest of its body was its answer while it waited.
       if (response.writableEnded) return;
-      this.#inFlight.add(response);
-      response.once('close', () => this.#inFlight.delete(response));
+      this.#inFlight++;
+      response.once('close', () => this.#leave(context));
       void requestContext.run(context, () => this.#answer(request, response, context));
     });
   };
 
-  async #answer(request: IncomingMessage, response: ServerResponse, context: RequestContext): Promise<void> {
+  async #answer(request: IncomingMessage, response: ServerResponse, context: UnderWay): Promise<void> {
     const started = performance.now();
     let upstreamMs = 0;
     let refusal: ApiError | undefined;
@@ -92,7 +97,7 @@ export class Pipeline {
   }
 
   /** All the steps; resolves with the milliseconds spent in a service. */
-  async #steps(request: IncomingMessage, response: ServerResponse, context: RequestContext): Promise<number> {
+  async #steps(request: IncomingMessage, response: ServerResponse, context: UnderWay): Promise<number> {
     const { matcher, authenticate, limiter, usage, clock, events } = this.#parts;
     judge(request, response);
     const address = this.#clientAddress(request);
@@ -124,18 +129,19 @@ export class Pipeline {
     grant: KeyGrant,
     request: IncomingMessage,
     response: ServerResponse,
-    { requestId }: RequestContext,
+    context: UnderWay,
     waitMs: number,
   ): Promise<number> {
     const { proxy, ring, clock } = this.#parts;
     if (route.service === 'gateway') return this.#answerHere(request, response, grant);
     const { keyId, guildId, legacy } = grant;
+    const { requestId } = context;
     const principal: Principal = { keyId, guildId, scopes: scopesOf(grant), legacy, requestId };
     const sealedFor = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
     request.headers[REQUEST_ID_HEADER] = requestId;
     request.headers[PRINCIPAL_HEADER] = sealPrincipal(ring, principal, sealedFor, clock.now());
     if (waitMs > 0) {
-      this.#inFlight.delete(response);
+      this.#leave(context);
       endWithCaller(request, response);
     }
     // Only now: a caller whose request is refused need not send its body.
@@ -154,6 +160,12 @@ export class Pipeline {
     return 0;
   }
 
+  /** It counts no longer towards `maxInFlight`. */
+  #leave(context: UnderWay): void {
+    if (context.isInFlight) this.#inFlight--;
+    context.isInFlight = false;
+  }
+
   #clientAddress(request: IncomingMessage): ReturnType<typeof clientAddress> {
     const { trustedProxies } = this.#parts;
     const forwarded = oneHeader(request, 'x-forwarded-for');
@@ -161,7 +173,7 @@ export class Pipeline {
   }
 
   #refuseOverload(): void {
-    if (this.#inFlight.size <= this.#parts.maxInFlight) return;
+    if (this.#inFlight <= this.#parts.maxInFlight) return;
     throw new OverloadError();
   }
 }

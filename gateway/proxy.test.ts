@@ -1,7 +1,4 @@
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { type Breaker, type BreakerOptions, Breakers } from '#kit/breaker.ts';
 import { sendError } from '#kit/envelope.ts';
@@ -9,6 +6,7 @@ import { asApiError } from '#kit/errors.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { printFigure } from '#test/figures.ts';
+import { listening } from '#test/listening.ts';
 import { Proxy, WaitEnded } from './proxy.ts';
 
 const OPEN_MS = 50;
@@ -16,6 +14,7 @@ const TIMEOUT_MS = 5_000;
 
 /** Breakers that all open alike. */
 class TestBreakers extends Breakers {
+  readonly made = new Map<string, Breaker>();
   readonly #options: Partial<BreakerOptions>;
 
   constructor(metrics: Metrics, options: Partial<BreakerOptions>) {
@@ -24,7 +23,9 @@ class TestBreakers extends Breakers {
   }
 
   override create(dependency: string, isFailure: (error: unknown) => boolean): Breaker {
-    return super.create(dependency, isFailure, this.#options);
+    const breaker = super.create(dependency, isFailure, this.#options);
+    this.made.set(dependency, breaker);
+    return breaker;
   }
 }
 
@@ -38,13 +39,9 @@ afterEach(async () => {
 });
 
 async function listen(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closers.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await listening(server);
+  closers.push(close);
+  return url;
 }
 
 /** A gateway's proxy in front of a service. */
@@ -68,7 +65,8 @@ async function proxyTo(service: Server, breakerOptions: Partial<BreakerOptions>,
     return values.reduce((total, { value }) => total + value, 0);
   };
   const status = async (path: string, init?: RequestInit) => (await fetch(url + path, init)).status;
-  return { front, proxy, url, status, retries };
+  const breaker = breakers.made.get('activity (http)');
+  return { front, proxy, breaker, url, status, retries };
 }
 
 test('a poll that waits does not keep others from a service that has come back', async () => {
@@ -165,7 +163,7 @@ test('callers who leave early do not open a breaker, nor close one that tries', 
     else if (request.url === '/here') response.end();
   });
   const openMs = 2_000;
-  const { status } = await proxyTo(service, { leastCalls: 1, failedPercent: 1, openMs });
+  const { status, breaker } = await proxyTo(service, { leastCalls: 1, failedPercent: 1, openMs });
   const leave = async (path: string) => {
     const gone = new AbortController();
     const answer = status(path, { signal: gone.signal }).catch(() => 'gone');
@@ -178,7 +176,7 @@ test('callers who leave early do not open a breaker, nor close one that tries', 
   isDown = true;
   expect(await status('/down', { method: 'POST' })).toBe(503);
   isDown = false;
-  await setTimeout(openMs + 100);
+  await expect.poll(() => breaker?.mayTry, { timeout: 3 * openMs }).toBe(true);
   await leave('/try');
   // The caller has gone; that the gateway knows it as well takes a moment, in which it refuses for the call that tries.
   const until = performance.now() + openMs / 4;

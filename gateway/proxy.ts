@@ -12,7 +12,7 @@ import type { Part } from '#kit/lifecycle.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import { RetryBudget } from '#kit/retry-budget.ts';
 import { ROUTES } from '#proto/rest/index.ts';
-import { Attempt, CallerGone, mayRepeat, WaitedInVain } from './attempt.ts';
+import { Attempt, attemptOf, CallerGone, mayRepeat, setAttempt, WaitedInVain } from './attempt.ts';
 import { NO_BODY, passOn } from './passing.ts';
 
 /** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
@@ -64,7 +64,6 @@ export class Proxy implements Part {
   readonly #agent: Agent;
   readonly #upstreams: Record<string, Upstream>;
   readonly #timeoutMs: number;
-  readonly #attempts = new WeakMap<IncomingMessage, Attempt>();
   readonly #retries;
   /** Ends the wait of each caller who waits. */
   readonly #waits = new Set<() => void>();
@@ -126,13 +125,13 @@ export class Proxy implements Part {
     const forward = hasBody(request) ? middleware.withBody : middleware.bodiless;
     const pass = async () => {
       const attempt = new Attempt(request, response, timeoutMs - (performance.now() - started));
-      this.#attempts.set(request, attempt);
+      setAttempt(request, attempt);
       void forward(request, response, (cause) => attempt.broke(cause));
       await attempt.ended;
     };
     // What the service has begun to answer may hold commands, and takes no longer.
     const end = () => {
-      const attempt = this.#attempts.get(request);
+      const attempt = attemptOf(request);
       if (!attempt?.isAnswered) attempt?.fail(new WaitEnded(performance.now() - started));
     };
     if (mayWait) this.#waits.add(end);
@@ -140,7 +139,7 @@ export class Proxy implements Part {
     try {
       await pass();
     } catch (error) {
-      if (!mayRepeat(this.#attempts.get(request), request, response) || !budget.take()) throw error;
+      if (!mayRepeat(attemptOf(request), request, response) || !budget.take()) throw error;
       this.#retries.inc({ upstream: name });
       // What was lost with the same service is heard first, or the agent would hand out another connection to it.
       await nextTurn();
@@ -167,7 +166,7 @@ export class Proxy implements Part {
 
   readonly #follow: Plugin = (proxy) => {
     proxy.on('proxyReq', (outgoing, request) => {
-      const attempt = this.#attempts.get(request);
+      const attempt = attemptOf(request);
       // It failed before it had a connection.
       if (!attempt || attempt.failure) {
         outgoing.destroy();
@@ -182,11 +181,11 @@ export class Proxy implements Part {
       }
     });
     proxy.on('proxyRes', (incoming, request, response) => {
-      this.#attempts.get(request)?.answered();
+      attemptOf(request)?.answered();
       passOn(incoming, response);
     });
     proxy.on('error', (cause, request) => {
-      if (request) this.#attempts.get(request)?.broke(cause);
+      if (request) attemptOf(request)?.broke(cause);
     });
   };
 }

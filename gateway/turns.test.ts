@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { listening } from '#test/listening.ts';
 import { openSocket, wire } from '#test/raw-http.ts';
 import { Turns } from './turns.ts';
 
@@ -18,14 +19,10 @@ async function startServer() {
   const turns = new Turns(MOST);
   const begun: ServerResponse[] = [];
   const server = createServer((request, response) => turns.take(request, response, () => begun.push(response)));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  closers.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  const { url, close } = await listening(server);
+  closers.push(close);
   const open = async (): Promise<Socket> => {
-    const socket = await openSocket(`127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const socket = await openSocket(new URL(url).host);
     socket.on('error', () => undefined).resume();
     return socket;
   };

@@ -4,13 +4,15 @@ import type { Socket } from 'node:net';
 /** Requests that may wait behind the one of their connection that is being answered. */
 export const MOST_WAITING = 10;
 
+const QUEUE = Symbol('queue');
+/** What waits on it; without one it has nothing under way. */
+type Connection = Socket & { [QUEUE]?: (() => void)[] | undefined };
+
 /**
  * Answers the requests of each connection one after the other. Node hands out all that a caller has sent at once, and
  * at work together a ban and its lifting could change places.
  */
 export class Turns {
-  /** By connection, what waits there; a connection without an entry has nothing under way. */
-  readonly #queues = new WeakMap<Socket, (() => void)[]>();
   readonly #mostInAll: number;
   #inAll = 0;
 
@@ -28,16 +30,17 @@ export class Turns {
    * Calls `answer` once every earlier request of the connection is answered; never if that was said to be the last.
    * A caller that sends on and on without reading answers is cut off, and so is any that would wait when too many do.
    */
-  take({ socket }: IncomingMessage, response: ServerResponse, answer: () => void): void {
+  take(request: IncomingMessage, response: ServerResponse, answer: () => void): void {
+    const socket: Connection = request.socket;
     // What still comes on a connection that is being closed is read and forgotten.
     if (!socket.writable) return;
     const begin = () => {
       response.once('close', () => this.#next(socket));
       answer();
     };
-    const queue = this.#queues.get(socket);
+    const queue = socket[QUEUE];
     if (!queue) {
-      this.#queues.set(socket, []);
+      socket[QUEUE] = [];
       begin();
     } else if (queue.length < MOST_WAITING && this.#inAll < this.#mostInAll) {
       queue.push(begin);
@@ -45,15 +48,15 @@ export class Turns {
     } else socket.destroy();
   }
 
-  #next(socket: Socket): void {
-    const queue = this.#queues.get(socket) ?? [];
+  #next(socket: Connection): void {
+    const queue = socket[QUEUE] ?? [];
     const begin = socket.writable ? queue.shift() : undefined;
     if (begin) {
       this.#inAll--;
       begin();
     } else {
       this.#inAll -= queue.length;
-      this.#queues.delete(socket);
+      socket[QUEUE] = undefined;
     }
   }
 }

@@ -1,3 +1,4 @@
+import { dropOldest } from '#kit/bounded.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 
 /** What is known of one secret of a key. */
@@ -43,7 +44,7 @@ export class GrantCache {
     if (known && Math.max(known.grant.version, known.changedTo) > grant.version) return;
     this.#entries.delete(id);
     this.#entries.set(id, { grant: this.#sharing(grant), readAt, spread, changedTo: 0 });
-    if (this.#entries.size > this.#max) this.#dropOldest();
+    dropOldest(this.#entries, this.#max);
   }
 
   /** Notes that the key has changed: it stays known, and must be verified again before it is used. */
@@ -62,10 +63,5 @@ export class GrantCache {
     const scopes = this.#scopes.get(text) ?? grant.scopes;
     if (this.#scopes.size < MAX_SHARED) this.#scopes.set(text, scopes);
     return { ...grant, scopes };
-  }
-
-  #dropOldest(): void {
-    const [oldest] = this.#entries.keys();
-    if (oldest !== undefined) this.#entries.delete(oldest);
   }
 }

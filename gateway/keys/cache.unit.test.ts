@@ -64,14 +64,15 @@ test('a change of a key that is not known makes it no better known', () => {
   expect(cache.size).toBe(0);
 });
 
-test('refusals are remembered for five seconds, the newest ten thousand of them', () => {
+test('refusals are remembered for five seconds, ten thousand at most; beyond that the oldest hundredth goes', () => {
   const refusals = new Refusals();
   refusals.add('first', 1_000);
   expect(refusals.has('first', 5_999)).toBe(true);
   expect(refusals.has('first', 6_000)).toBe(false);
   for (let index = 0; index < 10_000; index++) refusals.add(`junk ${index}`, 1_000);
   expect(refusals.has('first', 1_000)).toBe(false);
-  expect(refusals.has('junk 0', 1_000)).toBe(true);
-  refusals.drop('junk 0');
-  expect(refusals.has('junk 0', 1_000)).toBe(false);
+  expect(refusals.has('junk 99', 1_000)).toBe(false);
+  expect(refusals.has('junk 100', 1_000)).toBe(true);
+  refusals.drop('junk 100');
+  expect(refusals.has('junk 100', 1_000)).toBe(false);
 });

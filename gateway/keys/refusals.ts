@@ -1,3 +1,4 @@
+import { dropOldest } from '#kit/bounded.ts';
 import { isWithin } from './proof.ts';
 
 const KEPT_MS = 5_000;
@@ -16,8 +17,7 @@ export class Refusals {
   add(id: string, now: number): void {
     this.#refusedAt.delete(id);
     this.#refusedAt.set(id, now);
-    const [oldest] = this.#refusedAt.keys();
-    if (this.#refusedAt.size > MAX && oldest !== undefined) this.#refusedAt.delete(oldest);
+    dropOldest(this.#refusedAt, MAX);
   }
 
   drop(id: string): void {

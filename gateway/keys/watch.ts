@@ -1,4 +1,5 @@
 import type { ClientReadableStream } from '@grpc/grpc-js';
+import { dropOldest } from '#kit/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
 import type { Part } from '#kit/lifecycle.ts';
@@ -113,8 +114,7 @@ export class ChangeWatch implements Part {
     if (this.#heard.get(keyId) === version) return false;
     this.#heard.delete(keyId);
     this.#heard.set(keyId, version);
-    const [oldest] = this.#heard.keys();
-    if (this.#heard.size > MAX_HEARD && oldest !== undefined) this.#heard.delete(oldest);
+    dropOldest(this.#heard, MAX_HEARD);
     return true;
   }
 

@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import { dropOldest } from '#kit/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
 import { AUTHENTICATION_LIMIT } from '#proto/rest/limits.ts';
 import { WINDOW_MS } from './limiter.ts';
@@ -49,17 +50,11 @@ export class AuthenticationFailures {
     const count = (this.#counts.get(network) ?? 0) + 1;
     this.#counts.delete(network);
     this.#counts.set(network, count);
-    this.#forgetBeyondBound();
+    dropOldest(this.#counts, this.#maxAddresses);
     const { category, limit } = AUTHENTICATION_LIMIT;
     const remaining = Math.max(0, limit - count);
     const retryAfterSeconds = Math.max(1, Math.ceil(resetMs / 1000));
     return { exhausted: count > limit, category, limit, remaining, resetMs, retryAfterSeconds };
-  }
-
-  #forgetBeyondBound(): void {
-    if (this.#counts.size <= this.#maxAddresses) return;
-    const [oldest] = this.#counts.keys();
-    if (oldest !== undefined) this.#counts.delete(oldest);
   }
 
   /** Milliseconds until the window ends; forgets all counts when it is a new one. */

@@ -1,3 +1,4 @@
+import { dropOldest } from './bounded.ts';
 import type { Clock } from './clock.ts';
 
 export interface LoadingCacheOptions<Value> {
@@ -45,8 +46,7 @@ export class LoadingCache<Value> {
     this.#entries.delete(key);
     if (this.#options.remember?.(value) === false) return value;
     this.#entries.set(key, { value, expiresAt: this.#options.clock.now() + this.#options.ttlMs });
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > this.#options.max && oldest !== undefined) this.#entries.delete(oldest);
+    dropOldest(this.#entries, this.#options.max);
     return value;
   }
 }

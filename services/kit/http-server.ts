@@ -1,12 +1,17 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import { addressOf, listen } from './health.ts';
 import type { InternalTls } from './internal-tls.ts';
 import type { Part } from './lifecycle.ts';
 
 /** How long a stop waits for requests under way; with the longest drain delay it is over before STOP_SECONDS are. */
 const DRAIN_MS = 15_000;
+const LOOK_EVERY_MS = 50;
+
+const CURRENT = Symbol('current response');
+type Connection = Socket & { [CURRENT]?: ServerResponse | undefined };
 
 /** A listening HTTP server that drains: it answers what is under way and closes each connection after its answer. */
 export class HttpServer implements Part {
@@ -14,7 +19,11 @@ export class HttpServer implements Part {
   readonly server: Server;
   readonly #host: string;
   readonly #port: number;
-  readonly #underWay = new Set<ServerResponse>();
+  /**
+   * Each holds the response that is under way. A Set that gained and lost a member with every request would keep them
+   * all alive until the next full collection of garbage: the tables that it outgrows still hold them.
+   */
+  readonly #connections = new Set<Connection>();
   #retired = false;
 
   constructor(
@@ -27,7 +36,7 @@ export class HttpServer implements Part {
     this.#port = port;
     const { tls, ...httpOptions } = options;
     const handle = (request: IncomingMessage, response: ServerResponse) => {
-      this.#track(response);
+      this.#track(request.socket, response);
       handler(request, response);
     };
     this.server = tls ? createTlsServer(tls, httpOptions, handle) : createServer(httpOptions, handle);
@@ -45,7 +54,7 @@ export class HttpServer implements Part {
   /** From now on each connection is closed after its answer, so that its caller makes its next one elsewhere. */
   retire(): void {
     this.#retired = true;
-    for (const response of this.#underWay) announceClose(response);
+    for (const { [CURRENT]: response } of this.#connections) if (response) announceClose(response);
   }
 
   async drain(): Promise<void> {
@@ -54,8 +63,11 @@ export class HttpServer implements Part {
     const closed = once(this.server, 'close');
     this.server.close();
     const late = setTimeout(() => this.server.closeAllConnections(), DRAIN_MS);
+    // The headers of what is under way may have been out before, so that its connection is kept.
+    const look = setInterval(() => this.server.closeIdleConnections(), LOOK_EVERY_MS);
     await closed;
     clearTimeout(late);
+    clearInterval(look);
   }
 
   async stop(): Promise<void> {
@@ -63,14 +75,15 @@ export class HttpServer implements Part {
     this.server.closeAllConnections();
   }
 
-  #track(response: ServerResponse): void {
-    this.#underWay.add(response);
-    if (this.#retired) announceClose(response);
+  #track(connection: Connection, response: ServerResponse): void {
+    connection[CURRENT] = response;
     response.once('close', () => {
-      this.#underWay.delete(response);
-      // Its headers may have been out before the drain began, so that its connection is kept.
-      if (!this.server.listening) setImmediate(() => this.server.closeIdleConnections());
+      if (connection[CURRENT] === response) connection[CURRENT] = undefined;
     });
+    if (this.#retired) announceClose(response);
+    if (this.#connections.has(connection)) return;
+    this.#connections.add(connection);
+    connection.once('close', () => this.#connections.delete(connection));
   }
 }
 

@@ -18,7 +18,7 @@ export async function createLog(options: LogOptions): Promise<Logger> {
     {
       level: options.level,
       base: { service: options.service },
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: timestamps(),
       formatters: { level: (label) => ({ level: label }) },
       mixin: () => {
         const context = requestContext.getStore();
@@ -29,6 +29,16 @@ export async function createLog(options: LogOptions): Promise<Logger> {
     },
     options.destination ?? (await standardOutput()),
   );
+}
+
+/** As pino's own isoTime, but written once a millisecond and not once a line. */
+function timestamps(): () => string {
+  let [at, text] = [0, ''];
+  return () => {
+    const now = Date.now();
+    if (now !== at) [at, text] = [now, `,"time":"${new Date(now).toISOString()}"`];
+    return text;
+  };
 }
 
 async function standardOutput(): Promise<DestinationStream> {

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import packageJson from '../../package.json' with { type: 'json' };
 
 /** Seconds, from half a millisecond. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -13,6 +14,8 @@ export class Metrics {
   constructor() {
     collectDefaultMetrics({ register: this.registry });
     this.#collectUtilisation();
+    const { version } = packageJson;
+    this.gauge('build_info', '1, with the version that runs', ['version']).set({ version }, 1);
   }
 
   counter<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Counter<Label> {

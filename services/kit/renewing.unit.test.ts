@@ -1,36 +1,44 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { whileRenewing } from './renewing.ts';
 
+const EVERY_MS = 5;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
 test('renews as long as the work takes, one call at a time, and no call is under way afterwards', async () => {
-  let [begun, running, most] = [0, 0, 0];
-  const renew = async () => {
-    begun += 1;
-    running += 1;
-    most = Math.max(most, running);
-    await sleep(15);
-    running -= 1;
+  const calls: PromiseWithResolvers<void>[] = [];
+  const renew = () => {
+    const call = Promise.withResolvers<void>();
+    calls.push(call);
+    return call.promise;
   };
-  const enough = async () => {
-    await vi.waitUntil(() => begun >= 3, { interval: 1 });
-    return 'done';
-  };
-  expect(await whileRenewing(5, renew, enough)).toBe('done');
-  expect([most, running]).toEqual([1, 0]);
-  const before = begun;
-  await sleep(30);
-  expect(begun).toBe(before);
+  const work = Promise.withResolvers<string>();
+  const settled = vi.fn<(outcome: string) => void>();
+  const outcome = whileRenewing(EVERY_MS, renew, () => work.promise).then(settled);
+
+  await vi.advanceTimersByTimeAsync(10 * EVERY_MS);
+  expect(calls).toHaveLength(1);
+  calls[0]?.resolve();
+  await vi.advanceTimersByTimeAsync(10 * EVERY_MS);
+  expect(calls).toHaveLength(2);
+
+  work.resolve('done');
+  await vi.advanceTimersByTimeAsync(10 * EVERY_MS);
+  expect(settled).not.toHaveBeenCalled();
+  calls[1]?.resolve();
+  await outcome;
+  expect(settled).toHaveBeenCalledWith('done');
+  await vi.advanceTimersByTimeAsync(10 * EVERY_MS);
+  expect(calls).toHaveLength(2);
 });
 
 test('a renewal that fails keeps neither the work nor the next renewal from going on', async () => {
-  let begun = 0;
-  const renew = async () => {
-    begun += 1;
-    throw new Error('out of reach');
-  };
-  const failing = async () => {
-    await vi.waitUntil(() => begun >= 3, { interval: 1 });
-    throw new Error('the work failed');
-  };
-  await expect(whileRenewing(2, renew, failing)).rejects.toThrow('the work failed');
+  const renew = vi.fn<() => Promise<void>>().mockRejectedValue(new Error('out of reach'));
+  const work = Promise.withResolvers<void>();
+  const outcome = whileRenewing(EVERY_MS, renew, () => work.promise);
+  await vi.advanceTimersByTimeAsync(3 * EVERY_MS);
+  expect(renew).toHaveBeenCalledTimes(3);
+  work.reject(new Error('the work failed'));
+  await expect(outcome).rejects.toThrow('the work failed');
 });

@@ -1,4 +1,13 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
 
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
@@ -10,7 +19,7 @@ const TAG_BYTES = 16;
  */
 export class SecretRing {
   readonly #secrets: readonly string[];
-  readonly #keys = new Map<string, Buffer[]>();
+  readonly #keys = new Map<string, KeyObject[]>();
 
   constructor(secrets: readonly string[]) {
     if (secrets.length === 0) throw new Error('a secret is required');
@@ -19,18 +28,18 @@ export class SecretRing {
 
   /** HMAC-SHA-256 under the newest secret. */
   mac(purpose: string, data: string): Buffer {
-    return this.macs(purpose, data)[0] as Buffer;
+    return macOf(this.#derive(purpose)[0] as KeyObject, data);
   }
 
   /** HMAC-SHA-256 under every secret, the newest first: for looking up what is stored only as its MAC. */
   macs(purpose: string, data: string): Buffer[] {
-    return this.#derive(purpose).map((key) => createHmac('sha256', key).update(data).digest());
+    return this.#derive(purpose).map((key) => macOf(key, data));
   }
 
   /** Whether the MAC was made under any of the secrets; in constant time. */
   verifies(purpose: string, data: string, mac: Buffer): boolean {
     return this.#derive(purpose).some((key) => {
-      const expected = createHmac('sha256', key).update(data).digest();
+      const expected = macOf(key, data);
       return expected.length === mac.length && timingSafeEqual(expected, mac);
     });
   }
@@ -38,7 +47,7 @@ export class SecretRing {
   /** AES-256-GCM under the newest secret: nonce, tag, ciphertext. */
   encrypt(purpose: string, plaintext: string): Buffer {
     const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(CIPHER, this.#derive(purpose)[0] as Buffer, nonce);
+    const cipher = createCipheriv(CIPHER, this.#derive(purpose)[0] as KeyObject, nonce);
     const ciphertext = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()]);
     return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
   }
@@ -59,12 +68,18 @@ export class SecretRing {
     throw new Error('none of the secrets opens this');
   }
 
-  #derive(purpose: string): Buffer[] {
+  #derive(purpose: string): KeyObject[] {
     let keys = this.#keys.get(purpose);
     if (!keys) {
-      keys = this.#secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, 'guild-data', purpose, 32)));
+      keys = this.#secrets.map((secret) => {
+        return createSecretKey(Buffer.from(hkdfSync('sha256', secret, 'guild-data', purpose, 32)));
+      });
       this.#keys.set(purpose, keys);
     }
     return keys;
   }
+}
+
+function macOf(key: KeyObject, data: string): Buffer {
+  return createHmac('sha256', key).update(data).digest();
 }

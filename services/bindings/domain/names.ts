@@ -1,3 +1,4 @@
+import { dropOldest } from '#kit/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
 import { within } from '#kit/deadline.ts';
 import { inParallel } from '#kit/parallel.ts';
@@ -88,7 +89,6 @@ export class Names<Key, Value> {
   #note(key: Key, known: Entry<Value>['known'], askAt: number): void {
     this.#entries.delete(key);
     this.#entries.set(key, { known, askAt });
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > MOST && oldest !== undefined) this.#entries.delete(oldest);
+    dropOldest(this.#entries, MOST);
   }
 }

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { dropOldest } from '#kit/bounded.ts';
 import { ApiError } from '#kit/errors.ts';
 
 /** After a bucket is full again nothing is known until an answer tells; not longer than a call may take. */
@@ -59,7 +60,6 @@ export class Buckets {
 
   #forget(now: number): void {
     for (const [limit, { endsAt }] of this.#buckets) if (endsAt <= now) this.#buckets.delete(limit);
-    const [oldest] = this.#buckets.keys();
-    if (this.#buckets.size > MOST && oldest !== undefined) this.#buckets.delete(oldest);
+    dropOldest(this.#buckets, MOST);
   }
 }
