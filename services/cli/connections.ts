@@ -13,7 +13,8 @@ import { Metrics } from '#kit/metrics.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import { UsageError } from './command.ts';
 
-const DEADLINE_MS = 5_000;
+/** The name of a service that has just become ready can be unknown to a cluster for five seconds. */
+const DEADLINE_MS = 8_000;
 
 /** Why a service can't be reached, in words that say what to do. */
 export class ConnectionError extends Error {}
@@ -99,7 +100,7 @@ const upFile = z.object({
 /** A process, and where its metrics are. */
 export interface Process {
   name: string;
-  /** Without a trailing slash. */
+  /** Without a trailing slash; a host with a name stands for every replica. */
   url: string;
 }
 
@@ -116,7 +117,8 @@ function readProcesses(environment: Environment, given: readonly string[]): Proc
 
 function readProcess(text: string): Process {
   const [, name, address] = PROCESS.exec(text.trim()) ?? [];
-  if (!name || !address) throw new UsageError(['--admin and GUILDCTL_ADMIN take NAME=HOST:PORT']);
+  if (!name || !address || !URL.canParse(`http://${address}`))
+    throw new UsageError(['--admin and GUILDCTL_ADMIN take NAME=HOST:PORT']);
   return { name, url: `http://${address}` };
 }
 

@@ -22,6 +22,8 @@ import { RetryBudget } from './retry-budget.ts';
 import type { SecretRing } from './secrets.ts';
 
 const DEADLINE_MS = 3_000;
+/** How often whoever waits for a connection has a name that was not known asked for again. */
+const ASK_AGAIN_MS = 250;
 /** Of one answer: verdicts on 500 roles of 100 members, each with its reason, take 5 MiB. */
 const MOST_BYTES = 16 * 1024 * 1024;
 
@@ -69,6 +71,9 @@ export class GrpcChannel {
   /** Set when a call has waited in vain for a connection: until there is one, others do not wait. */
   #isAway = false;
   #isClosed = false;
+  /** Calls that wait for a connection, and what asks for it meanwhile. */
+  #waiting = 0;
+  #asking: NodeJS.Timeout | undefined;
 
   constructor(options: GrpcClientOptions) {
     this.#options = options;
@@ -78,6 +83,9 @@ export class GrpcChannel {
     this.#client = new Client(options.address, tls?.credentials ?? credentials.createInsecure(), {
       ...tls?.options,
       'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
+      // Names are asked for again when a connection is lost. The library's own 30 s are longer than it takes to replace
+      // all replicas of a service one after the other: then nobody would be left at the addresses that are known.
+      'grpc.dns_min_time_between_resolutions_ms': 500,
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 1_000,
       'grpc.keepalive_time_ms': 10_000,
@@ -140,13 +148,24 @@ export class GrpcChannel {
       return;
     }
     if (this.#isAway) throw new ApiError('UNAVAILABLE', { cause: new Error(`${this.#options.audience} is away`) });
+    this.#beginToWait();
     await new Promise<void>((resolve, reject) => {
       this.#client.waitForReady(deadline, (cause) => {
+        this.#endToWait();
         if (!cause) return resolve();
         this.#isAway = true;
         reject(new ApiError('UNAVAILABLE', { cause }));
       });
     });
+  }
+
+  /** A name that was not known is asked for again only when somebody wants to connect. */
+  #beginToWait(): void {
+    if (this.#waiting++ === 0) this.#asking = setInterval(() => this.#isConnected(), ASK_AGAIN_MS).unref();
+  }
+
+  #endToWait(): void {
+    if (--this.#waiting === 0) clearInterval(this.#asking);
   }
 
   /** Asking makes a channel that is idle connect. */

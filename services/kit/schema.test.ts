@@ -34,7 +34,7 @@ const run = () => migrate({ url: testDatabase.url, service: 'fleet', directory }
 test('a service waits for the newest migration of its code, says what for, and does not mind newer ones', async () => {
   const database = open(testDatabase.url);
   const signal = new AbortController().signal;
-  const wait = () => waitForSchema(database, 'fleet', log, signal, directory);
+  const wait = () => waitForSchema(database, 'fleet', { log, metrics: new Metrics(), signal }, directory);
   await expect(wait()).rejects.toThrow('fleet has no migrations');
 
   write('0001_boats.sql');
@@ -59,7 +59,8 @@ test('a stop ends the wait for a database that can not be reached, and the log s
   write('0001_boats.sql');
   const database = open('postgres://127.0.0.1:1/x');
   const stop = new AbortController();
-  const waiting = waitForSchema(database, 'fleet', log, stop.signal, directory);
+  const parts = { log, metrics: new Metrics(), signal: stop.signal };
+  const waiting = waitForSchema(database, 'fleet', parts, directory);
   await vi.waitFor(() => expect(logged[0]).toContain('a connection (connect ECONNREFUSED 127.0.0.1:1)'));
   stop.abort();
   await expect(waiting).rejects.toThrow('aborted');

@@ -1,6 +1,5 @@
 import type { z } from 'zod';
 import type { Route } from '#proto/rest/route.ts';
-import packageJson from '../../package.json' with { type: 'json' };
 import { Breakers } from './breaker.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { databaseConfig, Environment, processConfig, redisConfig } from './config.ts';
@@ -86,23 +85,16 @@ export class ServiceContext<Config extends ProcessConfig> {
     this.tls = InternalTls.from(config, { metrics: this.metrics, log });
     if (this.tls) this.lifecycle.add(this.tls);
     this.lifecycle.add({ name: 'breakers', stop: async () => this.breakers.stop() });
-    const { version } = packageJson;
-    this.metrics.gauge('build_info', '1, with the version that runs', ['version']).set({ version }, 1);
   }
 
   /** The pool of the service's own schema; its start waits until the schema is as new as this code. */
   database(config: DatabaseConfig): Database {
-    const options = { name: this.name, metrics: this.metrics, log: this.log };
-    const database = openDatabase({ ...options, url: config.DATABASE_URL, poolMax: config.PG_POOL_MAX });
+    const { name, metrics, log } = this;
+    const database = openDatabase({ name, metrics, log, url: config.DATABASE_URL, poolMax: config.PG_POOL_MAX });
     const stopped = new AbortController();
-    const current = this.metrics.gauge('schema_current', '1 once the schema is as new as this code needs it');
-    current.set(0);
     this.lifecycle.add({
       name: 'database',
-      start: async () => {
-        await waitForSchema(database, this.name, this.log, stopped.signal);
-        current.set(1);
-      },
+      start: () => waitForSchema(database, name, { log, metrics, signal: stopped.signal }),
       stop: () => {
         stopped.abort();
         return database.close();
