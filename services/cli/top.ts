@@ -11,8 +11,8 @@ const top: Command = {
   summary: 'what every process does now, and the busiest and most refused keys of the last minute',
   usage: '[--admin NAME=ADDRESS]… [--interval SECONDS] [--once | --times N]',
   notes: [
-    '--admin NAME=ADDRESS  a process and its admin address (host:port), for each replica; else those of GUILDCTL_ADMIN,',
-    '                      parted by commas, else those of the system that runs here',
+    '--admin NAME=ADDRESS  a process and its admin address (host:port), where a name of a host stands for every replica;',
+    '                      else those of GUILDCTL_ADMIN, parted by commas, else those of the system that runs here',
     `--interval N          seconds between two views, ${USUAL_SECONDS} unless given; rates are those in between`,
     '--once                one view and no more, as also where there is no terminal, and with --json',
     '--times N             so many views',

@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { within } from '#kit/deadline.ts';
 import type { Process } from '../connections.ts';
 import { Page } from './exposition.ts';
 import { figuresOf } from './figures.ts';
+import { type Lookup, replicasOf } from './replicas.ts';
 import type { KeyCount, View } from './view.ts';
 
 const PATIENCE_MS = 2_000;
@@ -18,9 +20,19 @@ export interface Sample {
   reason?: string;
 }
 
-/** Asks all processes at once; whoever does not answer within two seconds holds up nobody. */
-export function takeSamples(processes: readonly Process[], now: () => number): Promise<Sample[]> {
-  return Promise.all(processes.map((process) => takeSample(process, now)));
+/** Asks all replicas of all processes at once; neither they nor DNS are waited for longer than two seconds. */
+export async function takeSamples(processes: readonly Process[], now: () => number, find?: Lookup): Promise<Sample[]> {
+  const samples = processes.map(async (process): Promise<Sample[]> => {
+    const replicas = await replicasInTime(process, find);
+    if (replicas.length === 0) return [{ process, keys: [], reason: 'its name has no address' }];
+    return Promise.all(replicas.map((replica) => takeSample(replica, now)));
+  });
+  return (await Promise.all(samples)).flat();
+}
+
+/** None where the name is unknown, or DNS silent. */
+function replicasInTime(process: Process, find?: Lookup): Promise<Process[]> {
+  return within(PATIENCE_MS, replicasOf(process, find)).catch(() => []);
 }
 
 async function takeSample(process: Process, now: () => number): Promise<Sample> {
@@ -47,12 +59,12 @@ async function read(url: string): Promise<{ ok: boolean; status: number; text: s
   return { ok: response.ok, status: response.status, text: await response.text() };
 }
 
-/** What happened between two rounds of samples of the same processes. */
+/** What happened between two rounds of samples; replicas may have come and gone in between. */
 export function viewOf(before: readonly Sample[], after: readonly Sample[], now: number): View {
-  const processes = after.map(({ process, page, reason }, index) => {
-    const earlier = before[index]?.page;
+  const processes = after.map(({ process, page, reason }) => {
+    const earlier = before.find((sample) => sample.process.url === process.url)?.page;
     const figures = page && earlier ? figuresOf(earlier, page) : null;
-    return { name: process.name, address: process.url, figures, reason: figures ? null : (reason ?? 'just came back') };
+    return { name: process.name, address: process.url, figures, reason: figures ? null : (reason ?? 'no figures yet') };
   });
   return { at: Math.floor(now / 1000), processes, keys: keysOf(after) };
 }
