@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { expect, inject, test } from 'vitest';
 import { freePorts } from '#local/ports.ts';
 import { createTestDatabase } from '#test/database.ts';
+import packageJson from '../package.json' with { type: 'json' };
 import { untilReachable } from './migrate.ts';
 
 /** Runs a program of this folder to its end. */
@@ -32,6 +34,33 @@ test('who waits for a schema that is missing goes on waiting, says for what, and
   expect(line.toString()).toContain('the schema lookup');
   child.kill('SIGTERM');
   expect(await once(child, 'exit')).toEqual([143, null]);
+});
+
+test('who waits shows it on the admin port, with its version, and ends with 0 once the schema is there', async () => {
+  const database = await createTestDatabase();
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  await client.query('ALTER TABLE lookup.schema_migrations RENAME TO kept');
+  const [port = 0] = await freePorts(1);
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'wait-for-schema.ts'), 'lookup'], {
+    env: { DATABASE_URL: database.url, ADMIN_PORT: String(port) },
+    stdio: 'ignore',
+  });
+  const exit = once(child, 'exit');
+  const get = (path: string) => fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined);
+  const shown = async () => {
+    const text = (await (await get('/metrics'))?.text()) ?? '';
+    return text.split('\n').filter((line) => /^(schema_current|build_info)/.test(line));
+  };
+
+  await expect.poll(shown).toEqual([`build_info{version="${packageJson.version}"} 1`, 'schema_current 0']);
+  expect((await get('/livez'))?.status).toBe(200);
+  expect((await get('/readyz'))?.status).toBe(503);
+  await client.query('ALTER TABLE lookup.kept RENAME TO schema_migrations');
+  expect(await exit).toEqual([0, null]);
+
+  await client.end();
+  await database.drop();
 });
 
 test('a service without a schema is refused, with the names of those that have one', async () => {

