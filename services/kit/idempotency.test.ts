@@ -225,6 +225,19 @@ test('a claim whose process died is free after 60 s, and what it would still say
   expect(await claim({ bodyHash: hashJson({ corrected: 1 }) })).toMatchObject({ body: expect.stringContaining('Bea') });
 });
 
+test('the same write after 60 s has the claim of the first, which can answer it and no longer give it up', async () => {
+  const first = (await claim()) as Claim;
+  expect(first.isRepeat).toBe(false);
+  clock.advance(60_000);
+  const next = (await claim()) as Claim;
+  expect(next).toMatchObject({ id: first.id, isRepeat: true });
+  await idempotency.settle(database, first, new ApiError('PLATFORM_ERROR'));
+  await expect(claim()).rejects.toMatchObject({ code: 'CONFLICT' });
+  await idempotency.settle(database, first, ok({ name: 'Ada' }));
+  await idempotency.settle(database, next, ok({ name: 'Bea' }));
+  expect(await claim()).toMatchObject({ body: expect.stringContaining('Ada') });
+});
+
 test('a claim in a transaction that is rolled back was never made', async () => {
   const failing = database.transaction(async (transaction) => {
     await idempotency.claim(transaction, write({}));

@@ -41,13 +41,19 @@ export type WriteOutcome<Data> = Answer<Data> | Replay;
 /** A claim on a write whose effect is outside this database; settled with its answer. */
 export interface Claim {
   write: Omit<RepeatableWrite, 'bodyHash'>;
+  /** A UUID; of a repeat whose first claim has ended of itself, that of the first. */
   id: string;
+  /** When it ends of itself, as ISO 8601. */
+  until: string;
+  /** Whether the first may have begun the work. */
+  isRepeat: boolean;
 }
 
 interface StoredRow {
   body_hash: Buffer;
   status: number | null;
   answer: Buffer | null;
+  claim: string | null;
   claimed_until: Date | null;
 }
 
@@ -85,7 +91,7 @@ export class Idempotency {
     const { key } = write;
     if (key === undefined) return this.#database.transaction(work);
     const outcome = await this.#database.transaction(async (transaction) => {
-      const replay = await this.#find(transaction, write);
+      const { replay } = await this.#find(transaction, write);
       if (replay) return replay;
       await transaction.query('SAVEPOINT work');
       const answer = await work(transaction).catch(keptRefusal);
@@ -127,28 +133,29 @@ export class Idempotency {
 
   /**
    * Claims a write whose effect is outside, in the transaction that records what is about to be done.
-   * The claim holds for 60 s. Without a key there is nothing to claim.
+   * The claim holds for 60 s; the same write after that has the claim's ID, so that what the first has begun is found.
+   * Without a key there is nothing to claim.
    */
   async claim(transaction: Queryable, write: RepeatableWrite): Promise<Claim | Replay | undefined> {
     if (write.key === undefined) return undefined;
-    const replay = await this.#find(transaction, write);
+    const { replay, lapsed } = await this.#find(transaction, write);
     if (replay) return replay;
-    const claim = { write, id: randomUUID() };
-    const until = new Date(this.#clock.now() + CLAIM_MS);
-    await this.#insert(transaction, write, { status: null, answer: null, claim: claim.id, until });
-    return claim;
+    const id = lapsed ?? randomUUID();
+    const until = new Date(this.#clock.now() + CLAIM_MS).toISOString();
+    await this.#insert(transaction, write, { status: null, answer: null, claim: id, until });
+    return { write, id, until, isRepeat: lapsed !== undefined };
   }
 
   /**
    * Settles a claim that is not settled yet: remembers an answer or a refusal that is kept, and forgets the claim for
-   * any other error.
+   * any other error, unless a repeat has it by now.
    */
   async settle<Data>(on: Queryable, claim: Claim | undefined, outcome: Answer<Data> | ApiError): Promise<void> {
     if (!claim) return;
     const where = 'WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND claim = $5 AND status IS NULL';
     const name = [claim.write.guildId, claim.write.method, claim.write.path, claim.write.key, claim.id];
     if (outcome instanceof ApiError && !isKept(outcome)) {
-      await on.query(`DELETE FROM ${this.#table} ${where}`, name);
+      await on.query(`DELETE FROM ${this.#table} ${where} AND claimed_until = $6`, [...name, claim.until]);
       return;
     }
     const { status, answer } = this.#finished(claim.write, outcome);
@@ -159,8 +166,11 @@ export class Idempotency {
     ]);
   }
 
-  /** The first answer, if there is one; CONFLICT for another body, while the first is at work, or where it can't be read. */
-  async #find(transaction: Queryable, write: RepeatableWrite): Promise<Replay | undefined> {
+  /**
+   * The first answer, or the ID of a claim on the same write that has ended of itself, if there is one. CONFLICT for
+   * another body, while the first is at work, or where its answer can't be read.
+   */
+  async #find(transaction: Queryable, write: RepeatableWrite): Promise<{ replay?: Replay; lapsed?: string }> {
     const name = [write.guildId, write.method, write.path, write.key];
     // Held until the transaction ends. The row is read by a statement of its own, so that it sees what the
     // holder before has committed.
@@ -170,18 +180,19 @@ export class Idempotency {
     );
     if (!lock?.taken) throw stillRunning();
     const [row] = await transaction.query<StoredRow>(
-      `SELECT body_hash, status, answer, claimed_until FROM ${this.#table}
+      `SELECT body_hash, status, answer, claim, claimed_until FROM ${this.#table}
        WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND created_at > $5`,
       [...name, new Date(this.#clock.now() - this.#keptMs)],
     );
-    if (!row) return undefined;
-    const claimed = row.claimed_until !== null && row.claimed_until.getTime() > this.#clock.now();
-    if (row.status === null && !claimed) return undefined;
-    if (!row.body_hash.equals(write.bodyHash)) {
+    if (!row) return {};
+    const isClaimed = row.claimed_until !== null && row.claimed_until.getTime() > this.#clock.now();
+    const isSame = row.body_hash.equals(write.bodyHash);
+    if (row.status === null && !isClaimed) return isSame && row.claim !== null ? { lapsed: row.claim } : {};
+    if (!isSame) {
       throw new ApiError('CONFLICT', { message: 'This Idempotency-Key was used with another body' });
     }
     if (row.status === null || row.answer === null) throw stillRunning();
-    return new Replay(row.status, this.#open(row.answer));
+    return { replay: new Replay(row.status, this.#open(row.answer)) };
   }
 
   /** CONFLICT where the secret that the answer was encrypted under has been replaced twice since. */
@@ -231,7 +242,7 @@ interface IdempotencyRow {
   /** Encrypted, since some answers hold a token. */
   answer: Buffer | null;
   claim: string | null;
-  until: Date | null;
+  until: string | null;
 }
 
 const UNREADABLE =

@@ -179,11 +179,27 @@ describe('what its caller has given up', () => {
     expect((await fixture.link(chatId, gameId, { key: 'minute' })).status).toBe(503);
     fixture.clock.advance(60_000);
     await fixture.restartLookup();
-    const repeat = () => fixture.link(chatId, gameId, { key: 'minute' });
-    // 503 until it has found lookup again.
+    const repeat = () => {
+      fixture.clock.advance(1_000);
+      return fixture.link(chatId, gameId, { key: 'minute' });
+    };
+    // 503 until it has found lookup again; each of these is at work until a replica has finished what it left.
     const done = { status: 201, body: { data: { chat_id: chatId, game_id: gameId } } };
-    await expect.poll(repeat).toMatchObject(done);
+    await expect.poll(repeat, { timeout: 10_000, interval: 100 }).toMatchObject(done);
     expect(replayed(await fixture.link(chatId, gameId, { key: 'minute' }))).toBe('true');
+  });
+
+  test('repeated with its key while another finishes it has the outcome of the first', async () => {
+    const { chatId, gameId } = newAccounts();
+    const first = await fixture.link(chatId, gameId, { key: 'meanwhile' });
+    // As the repeat finds it that took the claim in the moment before the first was settled.
+    await fixture.query(
+      `UPDATE members.idempotency SET status = NULL, answer = NULL, claimed_until = $2,
+         claim = (SELECT operation_id FROM members.intents WHERE chat_id = $1) WHERE key = 'meanwhile'`,
+      [chatId, new Date(fixture.clock.now())],
+    );
+    const repeat = await fixture.link(chatId, gameId, { key: 'meanwhile' });
+    expect(repeat).toMatchObject({ status: 201, body: first.body });
   });
 });
 

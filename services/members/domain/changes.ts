@@ -63,6 +63,8 @@ export class LinkChanges {
   ): Promise<WriteOutcome<AnswerTo<Of>['data']>> {
     const claim = await this.#claim(write);
     if (claim instanceof Replay) return claim;
+    const begun = claim?.isRepeat ? await store.findIntent(this.#options.database, write.guildId, claim.id) : undefined;
+    if (begun) return told(answerTo(begun.kind as Of, await this.finish(begun)));
     for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
       const { change, repeated } = await this.#prepare(write.guildId, claim, prepare);
       if (repeated) {
@@ -141,7 +143,8 @@ export class LinkChanges {
     const intent: Intent = {
       ...change,
       guildId,
-      operationId: newOperationId(),
+      // Whoever repeats the write finds it by the key's claim.
+      operationId: claim?.id ?? newOperationId(),
       claim: claim ?? null,
       ...times,
       failures: 0,

@@ -33,11 +33,12 @@ export function isSameChange(one: Change, other: Change): boolean {
 const INTENT = `guild_id AS "guildId", operation_id AS "operationId", kind, chat_id AS "chatId", game_id AS "gameId",
   game_username AS "gameUsername", token_id AS "tokenId", claim, created_at AS "createdAt", due_at AS "dueAt", failures`;
 
+/** Writes an intent; one that is there already stays as it is: its change is the same. */
 export async function insertIntent(on: Queryable, intent: Intent): Promise<void> {
   await on.query(
     `INSERT INTO members.intents
        (guild_id, operation_id, kind, chat_id, game_id, game_username, token_id, claim, created_at, due_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
     [
       intent.guildId,
       intent.operationId,
@@ -46,11 +47,18 @@ export async function insertIntent(on: Queryable, intent: Intent): Promise<void>
       intent.gameId,
       intent.gameUsername,
       intent.tokenId,
-      intent.claim && { id: intent.claim.id, write: withoutBody(intent.claim.write) },
+      intent.claim && { ...intent.claim, write: withoutBody(intent.claim.write) },
       intent.createdAt,
       intent.dueAt,
     ],
   );
+}
+
+/** The intent of an operation, finished or not; undefined when there is none. */
+export async function findIntent(on: Queryable, guildId: string, operationId: string): Promise<Intent | undefined> {
+  const where = 'WHERE guild_id = $1 AND operation_id = $2';
+  const [intent] = await on.query<Intent>(`SELECT ${INTENT} FROM members.intents ${where}`, [guildId, operationId]);
+  return intent;
 }
 
 /** The oldest intents that are not finished and touch either account. */
