@@ -1,5 +1,4 @@
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { hasBody } from '#kit/body.ts';
 import { Inconclusive } from '#kit/breaker.ts';
@@ -17,6 +16,16 @@ export class CallerGone extends Inconclusive {}
 /** The same, after so long that it tells of the service. */
 export class WaitedInVain extends Error {}
 
+/** What a request is sent over. */
+export interface Sending {
+  /** Whether the service can't have seen any of the request. */
+  readonly wasNeverSent: boolean;
+  /** Whether a part of an answer has come. */
+  readonly wasHeardOf: boolean;
+  /** Breaks it off where it is not at its end. */
+  destroy(): void;
+}
+
 /** A request on its way to a service, once. */
 export class Attempt {
   /** Why nothing was answered. */
@@ -24,10 +33,7 @@ export class Attempt {
   readonly #request: IncomingMessage;
   readonly #timeoutMs: number;
   readonly #settled = Promise.withResolvers<void>();
-  #outgoing: ClientRequest | undefined;
-  #socket: Socket | undefined;
-  #bytesBefore = 0;
-  #hasConnected = false;
+  #sending: Sending | undefined;
   #deadline: NodeJS.Timeout | undefined;
   /** By performance.now(), when the caller last sent anything. */
   #heardAt = 0;
@@ -47,13 +53,8 @@ export class Attempt {
   }
 
   /** It has a connection, or one that is being made. */
-  begun(outgoing: ClientRequest): void {
-    const socket = outgoing.socket as Socket;
-    this.#outgoing = outgoing;
-    this.#socket = socket;
-    this.#bytesBefore = socket.bytesRead;
-    this.#hasConnected = !socket.connecting;
-    if (socket.connecting) socket.once('connect', () => (this.#hasConnected = true));
+  begun(sending: Sending): void {
+    this.#sending = sending;
   }
 
   /**
@@ -88,33 +89,34 @@ export class Attempt {
 
   /** The answer is written, or nobody is there to read one. */
   #over(): void {
-    this.#end();
-    if (this.#isAnswered) return this.#settled.resolve();
+    if (this.#isAnswered) return this.#end(undefined);
     const isInVain = this.#request.complete && performance.now() - this.#heardAt > IN_VAIN_MS;
-    this.#settled.reject(isInVain ? new WaitedInVain() : new CallerGone());
+    this.#end(isInVain ? new WaitedInVain() : new CallerGone());
   }
 
   /** Ends it without an answer; only the first reason counts. */
   fail(error: Error): void {
-    this.#end();
     this.failure ??= error;
-    this.#outgoing?.destroy();
-    this.#settled.reject(this.failure);
+    this.#end(this.failure);
   }
 
-  #end(): void {
+  /** Only the first of its outcomes counts. */
+  #end(error: Error | undefined): void {
     this.#isOver = true;
     clearTimeout(this.#deadline);
+    if (error) this.#settled.reject(error);
+    else this.#settled.resolve();
+    this.#sending?.destroy();
   }
 
   /** Whether the service can't have seen any of it. */
   get wasNeverSent(): boolean {
-    return !this.#hasConnected;
+    return this.#sending?.wasNeverSent ?? true;
   }
 
   /** Whether a part of an answer has come. */
   get wasHeardOf(): boolean {
-    return this.#socket !== undefined && this.#socket.bytesRead > this.#bytesBefore;
+    return this.#sending?.wasHeardOf ?? false;
   }
 }
 

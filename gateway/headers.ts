@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 
 /** Meant for one connection, not for whoever is behind it. Transfer-Encoding frames the body and is not among them. */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -56,6 +56,13 @@ export function stripReserved(request: IncomingMessage): void {
 /** Takes away what no service is told; called right before a request is passed on. */
 export function stripCredentials(request: IncomingMessage): void {
   keepOnly(request, (name) => !CREDENTIALS.has(name) && !isForwarding(name));
+}
+
+/** Of a service's answer, what is not its connection's own. */
+export function passedHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
+  const passed: OutgoingHttpHeaders = {};
+  for (const name in headers) if (!HOP_BY_HOP.has(name) && name !== 'transfer-encoding') passed[name] = headers[name];
+  return passed;
 }
 
 /** A new object: one that properties are deleted from is slow ever after. */

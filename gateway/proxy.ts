@@ -1,10 +1,7 @@
 import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
-import { isIP } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import type { Stream } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
-import { BODY_LIMIT, hasBody } from '#kit/body.ts';
+import { hasBody } from '#kit/body.ts';
 import type { Breaker, Breakers } from '#kit/breaker.ts';
 import { ApiError, isFault } from '#kit/errors.ts';
 import type { InternalTls } from '#kit/internal-tls.ts';
@@ -13,22 +10,19 @@ import type { Metrics } from '#kit/metrics.ts';
 import { RetryBudget } from '#kit/retry-budget.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { Attempt, attemptOf, CallerGone, mayRepeat, setAttempt, WaitedInVain } from './attempt.ts';
-import { NO_BODY, passOn } from './passing.ts';
+import { sendBodiless } from './bodiless.ts';
+import { Connections, IDLE_MS, MOST_FREE } from './connections.ts';
+import { createMiddleware, type Middleware } from './with-body.ts';
 
-/** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
-const IDLE_MS = 60_000;
-/**
- * All in turn: one that leads to a service that is about to stop is used, and closed, before the service closes it, for
- * that might happen under a request that is just being sent.
- */
-const CONNECTIONS = { keepAlive: true, scheduling: 'fifo', maxFreeSockets: 256, timeout: IDLE_MS } as const;
-
-type Middleware = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => unknown;
+/** As Connections are kept, for requests with a body. */
+const AGENT = { keepAlive: true, scheduling: 'fifo', maxFreeSockets: MOST_FREE, timeout: IDLE_MS } as const;
 
 interface Upstream {
   name: string;
-  /** For requests with a body, and for those without. */
-  middleware: { withBody: Middleware; bodiless: Middleware };
+  /** For requests with a body. */
+  middleware: Middleware;
+  /** For those without. */
+  connections: Connections;
   breaker: Breaker;
   budget: RetryBudget;
 }
@@ -71,15 +65,16 @@ export class Proxy implements Part {
 
   constructor({ services, timeoutMs, breakers, metrics, tls }: ProxyOptions) {
     requireAddresses(services);
-    this.#agent = tls?.createAgent(CONNECTIONS) ?? new Agent(CONNECTIONS);
+    this.#agent = tls?.createAgent(AGENT) ?? new Agent(AGENT);
     this.#timeoutMs = timeoutMs;
     const help = 'Requests passed to a service a second time';
     this.#retries = metrics.counterOf('gateway_retries_total', help, 'upstream', Object.keys(services));
     this.#upstreams = Object.fromEntries(
       Object.entries(services).map(([name, target]) => {
         const breaker = breakers.create(`${name} (http)`, isOutage);
-        const middleware = { withBody: this.#middleware(target), bodiless: this.#middleware(target, NO_BODY) };
-        return [name, { name, middleware, breaker, budget: new RetryBudget() }];
+        const middleware = createMiddleware(target, this.#agent);
+        const connections = new Connections(target, tls);
+        return [name, { name, middleware, connections, breaker, budget: new RetryBudget() }];
       }),
     );
   }
@@ -111,10 +106,11 @@ export class Proxy implements Part {
 
   async stop(): Promise<void> {
     this.#agent.destroy();
+    for (const { connections } of Object.values(this.#upstreams)) connections.close();
   }
 
   async #exchange(
-    { name, middleware, budget }: Upstream,
+    { name, middleware, connections, budget }: Upstream,
     request: IncomingMessage,
     response: ServerResponse,
     timeoutMs: number,
@@ -122,11 +118,11 @@ export class Proxy implements Part {
   ): Promise<void> {
     if (mayWait && this.#isDraining) throw new WaitEnded(0);
     const started = performance.now();
-    const forward = hasBody(request) ? middleware.withBody : middleware.bodiless;
     const pass = async () => {
       const attempt = new Attempt(request, response, timeoutMs - (performance.now() - started));
       setAttempt(request, attempt);
-      void forward(request, response, (cause) => attempt.broke(cause));
+      if (hasBody(request)) void middleware(request, response, (cause) => attempt.broke(cause));
+      else sendBodiless(connections, attempt, request, response);
       await attempt.ended;
     };
     // What the service has begun to answer may hold commands, and takes no longer.
@@ -148,46 +144,6 @@ export class Proxy implements Part {
       this.#waits.delete(end);
     }
   }
-
-  /** `buffer`: sent in place of the request's own body. */
-  #middleware(target: string, buffer?: Stream): Middleware {
-    return createProxyMiddleware({
-      // Read once here instead of at each request.
-      target: new URL(target),
-      agent: this.#agent,
-      // Node would take the name to check from the header Host, which is the caller's.
-      ...(target.startsWith('https:') ? { ssl: { servername: nameOf(target) } } : {}),
-      ejectPlugins: true,
-      plugins: [this.#follow],
-      selfHandleResponse: true,
-      ...(buffer && { buffer }),
-    });
-  }
-
-  readonly #follow: Plugin = (proxy) => {
-    proxy.on('proxyReq', (outgoing, request) => {
-      const attempt = attemptOf(request);
-      // It failed before it had a connection.
-      if (!attempt || attempt.failure) {
-        outgoing.destroy();
-        return;
-      }
-      attempt.begun(outgoing);
-      if (!hasBody(request)) return;
-      // Not before the body is piped on in this same turn: a listener alone would let its first bytes go by.
-      request.on('data', () => attempt.heard());
-      if (request.headers['transfer-encoding']) {
-        limitStream(request, () => attempt.fail(new ApiError('PAYLOAD_TOO_LARGE')));
-      }
-    });
-    proxy.on('proxyRes', (incoming, request, response) => {
-      attemptOf(request)?.answered();
-      passOn(incoming, response);
-    });
-    proxy.on('error', (cause, request) => {
-      if (request) attemptOf(request)?.broke(cause);
-    });
-  };
 }
 
 /** A row of the table that leads nowhere would be a fault for each of its callers, and not for whoever wrote it. */
@@ -199,23 +155,4 @@ function requireAddresses(services: Readonly<Record<string, string>>): void {
 /** Refusals of the request are no failure of the service. */
 function isOutage(error: unknown): boolean {
   return !(error instanceof ApiError) || isFault(error);
-}
-
-/** Chunked bodies tell their length only as they come. */
-function limitStream(request: IncomingMessage, exceeded: () => void): void {
-  let length = 0;
-  request.on('data', function count(chunk: Buffer) {
-    length += chunk.length;
-    if (length <= BODY_LIMIT) return;
-    request.off('data', count);
-    request.unpipe();
-    request.resume();
-    exceeded();
-  });
-}
-
-/** The name in a certificate that a service at this URL must show; empty for an address, which is checked as such. */
-function nameOf(target: string): string {
-  const { hostname } = new URL(target);
-  return isIP(hostname.replaceAll(/[[\]]/g, '')) === 0 ? hostname : '';
 }

@@ -4,6 +4,7 @@ import { Agent as HttpsAgent, type AgentOptions } from 'node:https';
 import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate, type Server as TlsServer, type TlsOptions } from 'node:tls';
 import { type ChannelCredentials, type ChannelOptions, experimental, type ServerCredentials } from '@grpc/grpc-js';
+import { buildConnector } from 'undici';
 import { ConfigError } from './config.ts';
 import type { Part } from './lifecycle.ts';
 import type { Logger } from './log.ts';
@@ -120,6 +121,14 @@ export class InternalTls implements Part {
     const agent = new HttpsAgent({ ...options, ...this.#identity, minVersion: OLDEST_VERSION });
     this.#listeners.add((identity) => Object.assign(agent.options, identity));
     return agent;
+  }
+
+  /** What undici connects with over HTTPS, as an agent does; the service must show `servername`, its address if empty. */
+  createConnector(servername: string): buildConnector.connector {
+    const build = (identity: Identity) => buildConnector({ ...identity, minVersion: OLDEST_VERSION, allowH2: false });
+    let connect = build(this.#identity);
+    this.#listeners.add((identity) => (connect = build(identity)));
+    return (options, callback) => connect({ ...options, servername }, callback);
   }
 
   serverCredentials(): ServerCredentials {

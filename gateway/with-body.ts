@@ -1,0 +1,89 @@
+import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
+import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
+import { BODY_LIMIT } from '#kit/body.ts';
+import { ApiError } from '#kit/errors.ts';
+import { attemptOf, type Sending } from './attempt.ts';
+import { passOn } from './passing.ts';
+
+export type Middleware = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => unknown;
+
+/** Passes requests with a body on to a service; each has its attempt. */
+export function createMiddleware(target: string, agent: Agent): Middleware {
+  return createProxyMiddleware({
+    // Read once here instead of at each request.
+    target: new URL(target),
+    agent,
+    // Node would take the name to check from the header Host, which is the caller's.
+    ...(target.startsWith('https:') ? { ssl: { servername: nameOf(target) } } : {}),
+    ejectPlugins: true,
+    plugins: [follow],
+    selfHandleResponse: true,
+  });
+}
+
+const follow: Plugin = (proxy) => {
+  proxy.on('proxyReq', (outgoing, request, response) => {
+    const attempt = attemptOf(request);
+    // It failed before it had a connection.
+    if (!attempt || attempt.failure) {
+      outgoing.destroy();
+      return;
+    }
+    attempt.begun(sendingOf(outgoing, response));
+    // Not before the body is piped on in this same turn: a listener alone would let its first bytes go by.
+    request.on('data', () => attempt.heard());
+    if (request.headers['transfer-encoding']) {
+      limitStream(request, () => attempt.fail(new ApiError('PAYLOAD_TOO_LARGE')));
+    }
+  });
+  proxy.on('proxyRes', (incoming, request, response) => {
+    attemptOf(request)?.answered();
+    passOn(incoming, response);
+  });
+  proxy.on('error', (cause, request) => {
+    if (request) attemptOf(request)?.broke(cause);
+  });
+};
+
+/** Of a request that has a connection, or one that is being made. */
+function sendingOf(outgoing: ClientRequest, response: ServerResponse): Sending {
+  const socket = outgoing.socket;
+  const bytesBefore = socket?.bytesRead ?? 0;
+  let hasConnected = socket?.connecting === false;
+  if (!hasConnected) socket?.once('connect', () => (hasConnected = true));
+  return {
+    get wasNeverSent() {
+      return !hasConnected;
+    },
+    get wasHeardOf() {
+      return socket !== null && socket.bytesRead > bytesBefore;
+    },
+    destroy: () => {
+      if (!response.writableFinished) outgoing.destroy();
+    },
+  };
+}
+
+/** Chunked bodies tell their length only as they come. */
+function limitStream(request: IncomingMessage, exceeded: () => void): void {
+  let length = 0;
+  request.on('data', function count(chunk: Buffer) {
+    length += chunk.length;
+    if (length <= BODY_LIMIT) return;
+    request.off('data', count);
+    request.unpipe();
+    request.resume();
+    exceeded();
+  });
+}
+
+/** The name in a certificate that a service at this URL must show; empty for an address, which is checked as such. */
+function nameOf(target: string): string {
+  const { hostname } = new URL(target);
+  return isIP(hostname.replaceAll(/[[\]]/g, '')) === 0 ? hostname : '';
+}
