@@ -1,4 +1,4 @@
-import type { Breaker, Breakers } from '#kit/breaker.ts';
+import type { Breakers } from '#kit/breaker.ts';
 import type { Clock } from '#kit/clock.ts';
 import { DeadlineError, within } from '#kit/deadline.ts';
 import type { Logger } from '#kit/log.ts';
@@ -41,9 +41,9 @@ export class GatewayLimiter implements Limiter {
 
   constructor(options: GatewayLimiterOptions) {
     const { redis, replicas, clock, log, metrics, breakers, windowMs } = options;
-    this.#redis = redis && { limiter: new RedisLimiter(redis, windowMs), breakers: new RedisBreakers(breakers) };
-    this.#memory = new MemoryLimiter({ clock, replicas, windowMs });
     this.#decisionMs = options.decisionMs ?? DECISION_MS;
+    this.#redis = redis && this.#guarded(redis, new RedisBreakers(breakers), windowMs);
+    this.#memory = new MemoryLimiter({ clock, replicas, windowMs });
     this.#log = log;
     this.#replicas = replicas;
     this.#decisions = metrics.counter('gateway_limit_decisions_total', 'Requests that limits were applied to', [
@@ -54,6 +54,15 @@ export class GatewayLimiter implements Limiter {
     metrics.gauge('gateway_limiter_degraded', '1 while limits are approximate for want of Redis', [], (gauge) =>
       gauge.set(this.isDegraded ? 1 : 0),
     );
+  }
+
+  /** Nobody waits for a server that does not answer in time, nor for one that has just not done so. */
+  #guarded(redis: RedisClient, breakers: RedisBreakers, windowMs: number | undefined) {
+    const limiter = new RedisLimiter(redis, {
+      windowMs,
+      guard: (server, call) => breakers.of(server).run(() => within(this.#decisionMs, call())),
+    });
+    return { limiter, breakers };
   }
 
   /** Whether limits are approximate now: Redis, or a node of a Cluster, is away, or there are several gateways and none. */
@@ -82,12 +91,11 @@ export class GatewayLimiter implements Limiter {
     const breaker = redis.breakers.of(redis.limiter.serverOf(guildId));
     if (breaker.isOpen) {
       const decision = this.#decideWithout(guildId, limits);
-      if (breaker.mayTry) void this.#tryAgain(breaker, redis.limiter, guildId, limits);
+      if (breaker.mayTry) void this.#tryAgain(redis.limiter, guildId, limits);
       return decision;
     }
     try {
-      const count = () => within(this.#decisionMs, this.#count(redis.limiter, guildId, limits, asked));
-      const answer = await breaker.run(count);
+      const answer = await this.#count(redis.limiter, guildId, limits, asked);
       this.#memory.learn(guildId, limits, asked, answer);
       return exactDecision(limits, answer);
     } catch {
@@ -110,11 +118,10 @@ export class GatewayLimiter implements Limiter {
   }
 
   /** Tells Redis what has passed without it. Nobody waits for that; when it is answered, the outage is over. */
-  async #tryAgain(breaker: Breaker, redis: RedisLimiter, guildId: string, limits: readonly Limit[]): Promise<void> {
+  async #tryAgain(redis: RedisLimiter, guildId: string, limits: readonly Limit[]): Promise<void> {
     const asked = this.#memory.snapshot(guildId, limits);
-    const report = () => within(this.#decisionMs, redis.report(guildId, limits, { ...asked, deadline: 0 }));
     try {
-      this.#memory.learn(guildId, limits, asked, await breaker.run(report));
+      this.#memory.learn(guildId, limits, asked, await redis.report(guildId, limits, { ...asked, deadline: 0 }));
       this.#recovered();
     } catch (error) {
       this.#failed(error);

@@ -40,13 +40,13 @@ function client(index = 0) {
 
 limiterSuite('Redis', async () => {
   await client().flushdb();
-  return new RedisLimiter(client(), ENDLESS_MS);
+  return new RedisLimiter(client(), { windowMs: ENDLESS_MS });
 });
 
 describe('Redis limiter', () => {
   test('a window ends on the clock of Redis; a new one starts from nothing and the key vanishes soon after', async () => {
     const windowMs = 1_000;
-    const limiter = new RedisLimiter(client(), windowMs);
+    const limiter = new RedisLimiter(client(), { windowMs });
     const limit: Limit = { category: 'lookup', limit: 3, subject: 'edge' };
     const windows = new Map<number, { passed: number; refused: number }>();
     const ask = async () => {
@@ -73,7 +73,7 @@ describe('Redis limiter', () => {
       { category: 'lookup', limit: 3, subject: GUILD },
       { category: 'api_key', limit: 3, subject: 'key-1' },
     ];
-    await new RedisLimiter(client(), ENDLESS_MS).decide(GUILD, limits);
+    await new RedisLimiter(client(), { windowMs: ENDLESS_MS }).decide(GUILD, limits);
     const keys = await client().keys('*');
     expect(keys.toSorted()).toEqual(limits.map((limit) => limitKey(GUILD, limit)).toSorted());
     expect(keys.every((key) => key.includes(`{${GUILD}}`))).toBe(true);
@@ -81,7 +81,7 @@ describe('Redis limiter', () => {
 
   test('a refused request writes nothing', async () => {
     await client().flushdb();
-    const limiter = new RedisLimiter(client(), ENDLESS_MS);
+    const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
     const refused = await limiter.decide(GUILD, [
       { category: 'lookup', limit: 3, subject: GUILD },
       { category: 'api_key', limit: 0, subject: 'key-1' },
@@ -92,7 +92,7 @@ describe('Redis limiter', () => {
 
   test('a server that has forgotten the script is given it again, also by many calls at once', async () => {
     await client().flushdb();
-    const limiter = new RedisLimiter(client(), ENDLESS_MS);
+    const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
     await client().script('FLUSH');
     const limit: Limit = { category: 'lookup', limit: 10, subject: GUILD };
     const decisions = await Promise.all(Array.from({ length: 30 }, () => limiter.decide(GUILD, [limit])));
@@ -101,7 +101,7 @@ describe('Redis limiter', () => {
 
   test('counts go on from what the caller knows of this window, not of another', async () => {
     await client().flushdb();
-    const limiter = new RedisLimiter(client(), ENDLESS_MS);
+    const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
     const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
     const { window } = await limiter.count(GUILD, limits);
     expect((await limiter.count(GUILD, limits, { window: window - 1, known: [8], deadline: 0 })).counts).toEqual([2]);
@@ -116,7 +116,7 @@ describe('Redis limiter', () => {
 
   test('a question that comes when nobody waits any more is told so and counts nothing', async () => {
     await client().flushdb();
-    const limiter = new RedisLimiter(client(), ENDLESS_MS);
+    const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
     const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
     const [seconds = 0] = await client().time();
     const deadline = seconds * 1000 - 60_000;
@@ -128,7 +128,7 @@ describe('Redis limiter', () => {
 
   test('what has passed elsewhere can be told without counting a request', async () => {
     await client().flushdb();
-    const limiter = new RedisLimiter(client(), ENDLESS_MS);
+    const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
     const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
     const { window } = await limiter.count(GUILD, limits);
     expect(await limiter.report(GUILD, limits, { window, known: [4], deadline: 0 })).toMatchObject({ counts: [4] });
@@ -141,7 +141,10 @@ describe('Redis limiter', () => {
     const random = (below: number) => wholeNumber(numbers, below);
     for (let round = 0; round < 20; round += 1) {
       await client().flushdb();
-      const limiters = [new RedisLimiter(client(0), ENDLESS_MS), new RedisLimiter(client(1), ENDLESS_MS)];
+      const limiters = [
+        new RedisLimiter(client(0), { windowMs: ENDLESS_MS }),
+        new RedisLimiter(client(1), { windowMs: ENDLESS_MS }),
+      ];
       const { limits, passed } = await randomSchedule(limiters, random);
       const over = [...limits].filter(([key, { limit }]) => (passed.get(key) ?? 0) > limit);
       expect(over, `seed ${seed}, round ${round}: over the limit`).toEqual([]);
@@ -194,12 +197,12 @@ describe('Redis Cluster limiter', () => {
 
   limiterSuite('Redis Cluster', async () => {
     await Promise.all(nodes.map(({ port }) => flush(port)));
-    return new RedisLimiter(cluster.client, ENDLESS_MS);
+    return new RedisLimiter(cluster.client, { windowMs: ENDLESS_MS });
   });
 
   test('guilds are spread over the nodes, and all limits of one request are decided on one', async () => {
     await Promise.all(nodes.map(({ port }) => flush(port)));
-    const limiter = new RedisLimiter(cluster.client, ENDLESS_MS);
+    const limiter = new RedisLimiter(cluster.client, { windowMs: ENDLESS_MS });
     for (let guild = 0; guild < 40; guild += 1) {
       const decision = await limiter.decide(String(guild), [
         { category: 'lookup', limit: 3, subject: String(guild) },
@@ -213,7 +216,7 @@ describe('Redis Cluster limiter', () => {
   });
 
   test('a cluster that was lost is used again when it is back', async () => {
-    const limiter = new RedisLimiter(cluster.client, ENDLESS_MS);
+    const limiter = new RedisLimiter(cluster.client, { windowMs: ENDLESS_MS });
     const limits: Limit[] = [{ category: 'lookup', limit: 1e6, subject: GUILD }];
     const count = (guild: string) =>
       limiter.count(guild, limits).then(

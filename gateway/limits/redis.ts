@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Cluster, Command, Redis } from 'ioredis';
+import { Cluster, Command } from 'ioredis';
 import type { RedisClient } from '#kit/redis.ts';
+import { Batches } from './batches.ts';
 import { type Decision, type Limit, type Limiter, guildTag, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
 
 const SCRIPT = readFileSync(new URL('./limits.lua', import.meta.url), 'utf8');
 const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
 const ONLY_SERVER = 'redis';
+/** How many requests are decided by one call: Redis answers nobody else meanwhile. */
+const MOST_AT_ONCE = 64;
 
 /** What Redis says to one request. */
 export interface Answer {
@@ -33,14 +36,36 @@ export interface Question {
 
 const NOTHING: Question = { known: [], window: -1, deadline: 0 };
 
-/** Counts in Redis, for all gateways together, in one call per request. Redis 7 or Valkey, also as a Cluster. */
+/** One request's part of a call. */
+interface Part {
+  keys: string[];
+  values: number[];
+}
+
+export interface RedisLimiterOptions {
+  windowMs?: number | undefined;
+  /** Makes a call to a server, for as long as it may take and where it has a chance; simply makes it when left out. */
+  guard?: <Reply>(server: string, call: () => Promise<Reply>) => Promise<Reply>;
+}
+
+/**
+ * Counts in Redis, for all gateways together, in one call for all requests of a turn of the event loop; of a Cluster for
+ * those of a guild, whose counts are in one slot. Redis 7 or Valkey.
+ */
 export class RedisLimiter implements Limiter {
   readonly #redis: RedisClient;
   readonly #windowMs: number;
+  readonly #guard: NonNullable<RedisLimiterOptions['guard']>;
+  readonly #batches;
 
-  constructor(redis: RedisClient, windowMs = WINDOW_MS) {
+  constructor(
+    redis: RedisClient,
+    { windowMs = WINDOW_MS, guard = (_server, call) => call() }: RedisLimiterOptions = {},
+  ) {
     this.#redis = redis;
     this.#windowMs = windowMs;
+    this.#guard = guard;
+    this.#batches = new Batches((group: string, parts: readonly Part[]) => this.#call(group, parts), MOST_AT_ONCE);
   }
 
   /** Whether a call has a chance now. */
@@ -57,7 +82,8 @@ export class RedisLimiter implements Limiter {
     const { window, known, deadline } = question;
     const keys = limits.map((limit) => limitKey(guildId, limit));
     const perLimit = limits.flatMap(({ limit }, index) => [limit, known[index] ?? 0]);
-    return readAnswer(await this.#run(keys, [this.#windowMs, window, deadline, ...perLimit]));
+    const values = [limits.length, window, deadline, ...perLimit];
+    return this.#batches.ask(this.#redis instanceof Cluster ? guildId : ONLY_SERVER, { keys, values });
   }
 
   /** Tells what has passed without Redis and hears what it knows, as `count`, but counts nothing. */
@@ -80,21 +106,20 @@ export class RedisLimiter implements Limiter {
     return [...new Set(this.#redis.slots.map(([master]) => master ?? ONLY_SERVER))];
   }
 
-  /** What is asked in one turn of the event loop leaves in one write: writing costs more than the question. */
-  #gather(): void {
-    const stream = this.#redis instanceof Redis ? this.#redis.stream : undefined;
-    if (!stream || stream.writableCorked > 0) return;
-    stream.cork();
-    setImmediate(() => stream.uncork());
+  /** `group`: a guild of a Cluster's, or the only server. */
+  async #call(group: string, parts: readonly Part[]): Promise<Answer[]> {
+    const server = this.#redis instanceof Cluster ? this.serverOf(group) : group;
+    const keys = parts.flatMap((part) => part.keys);
+    const values = parts.flatMap((part) => part.values);
+    return readAnswers(await this.#guard(server, () => this.#run(keys, [this.#windowMs, ...values])), parts);
   }
 
-  async #run(keys: string[], values: number[]): Promise<unknown> {
-    this.#gather();
+  async #run(keys: string[], values: number[]): Promise<number[]> {
     try {
-      return await this.#redis.evalsha(SCRIPT_SHA, keys.length, ...keys, ...values);
+      return (await this.#redis.evalsha(SCRIPT_SHA, keys.length, ...keys, ...values)) as number[];
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return await this.#redis.eval(SCRIPT, keys.length, ...keys, ...values);
+      return (await this.#redis.eval(SCRIPT, keys.length, ...keys, ...values)) as number[];
     }
   }
 }
@@ -105,7 +130,11 @@ export function exactDecision(limits: readonly Limit[], { allowed, resetMs, coun
   return toDecision(limits, { allowed, mode: 'exact', resetMs, remaining });
 }
 
-function readAnswer(reply: unknown): Answer {
-  const [allowed, window, resetMs, ...counts] = reply as [number, number, number, ...number[]];
-  return { allowed: allowed === 1, isLate: allowed === -1, window, resetMs, counts };
+function readAnswers([window = 0, resetMs = 0, ...rest]: readonly number[], parts: readonly Part[]): Answer[] {
+  let next = 0;
+  return parts.map(({ keys }) => {
+    const outcome = rest[next++];
+    const counts = rest.slice(next, (next += keys.length));
+    return { allowed: outcome === 1, isLate: outcome === -1, window, resetMs, counts };
+  });
 }

@@ -29,13 +29,13 @@ export function limitWithLua(keysFile: string, redis: { host: string; port: numb
       local connected = client:connect('${redis.host}', ${redis.port})
       if not connected then return ngx.exit(503) end
       local category, cap = 'nginx:{' .. id .. '}:category', 'nginx:{' .. id .. '}:key'
-      local answer, fault = client:evalsha('${SHA}', 2, category, cap, 60000, -1, 0, 1000000, 0, 1000000, 0)
+      local answer, fault = client:evalsha('${SHA}', 2, category, cap, 60000, 2, -1, 0, 1000000, 0, 1000000, 0)
       if fault and fault:find('NOSCRIPT', 1, true) then
-        answer = client:eval(script, 2, category, cap, 60000, -1, 0, 1000000, 0, 1000000, 0)
+        answer = client:eval(script, 2, category, cap, 60000, 2, -1, 0, 1000000, 0, 1000000, 0)
       end
       client:set_keepalive(10000, 64)
       if not answer then return ngx.exit(503) end
-      if answer[1] == 0 then return ngx.exit(429) end
+      if answer[3] == 0 then return ngx.exit(429) end
       ngx.header['X-RateLimit-Remaining'] = 1000000 - answer[4]
     end
     package.loaded.policy = policy
