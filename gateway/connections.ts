@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import { Client, type Dispatcher } from 'undici';
 import type { InternalTls } from '#kit/internal-tls.ts';
@@ -34,15 +35,12 @@ export class Connections {
     };
   }
 
-  /** Sends a request without a body over a free connection, or a new one; the handler hears what becomes of it. */
-  send(
-    request: { method: string; path: string; headers: Dispatcher.DispatchOptions['headers'] },
-    handler: Dispatcher.DispatchHandler,
-  ): Client {
+  /** Sends a GET over a free connection, or a new one; the handler hears what becomes of it. */
+  get(path: string, headers: IncomingHttpHeaders, handler: Dispatcher.DispatchHandler): Client {
     const client = this.#free.shift() ?? this.#open();
-    // undici would take the name that a certificate must show from the header Host, which is the caller's.
-    const options = { ...request, servername: this.#servername };
-    client.dispatch(options, handler);
+    // undici would take the name from the header Host, which is the caller's, and connect anew for each other one.
+    const request = { method: 'GET', path, headers, servername: this.#servername };
+    client.dispatch(request, handler);
     return client;
   }
 

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { writeAnswerHead } from '#kit/answer-headers.ts';
 import { passedHeaders } from './headers.ts';
 
 /** Hands a service's answer on: the status, the headers that are not the connection's own, and the bytes as they come. */
 export function passOn(incoming: IncomingMessage, response: ServerResponse): void {
   // Its caller has gone, or was told of a fault.
   if (response.headersSent || response.destroyed) return void incoming.resume();
-  response.writeHead(incoming.statusCode as number, incoming.statusMessage, passedHeaders(incoming.headers));
+  writeAnswerHead(response, incoming.statusCode as number, passedHeaders(incoming.headers), incoming.statusMessage);
   incoming.on('data', (chunk: Buffer) => {
     if (response.write(chunk)) return;
     incoming.pause();

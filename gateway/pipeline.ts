@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
+import { noteHeader } from '#kit/answer-headers.ts';
 import type { Clock } from '#kit/clock.ts';
 import { type RequestContext, requestContext } from '#kit/context.ts';
 import { sendBody, sendError, successBody } from '#kit/envelope.ts';
@@ -72,7 +73,7 @@ export class Pipeline {
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     const context = { requestId: requestIdOf(oneHeader(request, REQUEST_ID_HEADER)), route: 'none', isInFlight: true };
-    response.setHeader(REQUEST_ID_HEADER, context.requestId);
+    noteHeader(response, REQUEST_ID_HEADER, context.requestId);
     boundLeftover(request, response);
     this.#turns.take(request, response, () => {
       // A fault in the rest of its body was its answer while it waited.
@@ -101,7 +102,7 @@ export class Pipeline {
     const { matcher, authenticate, limiter, usage, clock, events } = this.#parts;
     judge(request, response);
     const address = this.#clientAddress(request);
-    if (connectionOptions(request.headers).includes('close')) response.setHeader('connection', 'close');
+    if (connectionOptions(request.headers).includes('close')) noteHeader(response, 'connection', 'close');
     stripReserved(request);
     const { path, query } = splitTarget(request.url ?? '');
     if (this.#parts.publicPaths.includes(path)) return this.#answerHere(request, response, undefined);
@@ -183,7 +184,7 @@ function judge(request: IncomingMessage, response: ServerResponse): void {
   try {
     guard(request);
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'INVALID_REQUEST') response.setHeader('connection', 'close');
+    if (error instanceof ApiError && error.code === 'INVALID_REQUEST') noteHeader(response, 'connection', 'close');
     throw error;
   }
 }

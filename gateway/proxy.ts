@@ -1,7 +1,6 @@
 import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { hasBody } from '#kit/body.ts';
 import type { Breaker, Breakers } from '#kit/breaker.ts';
 import { ApiError, isFault } from '#kit/errors.ts';
 import type { InternalTls } from '#kit/internal-tls.ts';
@@ -10,19 +9,19 @@ import type { Metrics } from '#kit/metrics.ts';
 import { RetryBudget } from '#kit/retry-budget.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { Attempt, attemptOf, CallerGone, mayRepeat, setAttempt, WaitedInVain } from './attempt.ts';
-import { sendBodiless } from './bodiless.ts';
+import { isPlainGet, sendGet } from './get.ts';
 import { Connections, IDLE_MS, MOST_FREE } from './connections.ts';
-import { createMiddleware, type Middleware } from './with-body.ts';
+import { createMiddleware, type Middleware } from './middleware.ts';
 
-/** As Connections are kept, for requests with a body. */
+/** For the middleware, kept as Connections are. */
 const AGENT = { keepAlive: true, scheduling: 'fifo', maxFreeSockets: MOST_FREE, timeout: IDLE_MS } as const;
 
 interface Upstream {
   name: string;
-  /** For requests with a body. */
-  middleware: Middleware;
-  /** For those without. */
+  /** For plain GETs. */
   connections: Connections;
+  /** For all other requests. */
+  middleware: Middleware;
   breaker: Breaker;
   budget: RetryBudget;
 }
@@ -92,9 +91,11 @@ export class Proxy implements Part {
     const timeoutMs = waitMs > 0 ? waitMs + AFTER_WAIT_MS : this.#timeoutMs;
     const exchange = () => this.#exchange(upstream, request, response, timeoutMs, waitMs > 0);
     // The one call that tries an open breaker holds up all others: no poll, which would do so for as long as it waits.
-    await (waitMs > 0 ? exchange() : upstream.breaker.run(exchange)).catch((error: unknown) => {
+    try {
+      await (waitMs > 0 ? exchange() : upstream.breaker.run(exchange));
+    } catch (error) {
       if (!(error instanceof CallerGone || error instanceof WaitedInVain)) throw error;
-    });
+    }
     return performance.now() - started;
   }
 
@@ -118,12 +119,12 @@ export class Proxy implements Part {
   ): Promise<void> {
     if (mayWait && this.#isDraining) throw new WaitEnded(0);
     const started = performance.now();
-    const pass = async () => {
+    const pass = () => {
       const attempt = new Attempt(request, response, timeoutMs - (performance.now() - started));
       setAttempt(request, attempt);
-      if (hasBody(request)) void middleware(request, response, (cause) => attempt.broke(cause));
-      else sendBodiless(connections, attempt, request, response);
-      await attempt.ended;
+      if (isPlainGet(request)) sendGet(connections, attempt, request, response);
+      else void middleware(request, response, (cause) => attempt.broke(cause));
+      return attempt.ended;
     };
     // What the service has begun to answer may hold commands, and takes no longer.
     const end = () => {

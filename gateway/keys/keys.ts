@@ -59,7 +59,7 @@ export class Keys {
 
   /** The key's grant where memory alone can tell; undefined means that `find` must. */
   peek(key: ApiKey): KeyGrant | undefined {
-    const entry = this.#cache.get(idOf(key.hash));
+    const entry = this.#cache.get(key.hashText);
     if (!entry) return undefined;
     const now = this.#options.clock.now();
     if (this.#isFresh(entry, now)) {
@@ -80,7 +80,7 @@ export class Keys {
   async find(key: ApiKey): Promise<KeyGrant | undefined> {
     const known = this.peek(key);
     if (known) return known;
-    const id = idOf(key.hash);
+    const id = key.hashText;
     if (this.#isRefused(id)) {
       this.#outcomes.refusalHit.inc();
       return undefined;
@@ -99,15 +99,15 @@ export class Keys {
   }
 
   /** Whether this gateway has verified the key within 24 hours, and it was not refused since. */
-  isKnown(hash: Buffer): boolean {
-    const entry = this.#cache.get(idOf(hash));
+  isKnown({ hashText }: ApiKey): boolean {
+    const entry = this.#cache.get(hashText);
     return entry !== undefined && isWithin(this.#options.clock.now() - entry.readAt, KNOWN_MS);
   }
 
   /** A key has changed: whatever is remembered of it or being asked about it must not be relied on. */
   changed({ hashes, version }: KeyChange): void {
     for (const hash of hashes) {
-      const id = idOf(hash);
+      const id = hash.toString('latin1');
       this.#cache.markChanged(id, version);
       this.#verifier.markChanged(id, version);
       this.#refusals.drop(id);
@@ -176,9 +176,4 @@ export class Keys {
     this.#probedAt = now;
     void this.#verifier.probe();
   }
-}
-
-/** A hash as a short text, to find it by. */
-function idOf(hash: Buffer): string {
-  return hash.toString('latin1');
 }

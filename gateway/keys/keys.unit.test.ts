@@ -133,7 +133,7 @@ test('what auth answered before a change is neither used nor kept: it is asked a
   peer.release();
   expect(await found).toBeUndefined();
   expect(asked()).toBe(2);
-  expect(keys.isKnown(key.hash)).toBe(false);
+  expect(keys.isKnown(key)).toBe(false);
 });
 
 test('an answer as new as the change that came meanwhile is kept', async () => {
@@ -195,7 +195,7 @@ test('a replaced secret is refused from the second its grace period is over, als
   clock.advance(1);
   expect(keys.peek(key)).toBeUndefined();
   expect(await keys.find(key)).toBeUndefined();
-  expect(keys.isKnown(key.hash)).toBe(false);
+  expect(keys.isKnown(key)).toBe(false);
 });
 
 test('a key is known for 24 h since it was verified, also after a change, but not after a refusal', async () => {
@@ -203,17 +203,17 @@ test('a key is known for 24 h since it was verified, also after a change, but no
   const [key, revoked] = [newKey(), newKey()];
   peer.grant(key);
   peer.grant(revoked);
-  expect(keys.isKnown(key.hash)).toBe(false);
+  expect(keys.isKnown(key)).toBe(false);
   await Promise.all([keys.find(key), keys.find(revoked)]);
   keys.changed(changeOf(key, 2, clock, [revoked]));
-  expect([key, revoked].map(({ hash }) => keys.isKnown(hash))).toEqual([true, true]);
+  expect([key, revoked].map((each) => keys.isKnown(each))).toEqual([true, true]);
   peer.revoke(revoked);
   await keys.find(revoked);
-  expect(keys.isKnown(revoked.hash)).toBe(false);
+  expect(keys.isKnown(revoked)).toBe(false);
   clock.advance(24 * 3_600_000 - 1);
-  expect(keys.isKnown(key.hash)).toBe(true);
+  expect(keys.isKnown(key)).toBe(true);
   clock.advance(1);
-  expect(keys.isKnown(key.hash)).toBe(false);
+  expect(keys.isKnown(key)).toBe(false);
 });
 
 test('a revoked key is remembered as refused', async () => {

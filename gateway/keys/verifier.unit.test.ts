@@ -6,7 +6,7 @@ async function setUp(deadlineMs?: number) {
   const { peer, clock, client } = await startPeer(deadlineMs);
   const answers: Answer[] = [];
   const verifier = new Verifier({ client, clock, answered: (_, answer) => answers.push(answer) });
-  const verify = (key = newKey()) => verifier.verify(key.hash.toString('latin1'), key);
+  const verify = (key = newKey()) => verifier.verify(key.hashText, key);
   return { peer, clock, verifier, verify, answers };
 }
 
@@ -102,8 +102,8 @@ test('the newest change that is heard of while a key is asked about comes with t
   peer.hold();
   const answer = verify(key);
   await vi.waitFor(() => expect(peer.messages).toHaveLength(1));
-  verifier.markChanged(key.hash.toString('latin1'), 7);
-  verifier.markChanged(key.hash.toString('latin1'), 6);
+  verifier.markChanged(key.hashText, 7);
+  verifier.markChanged(key.hashText, 6);
   peer.release();
   expect(await answer).toMatchObject({ changedTo: 7 });
   expect(await verify(key)).toMatchObject({ changedTo: 0 });

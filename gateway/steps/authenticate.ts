@@ -40,7 +40,7 @@ export class Authenticate {
     const key = readApiKey(text ?? '');
     if (hasKeyInQuery(presented.query)) {
       const refusal = new ApiError('INVALID_API_KEY');
-      throw key && this.#keys.isKnown(key.hash) ? refusal : this.#refuse(presented, refusal);
+      throw key && this.#keys.isKnown(key) ? refusal : this.#refuse(presented, refusal);
     }
     if (!text) throw this.#refuse(presented, new ApiError('MISSING_API_KEY', { message: HOW_TO_SEND }));
     if (!key) throw this.#refuse(presented, new ApiError('INVALID_API_KEY'));
@@ -54,7 +54,7 @@ export class Authenticate {
 
   async #find(key: ApiKey, { address }: Presented): Promise<KeyGrant | undefined> {
     // An address that has guessed too often gets no more look-ups, except for keys that were good lately.
-    if (this.#failures.isExhausted(address) && !this.#keys.isKnown(key.hash)) return undefined;
+    if (this.#failures.isExhausted(address) && !this.#keys.isKnown(key)) return undefined;
     return this.#keys.peek(key) ?? (await this.#keys.find(key));
   }
 

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { noteHeader } from '#kit/answer-headers.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
@@ -42,10 +43,10 @@ export function tellLimit(
 ): void {
   // A fault in the rest of its body may have been the answer meanwhile.
   if (response.headersSent) return;
-  response.setHeader('x-ratelimit-limit', limit);
-  response.setHeader('x-ratelimit-remaining', remaining);
+  noteHeader(response, 'x-ratelimit-limit', limit);
+  noteHeader(response, 'x-ratelimit-remaining', remaining);
   // Windows end on whole seconds of Redis's clock; rounding takes the way to here out again.
-  response.setHeader('x-ratelimit-reset', Math.round((clock.now() + resetMs) / 1000));
+  noteHeader(response, 'x-ratelimit-reset', Math.round((clock.now() + resetMs) / 1000));
 }
 
 function rateLimited({ category, limit, resetMs }: Counted): ApiError {

@@ -8,12 +8,23 @@ const SHOWN_LENGTH = 6;
 const SHAPE = /^(service_([1-9][0-9]{16,19})_)([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
 
 /** What a key says of itself (contract, section 3). */
-export interface ApiKey {
-  guildId: string;
+export class ApiKey {
+  readonly guildId: string;
   /** What may be shown of it. */
-  prefix: string;
+  readonly prefix: string;
+  /** `hash` as a short text, a byte a character, to find it by. */
+  readonly hashText: string;
+
+  constructor(text: string, guildId: string, prefix: string) {
+    this.guildId = guildId;
+    this.prefix = prefix;
+    this.hashText = hash('sha256', text, 'latin1');
+  }
+
   /** SHA-256 of the whole key: all that is ever stored of it. */
-  hash: Buffer;
+  get hash(): Buffer {
+    return Buffer.from(this.hashText, 'latin1');
+  }
 }
 
 /** A new key: `service_<guild_id>_<random>`, where `<random>` ends in a checksum of what stands before it. */
@@ -26,7 +37,7 @@ export function makeApiKey(guildId: string, random: RandomBytes): string {
 export function readApiKey(text: string): ApiKey | undefined {
   const [, head, guildId, secret, check] = SHAPE.exec(text) ?? [];
   if (!head || !guildId || !secret || check !== checksum(head + secret)) return undefined;
-  return { guildId, prefix: head + secret.slice(0, SHOWN_LENGTH), hash: hash('sha256', text, 'buffer') };
+  return new ApiKey(text, guildId, head + secret.slice(0, SHOWN_LENGTH));
 }
 
 function checksum(body: string): string {

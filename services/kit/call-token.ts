@@ -18,7 +18,7 @@ const purposeOf = (audience: string) => `call:${audience}`;
 /** A token for one gRPC method, good for 30 s: base64url JSON, a dot, base64url HMAC. */
 export function sealCall(ring: SecretRing, call: Call, now: number): string {
   const payload = Buffer.from(JSON.stringify({ ...call, at: now })).toString('base64url');
-  return `${payload}.${ring.mac(purposeOf(call.audience), payload).toString('base64url')}`;
+  return `${payload}.${ring.macText(purposeOf(call.audience), payload)}`;
 }
 
 /** The caller's name; undefined when the token is not good for this method now. */

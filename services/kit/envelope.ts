@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
+import { writeAnswerHead } from './answer-headers.ts';
 import type { ApiError } from './errors.ts';
 
 /** What a handler answers: the envelope's data, and what differs from its row of the route table. */
@@ -48,7 +49,7 @@ export function sendBody(
   body: string,
   headers: OutgoingHttpHeaders = {},
 ): void {
-  response.writeHead(code, { ...SAFE_HEADERS, 'content-length': Buffer.byteLength(body), ...headers });
+  writeAnswerHead(response, code, { ...SAFE_HEADERS, 'content-length': Buffer.byteLength(body), ...headers });
   response.end(body);
 }
 

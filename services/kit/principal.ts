@@ -39,7 +39,7 @@ const signed = (payload: string, request: SealedFor) => `${payload}\n${request.m
 export function sealPrincipal(ring: SecretRing, principal: Principal, request: SealedFor, now: number): string {
   const sealed: SealedPrincipal = { ...principal, version: VERSION, issuedAt: now, expiresAt: now + LIFETIME_MS };
   const payload = Buffer.from(JSON.stringify(sealed)).toString('base64url');
-  return `${payload}.${ring.mac(purposeOf(request.audience), signed(payload, request)).toString('base64url')}`;
+  return `${payload}.${ring.macText(purposeOf(request.audience), signed(payload, request))}`;
 }
 
 /** The principal of a request; MISSING_API_KEY when there is none, or it was not sealed for this request. */

@@ -31,6 +31,13 @@ export class SecretRing {
     return macOf(this.#derive(purpose)[0] as KeyObject, data);
   }
 
+  /** The same in base64url, which takes less time than from a buffer. */
+  macText(purpose: string, data: string): string {
+    return createHmac('sha256', this.#derive(purpose)[0] as KeyObject)
+      .update(data)
+      .digest('base64url');
+  }
+
   /** HMAC-SHA-256 under every secret, the newest first: for looking up what is stored only as its MAC. */
   macs(purpose: string, data: string): Buffer[] {
     return this.#derive(purpose).map((key) => macOf(key, data));

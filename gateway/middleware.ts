@@ -1,7 +1,7 @@
 import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
-import { BODY_LIMIT } from '#kit/body.ts';
+import { BODY_LIMIT, hasBody } from '#kit/body.ts';
 import { ApiError } from '#kit/errors.ts';
 import { attemptOf, type Sending } from './attempt.ts';
 import { passOn } from './passing.ts';
@@ -12,7 +12,7 @@ export type Middleware = (
   next: (error?: unknown) => void,
 ) => unknown;
 
-/** Passes requests with a body on to a service; each has its attempt. */
+/** Passes requests of any kind on to a service, with bodies as they come; each has its attempt. */
 export function createMiddleware(target: string, agent: Agent): Middleware {
   return createProxyMiddleware({
     // Read once here instead of at each request.
@@ -35,6 +35,7 @@ const follow: Plugin = (proxy) => {
       return;
     }
     attempt.begun(sendingOf(outgoing, response));
+    if (!hasBody(request)) return;
     // Not before the body is piped on in this same turn: a listener alone would let its first bytes go by.
     request.on('data', () => attempt.heard());
     if (request.headers['transfer-encoding']) {
