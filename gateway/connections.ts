@@ -35,13 +35,16 @@ export class Connections {
     };
   }
 
-  /** Sends a GET over a free connection, or a new one; the handler hears what becomes of it. */
-  get(path: string, headers: IncomingHttpHeaders, handler: Dispatcher.DispatchHandler): Client {
-    const client = this.#free.shift() ?? this.#open();
+  /** A free connection, or a new one. */
+  take(): Client {
+    return this.#free.shift() ?? this.#open();
+  }
+
+  /** Sends a GET over a connection that was taken; the handler hears what becomes of it. */
+  get(client: Client, path: string, headers: IncomingHttpHeaders, handler: Dispatcher.DispatchHandler): void {
     // undici would take the name from the header Host, which is the caller's, and connect anew for each other one.
     const request = { method: 'GET', path, headers, servername: this.#servername };
     client.dispatch(request, handler);
-    return client;
   }
 
   /** Its answer has come to its end: the next request may have it. */

@@ -17,15 +17,14 @@ export function sendGet(
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
-  const exchange = new Exchange(connections, attempt, response);
-  exchange.client = connections.get(request.url ?? '', request.headers, exchange);
+  const client = connections.take();
+  const exchange = new Exchange(connections, client, attempt, response);
   attempt.begun(exchange);
+  connections.get(client, request.url ?? '', request.headers, exchange);
 }
 
 /** What becomes of one request. */
 class Exchange implements Dispatcher.DispatchHandler, Sending {
-  /** What it is sent over. */
-  client: Client | undefined;
   wasNeverSent = true;
   wasHeardOf = false;
   /** Of the body, where the answer tells it. */
@@ -33,11 +32,14 @@ class Exchange implements Dispatcher.DispatchHandler, Sending {
   /** The body, where it came in one piece. */
   #whole: Buffer | undefined;
   readonly #connections: Connections;
+  /** What it is sent over, until it is at its end. */
+  #client: Client | undefined;
   readonly #attempt: Attempt;
   readonly #response: ServerResponse;
 
-  constructor(connections: Connections, attempt: Attempt, response: ServerResponse) {
+  constructor(connections: Connections, client: Client, attempt: Attempt, response: ServerResponse) {
     this.#connections = connections;
+    this.#client = client;
     this.#attempt = attempt;
     this.#response = response;
   }
@@ -74,8 +76,8 @@ class Exchange implements Dispatcher.DispatchHandler, Sending {
   }
 
   onResponseEnd(): void {
-    if (this.client) this.#connections.release(this.client);
-    this.client = undefined;
+    if (this.#client) this.#connections.release(this.#client);
+    this.#client = undefined;
     // As text it leaves in one piece with the head, which takes half as long as two.
     if (this.#whole) this.#response.end(this.#whole.toString('latin1'), 'latin1');
     else this.#response.end();
@@ -89,7 +91,8 @@ class Exchange implements Dispatcher.DispatchHandler, Sending {
   }
 
   destroy(): void {
-    if (this.client) this.#connections.discard(this.client);
-    this.client = undefined;
+    const client = this.#client;
+    this.#client = undefined;
+    if (client) this.#connections.discard(client);
   }
 }

@@ -194,6 +194,44 @@ test('an answer that breaks off in its middle is never taken for a whole one', a
   expect(performance.now() - started).toBeLessThan(TIMEOUT_MS / 2);
 });
 
+test.each([
+  ['with a length', { 'content-length': '256' }],
+  ['in chunks', {}],
+])('an answer %s arrives byte for byte, with its status and headers', async (_how, headers) => {
+  const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+  const service = createServer((_request, response) => {
+    response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+    response.writeHead(418, 'Short and stout', { 'x-kept': 'é', 'keep-alive': 'timeout=7', ...headers });
+    response.end(bytes);
+  });
+  const { url } = await proxyTo(service, NEVER);
+  const answer = await fetch(url);
+  expect([answer.status, answer.statusText, answer.headers.get('x-kept')]).toEqual([418, 'Short and stout', 'é']);
+  expect(answer.headers.get('keep-alive')).not.toBe('timeout=7');
+  expect(Buffer.from(await answer.arrayBuffer())).toEqual(bytes);
+});
+
+test('a caller that reads slowly holds the service back, and one that leaves ends its answer', async () => {
+  let written = 0;
+  const ended: string[] = [];
+  const service = createServer((request, response) => {
+    const fill = () => {
+      while (response.write(Buffer.alloc(64 * 1024))) written += 64 * 1024;
+    };
+    response.on('drain', fill).on('close', () => ended.push(request.url ?? ''));
+    fill();
+  });
+  const { url } = await proxyTo(service, NEVER);
+  const leaving = new AbortController();
+  const answer = await fetch(`${url}/endless`, { signal: leaving.signal });
+  let before = -1;
+  await expect.poll(() => before === (before = written), { interval: 200 }).toBe(true);
+  expect(written).toBeLessThan(64 * 1024 * 1024);
+  leaving.abort();
+  await expect(answer.arrayBuffer()).rejects.toThrow('aborted');
+  await expect.poll(() => ended).toEqual(['/endless']);
+});
+
 test('of a thousand requests to a service that always fails a tenth is passed on again, and no more', async () => {
   const seen: string[] = [];
   const service = createServer((request) => {

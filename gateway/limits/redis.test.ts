@@ -126,6 +126,33 @@ describe('Redis limiter', () => {
     expect(await limiter.count(GUILD, limits, inTime)).toMatchObject({ isLate: false, allowed: true, counts: [1] });
   });
 
+  test('of requests that are decided together each has its own verdict, after those before it', async () => {
+    await client().flushdb();
+    const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
+    const shared: Limit = { category: 'lookup', limit: 3, subject: GUILD };
+    const cap: Limit = { category: 'api_key', limit: 1, subject: 'key-1' };
+    const [seconds = 0] = await client().time();
+    const late = { window: -1, known: [9], deadline: seconds * 1000 - 60_000 };
+    const answers = await Promise.all([
+      limiter.count(GUILD, [shared, cap]),
+      limiter.count(GUILD, [shared], late),
+      limiter.count(GUILD, [shared, cap]),
+      limiter.count('900000000000000002', [cap]),
+      limiter.count(GUILD, [shared]),
+      limiter.count(GUILD, [shared]),
+      limiter.count(GUILD, [shared]),
+    ]);
+    expect(answers.map(({ allowed, isLate, counts }) => [allowed, isLate, ...counts])).toEqual([
+      [true, false, 1, 1],
+      [false, true, 1],
+      [false, false, 1, 1],
+      [true, false, 1],
+      [true, false, 2],
+      [true, false, 3],
+      [false, false, 3],
+    ]);
+  });
+
   test('what has passed elsewhere can be told without counting a request', async () => {
     await client().flushdb();
     const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });

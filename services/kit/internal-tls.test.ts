@@ -4,6 +4,7 @@ import { get, type RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
+import { type buildConnector, Client } from 'undici';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
 import { Authority, type Certificate, writeTlsFiles } from '#test/certificates.ts';
@@ -21,7 +22,7 @@ import { SecretRing } from './secrets.ts';
 const HOST = '127.0.0.1';
 const DAY_MS = 86_400_000;
 /** How TLS tells it, or a connection that is closed while it is still being told. */
-const REFUSED = /alert|certificate|altname|hang up|ECONNRESET|EPIPE/i;
+const REFUSED = /alert|certificate|altname|hang up|closed|ECONNRESET|EPIPE/i;
 const ring = new SecretRing(['a secret for tests of more than 32 bytes']);
 const ours = new Authority('ours');
 const theirs = new Authority('theirs');
@@ -192,6 +193,25 @@ test('an agent shows the certificate that replaced the one it was made with', as
   writeTlsFiles(caller.path, ours.issue(), ours.cert);
   own.look();
   expect(await fetchOver(address, { agent })).toBe('served');
+});
+
+/** What a service answers over undici, which is told the name that it must show; '' for its address. */
+function fetchUndici(address: string, connect: buildConnector.connector): Promise<string> {
+  const client = new Client(`https://${address}`, { connect });
+  stops.push(() => client.destroy());
+  return client.request({ method: 'GET', path: '/' }).then(({ body }) => body.text());
+}
+
+test('a connector shows the newest certificate, and takes no service with another name', async () => {
+  const { address } = await serveHttp(files(ours.issue()).config);
+  const caller = files(theirs.issue());
+  const own = tls(caller.config).tls;
+  const connect = own.createConnector('');
+  await expect(fetchUndici(address, connect)).rejects.toThrow(REFUSED);
+  writeTlsFiles(caller.path, ours.issue(), ours.cert);
+  own.look();
+  expect(await fetchUndici(address, connect)).toBe('served');
+  await expect(fetchUndici(address, own.createConnector('another.example'))).rejects.toThrow(REFUSED);
 });
 
 test('files that do not fit together change nothing, and are told once, without their contents', async () => {
