@@ -31,6 +31,7 @@ export class Attempt {
   /** Why nothing was answered. */
   failure: Error | undefined;
   readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
   readonly #timeoutMs: number;
   readonly #settled = Promise.withResolvers<void>();
   #sending: Sending | undefined;
@@ -42,6 +43,7 @@ export class Attempt {
 
   constructor(request: IncomingMessage, response: ServerResponse, timeoutMs: number) {
     this.#request = request;
+    this.#response = response;
     this.#timeoutMs = timeoutMs;
     this.heard();
     response.once('close', () => this.#over());
@@ -65,9 +67,16 @@ export class Attempt {
     if (this.#isOver) return;
     clearTimeout(this.#deadline);
     this.#heardAt = performance.now();
-    this.#deadline = setTimeout(() => {
-      this.fail(new ApiError(this.#request.complete ? 'TIMEOUT' : 'REQUEST_TIMEOUT'));
-    }, this.#timeoutMs);
+    this.#deadline = setTimeout(() => this.#expire(), this.#timeoutMs);
+  }
+
+  #expire(): void {
+    if (!this.#isAnswered || !this.#response.writableNeedDrain) {
+      return this.fail(new ApiError(this.#request.complete ? 'TIMEOUT' : 'REQUEST_TIMEOUT'));
+    }
+    // The service has done its part: it is the caller that does not read.
+    this.#end(new CallerGone());
+    this.#response.destroy();
   }
 
   /** The service has begun to answer. */

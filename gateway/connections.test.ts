@@ -1,10 +1,17 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Dispatcher } from 'undici';
 import { afterEach, expect, test } from 'vitest';
+import { HttpServer } from '#kit/http-server.ts';
+import { InternalTls } from '#kit/internal-tls.ts';
+import { Metrics } from '#kit/metrics.ts';
+import { Authority, writeTlsFiles } from '#test/certificates.ts';
 import { listening } from '#test/listening.ts';
-import { Connections } from './connections.ts';
+import { Connections, MOST_FREE } from './connections.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(() => {
@@ -29,7 +36,7 @@ async function service() {
 }
 
 /** The whole answer to a GET; its connection is free again, or broken off where it failed. */
-function get(connections: Connections, path = '/'): Promise<string> {
+function get(connections: Connections, path = '/', host = 'caller.example'): Promise<string> {
   return new Promise((resolve, reject) => {
     let body = '';
     const client = connections.take();
@@ -46,7 +53,7 @@ function get(connections: Connections, path = '/'): Promise<string> {
         reject(error);
       },
     };
-    connections.get(client, path, { host: 'caller.example' }, handler);
+    connections.get(client, path, { host }, handler);
   });
 }
 
@@ -77,6 +84,35 @@ test('a connection that the service closes while it is free is not used again, n
   const used = new Set<string>();
   for (let request = 0; request < 6; request++) used.add(await get(connections));
   expect(used.size).toBe(1);
+});
+
+test('no more than the most are kept while nobody uses them', async () => {
+  const { sockets, held, connections } = await service();
+  const many = MOST_FREE + 10;
+  const all = Array.from({ length: many }, () => get(connections, '/slow'));
+  await expect.poll(() => held).toHaveLength(many);
+  for (const answer of held) answer();
+  await Promise.all(all);
+  await expect.poll(() => sockets.filter(({ destroyed }) => !destroyed)).toHaveLength(MOST_FREE);
+});
+
+test('requests with differing Hosts share a connection over TLS', async () => {
+  const files = mkdtempSync(join(tmpdir(), 'connections-'));
+  const authority = new Authority('ours');
+  const config = writeTlsFiles(files, authority.issue(), authority.cert);
+  const tls = InternalTls.from(config, { metrics: new Metrics(), log: undefined });
+  closers.push(() => rmSync(files, { recursive: true }));
+  const server = new HttpServer('127.0.0.1', 0, (_request, response) => response.end('here'), { tls });
+  let handshakes = 0;
+  server.server.on('secureConnection', () => handshakes++);
+  await server.start();
+  const connections = new Connections(`https://${server.address}`, tls);
+  closers.push(
+    () => server.stop(),
+    () => connections.close(),
+  );
+  for (let caller = 0; caller < 5; caller++) expect(await get(connections, '/', `${caller}.example`)).toBe('here');
+  expect(handshakes).toBe(1);
 });
 
 test('a connection that is broken off is not used again', async () => {

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { isIP } from 'node:net';
 import { Client, type Dispatcher } from 'undici';
 import type { InternalTls } from '#kit/internal-tls.ts';
 
@@ -15,7 +14,8 @@ export const MOST_FREE = 256;
 export class Connections {
   readonly #origin: string;
   readonly #options: Client.Options;
-  readonly #servername: string;
+  /** A name or an address. */
+  readonly #host: string;
   readonly #all = new Set<Client>();
   /** The one that is free for longest comes first. */
   readonly #free: Client[] = [];
@@ -23,15 +23,14 @@ export class Connections {
   /** `tls` is shown where the URL begins with https. */
   constructor(target: string, tls?: InternalTls) {
     this.#origin = new URL(target).origin;
-    this.#servername = new URL(target).hostname.replaceAll(/[[\]]/g, '');
+    this.#host = new URL(target).hostname.replaceAll(/[[\]]/g, '');
     this.#options = {
       keepAliveTimeout: IDLE_MS,
       keepAliveMaxTimeout: IDLE_MS,
       // Whoever sends has a deadline of its own.
       headersTimeout: 0,
       bodyTimeout: 0,
-      allowH2: false,
-      ...(tls && { connect: tls.createConnector(isIP(this.#servername) === 0 ? this.#servername : '') }),
+      ...(tls && { connect: tls.createConnector(target) }),
     };
   }
 
@@ -43,7 +42,7 @@ export class Connections {
   /** Sends a GET over a connection that was taken; the handler hears what becomes of it. */
   get(client: Client, path: string, headers: IncomingHttpHeaders, handler: Dispatcher.DispatchHandler): void {
     // undici would take the name from the header Host, which is the caller's, and connect anew for each other one.
-    const request = { method: 'GET', path, headers, servername: this.#servername };
+    const request = { method: 'GET', path, headers, servername: this.#host };
     client.dispatch(request, handler);
   }
 
@@ -60,6 +59,7 @@ export class Connections {
   }
 
   close(): void {
+    this.#free.length = 0;
     for (const client of this.#all) this.discard(client);
   }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { RequestContext } from '#kit/context.ts';
-import { type ApiError, isFault } from '#kit/errors.ts';
+import { type ApiError, type ErrorCode, ERRORS, isFault } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
@@ -65,7 +65,8 @@ export class GatewayEvents {
   }
 
   /** What Node's parser refused before there was a request. */
-  refusedByParser(code: string): void {
+  refusedByParser(code: ErrorCode): void {
+    this.#requests.inc({ route: 'none', method: 'other', code: ERRORS[code].http });
     this.#log.info({ refusal: code }, 'bytes that are no request were refused');
   }
 

@@ -10,7 +10,7 @@ export function isPlainGet({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers['content-length'] === undefined;
 }
 
-/** Sends a plain GET, and hands its answer on as it comes: all that game servers ask, at half the middleware's CPU. */
+/** Sends a plain GET, and hands its answer on as it comes, at half the middleware's CPU. */
 export function sendGet(
   connections: Connections,
   attempt: Attempt,

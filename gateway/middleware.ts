@@ -1,8 +1,8 @@
 import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
-import { isIP } from 'node:net';
 import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
 import { BODY_LIMIT, hasBody } from '#kit/body.ts';
 import { ApiError } from '#kit/errors.ts';
+import { serverNameOf } from '#kit/internal-tls.ts';
 import { attemptOf, type Sending } from './attempt.ts';
 import { passOn } from './passing.ts';
 
@@ -19,7 +19,7 @@ export function createMiddleware(target: string, agent: Agent): Middleware {
     target: new URL(target),
     agent,
     // Node would take the name to check from the header Host, which is the caller's.
-    ...(target.startsWith('https:') ? { ssl: { servername: nameOf(target) } } : {}),
+    ...(target.startsWith('https:') ? { ssl: { servername: serverNameOf(target) } } : {}),
     ejectPlugins: true,
     plugins: [follow],
     selfHandleResponse: true,
@@ -81,10 +81,4 @@ function limitStream(request: IncomingMessage, exceeded: () => void): void {
     request.resume();
     exceeded();
   });
-}
-
-/** The name in a certificate that a service at this URL must show; empty for an address, which is checked as such. */
-function nameOf(target: string): string {
-  const { hostname } = new URL(target);
-  return isIP(hostname.replaceAll(/[[\]]/g, '')) === 0 ? hostname : '';
 }

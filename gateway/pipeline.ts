@@ -52,6 +52,8 @@ export interface PipelineParts {
 /** A request whose turn has come. */
 interface UnderWay extends RequestContext {
   isInFlight: boolean;
+  /** How long a service worked on it, also where it failed. */
+  upstreamMs: number;
 }
 
 /** The ordered steps that every request takes (contract, section 2). */
@@ -72,7 +74,12 @@ export class Pipeline {
   }
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
-    const context = { requestId: requestIdOf(oneHeader(request, REQUEST_ID_HEADER)), route: 'none', isInFlight: true };
+    const context = {
+      requestId: requestIdOf(oneHeader(request, REQUEST_ID_HEADER)),
+      route: 'none',
+      isInFlight: true,
+      upstreamMs: 0,
+    };
     noteHeader(response, REQUEST_ID_HEADER, context.requestId);
     boundLeftover(request, response);
     this.#turns.take(request, response, () => {
@@ -86,19 +93,18 @@ export class Pipeline {
 
   async #answer(request: IncomingMessage, response: ServerResponse, context: UnderWay): Promise<void> {
     const started = performance.now();
-    let upstreamMs = 0;
     let refusal: ApiError | undefined;
     try {
-      upstreamMs = await this.#steps(request, response, context);
+      await this.#steps(request, response, context);
     } catch (thrown) {
       refusal = asApiError(thrown);
       sendError(response, refusal, expectsContinue(request) ? { connection: 'close' } : {});
     }
-    this.#parts.events.answered(request, response, context, { started, upstreamMs, refusal });
+    this.#parts.events.answered(request, response, context, { started, upstreamMs: context.upstreamMs, refusal });
   }
 
-  /** All the steps; resolves with the milliseconds spent in a service. */
-  async #steps(request: IncomingMessage, response: ServerResponse, context: UnderWay): Promise<number> {
+  /** All the steps. */
+  async #steps(request: IncomingMessage, response: ServerResponse, context: UnderWay): Promise<void> {
     const { matcher, authenticate, limiter, usage, clock, events } = this.#parts;
     judge(request, response);
     const address = this.#clientAddress(request);
@@ -119,9 +125,9 @@ export class Pipeline {
     checkScope(match.route, grant);
     await checkLimits(match.route, grant, limiter, clock, response);
     usage.record(grant);
-    // A fault in the rest of its body may have been the answer meanwhile.
-    if (response.writableEnded) return 0;
-    return this.#pass(match, grant, request, response, context, waitMsOf(match.route, query));
+    // A fault in the rest of its body may have been the answer meanwhile, or its caller has gone.
+    if (response.writableEnded || response.destroyed) return;
+    await this.#pass(match, grant, request, response, context, waitMsOf(match.route, query));
   }
 
   /** Hands the request to whoever answers it: the gateway itself, or a service together with the sealed principal. */
@@ -132,7 +138,7 @@ export class Pipeline {
     response: ServerResponse,
     context: UnderWay,
     waitMs: number,
-  ): Promise<number> {
+  ): Promise<void> {
     const { proxy, ring, clock } = this.#parts;
     if (route.service === 'gateway') return this.#answerHere(request, response, grant);
     const { keyId, guildId, legacy } = grant;
@@ -148,17 +154,20 @@ export class Pipeline {
     // Only now: a caller whose request is refused need not send its body.
     if (expectsContinue(request)) response.writeContinue();
     stripCredentials(request);
-    return proxy.forward(request, response, route.service, waitMs).catch((error: unknown) => {
+    const started = performance.now();
+    try {
+      await proxy.forward(request, response, route.service, waitMs);
+    } catch (error) {
       if (!(error instanceof WaitEnded) || !route.longPoll) throw error;
       sendBody(response, route.status, successBody(route.status, route.message, route.longPoll.whenEnded));
-      return error.waitedMs;
-    });
+    } finally {
+      context.upstreamMs = performance.now() - started;
+    }
   }
 
-  #answerHere(request: IncomingMessage, response: ServerResponse, grant: KeyGrant | undefined): number {
+  #answerHere(request: IncomingMessage, response: ServerResponse, grant: KeyGrant | undefined): void {
     Object.assign(response, { locals: { grant } });
     this.#parts.ownAnswers(request, response);
-    return 0;
   }
 
   /** It counts no longer towards `maxInFlight`. */

@@ -11,7 +11,9 @@ const CODES: Record<string, ErrorCode> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'PAYLOAD_TOO_LARGE',
   ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
 };
+const HEAD_END = '\r\n\r\n';
 const UNKNOWN_METHOD = 'HPE_INVALID_METHOD';
+const HEAD_LINE = /^HEAD /;
 const REQUEST_LINE = /^[A-Za-z]+ \S+ HTTP\/1\.[01]\r?\n/;
 /** What paths take, where there is no saying which path is meant. */
 const ANY_METHOD = ['GET', 'POST', 'PATCH', 'DELETE'];
@@ -44,7 +46,8 @@ export function answerProtocolErrors(
     const refusal = parserRefusal(error);
     refused(refusal.code);
     const exchange = newest.get(socket);
-    if (!exchange || (exchange.response.closed && exchange.request.complete)) endWith(socket, refusal);
+    const isHead = HEAD_LINE.test(packetOf(error));
+    if (!exchange || (exchange.response.closed && exchange.request.complete)) endWith(socket, refusal, { isHead });
     else closeAfterAnswer(exchange, refusal, socket);
   });
   // An expectation is judged in its place among all that a request is judged by.
@@ -58,7 +61,7 @@ export function answerProtocolErrors(
     if (stream !== socket) stream.on('error', () => undefined).resume();
     socket.on('error', () => socket.destroy());
     const refusal = methodNotAllowed(methodsOf(splitTarget(request.url ?? '').path) ?? ANY_METHOD);
-    const end = () => endWith(socket, refusal, idOf(request));
+    const end = () => endWith(socket, refusal, { requestId: idOf(request), isHead: request.method === 'HEAD' });
     // The answer to a request before it is still due.
     const exchange = newest.get(socket);
     if (exchange && !exchange.response.closed) exchange.response.once('finish', end);
@@ -72,8 +75,13 @@ function idOf(request: IncomingMessage): string {
   return requestIdOf(request.headers[REQUEST_ID_HEADER]?.toString());
 }
 
-function parserRefusal(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): ApiError {
-  const isRequest = REQUEST_LINE.test(error.rawPacket?.toString('latin1') ?? '');
+/** What the parser was reading. */
+function packetOf(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): string {
+  return error.rawPacket?.toString('latin1') ?? '';
+}
+
+function parserRefusal(error: NodeJS.ErrnoException): ApiError {
+  const isRequest = REQUEST_LINE.test(packetOf(error));
   if (error.code === UNKNOWN_METHOD && isRequest) return methodNotAllowed(ANY_METHOD);
   const code = CODES[error.code ?? ''];
   return code ? new ApiError(code) : invalidRequest([{ path: 'request', message: 'is not well-formed HTTP/1.1' }]);
@@ -91,7 +99,12 @@ function closeAfterAnswer({ request, response }: Exchange, refusal: ApiError, so
   sendError(response, refusal, { connection: 'close' });
 }
 
-function endWith(socket: Socket, refusal: ApiError, requestId = newRequestId()): void {
-  socket.write(rawErrorResponse(refusal, { [REQUEST_ID_HEADER]: requestId }));
+function endWith(
+  socket: Socket,
+  refusal: ApiError,
+  { requestId = newRequestId(), isHead }: { requestId?: string; isHead: boolean },
+): void {
+  const answer = rawErrorResponse(refusal, { [REQUEST_ID_HEADER]: requestId });
+  socket.write(isHead ? answer.slice(0, answer.indexOf(HEAD_END) + HEAD_END.length) : answer);
   socket.destroySoon();
 }

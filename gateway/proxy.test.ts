@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
 import { type Breaker, type BreakerOptions, Breakers } from '#kit/breaker.ts';
 import { sendError } from '#kit/envelope.ts';
@@ -45,13 +45,18 @@ async function listen(server: Server): Promise<string> {
 }
 
 /** A gateway's proxy in front of a service. */
-async function proxyTo(service: Server, breakerOptions: Partial<BreakerOptions>, waitMs = (_path: string) => 0) {
+async function proxyTo(
+  service: Server,
+  breakerOptions: Partial<BreakerOptions>,
+  waitMs = (_path: string) => 0,
+  timeoutMs = TIMEOUT_MS,
+) {
   const target = await listen(service);
   const services = Object.fromEntries(ROUTES.map((route) => [route.service, target]));
   const metrics = new Metrics();
   const breakers = new TestBreakers(metrics, breakerOptions);
   closers.push(() => breakers.stop());
-  const proxy = new Proxy({ services, timeoutMs: TIMEOUT_MS, breakers, metrics });
+  const proxy = new Proxy({ services, timeoutMs, breakers, metrics });
   closers.push(() => proxy.stop());
   const front = createServer((request, response) => {
     proxy.forward(request, response, 'activity', waitMs(request.url ?? '')).catch((error: unknown) => {
@@ -154,6 +159,20 @@ test('callers who give up on a service that hangs open its breaker', async () =>
   expect(arrived.filter((url) => url === '/')).toHaveLength(10);
 });
 
+test('a caller that has gone before its turn is not passed on, and no service is blamed for it', async () => {
+  const { arrived, service } = silent();
+  const { front, url, proxy, breaker } = await proxyTo(service, AT_ONCE);
+  const outcomes: Promise<void>[] = [];
+  front.removeAllListeners('request').on('request', (request, response) => {
+    response.once('close', () => outcomes.push(proxy.forward(request, response, 'activity', 0)));
+  });
+  await fetch(url, { signal: AbortSignal.timeout(50) }).catch(() => 'gone');
+  await expect.poll(() => outcomes).toHaveLength(1);
+  expect(await outcomes[0]).toBeUndefined();
+  expect(arrived).toEqual([]);
+  expect(breaker?.isOpen).toBe(false);
+});
+
 test('callers who leave early do not open a breaker, nor close one that tries', async () => {
   let isDown = false;
   const arrived: string[] = [];
@@ -211,25 +230,64 @@ test.each([
   expect(Buffer.from(await answer.arrayBuffer())).toEqual(bytes);
 });
 
+const CHUNK = 64 * 1024;
+/** More than all buffers on the way hold. */
+const ENDLESS = 256 * 1024 * 1024;
+
+/** Answers for as long as what it writes is read; calls `wrote` with the bytes of each piece. */
+function answerEndlessly(response: ServerResponse, wrote: (bytes: number) => void = () => undefined): void {
+  let written = 0;
+  const fill = () => {
+    for (let goesOn = true; goesOn && written < ENDLESS; written += CHUNK) {
+      goesOn = response.write(Buffer.alloc(CHUNK));
+      wrote(CHUNK);
+    }
+  };
+  response.on('drain', fill);
+  fill();
+}
+
 test('a caller that reads slowly holds the service back, and one that leaves ends its answer', async () => {
   let written = 0;
   const ended: string[] = [];
   const service = createServer((request, response) => {
-    const fill = () => {
-      while (response.write(Buffer.alloc(64 * 1024))) written += 64 * 1024;
-    };
-    response.on('drain', fill).on('close', () => ended.push(request.url ?? ''));
-    fill();
+    response.on('close', () => ended.push(request.url ?? ''));
+    answerEndlessly(response, (bytes) => (written += bytes));
   });
   const { url } = await proxyTo(service, NEVER);
   const leaving = new AbortController();
   const answer = await fetch(`${url}/endless`, { signal: leaving.signal });
   let before = -1;
   await expect.poll(() => before === (before = written), { interval: 200 }).toBe(true);
-  expect(written).toBeLessThan(64 * 1024 * 1024);
+  expect(written).toBeGreaterThan(0);
+  expect(written).toBeLessThan(ENDLESS);
   leaving.abort();
   await expect(answer.arrayBuffer()).rejects.toThrow('aborted');
   await expect.poll(() => ended).toEqual(['/endless']);
+});
+
+test('a caller that does not read is cut off, and its service is not blamed for it', async () => {
+  const service = createServer((request, response) => {
+    if (request.url === '/here') response.end();
+    else answerEndlessly(response);
+  });
+  const { url, status, breaker } = await proxyTo(service, AT_ONCE, undefined, 2_000);
+  const answers = await Promise.all(TEN.slice(8).map(() => fetch(url)));
+  for (const answer of answers) await expect(answer.arrayBuffer()).rejects.toThrow('terminated');
+  expect(breaker?.isOpen).toBe(false);
+  expect(await status('/here')).toBe(200);
+});
+
+test.each([
+  ['GETs', {}],
+  ['POSTs with a body', { method: 'POST', body: '{}' }],
+])('%s one after another have one connection to the service', async (_what, init) => {
+  let connections = 0;
+  const service = createServer((request, response) => void request.resume().on('end', () => response.end('here')));
+  service.on('connection', () => connections++);
+  const { status } = await proxyTo(service, NEVER);
+  for (const _ of TEN) expect(await status('/', init)).toBe(200);
+  expect(connections).toBe(1);
 });
 
 test('of a thousand requests to a service that always fails a tenth is passed on again, and no more', async () => {

@@ -28,13 +28,9 @@ interface Upstream {
 
 /** Thrown for a caller whose wait was ended: the service was told so, and has answered nothing. */
 export class WaitEnded extends Error {
-  /** How long the caller has waited. */
-  readonly waitedMs: number;
-
-  constructor(waitedMs: number) {
+  constructor() {
     super('the wait was ended');
     this.name = 'WaitEnded';
-    this.waitedMs = waitedMs;
   }
 }
 
@@ -79,14 +75,12 @@ export class Proxy implements Part {
   }
 
   /**
-   * Resolves with the milliseconds that the service took, once the answer is written or the caller has gone. The
-   * service may wait for `waitMs` before it answers. A request that can be repeated and whose connection was lost
+   * Resolves once the answer is written or the caller has gone. The service may wait for `waitMs` before it answers. A request that can be repeated and whose connection was lost
    * before a byte of the answer came is passed on once more, a tenth of all at most.
    * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, PAYLOAD_TOO_LARGE for a streamed body, or WaitEnded while this drains: then
    * nothing was answered yet.
    */
-  async forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<number> {
-    const started = performance.now();
+  async forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<void> {
     const upstream = this.#upstreams[service] as Upstream;
     const timeoutMs = waitMs > 0 ? waitMs + AFTER_WAIT_MS : this.#timeoutMs;
     const exchange = () => this.#exchange(upstream, request, response, timeoutMs, waitMs > 0);
@@ -96,7 +90,6 @@ export class Proxy implements Part {
     } catch (error) {
       if (!(error instanceof CallerGone || error instanceof WaitedInVain)) throw error;
     }
-    return performance.now() - started;
   }
 
   /** Whoever waits is told so now, and not cut off when the time to stop is over. */
@@ -117,9 +110,11 @@ export class Proxy implements Part {
     timeoutMs: number,
     mayWait: boolean,
   ): Promise<void> {
-    if (mayWait && this.#isDraining) throw new WaitEnded(0);
+    if (mayWait && this.#isDraining) throw new WaitEnded();
     const started = performance.now();
-    const pass = () => {
+    const pass = async () => {
+      // Its end was told before anybody listened.
+      if (response.destroyed) throw new CallerGone();
       const attempt = new Attempt(request, response, timeoutMs - (performance.now() - started));
       setAttempt(request, attempt);
       if (isPlainGet(request)) sendGet(connections, attempt, request, response);
@@ -129,7 +124,7 @@ export class Proxy implements Part {
     // What the service has begun to answer may hold commands, and takes no longer.
     const end = () => {
       const attempt = attemptOf(request);
-      if (!attempt?.isAnswered) attempt?.fail(new WaitEnded(performance.now() - started));
+      if (!attempt?.isAnswered) attempt?.fail(new WaitEnded());
     };
     if (mayWait) this.#waits.add(end);
     budget.called();

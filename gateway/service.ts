@@ -1,4 +1,5 @@
 import { ConfigError } from '#kit/config.ts';
+import type { ErrorCode } from '#kit/errors.ts';
 import { HttpServer } from '#kit/http-server.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
@@ -89,7 +90,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     });
     // A caller may end its side once it has asked. Node has this switch for long, and no type for it.
     Object.assign(listener.server, { maxConnections: config.MAX_CONNECTIONS, httpAllowHalfOpen: true });
-    const refused = (code: string) => events.refusedByParser(code);
+    const refused = (code: ErrorCode) => events.refusedByParser(code);
     answerProtocolErrors(listener.server, refused, (path) => matcher.methodsOf(path));
     closeGently(listener.server);
     service.http = listener;

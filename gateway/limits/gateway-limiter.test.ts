@@ -5,11 +5,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Breakers } from '#kit/breaker.ts';
-import { systemClock } from '#kit/clock.ts';
+import { type Clock, systemClock } from '#kit/clock.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { connectRedis } from '#kit/redis.ts';
 import { type Child, type Program, startProgram } from '#local/child.ts';
 import { prepareRedis } from '#local/redis.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { GatewayLimiter } from './gateway-limiter.ts';
 import type { Decision, Limit } from './limiter.ts';
 
@@ -59,7 +60,11 @@ interface Gateway {
   decide(limit: Limit): Promise<Decision>;
 }
 
-async function createGateway(replicas: number, url: string | null = server.url): Promise<Gateway> {
+async function createGateway(
+  replicas: number,
+  url: string | null = server.url,
+  clock: Clock = systemClock,
+): Promise<Gateway> {
   const log = pino({ level: 'silent' });
   const metrics = new Metrics();
   const breakers = new Breakers(metrics);
@@ -67,7 +72,7 @@ async function createGateway(replicas: number, url: string | null = server.url):
   const limiter = new GatewayLimiter({
     redis: connection?.client,
     replicas,
-    clock: systemClock,
+    clock,
     log,
     metrics,
     breakers,
@@ -103,6 +108,26 @@ async function duration(work: () => Promise<unknown>): Promise<number> {
 function median(values: number[]): number {
   return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
 }
+
+test('a decision for which a Redis has to be asked twice, since a clock was set, waits no longer for both', async () => {
+  await startRedis();
+  const proxy = await startTcpProxy(Number(new URL(server.url).port));
+  cleanups.push(() => proxy.close());
+  let shift = 0;
+  const clock = { now: () => Date.now() + shift };
+  const gateway = await createGateway(1, `redis://127.0.0.1:${proxy.port}`, clock);
+  await untilExact(gateway);
+  // Each answer takes 40 ms, and by the gateway's clock its questions are half a minute old when they come.
+  proxy.slow(20);
+  shift = -30_000;
+  const limit = lookup(1e6, 'asked twice');
+  let decision: Decision | undefined;
+  expect(await duration(async () => (decision = await gateway.decide(limit)))).toBeLessThan(USUAL_MS);
+  expect(decision).toMatchObject({ allowed: true, mode: 'degraded' });
+  proxy.slow(0);
+  await untilExact(gateway);
+  expect((await gateway.decide(limit)).mode).toBe('exact');
+});
 
 describe('without Redis', () => {
   test('one gateway that was told of no Redis is exact by itself', async () => {

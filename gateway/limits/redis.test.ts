@@ -126,13 +126,18 @@ describe('Redis limiter', () => {
     expect(await limiter.count(GUILD, limits, inTime)).toMatchObject({ isLate: false, allowed: true, counts: [1] });
   });
 
+  const scriptCalls = async () =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await client().info('commandstats'))?.[1] ?? 0);
+
   test('of requests that are decided together each has its own verdict, after those before it', async () => {
     await client().flushdb();
     const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
     const shared: Limit = { category: 'lookup', limit: 3, subject: GUILD };
     const cap: Limit = { category: 'api_key', limit: 1, subject: 'key-1' };
     const [seconds = 0] = await client().time();
-    const late = { window: -1, known: [9], deadline: seconds * 1000 - 60_000 };
+    const { window } = await limiter.count(GUILD, [{ ...shared, subject: 'another' }]);
+    const late = { window, known: [9], deadline: seconds * 1000 - 60_000 };
+    const before = await scriptCalls();
     const answers = await Promise.all([
       limiter.count(GUILD, [shared, cap]),
       limiter.count(GUILD, [shared], late),
@@ -151,6 +156,7 @@ describe('Redis limiter', () => {
       [true, false, 3],
       [false, false, 3],
     ]);
+    expect((await scriptCalls()) - before).toBe(1);
   });
 
   test('what has passed elsewhere can be told without counting a request', async () => {

@@ -166,6 +166,15 @@ export class Idempotency {
     ]);
   }
 
+  /** Ends a claim that is not settled, but for its ID: the same write may be tried again at once. */
+  async release(on: Queryable, { write, id, until }: Claim): Promise<void> {
+    await on.query(
+      `UPDATE ${this.#table} SET claimed_until = $7
+       WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND claim = $5 AND claimed_until = $6`,
+      [write.guildId, write.method, write.path, write.key, id, until, new Date(this.#clock.now())],
+    );
+  }
+
   /**
    * The first answer, or the ID of a claim on the same write that has ended of itself, if there is one. CONFLICT for
    * another body, while the first is at work, or where its answer can't be read.

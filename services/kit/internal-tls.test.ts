@@ -195,7 +195,7 @@ test('an agent shows the certificate that replaced the one it was made with', as
   expect(await fetchOver(address, { agent })).toBe('served');
 });
 
-/** What a service answers over undici, which is told the name that it must show; '' for its address. */
+/** What a service answers over undici. */
 function fetchUndici(address: string, connect: buildConnector.connector): Promise<string> {
   const client = new Client(`https://${address}`, { connect });
   stops.push(() => client.destroy());
@@ -206,12 +206,12 @@ test('a connector shows the newest certificate, and takes no service with anothe
   const { address } = await serveHttp(files(ours.issue()).config);
   const caller = files(theirs.issue());
   const own = tls(caller.config).tls;
-  const connect = own.createConnector('');
+  const connect = own.createConnector(`https://${address}`);
   await expect(fetchUndici(address, connect)).rejects.toThrow(REFUSED);
   writeTlsFiles(caller.path, ours.issue(), ours.cert);
   own.look();
   expect(await fetchUndici(address, connect)).toBe('served');
-  await expect(fetchUndici(address, own.createConnector('another.example'))).rejects.toThrow(REFUSED);
+  await expect(fetchUndici(address, own.createConnector('https://another.example'))).rejects.toThrow(REFUSED);
 });
 
 test('files that do not fit together change nothing, and are told once, without their contents', async () => {

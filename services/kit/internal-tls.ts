@@ -123,8 +123,9 @@ export class InternalTls implements Part {
     return agent;
   }
 
-  /** What undici connects with over HTTPS, as an agent does; the service must show `servername`, its address if empty. */
-  createConnector(servername: string): buildConnector.connector {
+  /** What undici connects to a URL with over HTTPS, as an agent does. */
+  createConnector(target: string): buildConnector.connector {
+    const servername = serverNameOf(target);
     const build = (identity: Identity) => buildConnector({ ...identity, minVersion: OLDEST_VERSION, allowH2: false });
     let connect = build(this.#identity);
     this.#listeners.add((identity) => (connect = build(identity)));
@@ -167,6 +168,12 @@ export class InternalTls implements Part {
       removeIdentityCertificateListener: remove,
     };
   }
+}
+
+/** The name in a certificate that a service at this URL must show; empty for an address, which is checked as such. */
+export function serverNameOf(target: string): string {
+  const { hostname } = new URL(target);
+  return isIP(hostname.replaceAll(/[[\]]/g, '')) === 0 ? hostname : '';
 }
 
 /** Throws where a file can't be read, is no PEM, or the key is not the certificate's. Names files, never contents. */

@@ -64,7 +64,11 @@ export class LinkChanges {
     const claim = await this.#claim(write);
     if (claim instanceof Replay) return claim;
     const begun = claim?.isRepeat ? await store.findIntent(this.#options.database, write.guildId, claim.id) : undefined;
-    if (begun) return told(answerTo(begun.kind as Of, await this.finish(begun)));
+    if (claim && begun) {
+      const answer = answerTo(begun.kind as Of, await this.#finishFor(claim, begun));
+      await this.#keepAnswer(claim, answer);
+      return told(answer);
+    }
     for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
       const { change, repeated } = await this.#prepare(write.guildId, claim, prepare);
       if (repeated) {
@@ -72,11 +76,23 @@ export class LinkChanges {
         return told(answerTo(change.kind, repeated));
       }
       const intent = await this.#begin(write.guildId, change, claim);
-      if (intent) return told(answerTo(change.kind, await this.finish(intent)));
+      if (intent) return told(answerTo(change.kind, await this.#finishFor(claim, intent)));
     }
     const busy = new ApiError('UNAVAILABLE', { message: 'Too many want this at once, try again soon' });
     await this.#keepAnswer(claim, busy);
     throw busy;
+  }
+
+  /** Where lookup fails nobody is at work any more: a repeat may finish the intent at once. */
+  async #finishFor(claim: Claim | undefined, intent: Intent): Promise<Outcome> {
+    const { database, idempotency } = this.#options;
+    try {
+      return await this.finish(intent);
+    } catch (error) {
+      // A claim that can't be ended now ends of itself.
+      if (claim) await idempotency.release(database, claim).catch(() => undefined);
+      throw error;
+    }
   }
 
   /** Calls lookup and settles; may be repeated by anybody at any time. Throws when lookup or the database fails. */
@@ -153,8 +169,9 @@ export class LinkChanges {
       const { tokenId, operationId, createdAt } = intent;
       if (tokenId !== null && !(await holdToken(transaction, guildId, tokenId, operationId, createdAt)))
         return undefined;
-      await store.insertIntent(transaction, intent);
-      return intent;
+      if (await store.insertIntent(transaction, intent)) return intent;
+      // The first request, which was held up for longer than its claim held, has just begun it.
+      return store.findIntent(transaction, guildId, operationId);
     });
   }
 

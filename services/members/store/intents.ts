@@ -33,12 +33,12 @@ export function isSameChange(one: Change, other: Change): boolean {
 const INTENT = `guild_id AS "guildId", operation_id AS "operationId", kind, chat_id AS "chatId", game_id AS "gameId",
   game_username AS "gameUsername", token_id AS "tokenId", claim, created_at AS "createdAt", due_at AS "dueAt", failures`;
 
-/** Writes an intent; one that is there already stays as it is: its change is the same. */
-export async function insertIntent(on: Queryable, intent: Intent): Promise<void> {
-  await on.query(
+/** Writes an intent; false where its operation has one already. */
+export async function insertIntent(on: Queryable, intent: Intent): Promise<boolean> {
+  const written = await on.query(
     `INSERT INTO members.intents
        (guild_id, operation_id, kind, chat_id, game_id, game_username, token_id, claim, created_at, due_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING RETURNING 1`,
     [
       intent.guildId,
       intent.operationId,
@@ -47,11 +47,12 @@ export async function insertIntent(on: Queryable, intent: Intent): Promise<void>
       intent.gameId,
       intent.gameUsername,
       intent.tokenId,
-      intent.claim && { ...intent.claim, write: withoutBody(intent.claim.write) },
+      intent.claim && keptClaim(intent.claim),
       intent.createdAt,
       intent.dueAt,
     ],
   );
+  return written.length > 0;
 }
 
 /** The intent of an operation, finished or not; undefined when there is none. */
@@ -116,11 +117,6 @@ export async function countFailure(
 }
 
 /** Only the answer is settled later, so the body that was asked with is not kept. */
-const withoutBody = ({ guildId, method, path, key, status, message }: Claim['write']) => ({
-  guildId,
-  method,
-  path,
-  key,
-  status,
-  message,
-});
+function keptClaim({ id, until, write: { guildId, method, path, key, status, message } }: Claim) {
+  return { id, until, write: { guildId, method, path, key, status, message } };
+}

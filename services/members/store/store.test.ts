@@ -55,6 +55,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['completeToken', (on) => tokens.completeToken(on, GUILD, 5, 7, now), ['verification_tokens_pkey']],
   ['freeToken', (on) => tokens.freeToken(on, GUILD, 5), ['verification_tokens_pkey']],
   ['openIntents', (on) => intents.openIntents(on, GUILD, { chatId: CHAT, gameId: 500 }, 20), ['intents_open']],
+  ['findIntent', (on) => intents.findIntent(on, GUILD, intent.operationId), ['intents_pkey']],
   ['takeDueIntents', (on) => intents.takeDueIntents(on, now, now, 20), ['intents_due', 'intents_pkey']],
   ['finishIntent', (on) => intents.finishIntent(on, intent, now), ['intents_pkey']],
   ['countFailure', (on) => intents.countFailure(on, intent), ['intents_pkey']],
