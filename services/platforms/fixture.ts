@@ -77,8 +77,8 @@ export class PlatformsFixture {
   }
 
   /** A connector without anything in its caches and with its breakers closed. */
-  roblox(config: Partial<GamePlatformConfig> = {}): Roblox {
-    return new Roblox({ config: { ...gameConfig(this.game.url), ...config }, ...this.#options() });
+  roblox(config: Partial<GamePlatformConfig> = {}, options: Partial<PlatformOptions> = {}): Roblox {
+    return new Roblox({ config: { ...gameConfig(this.game.url), ...config }, ...this.#options(), ...options });
   }
 
   /** The same with a key for Open Cloud. */

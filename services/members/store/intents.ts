@@ -57,8 +57,10 @@ export async function insertIntent(on: Queryable, intent: Intent): Promise<boole
 
 /** The intent of an operation, finished or not; undefined when there is none. */
 export async function findIntent(on: Queryable, guildId: string, operationId: string): Promise<Intent | undefined> {
-  const where = 'WHERE guild_id = $1 AND operation_id = $2';
-  const [intent] = await on.query<Intent>(`SELECT ${INTENT} FROM members.intents ${where}`, [guildId, operationId]);
+  const [intent] = await on.query<Intent>(
+    `SELECT ${INTENT} FROM members.intents WHERE guild_id = $1 AND operation_id = $2`,
+    [guildId, operationId],
+  );
   return intent;
 }
 
