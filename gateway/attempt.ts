@@ -10,7 +10,7 @@ const READING = ['GET', 'HEAD'];
 /** A caller who waits longer than this for a service that has its whole request, and goes, has waited in vain. */
 const IN_VAIN_MS = 1_000;
 
-/** Thrown for a caller who has gone before the service began to answer. */
+/** Thrown for a caller who has gone before the service began to answer, or does not read what it answers. */
 export class CallerGone extends Inconclusive {}
 
 /** The same, after so long that it tells of the service. */

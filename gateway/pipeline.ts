@@ -125,8 +125,8 @@ export class Pipeline {
     checkScope(match.route, grant);
     await checkLimits(match.route, grant, limiter, clock, response);
     usage.record(grant);
-    // A fault in the rest of its body may have been the answer meanwhile, or its caller has gone.
-    if (response.writableEnded || response.destroyed) return;
+    // A fault in the rest of its body may have been the answer meanwhile.
+    if (response.writableEnded) return;
     await this.#pass(match, grant, request, response, context, waitMsOf(match.route, query));
   }
 

@@ -75,8 +75,9 @@ export class Proxy implements Part {
   }
 
   /**
-   * Resolves once the answer is written or the caller has gone. The service may wait for `waitMs` before it answers. A request that can be repeated and whose connection was lost
-   * before a byte of the answer came is passed on once more, a tenth of all at most.
+   * Resolves once the answer is written or the caller has gone. The service may wait for `waitMs` before it answers. A
+   * request that can be repeated and whose connection was lost before a byte of the answer came is passed on once more,
+   * a tenth of all at most.
    * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, PAYLOAD_TOO_LARGE for a streamed body, or WaitEnded while this drains: then
    * nothing was answered yet.
    */

@@ -41,7 +41,7 @@ export type WriteOutcome<Data> = Answer<Data> | Replay;
 /** A claim on a write whose effect is outside this database; settled with its answer. */
 export interface Claim {
   write: Omit<RepeatableWrite, 'bodyHash'>;
-  /** A UUID; of a repeat whose first claim has ended of itself, that of the first. */
+  /** A UUID; of a repeat whose first claim has ended without an answer, that of the first. */
   id: string;
   /** When it ends of itself, as ISO 8601. */
   until: string;
@@ -133,7 +133,8 @@ export class Idempotency {
 
   /**
    * Claims a write whose effect is outside, in the transaction that records what is about to be done.
-   * The claim holds for 60 s; the same write after that has the claim's ID, so that what the first has begun is found.
+   * The claim holds for 60 s, or until its release; the same write after that has the claim's ID, so that what the first
+   * has begun is found.
    * Without a key there is nothing to claim.
    */
   async claim(transaction: Queryable, write: RepeatableWrite): Promise<Claim | Replay | undefined> {
@@ -176,7 +177,7 @@ export class Idempotency {
   }
 
   /**
-   * The first answer, or the ID of a claim on the same write that has ended of itself, if there is one. CONFLICT for
+   * The first answer, or the ID of a claim on the same write that has ended without one, if there is any. CONFLICT for
    * another body, while the first is at work, or where its answer can't be read.
    */
   async #find(transaction: Queryable, write: RepeatableWrite): Promise<{ replay?: Replay; lapsed?: string }> {
