@@ -59,7 +59,7 @@ export class GatewayEvents {
     this.#requests.inc({ route, method, code });
     if (keyId !== undefined) this.#activity.count(keyId, response.statusCode);
     this.#seconds.observe({ route, method }, ms / 1000);
-    this.#overhead.observe(Math.max(0, ms - upstreamMs) / 1000);
+    this.#overhead.observe({}, Math.max(0, ms - upstreamMs) / 1000);
     if (refusal?.httpStatus === 401) this.#authentication.inc({ result: refusal.code });
     this.#write({ method, code, ms: Math.round(ms * 10) / 10 }, refusal);
   }

@@ -1,8 +1,9 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { rawErrorResponse, sendError } from '#kit/envelope.ts';
 import { ApiError, type ErrorCode, invalidRequest, methodNotAllowed } from '#kit/errors.ts';
+import { type Exchange, newestExchange } from '#kit/http-server.ts';
 import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
 import { splitTarget } from '#kit/target.ts';
 
@@ -18,11 +19,6 @@ const REQUEST_LINE = /^[A-Za-z]+ \S+ HTTP\/1\.[01]\r?\n/;
 /** What paths take, where there is no saying which path is meant. */
 const ANY_METHOD = ['GET', 'POST', 'PATCH', 'DELETE'];
 
-interface Exchange {
-  request: IncomingMessage;
-  response: ServerResponse;
-}
-
 /**
  * Answers in the envelope what Node's HTTP parser refuses or hands out beside the request listener; `methodsOf` tells
  * what a path takes, undefined where there is no such path.
@@ -32,10 +28,7 @@ export function answerProtocolErrors(
   refused: (code: ErrorCode) => void,
   methodsOf: (path: string) => string[] | undefined,
 ): void {
-  /** The newest request of each connection. */
-  const newest = new WeakMap<Socket, Exchange>();
   const faulty = new WeakSet<Socket>();
-  server.prependListener('request', (request, response) => newest.set(request.socket, { request, response }));
   server.on('clientError', (error: NodeJS.ErrnoException, connection) => {
     // Here it is always the socket itself, whatever the event is typed as.
     const socket = connection as Socket;
@@ -45,7 +38,7 @@ export function answerProtocolErrors(
     faulty.add(socket);
     const refusal = parserRefusal(error);
     refused(refusal.code);
-    const exchange = newest.get(socket);
+    const exchange = newestExchange(socket);
     const isHead = HEAD_LINE.test(packetOf(error));
     if (!exchange || (exchange.response.closed && exchange.request.complete)) endWith(socket, refusal, { isHead });
     else closeAfterAnswer(exchange, refusal, socket);
@@ -63,7 +56,7 @@ export function answerProtocolErrors(
     const refusal = methodNotAllowed(methodsOf(splitTarget(request.url ?? '').path) ?? ANY_METHOD);
     const end = () => endWith(socket, refusal, { requestId: idOf(request), isHead: request.method === 'HEAD' });
     // The answer to a request before it is still due.
-    const exchange = newest.get(socket);
+    const exchange = newestExchange(socket);
     if (exchange && !exchange.response.closed) exchange.response.once('finish', end);
     else end();
   };

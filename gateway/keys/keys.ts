@@ -47,14 +47,7 @@ export class Keys {
     const { client, clock } = options;
     this.#verifier = new Verifier({ client, clock, answered: (id, answer) => this.#remember(id, answer) });
     const help = 'Look-ups of keys: answered from memory, by auth, stale for want of auth, or not at all';
-    const counter = options.metrics.counter('gateway_key_cache_total', help, ['outcome']);
-    this.#outcomes = {
-      hit: counter.labels({ outcome: 'hit' }),
-      refusalHit: counter.labels({ outcome: 'refusal_hit' }),
-      miss: counter.labels({ outcome: 'miss' }),
-      stale: counter.labels({ outcome: 'stale' }),
-      unavailable: counter.labels({ outcome: 'unavailable' }),
-    };
+    this.#outcomes = options.metrics.counter('gateway_key_cache_total', help, ['outcome']);
   }
 
   /** The key's grant where memory alone can tell; undefined means that `find` must. */
@@ -63,12 +56,12 @@ export class Keys {
     if (!entry) return undefined;
     const now = this.#options.clock.now();
     if (this.#isFresh(entry, now)) {
-      this.#outcomes.hit.inc();
+      this.#outcomes.inc({ outcome: 'hit' });
       return entry.grant;
     }
     // Nobody waits in vain for an auth that has just failed to answer.
     if (!this.#verifier.isFailing || !this.#mayBeStale(entry, now)) return undefined;
-    this.#outcomes.stale.inc();
+    this.#outcomes.inc({ outcome: 'stale' });
     this.#probe(now);
     return entry.grant;
   }
@@ -82,17 +75,17 @@ export class Keys {
     if (known) return known;
     const id = key.hashText;
     if (this.#isRefused(id)) {
-      this.#outcomes.refusalHit.inc();
+      this.#outcomes.inc({ outcome: 'refusal_hit' });
       return undefined;
     }
     try {
       const grant = await this.#verify(id, key);
-      this.#outcomes.miss.inc();
+      this.#outcomes.inc({ outcome: 'miss' });
       return grant;
     } catch (error) {
       const entry = this.#cache.get(id);
       const isServed = entry && this.#mayBeStale(entry, this.#options.clock.now());
-      this.#outcomes[isServed ? 'stale' : 'unavailable'].inc();
+      this.#outcomes.inc({ outcome: isServed ? 'stale' : 'unavailable' });
       if (!isServed) throw error;
       return entry.grant;
     }

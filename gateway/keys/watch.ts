@@ -104,7 +104,7 @@ export class ChangeWatch implements Part {
     // What was made before the first stream was there says nothing of how long changes take.
     const isInTime = this.#isAlive || change.changedAtMs > this.#lastBeat;
     if (this.#isNews(change) && isInTime) {
-      this.#propagation.observe(Math.max(0, this.#options.clock.now() - change.changedAtMs) / 1000);
+      this.#propagation.observe({}, Math.max(0, this.#options.clock.now() - change.changedAtMs) / 1000);
     }
     this.#options.changed(change);
   }

@@ -75,27 +75,37 @@ export class GatewayLimiter implements Limiter {
   async decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
     const [first] = limits;
     if (!first) return { allowed: true, mode: 'exact', states: [] };
-    const decision = await this.#decide(guildId, limits);
+    const found = this.#decide(guildId, limits);
+    const decision = found instanceof Promise ? await found : found;
     const { mode } = decision;
     if (decision.allowed) this.#decisions.inc({ category: first.category, decision: 'allowed', mode });
     else this.#decisions.inc({ category: decision.refusedBy.category, decision: 'refused', mode });
     return decision;
   }
 
-  async #decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
+  #decide(guildId: string, limits: readonly Limit[]): Decision | Promise<Decision> {
     const redis = this.#redis;
     if (!redis) return this.#memory.decideNow(guildId, limits);
     const asked = this.#memory.snapshot(guildId, limits);
     const refused = refuseExhausted(limits, asked);
     if (refused) return refused;
     const breaker = redis.breakers.of(redis.limiter.serverOf(guildId));
-    if (breaker.isOpen) {
-      const decision = this.#decideWithout(guildId, limits);
-      if (breaker.mayTry) void this.#tryAgain(redis.limiter, guildId, limits);
-      return decision;
-    }
+    if (!breaker.isOpen) return this.#ask(redis.limiter, guildId, limits, asked);
+    const decision = this.#decideWithout(guildId, limits);
+    if (breaker.mayTry) void this.#tryAgain(redis.limiter, guildId, limits);
+    return decision;
+  }
+
+  #decideWithout(guildId: string, limits: readonly Limit[]): Decision {
+    return { ...this.#memory.decideNow(guildId, limits), mode: 'degraded' };
+  }
+
+  async #ask(redis: RedisLimiter, guildId: string, limits: readonly Limit[], asked: Snapshot): Promise<Decision> {
     try {
-      const answer = await this.#count(redis.limiter, guildId, limits, asked);
+      const deadline = this.#memory.deadline(asked, this.#decisionMs);
+      const startedAt = performance.now();
+      let answer = await redis.count(guildId, limits, { window: asked.window, known: asked.known, deadline });
+      if (answer.isLate) answer = await this.#askAgain(redis, guildId, limits, asked, startedAt);
       this.#memory.learn(guildId, limits, asked, answer);
       return exactDecision(limits, answer);
     } catch {
@@ -103,18 +113,16 @@ export class GatewayLimiter implements Limiter {
     }
   }
 
-  #decideWithout(guildId: string, limits: readonly Limit[]): Decision {
-    return { ...this.#memory.decideNow(guildId, limits), mode: 'degraded' };
-  }
-
-  async #count(redis: RedisLimiter, guildId: string, limits: readonly Limit[], asked: Snapshot): Promise<Answer> {
-    const startedAt = performance.now();
-    const deadline = this.#memory.deadline(asked, this.#decisionMs);
-    const answer = await redis.count(guildId, limits, { ...asked, deadline });
-    if (!answer.isLate) return answer;
+  /** Late and still waited for: one of the clocks was set. */
+  async #askAgain(
+    redis: RedisLimiter,
+    guildId: string,
+    limits: readonly Limit[],
+    asked: Snapshot,
+    startedAt: number,
+  ): Promise<Answer> {
     const leftMs = this.#decisionMs - (performance.now() - startedAt);
     if (leftMs <= 0) throw new DeadlineError(this.#decisionMs);
-    // Late and still waited for: one of the clocks was set.
     return within(leftMs, redis.count(guildId, limits, { ...asked, deadline: 0 }));
   }
 

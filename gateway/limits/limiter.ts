@@ -33,11 +33,13 @@ export interface Limiter {
 
 /** The state that callers are told: the one with least remaining; a category before the key's own cap. */
 export function tightest(states: readonly Counted[]): Counted | undefined {
-  return states.reduce<Counted | undefined>((least, state) => {
-    if (least === undefined || state.remaining < least.remaining) return state;
+  let least = states[0];
+  for (const state of states) {
+    if (least === undefined || state.remaining > least.remaining) continue;
     const isTie = state.remaining === least.remaining;
-    return isTie && least.category === KEY_CAP_CATEGORY ? state : least;
-  }, undefined);
+    if (!isTie || least.category === KEY_CAP_CATEGORY) least = state;
+  }
+  return least;
 }
 
 /** A decision from the counts after it, one for each limit. */

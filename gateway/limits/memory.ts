@@ -1,10 +1,12 @@
 import type { Clock } from '#kit/clock.ts';
-import { type Decision, type Limit, type Limiter, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
+import { type Decision, type Limit, type Limiter, toDecision, WINDOW_MS } from './limiter.ts';
 import type { Answer } from './redis.ts';
 import { RedisClock } from './redis-clock.ts';
 
 /** What this process knows of one limit in the current window. */
 interface Count {
+  category: Limit['category'];
+  subject: string;
   /** How many passed in all gateways, as Redis last said. */
   told: number;
   /** How many this process let through by itself. */
@@ -51,8 +53,9 @@ export class MemoryLimiter implements Limiter {
   readonly #replicas: number;
   readonly #windowMs: number;
   readonly #maxSubjects: number;
-  /** All windows end at once, so the counts of past ones go in one step. */
-  readonly #counts = new Map<string, Count>();
+  /** By guild, which has few of them. All windows end at once, so the counts of past ones go in one step. */
+  readonly #counts = new Map<string, Count[]>();
+  #subjects = 0;
   readonly #overflow = new Map<string, Count>();
   #window = 0;
   readonly #redisClock: RedisClock;
@@ -72,9 +75,9 @@ export class MemoryLimiter implements Limiter {
   /** Decides in this process alone; `exact` where it is the only one. */
   decideNow(guildId: string, limits: readonly Limit[]): Decision {
     const resetMs = this.#enterWindow();
-    const counts = limits.map((limit) => this.#find(limitKey(guildId, limit)) ?? this.#shared(limit.category));
+    const counts = limits.map((limit) => this.#find(guildId, limit) ?? this.#shared(limit));
     const left = () => limits.map(({ limit }, index) => this.#left(limit, counts[index]));
-    const allowed = left().every((remaining) => remaining > 0);
+    const allowed = left().every(isLeft);
     if (allowed) for (const count of counts) count.own += 1;
     return toDecision(limits, {
       allowed,
@@ -86,11 +89,12 @@ export class MemoryLimiter implements Limiter {
 
   /** What is known before Redis is asked. */
   snapshot(guildId: string, limits: readonly Limit[]): Snapshot {
-    const resetMs = this.#enterWindow();
-    const counts = limits.map((limit) => this.#find(limitKey(guildId, limit)) ?? emptyCount());
+    const takenAt = this.#clock.now();
+    const resetMs = this.#enterWindow(takenAt);
+    const counts = limits.map((limit) => this.#find(guildId, limit) ?? emptyCount(limit));
     const known = counts.map(({ told, own, reported }) => told + this.#replicas * (own - reported));
     const own = counts.map((count) => count.own);
-    return { window: this.#window, takenAt: this.#clock.now(), resetMs, counts, own, known };
+    return { window: this.#window, takenAt, resetMs, counts, own, known };
   }
 
   /** Keeps what Redis answered to a request that was asked with this snapshot. */
@@ -100,10 +104,10 @@ export class MemoryLimiter implements Limiter {
     if (answer.window !== this.#window || answer.isLate) return;
     const isSame = asked.window === answer.window;
     const counts = isSame ? asked.counts : this.snapshot(guildId, limits).counts;
-    counts.forEach((count, index) => {
+    for (const [index, count] of counts.entries()) {
       count.told = Math.max(count.told, answer.counts[index] ?? 0);
       if (isSame) count.reported = Math.max(count.reported, asked.own[index] ?? 0);
-    });
+    }
   }
 
   /** When it will be so many milliseconds after a snapshot by Redis's clock; 0 while nothing is known of that. */
@@ -112,13 +116,14 @@ export class MemoryLimiter implements Limiter {
   }
 
   /** Milliseconds until the current window ends; forgets all counts when it is a new one. */
-  #enterWindow(): number {
-    const now = this.#redisClock.at(this.#clock.now());
+  #enterWindow(time = this.#clock.now()): number {
+    const now = this.#redisClock.at(time);
     const window = Math.floor(now / this.#windowMs);
     // A clock that is set back by a moment at the edge must not bring a second fresh window.
     if (window !== this.#window && window !== this.#window - 1) {
       this.#window = window;
       this.#counts.clear();
+      this.#subjects = 0;
       this.#overflow.clear();
     }
     return Math.ceil((this.#window + 1) * this.#windowMs - now);
@@ -130,17 +135,22 @@ export class MemoryLimiter implements Limiter {
     return Math.ceil((limit - count.told) / this.#replicas) - (count.own - count.reported);
   }
 
-  #find(key: string): Count | undefined {
-    const found = this.#counts.get(key);
-    if (found || this.#counts.size >= this.#maxSubjects) return found;
-    const count = emptyCount();
-    this.#counts.set(key, count);
+  #find(guildId: string, limit: Limit): Count | undefined {
+    const counts = this.#counts.get(guildId);
+    for (const count of counts ?? []) {
+      if (count.category === limit.category && count.subject === limit.subject) return count;
+    }
+    if (this.#subjects >= this.#maxSubjects) return undefined;
+    const count = emptyCount(limit);
+    if (counts) counts.push(count);
+    else this.#counts.set(guildId, [count]);
+    this.#subjects += 1;
     return count;
   }
 
-  #shared(category: string): Count {
-    const count = this.#overflow.get(category) ?? emptyCount();
-    this.#overflow.set(category, count);
+  #shared(limit: Limit): Count {
+    const count = this.#overflow.get(limit.category) ?? emptyCount(limit);
+    this.#overflow.set(limit.category, count);
     return count;
   }
 }
@@ -148,10 +158,12 @@ export class MemoryLimiter implements Limiter {
 /** Refused without a call where Redis has already said that a limit is used up in this window. */
 export function refuseExhausted(limits: readonly Limit[], { counts, resetMs }: Snapshot): Decision | undefined {
   const remaining = limits.map(({ limit }, index) => limit - (counts[index]?.told ?? 0));
-  if (remaining.every((left) => left > 0)) return undefined;
+  if (remaining.every(isLeft)) return undefined;
   return toDecision(limits, { allowed: false, mode: 'exact', resetMs, remaining });
 }
 
-function emptyCount(): Count {
-  return { told: 0, own: 0, reported: 0 };
+const isLeft = (remaining: number): boolean => remaining > 0;
+
+function emptyCount({ category, subject }: Limit): Count {
+  return { category, subject, told: 0, own: 0, reported: 0 };
 }

@@ -78,11 +78,11 @@ export class RedisLimiter implements Limiter {
     return exactDecision(limits, await this.count(guildId, limits));
   }
 
-  async count(guildId: string, limits: readonly Limit[], question = NOTHING): Promise<Answer> {
+  count(guildId: string, limits: readonly Limit[], question = NOTHING): Promise<Answer> {
     const { window, known, deadline } = question;
     const keys = limits.map((limit) => limitKey(guildId, limit));
-    const perLimit = limits.flatMap(({ limit }, index) => [limit, known[index] ?? 0]);
-    const values = [limits.length, window, deadline, ...perLimit];
+    const values = [limits.length, window, deadline];
+    for (const [index, { limit }] of limits.entries()) values.push(limit, known[index] ?? 0);
     return this.#batches.ask(this.#redis instanceof Cluster ? guildId : ONLY_SERVER, { keys, values });
   }
 
@@ -109,17 +109,21 @@ export class RedisLimiter implements Limiter {
   /** `group`: a guild of a Cluster's, or the only server. */
   async #call(group: string, parts: readonly Part[]): Promise<Answer[]> {
     const server = this.#redis instanceof Cluster ? this.serverOf(group) : group;
-    const keys = parts.flatMap((part) => part.keys);
-    const values = parts.flatMap((part) => part.values);
-    return readAnswers(await this.#guard(server, () => this.#run(keys, [this.#windowMs, ...values])), parts);
+    const words: (string | number)[] = [];
+    for (const { keys } of parts) words.push(...keys);
+    const keyCount = words.length;
+    words.push(this.#windowMs);
+    for (const { values } of parts) words.push(...values);
+    return readAnswers(await this.#guard(server, () => this.#run(keyCount, words)), parts);
   }
 
-  async #run(keys: string[], values: number[]): Promise<number[]> {
+  /** `words`: the keys, then the arguments. */
+  async #run(keyCount: number, words: (string | number)[]): Promise<number[]> {
     try {
-      return (await this.#redis.evalsha(SCRIPT_SHA, keys.length, ...keys, ...values)) as number[];
+      return (await this.#redis.evalsha(SCRIPT_SHA, keyCount, ...words)) as number[];
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return (await this.#redis.eval(SCRIPT, keys.length, ...keys, ...values)) as number[];
+      return (await this.#redis.eval(SCRIPT, keyCount, ...words)) as number[];
     }
   }
 }
@@ -130,11 +134,12 @@ export function exactDecision(limits: readonly Limit[], { allowed, resetMs, coun
   return toDecision(limits, { allowed, mode: 'exact', resetMs, remaining });
 }
 
-function readAnswers([window = 0, resetMs = 0, ...rest]: readonly number[], parts: readonly Part[]): Answer[] {
-  let next = 0;
+function readAnswers(told: readonly number[], parts: readonly Part[]): Answer[] {
+  const [window = 0, resetMs = 0] = told;
+  let next = 2;
   return parts.map(({ keys }) => {
-    const outcome = rest[next++];
-    const counts = rest.slice(next, (next += keys.length));
+    const outcome = told[next++];
+    const counts = told.slice(next, (next += keys.length));
     return { allowed: outcome === 1, isLate: outcome === -1, window, resetMs, counts };
   });
 }

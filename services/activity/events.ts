@@ -44,7 +44,7 @@ export class ActivityEvents {
   }
 
   heartbeatsSaved(count: number): void {
-    this.#heartbeats.inc(count);
+    this.#heartbeats.inc({}, count);
     this.#batches.inc();
   }
 

@@ -10,8 +10,19 @@ import type { Part } from './lifecycle.ts';
 const DRAIN_MS = 15_000;
 const LOOK_EVERY_MS = 50;
 
-const CURRENT = Symbol('current response');
-type Connection = Socket & { [CURRENT]?: ServerResponse | undefined };
+/** A request with its answer. */
+export interface Exchange {
+  request: IncomingMessage;
+  response: ServerResponse;
+}
+
+const NEWEST = Symbol('newest exchange');
+type Connection = Socket & { [NEWEST]?: Exchange };
+
+/** The newest request of an HttpServer's connection, whether answered or not; undefined before the first. */
+export function newestExchange(connection: Socket): Exchange | undefined {
+  return (connection as Connection)[NEWEST];
+}
 
 /** A listening HTTP server that drains: it answers what is under way and closes each connection after its answer. */
 export class HttpServer implements Part {
@@ -20,8 +31,8 @@ export class HttpServer implements Part {
   readonly #host: string;
   readonly #port: number;
   /**
-   * Each holds the response that is under way. A Set that gained and lost a member with every request would keep them
-   * all alive until the next full collection of garbage: the tables that it outgrows still hold them.
+   * Each holds its newest exchange. A Set that gained and lost a member with every request would keep them all alive
+   * until the next full collection of garbage: the tables that it outgrows still hold them.
    */
   readonly #connections = new Set<Connection>();
   #retired = false;
@@ -36,7 +47,7 @@ export class HttpServer implements Part {
     this.#port = port;
     const { tls, ...httpOptions } = options;
     const handle = (request: IncomingMessage, response: ServerResponse) => {
-      this.#track(request.socket, response);
+      this.#track(request.socket, { request, response });
       handler(request, response);
     };
     this.server = tls ? createTlsServer(tls, httpOptions, handle) : createServer(httpOptions, handle);
@@ -54,7 +65,7 @@ export class HttpServer implements Part {
   /** From now on each connection is closed after its answer, so that its caller makes its next one elsewhere. */
   retire(): void {
     this.#retired = true;
-    for (const { [CURRENT]: response } of this.#connections) if (response) announceClose(response);
+    for (const { [NEWEST]: newest } of this.#connections) if (newest) announceClose(newest.response);
   }
 
   async drain(): Promise<void> {
@@ -75,13 +86,11 @@ export class HttpServer implements Part {
     this.server.closeAllConnections();
   }
 
-  #track(connection: Connection, response: ServerResponse): void {
-    connection[CURRENT] = response;
-    response.once('close', () => {
-      if (connection[CURRENT] === response) connection[CURRENT] = undefined;
-    });
-    if (this.#retired) announceClose(response);
-    if (this.#connections.has(connection)) return;
+  #track(connection: Connection, exchange: Exchange): void {
+    const isNew = connection[NEWEST] === undefined;
+    connection[NEWEST] = exchange;
+    if (this.#retired) announceClose(exchange.response);
+    if (!isNew) return;
     this.#connections.add(connection);
     connection.once('close', () => this.#connections.delete(connection));
   }

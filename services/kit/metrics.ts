@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
+import { Counter, Durations } from './series.ts';
 
 /** Seconds, from half a millisecond. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -19,7 +20,7 @@ export class Metrics {
   }
 
   counter<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Counter<Label> {
-    return this.#once(name, () => new Counter({ name, help, labelNames, registers: [this.registry] }));
+    return this.#once(name, () => this.#register(new Counter({ name, help, labelNames })));
   }
 
   /** A counter by one label whose values are known: each is shown from the start, so that its first increase is seen. */
@@ -48,14 +49,19 @@ export class Metrics {
   }
 
   /** A histogram of seconds. */
-  duration<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Histogram<Label> {
-    const buckets = DURATION_BUCKETS;
-    return this.#once(name, () => new Histogram({ name, help, labelNames, buckets, registers: [this.registry] }));
+  duration<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Durations<Label> {
+    return this.#once(name, () => this.#register(new Durations({ name, help, labelNames }, DURATION_BUCKETS)));
   }
 
   /** Parts of the same kind share a metric. */
-  #once<Metric>(name: string, make: () => Metric): Metric {
-    return (this.registry.getSingleMetric(name) as Metric | undefined) ?? make();
+  #once<Kind>(name: string, make: () => Kind): Kind {
+    return (this.registry.getSingleMetric(name) as Kind | undefined) ?? make();
+  }
+
+  #register<Kind extends { name: string }>(metric: Kind): Kind {
+    // The registry takes whatever has a name and get(); its type knows prom-client's own classes alone.
+    this.registry.registerMetric(metric as unknown as Metric);
+    return metric;
   }
 
   #collectUtilisation(): void {

@@ -30,3 +30,47 @@ test('a counter whose labels are known shows each from the start, and one that i
   const shown = await metrics.registry.getSingleMetricAsString('jobs_total');
   expect(shown).toContain('jobs_total{outcome="done"} 1\njobs_total{outcome="failed"} 0');
 });
+
+test('durations are shown by bucket, each with those below it, beside their sum and count', async () => {
+  const metrics = new Metrics();
+  const seconds = metrics.duration('wait_seconds', 'Waits', ['purpose']);
+  for (const each of [0.0005, 0.0006, 0.3, 31]) seconds.observe({ purpose: 'job' }, each);
+  seconds.observe({ purpose: 'other' }, 0.002);
+  const shown = await metrics.registry.getSingleMetricAsString('wait_seconds');
+  expect(shown).toContain('# TYPE wait_seconds histogram');
+  for (const [le, count] of [
+    ['0.0005', 1],
+    ['0.001', 2],
+    ['0.25', 2],
+    ['0.5', 3],
+    ['30', 3],
+    ['+Inf', 4],
+  ]) {
+    expect(shown).toContain(`wait_seconds_bucket{le="${le}",purpose="job"} ${count}\n`);
+  }
+  expect(shown).toContain('wait_seconds_sum{purpose="job"} 31.3011\nwait_seconds_count{purpose="job"} 4\n');
+  expect(shown).toContain('wait_seconds_count{purpose="other"} 1');
+});
+
+test('a metric without labels is shown before anything was counted, one with labels is not', async () => {
+  const metrics = new Metrics();
+  metrics.counter('calls_total', 'Calls');
+  metrics.duration('call_seconds', 'Calls');
+  metrics.counter('refusals_total', 'Refusals', ['reason']);
+  const shown = await metrics.registry.metrics();
+  expect(shown).toContain('\ncalls_total 0\n');
+  expect(shown).toContain('\ncall_seconds_count 0\n');
+  expect(shown).not.toContain('refusals_total{');
+});
+
+test('series are told apart by all of their labels', async () => {
+  const metrics = new Metrics();
+  const answers = metrics.counter('answers_total', 'Answers', ['route', 'code']);
+  answers.inc({ route: 'a', code: 200 });
+  answers.inc({ route: 'b', code: 200 }, 2);
+  answers.inc({ route: 'a', code: 404 });
+  answers.inc({ route: 'a', code: 200 });
+  expect(await metrics.registry.getSingleMetricAsString('answers_total')).toContain(
+    'answers_total{route="a",code="200"} 2\nanswers_total{route="b",code="200"} 2\nanswers_total{route="a",code="404"} 1',
+  );
+});

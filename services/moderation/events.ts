@@ -50,7 +50,7 @@ export class ModerationEvents {
   /** Activity has it; `delay` in milliseconds since the decision. */
   delivered(event: Event, delay: number): void {
     this.#deliveries.inc({ outcome: 'delivered' });
-    this.#deliverySeconds.observe(Math.max(0, delay) / 1000);
+    this.#deliverySeconds.observe({}, Math.max(0, delay) / 1000);
     this.#log.debug(namesOf(event), 'a decision was delivered');
   }
 
