@@ -46,7 +46,7 @@ export class Attempt {
     this.#response = response;
     this.#timeoutMs = timeoutMs;
     this.heard();
-    response.once('close', () => this.#over());
+    response.on('close', () => this.#over());
   }
 
   /** Resolves once the answer is written; CallerGone or WaitedInVain when nothing was answered before its caller left. */

@@ -51,6 +51,7 @@ export interface PipelineParts {
 
 /** A request whose turn has come. */
 interface UnderWay extends RequestContext {
+  /** Whether it counts towards `maxInFlight`. */
   isInFlight: boolean;
   /** How long a service worked on it, also where it failed. */
   upstreamMs: number;
@@ -77,19 +78,24 @@ export class Pipeline {
     const context = {
       requestId: requestIdOf(oneHeader(request, REQUEST_ID_HEADER)),
       route: 'none',
-      isInFlight: true,
+      isInFlight: false,
       upstreamMs: 0,
     };
     noteHeader(response, REQUEST_ID_HEADER, context.requestId);
     boundLeftover(request, response);
-    this.#turns.take(request, response, () => {
-      // A fault in the rest of its body was its answer while it waited.
-      if (response.writableEnded) return;
-      this.#inFlight++;
-      response.once('close', () => this.#leave(context));
-      void requestContext.run(context, () => this.#answer(request, response, context));
+    this.#turns.take(request, response, {
+      begin: () => this.#begin(request, response, context),
+      over: () => this.#leave(context),
     });
   };
+
+  #begin(request: IncomingMessage, response: ServerResponse, context: UnderWay): void {
+    // A fault in the rest of its body was its answer while it waited.
+    if (response.writableEnded) return;
+    this.#inFlight++;
+    context.isInFlight = true;
+    void requestContext.run(context, () => this.#answer(request, response, context));
+  }
 
   async #answer(request: IncomingMessage, response: ServerResponse, context: UnderWay): Promise<void> {
     const started = performance.now();
@@ -107,7 +113,6 @@ export class Pipeline {
   async #steps(request: IncomingMessage, response: ServerResponse, context: UnderWay): Promise<void> {
     const { matcher, authenticate, limiter, usage, clock, events } = this.#parts;
     judge(request, response);
-    const address = this.#clientAddress(request);
     if (connectionOptions(request.headers).includes('close')) noteHeader(response, 'connection', 'close');
     stripReserved(request);
     const { path, query } = splitTarget(request.url ?? '');
@@ -116,11 +121,11 @@ export class Pipeline {
     context.route = match.route.name;
     announceDeprecation(match.route, response);
     this.#refuseOverload();
-    const failingAddress = address?.toString() ?? request.socket.remoteAddress ?? 'unknown';
-    const grant = await authenticate.run({ headers: request.headers, query, address: failingAddress, response });
+    const judged = authenticate.run({ request, query, response, address: () => this.#clientAddress(request) });
+    const grant = judged instanceof Promise ? await judged : judged;
     context.keyId = grant.keyId;
     events.authenticated(grant);
-    checkAllowlist(grant, address);
+    checkAllowlist(grant, () => this.#clientAddress(request));
     checkGuild(match, request.headers['x-guild-id'], grant.guildId);
     checkScope(match.route, grant);
     await checkLimits(match.route, grant, limiter, clock, response);

@@ -83,11 +83,10 @@ export class Proxy implements Part {
    */
   async forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<void> {
     const upstream = this.#upstreams[service] as Upstream;
-    const timeoutMs = waitMs > 0 ? waitMs + AFTER_WAIT_MS : this.#timeoutMs;
-    const exchange = () => this.#exchange(upstream, request, response, timeoutMs, waitMs > 0);
-    // The one call that tries an open breaker holds up all others: no poll, which would do so for as long as it waits.
     try {
-      await (waitMs > 0 ? exchange() : upstream.breaker.run(exchange));
+      // The one call that tries an open breaker holds up all others: no poll, which would do so for as long as it waits.
+      if (waitMs > 0) await this.#wait(upstream, request, response, waitMs + AFTER_WAIT_MS);
+      else await upstream.breaker.run(() => this.#exchange(upstream, request, response, this.#timeoutMs));
     } catch (error) {
       if (!(error instanceof CallerGone || error instanceof WaitedInVain)) throw error;
     }
@@ -104,43 +103,60 @@ export class Proxy implements Part {
     for (const { connections } of Object.values(this.#upstreams)) connections.close();
   }
 
-  async #exchange(
-    { name, middleware, connections, budget }: Upstream,
+  async #wait(
+    upstream: Upstream,
     request: IncomingMessage,
     response: ServerResponse,
     timeoutMs: number,
-    mayWait: boolean,
   ): Promise<void> {
-    if (mayWait && this.#isDraining) throw new WaitEnded();
-    const started = performance.now();
-    const pass = async () => {
-      // Its end was told before anybody listened.
-      if (response.destroyed) throw new CallerGone();
-      const attempt = new Attempt(request, response, timeoutMs - (performance.now() - started));
-      setAttempt(request, attempt);
-      if (isPlainGet(request)) sendGet(connections, attempt, request, response);
-      else void middleware(request, response, (cause) => attempt.broke(cause));
-      return attempt.ended;
-    };
+    if (this.#isDraining) throw new WaitEnded();
     // What the service has begun to answer may hold commands, and takes no longer.
     const end = () => {
       const attempt = attemptOf(request);
       if (!attempt?.isAnswered) attempt?.fail(new WaitEnded());
     };
-    if (mayWait) this.#waits.add(end);
-    budget.called();
+    this.#waits.add(end);
     try {
-      await pass();
-    } catch (error) {
-      if (!mayRepeat(attemptOf(request), request, response) || !budget.take()) throw error;
-      this.#retries.inc({ upstream: name });
-      // What was lost with the same service is heard first, or the agent would hand out another connection to it.
-      await nextTurn();
-      await pass();
+      await this.#exchange(upstream, request, response, timeoutMs);
     } finally {
       this.#waits.delete(end);
     }
   }
+
+  async #exchange(
+    upstream: Upstream,
+    request: IncomingMessage,
+    response: ServerResponse,
+    timeoutMs: number,
+  ): Promise<void> {
+    const started = performance.now();
+    upstream.budget.called();
+    try {
+      await pass(upstream, request, response, timeoutMs);
+    } catch (error) {
+      if (!mayRepeat(attemptOf(request), request, response) || !upstream.budget.take()) throw error;
+      this.#retries.inc({ upstream: upstream.name });
+      // What was lost with the same service is heard first, or the agent would hand out another connection to it.
+      await nextTurn();
+      await pass(upstream, request, response, timeoutMs - (performance.now() - started));
+    }
+  }
+}
+
+/** Sends a request once; resolves when its answer is written. */
+function pass(
+  { connections, middleware }: Upstream,
+  request: IncomingMessage,
+  response: ServerResponse,
+  timeoutMs: number,
+): Promise<void> {
+  // Its end was told before anybody listened.
+  if (response.destroyed) throw new CallerGone();
+  const attempt = new Attempt(request, response, timeoutMs);
+  setAttempt(request, attempt);
+  if (isPlainGet(request)) sendGet(connections, attempt, request, response);
+  else void middleware(request, response, (cause) => attempt.broke(cause));
+  return attempt.ended;
 }
 
 /** A row of the table that leads nowhere would be a fault for each of its callers, and not for whoever wrote it. */

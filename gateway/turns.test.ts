@@ -18,7 +18,9 @@ afterEach(() => {
 async function startServer() {
   const turns = new Turns(MOST);
   const begun: ServerResponse[] = [];
-  const server = createServer((request, response) => turns.take(request, response, () => begun.push(response)));
+  const server = createServer((request, response) => {
+    turns.take(request, response, { begin: () => begun.push(response), over: () => undefined });
+  });
   const { url, close } = await listening(server);
   closers.push(close);
   const open = async (): Promise<Socket> => {

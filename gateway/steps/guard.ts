@@ -11,6 +11,8 @@ const FRAMING = ['transfer-encoding', 'content-length', 'host', 'expect'];
 /** A name or an address, with or without a port. */
 const HOST = /^[A-Za-z0-9._~!$&'()*+,;=%:[\]-]+$/;
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+/** The targets of nearly all requests, in which there is nothing to find. */
+const PLAIN_TARGET = /^\/[\w/:@~-]*(?:\?[\w/:@~=&,.-]*)?$/;
 const HIDDEN_PATH = /%(?:2e|2f|5c|00)|\\|#/i;
 const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
 
@@ -19,14 +21,15 @@ const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
  * Node's parser has refused the rest: both lengths at once, differing lengths, folded headers, bare line feeds.
  */
 export function guard(request: IncomingMessage): void {
-  const faults = [targetFault(request.url ?? ''), headerFault(request), framingFault(request)];
-  const found = faults.filter((fault) => fault !== undefined);
-  if (found.length > 0) throw invalidRequest(found);
+  const [target, header, framing] = [targetFault(request.url ?? ''), headerFault(request), framingFault(request)];
+  if (target || header || framing)
+    throw invalidRequest([target, header, framing].filter((fault) => fault !== undefined));
   checkExpectation(request);
   if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT) throw new ApiError('PAYLOAD_TOO_LARGE');
 }
 
 function targetFault(target: string): Fault | undefined {
+  if (PLAIN_TARGET.test(target)) return undefined;
   const { path, query } = splitTarget(target);
   if (!path.startsWith('/')) return { path: 'path', message: 'must begin with a slash' };
   if (!VISIBLE_ASCII.test(target)) return { path: 'path', message: 'must be percent-encoded ASCII' };
@@ -40,18 +43,32 @@ function targetFault(target: string): Fault | undefined {
 }
 
 function headerFault(request: IncomingMessage): Fault | undefined {
-  const seen = new Set<string>();
-  for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    const given = request.rawHeaders[index] as string;
-    const name = given.toLowerCase();
-    if (name.includes('_')) return { path: `header.${given}`, message: 'must not have an underscore in its name' };
-    if (seen.has(name) && SINGLE.has(name)) return { path: `header.${given}`, message: 'must be given only once' };
-    seen.add(name);
+  const { headers } = request;
+  const repeated = repeatedHeader(request);
+  if (repeated !== undefined) return { path: `header.${repeated}`, message: 'must be given only once' };
+  for (const name in headers) {
+    if (!name.includes('_')) continue;
+    const given = request.rawHeaders.find((text) => text.toLowerCase() === name);
+    return { path: `header.${given}`, message: 'must not have an underscore in its name' };
   }
-  if (!seen.has('host')) return { path: 'header.Host', message: 'must be given exactly once' };
-  if (!HOST.test(request.headers.host ?? '')) return { path: 'header.Host', message: 'must be a host' };
-  if (connectionOptions(request.headers).some((name) => FRAMING.includes(name))) {
+  if (headers.host === undefined) return { path: 'header.Host', message: 'must be given exactly once' };
+  if (!HOST.test(headers.host)) return { path: 'header.Host', message: 'must be a host' };
+  if (connectionOptions(headers).some((name) => FRAMING.includes(name))) {
     return { path: 'header.Connection', message: 'must not name headers that frame the request' };
+  }
+  return undefined;
+}
+
+/** A header that is there twice, of those that have one value. */
+function repeatedHeader({ headers, rawHeaders }: IncomingMessage): string | undefined {
+  // Node holds each name once.
+  if (Object.keys(headers).length * 2 === rawHeaders.length) return undefined;
+  const seen = new Set<string>();
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const given = rawHeaders[index] as string;
+    const name = given.toLowerCase();
+    if (seen.has(name) && SINGLE.has(name)) return given;
+    seen.add(name);
   }
   return undefined;
 }

@@ -59,13 +59,16 @@ export class ApiError extends Error {
   readonly details: Record<string, unknown>;
   readonly retryAfter: number | undefined;
 
+  static {
+    this.prototype.name = 'ApiError';
+  }
+
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
     const limit = Error.stackTraceLimit;
     // Where a refusal comes from is told by its code, and gathering the stack costs more than all of the rest.
     if (ERRORS[code].http < FAULTS_FROM) Error.stackTraceLimit = 0;
-    super(options.message ?? ERRORS[code].text, { cause: options.cause });
+    super(options.message ?? ERRORS[code].text, options.cause === undefined ? undefined : { cause: options.cause });
     Error.stackTraceLimit = limit;
-    this.name = 'ApiError';
     this.code = code;
     this.details = options.details ?? {};
     const retryAfter = options.retryAfter ?? (code === 'UNAVAILABLE' ? 1 : undefined);

@@ -26,6 +26,7 @@ export interface SealedFor {
   target: string;
 }
 
+/** What is sealed: a principal as JSON, with these. */
 interface SealedPrincipal extends Principal {
   version: number;
   issuedAt: number;
@@ -37,9 +38,27 @@ const signed = (payload: string, request: SealedFor) => `${payload}\n${request.m
 
 /** The header's value: base64url JSON, a dot, base64url HMAC over it, the method and the target. */
 export function sealPrincipal(ring: SecretRing, principal: Principal, request: SealedFor, now: number): string {
-  const sealed: SealedPrincipal = { ...principal, version: VERSION, issuedAt: now, expiresAt: now + LIFETIME_MS };
-  const payload = Buffer.from(JSON.stringify(sealed)).toString('base64url');
+  const payload = Buffer.from(sealedText(principal, now)).toString('base64url');
   return `${payload}.${ring.macText(purposeOf(request.audience), signed(payload, request))}`;
+}
+
+/** A SealedPrincipal as JSON. Its parts are put together here since most of it, the scopes, is the same for many. */
+function sealedText({ keyId, guildId, scopes, legacy, requestId }: Principal, now: number): string {
+  const who = `"keyId":${JSON.stringify(keyId)},"guildId":${JSON.stringify(guildId)},"requestId":${JSON.stringify(requestId)}`;
+  const when = `"issuedAt":${now},"expiresAt":${now + LIFETIME_MS}`;
+  return `{"version":${VERSION},${who},${when},"legacy":${legacy},"scopes":${scopesText(scopes)}}`;
+}
+
+/** By the lists of scopes of the keys that are remembered, which share them. */
+const scopesTexts = new WeakMap<readonly string[], string>();
+
+function scopesText(scopes: readonly string[] | null): string {
+  if (scopes === null) return 'null';
+  const known = scopesTexts.get(scopes);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(scopes);
+  scopesTexts.set(scopes, text);
+  return text;
 }
 
 /** The principal of a request; MISSING_API_KEY when there is none, or it was not sealed for this request. */

@@ -1,8 +1,11 @@
 /** What a key looks like, cut after the part that its owner may see (contract, section 3). */
+const KEY_START = 'service_';
 const KEY_SHAPE = /(service_\d{1,20}_[0-9A-Za-z]{0,6})[0-9A-Za-z]*/g;
 
 /** Replaces the secret part of everything shaped like a key. */
 export function redactKeys(text: string): string {
+  // Most texts hold none.
+  if (!text.includes(KEY_START)) return text;
   return text.replace(KEY_SHAPE, '$1***');
 }
 

@@ -33,7 +33,7 @@ const ANYBODY: KeyGrant = {
   version: 1,
 };
 
-type Run = (this: Authenticate, presented: Presented) => Promise<KeyGrant>;
+type Run = (this: Authenticate, presented: Presented) => KeyGrant | Promise<KeyGrant>;
 
 /** Lets a key pass where it is refused with this code, of the requests that are meant. */
 function letPass(code: string, isMeant: (presented: Presented) => boolean = () => true): void {
