@@ -4,7 +4,6 @@ import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Dispatcher } from 'undici';
 import { afterEach, expect, test } from 'vitest';
 import { HttpServer } from '#kit/http-server.ts';
 import { InternalTls } from '#kit/internal-tls.ts';
@@ -39,21 +38,19 @@ async function service() {
 function get(connections: Connections, path = '/', host = 'caller.example'): Promise<string> {
   return new Promise((resolve, reject) => {
     let body = '';
-    const client = connections.take();
-    const handler: Dispatcher.DispatchHandler = {
-      onRequestStart: () => undefined,
-      onResponseStart: () => undefined,
-      onResponseData: (_controller, chunk) => void (body += chunk.toString()),
-      onResponseEnd: () => {
-        connections.release(client);
-        resolve(body);
+    const connection = connections.take();
+    connection.send(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\n\r\n`, {
+      onHead: () => undefined,
+      onPiece: (piece) => void (body += piece.toString()),
+      onEnd: (whole) => {
+        connections.release(connection);
+        resolve(body + whole);
       },
-      onResponseError: (_controller, error) => {
-        connections.discard(client);
-        reject(error);
+      onFailure: (cause) => {
+        connections.discard(connection);
+        reject(cause);
       },
-    };
-    connections.get(client, path, { host }, handler);
+    });
   });
 }
 

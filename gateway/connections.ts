@@ -1,77 +1,159 @@
-import type { IncomingHttpHeaders } from 'node:http';
-import { Client, type Dispatcher } from 'undici';
+import { connect, type Socket } from 'node:net';
 import type { InternalTls } from '#kit/internal-tls.ts';
+import { type AnswerListener, AnswerReader } from './answer-reader.ts';
 
 /** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
 export const IDLE_MS = 60_000;
 /** The most that are kept while nobody uses them. */
 export const MOST_FREE = 256;
 
+/** The name or the address that a URL leads to. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replaceAll(/[[\]]/g, '');
+}
+
+/** Who has sent a request over a connection. */
+export interface Asker extends AnswerListener {
+  /** The connection is of no more use, and the answer is not at its end. */
+  onFailure(cause: Error): void;
+}
+
+/** A connection to a service, for one request at a time. */
+export class Connection {
+  readonly #socket: Socket;
+  readonly #reader = new AnswerReader();
+  #asker: Asker | undefined;
+  #isOpen = false;
+
+  /** `opened`: the event after which what is written is sent. */
+  constructor(socket: Socket, opened: 'connect' | 'secureConnect') {
+    this.#socket = socket;
+    socket.setTimeout(IDLE_MS);
+    socket.on('timeout', () => {
+      if (!this.#asker) socket.destroy();
+    });
+    socket.once(opened, () => (this.#isOpen = true));
+    socket.on('data', (bytes: Buffer) => this.#hear(() => this.#reader.read(bytes)));
+    socket.on('end', () => {
+      this.#hear(() => this.#reader.end());
+      socket.destroy();
+    });
+    socket.on('error', (cause) => this.#fail(cause));
+    socket.on('close', () => this.#fail(new Error('the connection was closed')));
+  }
+
+  /** Whether it was ever open: before that, nothing of a request can have been sent. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Whether a part of the answer to the last request has come. */
+  get wasHeardOf(): boolean {
+    return this.#reader.wasHeardOf;
+  }
+
+  get isReusable(): boolean {
+    return !this.#asker && this.#reader.isReusable && !this.#socket.destroyed;
+  }
+
+  onClose(closed: () => void): void {
+    this.#socket.on('close', closed);
+  }
+
+  /** Sends a whole GET, a byte a character. */
+  send(request: string, asker: Asker): void {
+    this.#asker = asker;
+    this.#reader.expect({
+      onHead: (status, message, headers) => asker.onHead(status, message, headers),
+      onPiece: (piece) => asker.onPiece(piece),
+      onEnd: (whole) => {
+        this.#asker = undefined;
+        asker.onEnd(whole);
+      },
+    });
+    this.#socket.write(request, 'latin1');
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** Breaks it off; its asker is not told. */
+  destroy(): void {
+    this.#asker = undefined;
+    this.#socket.destroy();
+  }
+
+  #hear(what: () => void): void {
+    try {
+      what();
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  #fail(cause: Error): void {
+    const asker = this.#asker;
+    this.destroy();
+    asker?.onFailure(cause);
+  }
+}
+
 /**
  * Kept connections to one service, one request on each at a time. All in turn: one that leads to a service that is about
  * to stop is used, and closed, before the service closes it, for that might happen under a request that is just being sent.
  */
 export class Connections {
-  readonly #origin: string;
-  readonly #options: Client.Options;
-  /** A name or an address. */
-  readonly #host: string;
-  readonly #all = new Set<Client>();
+  readonly #open: () => Connection;
+  readonly #all = new Set<Connection>();
   /** The one that is free for longest comes first. */
-  readonly #free: Client[] = [];
+  readonly #free: Connection[] = [];
 
   /** `tls` is shown where the URL begins with https. */
   constructor(target: string, tls?: InternalTls) {
-    this.#origin = new URL(target).origin;
-    this.#host = new URL(target).hostname.replaceAll(/[[\]]/g, '');
-    this.#options = {
-      keepAliveTimeout: IDLE_MS,
-      keepAliveMaxTimeout: IDLE_MS,
-      // Whoever sends has a deadline of its own.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      ...(tls && { connect: tls.createConnector(target) }),
-    };
+    const url = new URL(target);
+    const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+    const options = { host: hostOf(url), port, noDelay: true, keepAlive: true };
+    this.#open = tls
+      ? () => new Connection(tls.connect(options), 'secureConnect')
+      : () => new Connection(connect(options), 'connect');
   }
 
   /** A free connection, or a new one. */
-  take(): Client {
-    return this.#free.shift() ?? this.#open();
-  }
-
-  /** Sends a GET over a connection that was taken; the handler hears what becomes of it. */
-  get(client: Client, path: string, headers: IncomingHttpHeaders, handler: Dispatcher.DispatchHandler): void {
-    // undici would take the name from the header Host, which is the caller's, and connect anew for each other one.
-    const request = { method: 'GET', path, headers, servername: this.#host };
-    client.dispatch(request, handler);
+  take(): Connection {
+    for (let free = this.#free.shift(); free; free = this.#free.shift()) if (free.isReusable) return free;
+    return this.#add();
   }
 
   /** Its answer has come to its end: the next request may have it. */
-  release(client: Client): void {
-    if (this.#free.length < MOST_FREE) this.#free.push(client);
-    else this.discard(client);
+  release(connection: Connection): void {
+    if (this.#free.length < MOST_FREE && connection.isReusable) this.#free.push(connection);
+    else this.discard(connection);
   }
 
   /** Breaks the connection off, and what is under way on it. */
-  discard(client: Client): void {
-    if (!this.#all.delete(client)) return;
-    void client.destroy();
+  discard(connection: Connection): void {
+    this.#all.delete(connection);
+    connection.destroy();
   }
 
   close(): void {
     this.#free.length = 0;
-    for (const client of this.#all) this.discard(client);
+    for (const connection of this.#all) this.discard(connection);
   }
 
-  #open(): Client {
-    const client = new Client(this.#origin, this.#options);
-    this.#all.add(client);
-    client.on('disconnect', () => {
-      const index = this.#free.indexOf(client);
-      if (index < 0) return;
-      this.#free.splice(index, 1);
-      this.discard(client);
+  #add(): Connection {
+    const connection = this.#open();
+    this.#all.add(connection);
+    connection.onClose(() => {
+      this.#all.delete(connection);
+      const index = this.#free.indexOf(connection);
+      if (index >= 0) this.#free.splice(index, 1);
     });
-    return client;
+    return connection;
   }
 }

@@ -3,6 +3,7 @@ import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
 import { BODY_LIMIT, hasBody } from '#kit/body.ts';
 import { ApiError } from '#kit/errors.ts';
 import { serverNameOf } from '#kit/internal-tls.ts';
+import { hostOf } from './connections.ts';
 import { attemptOf, type Sending } from './attempt.ts';
 import { passOn } from './passing.ts';
 
@@ -19,7 +20,7 @@ export function createMiddleware(target: string, agent: Agent): Middleware {
     target: new URL(target),
     agent,
     // Node would take the name to check from the header Host, which is the caller's.
-    ...(target.startsWith('https:') ? { ssl: { servername: serverNameOf(target) } } : {}),
+    ...(target.startsWith('https:') ? { ssl: { servername: serverNameOf(hostOf(new URL(target))) } } : {}),
     ejectPlugins: true,
     plugins: [follow],
     selfHandleResponse: true,

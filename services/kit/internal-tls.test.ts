@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { get, type RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
-import { type buildConnector, Client } from 'undici';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
 import { Authority, type Certificate, writeTlsFiles } from '#test/certificates.ts';
@@ -195,23 +195,27 @@ test('an agent shows the certificate that replaced the one it was made with', as
   expect(await fetchOver(address, { agent })).toBe('served');
 });
 
-/** What a service answers over undici. */
-function fetchUndici(address: string, connect: buildConnector.connector): Promise<string> {
-  const client = new Client(`https://${address}`, { connect });
-  stops.push(() => client.destroy());
-  return client.request({ method: 'GET', path: '/' }).then(({ body }) => body.text());
+/** What a service answers over a connection of its own. */
+async function fetchRaw(own: InternalTls, host: string, port: number): Promise<string> {
+  const socket = own.connect({ host, port, lookup: (_name, _options, found) => found(null, [LOOPBACK]) });
+  stops.push(() => socket.destroy());
+  socket.write('GET / HTTP/1.1\r\nhost: service\r\nconnection: close\r\n\r\n');
+  const answer = await text(socket);
+  if (answer === '') throw new Error('closed before it answered');
+  return answer.split('\r\n').at(-1) ?? '';
 }
+const LOOPBACK = { address: '127.0.0.1', family: 4 };
 
-test('a connector shows the newest certificate, and takes no service with another name', async () => {
+test('a connection shows the newest certificate, and is made to no service with another name', async () => {
   const { address } = await serveHttp(files(ours.issue()).config);
   const caller = files(theirs.issue());
   const own = tls(caller.config).tls;
-  const connect = own.createConnector(`https://${address}`);
-  await expect(fetchUndici(address, connect)).rejects.toThrow(REFUSED);
+  const [host = '', port] = address.split(':');
+  await expect(fetchRaw(own, host, Number(port))).rejects.toThrow(REFUSED);
   writeTlsFiles(caller.path, ours.issue(), ours.cert);
   own.look();
-  expect(await fetchUndici(address, connect)).toBe('served');
-  await expect(fetchUndici(address, own.createConnector('https://another.example'))).rejects.toThrow(REFUSED);
+  expect(await fetchRaw(own, host, Number(port))).toBe('served');
+  await expect(fetchRaw(own, 'another.example', Number(port))).rejects.toThrow(REFUSED);
 });
 
 test('files that do not fit together change nothing, and are told once, without their contents', async () => {

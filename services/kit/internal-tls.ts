@@ -2,9 +2,16 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Agent as HttpsAgent, type AgentOptions } from 'node:https';
 import { isIP } from 'node:net';
-import { checkServerIdentity, type PeerCertificate, type Server as TlsServer, type TlsOptions } from 'node:tls';
+import {
+  checkServerIdentity,
+  connect,
+  type ConnectionOptions,
+  type PeerCertificate,
+  type Server as TlsServer,
+  type TlsOptions,
+  type TLSSocket,
+} from 'node:tls';
 import { type ChannelCredentials, type ChannelOptions, experimental, type ServerCredentials } from '@grpc/grpc-js';
-import { buildConnector } from 'undici';
 import { ConfigError } from './config.ts';
 import type { Part } from './lifecycle.ts';
 import type { Logger } from './log.ts';
@@ -123,13 +130,14 @@ export class InternalTls implements Part {
     return agent;
   }
 
-  /** What undici connects to a URL with over HTTPS, as an agent does. */
-  createConnector(target: string): buildConnector.connector {
-    const servername = serverNameOf(target);
-    const build = (identity: Identity) => buildConnector({ ...identity, minVersion: OLDEST_VERSION, allowH2: false });
-    let connect = build(this.#identity);
-    this.#listeners.add((identity) => (connect = build(identity)));
-    return (options, callback) => connect({ ...options, servername }, callback);
+  /** A connection to a host, which shows the newest certificate; writes wait until it is open. */
+  connect(options: ConnectionOptions & { host: string; port: number }): TLSSocket {
+    return connect({
+      ...options,
+      ...this.#identity,
+      servername: serverNameOf(options.host),
+      minVersion: OLDEST_VERSION,
+    });
   }
 
   serverCredentials(): ServerCredentials {
@@ -170,10 +178,9 @@ export class InternalTls implements Part {
   }
 }
 
-/** The name in a certificate that a service at this URL must show; empty for an address, which is checked as such. */
-export function serverNameOf(target: string): string {
-  const { hostname } = new URL(target);
-  return isIP(hostname.replaceAll(/[[\]]/g, '')) === 0 ? hostname : '';
+/** The name in a certificate that a service at this host must show; empty for an address, which is checked as such. */
+export function serverNameOf(host: string): string {
+  return isIP(host) === 0 ? host : '';
 }
 
 /** Throws where a file can't be read, is no PEM, or the key is not the certificate's. Names files, never contents. */

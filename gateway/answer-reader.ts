@@ -1,0 +1,223 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import { HOP_BY_HOP } from './headers.ts';
+
+/** As much as Node's own parser takes. */
+const MOST_HEAD_BYTES = 16 * 1024;
+const MOST_LINE_BYTES = 1024;
+const HEAD_END = '\r\n\r\n';
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: (.*))?$/;
+const LENGTH = /^\d{1,15}$/;
+const CHUNK_SIZE = /^([0-9a-fA-F]{1,12})[ \t]*(?:;.*)?$/;
+const BODILESS = [204, 304];
+
+/** Who hears of an answer. What it throws ends the reading. */
+export interface AnswerListener {
+  /** The status and those headers that are not the connection's own, names in lower case; values are not checked. */
+  onHead(status: number, message: string, headers: OutgoingHttpHeaders): void;
+  onPiece(piece: Buffer): void;
+  /** The end; `whole` is the body where it came in one piece with the head, a byte a character. */
+  onEnd(whole: string): void;
+}
+
+/** Bytes that are no answer, or more than one. */
+export class MalformedAnswer extends Error {}
+
+type Phase = 'nothing' | 'head' | 'length' | 'until close' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer';
+
+interface Head {
+  status: number;
+  message: string;
+  headers: OutgoingHttpHeaders;
+  isKept: boolean;
+  length: string | undefined;
+  encoding: string | undefined;
+}
+
+/**
+ * Reads the answers on one connection, to one GET after another (RFC 9112). It is stricter than servers have to be: what
+ * could be read in two ways, or goes on behind its end, is no answer.
+ */
+export class AnswerReader {
+  #phase: Phase = 'nothing';
+  #listener: AnswerListener | undefined;
+  /** The beginning of a head or a line whose end has not come. */
+  #held = '';
+  /** Bytes of the body, or of its chunk, that are still to come. */
+  #rest = 0;
+  #isKept = true;
+
+  /** Whether a part of the answer has come. */
+  wasHeardOf = false;
+
+  /** Whether another request may be sent on the connection. */
+  get isReusable(): boolean {
+    return this.#phase === 'nothing' && this.#isKept;
+  }
+
+  /** A GET is being sent: the next bytes answer it. */
+  expect(listener: AnswerListener): void {
+    this.#listener = listener;
+    this.#phase = 'head';
+    this.wasHeardOf = false;
+  }
+
+  /** MalformedAnswer, or what the listener throws: then the connection is of no more use. */
+  read(bytes: Buffer): void {
+    this.wasHeardOf = true;
+    for (let at = 0; at < bytes.length; ) at = this.#step(bytes, at);
+  }
+
+  /** The other side has ended the connection; MalformedAnswer in the middle of an answer. */
+  end(): void {
+    if (this.#phase === 'until close') this.#finish('');
+    else if (this.#phase !== 'nothing') throw new MalformedAnswer('cut off in its middle');
+  }
+
+  #step(bytes: Buffer, at: number): number {
+    switch (this.#phase) {
+      case 'nothing':
+        throw new MalformedAnswer('nothing was asked');
+      case 'head':
+        return this.#readHead(bytes, at);
+      case 'until close':
+        this.#listener?.onPiece(at === 0 ? bytes : bytes.subarray(at));
+        return bytes.length;
+      case 'length':
+      case 'chunk':
+        return this.#readPiece(bytes, at);
+      case 'chunk size':
+      case 'chunk end':
+      case 'trailer':
+        return this.#readLine(bytes, at);
+    }
+  }
+
+  #readHead(bytes: Buffer, at: number): number {
+    const { length: heldLength } = this.#held;
+    const text = this.#held + bytes.toString('latin1', at);
+    const end = text.indexOf(HEAD_END);
+    if (Math.max(end, 0) > MOST_HEAD_BYTES || (end < 0 && text.length > MOST_HEAD_BYTES)) {
+      throw new MalformedAnswer('its head is too large');
+    }
+    this.#held = end < 0 ? text : '';
+    if (end < 0) return bytes.length;
+    const body = end + HEAD_END.length;
+    const head = readHead(text.slice(0, end));
+    const next = at + body - heldLength;
+    // Interim ones go before the answer.
+    return head.status < 200 ? next : this.#begin(head, text.slice(body), bytes, next);
+  }
+
+  /** Whoever reads `text`, which is what came behind the head, has read all bytes. */
+  #begin(head: Head, text: string, bytes: Buffer, next: number): number {
+    const { status, message, headers } = head;
+    const length = this.#frame(head);
+    this.#listener?.onHead(status, message, headers);
+    if (length === undefined || text.length < length) return next;
+    if (text.length > length) throw new MalformedAnswer('more than was asked for');
+    this.#finish(text);
+    return bytes.length;
+  }
+
+  /** What ends the body; its length where that was told. */
+  #frame({ status, isKept, length, encoding }: Head): number | undefined {
+    this.#isKept = isKept;
+    if (encoding !== undefined) {
+      if (encoding.toLowerCase() !== 'chunked' || length !== undefined) throw new MalformedAnswer('framed in two ways');
+      this.#phase = 'chunk size';
+      return undefined;
+    }
+    if (length !== undefined && !LENGTH.test(length)) throw new MalformedAnswer('its length is no number');
+    const isBodiless = BODILESS.includes(status);
+    if (length === undefined && !isBodiless) {
+      this.#phase = 'until close';
+      this.#isKept = false;
+      return undefined;
+    }
+    this.#phase = 'length';
+    this.#rest = isBodiless ? 0 : Number(length);
+    return this.#rest;
+  }
+
+  #readPiece(bytes: Buffer, at: number): number {
+    const end = Math.min(bytes.length, at + this.#rest);
+    this.#rest -= end - at;
+    const isOver = this.#rest === 0;
+    if (isOver && this.#phase === 'length' && end < bytes.length) throw new MalformedAnswer('more than was asked for');
+    this.#listener?.onPiece(bytes.subarray(at, end));
+    if (!isOver) return end;
+    if (this.#phase === 'chunk') this.#phase = 'chunk end';
+    else this.#finish('');
+    return end;
+  }
+
+  #readLine(bytes: Buffer, at: number): number {
+    const feed = bytes.indexOf('\n', at);
+    const next = feed < 0 ? bytes.length : feed + 1;
+    this.#held += bytes.toString('latin1', at, next);
+    if (this.#held.length > MOST_LINE_BYTES) throw new MalformedAnswer('a line of its body is too long');
+    if (feed < 0) return next;
+    if (!this.#held.endsWith('\r\n')) throw new MalformedAnswer('a line of its body does not end as it should');
+    const line = this.#held.slice(0, -2);
+    this.#held = '';
+    this.#takeLine(line, next === bytes.length);
+    return next;
+  }
+
+  #takeLine(line: string, isLast: boolean): void {
+    if (this.#phase === 'chunk size') {
+      const [, size] = CHUNK_SIZE.exec(line) ?? [];
+      if (size === undefined) throw new MalformedAnswer('a chunk without its size');
+      this.#rest = Number.parseInt(size, 16);
+      this.#phase = this.#rest > 0 ? 'chunk' : 'trailer';
+    } else if (this.#phase === 'chunk end') {
+      if (line !== '') throw new MalformedAnswer('a chunk is longer than its size');
+      this.#phase = 'chunk size';
+    } else if (line === '') {
+      if (!isLast) throw new MalformedAnswer('more than was asked for');
+      this.#finish('');
+    }
+  }
+
+  #finish(whole: string): void {
+    this.#phase = 'nothing';
+    this.#listener?.onEnd(whole);
+  }
+}
+
+/** The head without what ends it. */
+function readHead(text: string): Head {
+  const lines = text.split('\r\n');
+  const [, minor, status, message = ''] = STATUS_LINE.exec(lines[0] as string) ?? [];
+  if (status === undefined || status === '101') throw new MalformedAnswer('it has no status line');
+  const head: Head = {
+    status: Number(status),
+    message,
+    headers: {},
+    isKept: minor === '1',
+    length: undefined,
+    encoding: undefined,
+  };
+  for (let index = 1; index < lines.length; index++) addLine(head, lines[index] as string);
+  return head;
+}
+
+function addLine(head: Head, line: string): void {
+  const colon = line.indexOf(':');
+  if (colon <= 0) throw new MalformedAnswer('a header without a name');
+  const name = line.slice(0, colon).toLowerCase();
+  const value = line.slice(colon + 1).trim();
+  if (name === 'transfer-encoding') {
+    if (head.encoding !== undefined) throw new MalformedAnswer('framed in two ways');
+    head.encoding = value;
+  } else if (HOP_BY_HOP.has(name)) {
+    if (name === 'connection' && /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(value)) head.isKept = false;
+  } else {
+    if (name === 'content-length') {
+      if (head.length !== undefined) throw new MalformedAnswer('framed in two ways');
+      head.length = value;
+    }
+    const { [name]: before } = head.headers;
+    head.headers[name] = before === undefined ? value : [before, value].flat().map(String);
+  }
+}
