@@ -85,9 +85,7 @@ export class AnswerReader {
       case 'length':
       case 'chunk':
         return this.#readPiece(bytes, at);
-      case 'chunk size':
-      case 'chunk end':
-      case 'trailer':
+      default:
         return this.#readLine(bytes, at);
     }
   }

@@ -40,11 +40,24 @@ export function clientAddress(
   forwardedFor: string | undefined,
   trusted: AddressList,
 ): Address | undefined {
-  let address = parseAddress((socketAddress ?? '').replace(/%.*$/, ''));
+  let address = peerAddress(socketAddress ?? '');
   const hops = forwardedFor?.split(',') ?? [];
   while (address && trusted.has(address) && hops.length > 0) {
     address = parseAddress(withoutPort((hops.pop() ?? '').replace(OUTER_SPACE, '')));
   }
+  return address;
+}
+
+/** Most requests come from a few proxies, or many on each connection. */
+const peers = new Map<string, Address | undefined>();
+const MOST_PEERS = 1_000;
+
+/** The address of a socket's other side, without the zone of a link. */
+function peerAddress(text: string): Address | undefined {
+  if (peers.has(text)) return peers.get(text);
+  if (peers.size >= MOST_PEERS) peers.clear();
+  const address = parseAddress(text.replace(/%.*$/, ''));
+  peers.set(text, address);
   return address;
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { hasBody } from '#kit/body.ts';
 
 /** What a caller may go on sending once it has its answer: enough for bodies that were refused early. */
 const MOST_BYTES = 1024 * 1024;
@@ -11,7 +12,7 @@ const LOOK_EVERY_MS = 100;
  * where the body has none. This ends the connection of a caller that does not come to an end.
  */
 export function boundLeftover(request: IncomingMessage, response: ServerResponse): void {
-  if (request.complete) return;
+  if (!hasBody(request)) return;
   response.once('finish', () => {
     if (!request.complete) endUnless(request.socket, () => request.complete);
   });

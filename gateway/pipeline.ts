@@ -49,8 +49,10 @@ export interface PipelineParts {
   events: GatewayEvents;
 }
 
-/** A request whose turn has come. */
+/** A request and all that is known of it. */
 interface UnderWay extends RequestContext {
+  request: IncomingMessage;
+  response: ServerResponse;
   /** Whether it counts towards `maxInFlight`. */
   isInFlight: boolean;
   /** How long a service worked on it, also where it failed. */
@@ -75,85 +77,88 @@ export class Pipeline {
   }
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
-    const context = {
-      requestId: requestIdOf(oneHeader(request, REQUEST_ID_HEADER)),
-      route: 'none',
-      isInFlight: false,
-      upstreamMs: 0,
-    };
-    noteHeader(response, REQUEST_ID_HEADER, context.requestId);
+    const requestId = requestIdOf(oneHeader(request, REQUEST_ID_HEADER));
+    const underWay = { requestId, route: 'none', request, response, isInFlight: false, upstreamMs: 0 };
+    noteHeader(response, REQUEST_ID_HEADER, requestId);
     boundLeftover(request, response);
     this.#turns.take(request, response, {
-      begin: () => this.#begin(request, response, context),
-      over: () => this.#leave(context),
+      begin: () => this.#begin(underWay),
+      over: () => this.#leave(underWay),
     });
   };
 
-  #begin(request: IncomingMessage, response: ServerResponse, context: UnderWay): void {
+  #begin(underWay: UnderWay): void {
     // A fault in the rest of its body was its answer while it waited.
-    if (response.writableEnded) return;
+    if (underWay.response.writableEnded) return;
     this.#inFlight++;
-    context.isInFlight = true;
-    void requestContext.run(context, () => this.#answer(request, response, context));
+    underWay.isInFlight = true;
+    void requestContext.run(underWay, () => this.#answer(underWay));
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse, context: UnderWay): Promise<void> {
+  async #answer(underWay: UnderWay): Promise<void> {
+    const { request, response } = underWay;
     const started = performance.now();
     let refusal: ApiError | undefined;
     try {
-      await this.#steps(request, response, context);
+      await this.#steps(underWay);
     } catch (thrown) {
       refusal = asApiError(thrown);
       sendError(response, refusal, expectsContinue(request) ? { connection: 'close' } : {});
     }
-    this.#parts.events.answered(request, response, context, { started, upstreamMs: context.upstreamMs, refusal });
+    const { upstreamMs } = underWay;
+    this.#parts.events.answered(request, response, underWay, { started, upstreamMs, refusal });
   }
 
-  /** All the steps. */
-  async #steps(request: IncomingMessage, response: ServerResponse, context: UnderWay): Promise<void> {
-    const { matcher, authenticate, limiter, usage, clock, events } = this.#parts;
+  /** All the steps. A refusal that waits for nothing is thrown at once: a promise of one costs as much as many steps. */
+  #steps(underWay: UnderWay): Promise<void> | undefined {
+    const { request, response } = underWay;
+    const { matcher, authenticate } = this.#parts;
     judge(request, response);
     if (connectionOptions(request.headers).includes('close')) noteHeader(response, 'connection', 'close');
     stripReserved(request);
     const { path, query } = splitTarget(request.url ?? '');
-    if (this.#parts.publicPaths.includes(path)) return this.#answerHere(request, response, undefined);
+    if (this.#parts.publicPaths.includes(path)) return this.#answerHere(underWay, undefined);
     const match = matcher.match(request.method ?? '', path);
-    context.route = match.route.name;
+    underWay.route = match.route.name;
     announceDeprecation(match.route, response);
     this.#refuseOverload();
-    const judged = authenticate.run({ request, query, response, address: () => this.#clientAddress(request) });
-    const grant = judged instanceof Promise ? await judged : judged;
-    context.keyId = grant.keyId;
-    events.authenticated(grant);
+    const grant = authenticate.run({ request, query, response, address: () => this.#clientAddress(request) });
+    if (grant instanceof Promise) return grant.then((found) => this.#authorise(underWay, match, found));
+    return this.#authorise(underWay, match, grant);
+  }
+
+  #authorise(underWay: UnderWay, match: Match, grant: KeyGrant): Promise<void> {
+    const { request } = underWay;
+    underWay.keyId = grant.keyId;
+    this.#parts.events.authenticated(grant);
     checkAllowlist(grant, () => this.#clientAddress(request));
     checkGuild(match, request.headers['x-guild-id'], grant.guildId);
     checkScope(match.route, grant);
-    await checkLimits(match.route, grant, limiter, clock, response);
+    return this.#limit(underWay, match, grant);
+  }
+
+  async #limit(underWay: UnderWay, { route }: Match, grant: KeyGrant): Promise<void> {
+    const { limiter, clock, usage } = this.#parts;
+    const { request, response } = underWay;
+    await checkLimits(route, grant, limiter, clock, response);
     usage.record(grant);
     // A fault in the rest of its body may have been the answer meanwhile.
     if (response.writableEnded) return;
-    await this.#pass(match, grant, request, response, context, waitMsOf(match.route, query));
+    if (route.service === 'gateway') this.#answerHere(underWay, grant);
+    else await this.#pass(underWay, route, grant, waitMsOf(route, splitTarget(request.url ?? '').query));
   }
 
-  /** Hands the request to whoever answers it: the gateway itself, or a service together with the sealed principal. */
-  async #pass(
-    { route }: Match,
-    grant: KeyGrant,
-    request: IncomingMessage,
-    response: ServerResponse,
-    context: UnderWay,
-    waitMs: number,
-  ): Promise<void> {
+  /** Hands the request to its service together with the sealed principal. */
+  async #pass(underWay: UnderWay, route: Route, grant: KeyGrant, waitMs: number): Promise<void> {
     const { proxy, ring, clock } = this.#parts;
-    if (route.service === 'gateway') return this.#answerHere(request, response, grant);
+    const { request, response, requestId } = underWay;
     const { keyId, guildId, legacy } = grant;
-    const { requestId } = context;
     const principal: Principal = { keyId, guildId, scopes: scopesOf(grant), legacy, requestId };
     const sealedFor = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
     request.headers[REQUEST_ID_HEADER] = requestId;
     request.headers[PRINCIPAL_HEADER] = sealPrincipal(ring, principal, sealedFor, clock.now());
     if (waitMs > 0) {
-      this.#leave(context);
+      this.#leave(underWay);
       endWithCaller(request, response);
     }
     // Only now: a caller whose request is refused need not send its body.
@@ -166,19 +171,19 @@ export class Pipeline {
       if (!(error instanceof WaitEnded) || !route.longPoll) throw error;
       sendBody(response, route.status, successBody(route.status, route.message, route.longPoll.whenEnded));
     } finally {
-      context.upstreamMs = performance.now() - started;
+      underWay.upstreamMs = performance.now() - started;
     }
   }
 
-  #answerHere(request: IncomingMessage, response: ServerResponse, grant: KeyGrant | undefined): void {
+  #answerHere({ request, response }: UnderWay, grant: KeyGrant | undefined): undefined {
     Object.assign(response, { locals: { grant } });
     this.#parts.ownAnswers(request, response);
   }
 
   /** It counts no longer towards `maxInFlight`. */
-  #leave(context: UnderWay): void {
-    if (context.isInFlight) this.#inFlight--;
-    context.isInFlight = false;
+  #leave(underWay: UnderWay): void {
+    if (underWay.isInFlight) this.#inFlight--;
+    underWay.isInFlight = false;
   }
 
   #clientAddress(request: IncomingMessage): ReturnType<typeof clientAddress> {
@@ -219,7 +224,7 @@ function oneHeader(request: IncomingMessage, name: string): string | undefined {
 
 /** How long a long poll asks to wait; what the service will refuse is 0. */
 function waitMsOf({ longPoll, query: schema }: Route, query: string): number {
-  if (!longPoll) return 0;
+  if (!longPoll || query === '') return 0;
   const wait = schema?.shape['wait']?.safeParse(readQuery(query).value['wait']).data;
   return typeof wait === 'number' ? wait * 1000 : 0;
 }

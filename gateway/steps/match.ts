@@ -19,15 +19,17 @@ const newNode = (): Node => ({ literals: new Map(), routes: new Map() });
 /** Finds a request's row of the route table, segment by segment. Paths are strict and case-sensitive. */
 export class Matcher {
   readonly #root = newNode();
+  readonly #prefix: string;
 
   constructor(routes: readonly Route[], prefix: string) {
-    for (const route of routes) this.#add(route, (prefix + route.path).split('/'));
+    this.#prefix = prefix;
+    for (const route of routes) this.#add(route, route.path.split('/'));
   }
 
   /** The row; ROUTE_NOT_FOUND, or METHOD_NOT_ALLOWED with the methods that the path takes. */
   match(method: string, path: string): Match {
-    const segments = path.split('/');
-    const node = find(this.#root, segments, 0);
+    const segments = this.#segmentsOf(path);
+    const node = segments && find(this.#root, segments, 0);
     if (!node) throw new ApiError('ROUTE_NOT_FOUND');
     const found = node.routes.get(method === 'HEAD' ? 'GET' : method);
     if (!found) throw methodNotAllowed([...node.routes.keys()]);
@@ -37,8 +39,14 @@ export class Matcher {
 
   /** The methods of a path's rows; undefined where it has none. */
   methodsOf(path: string): string[] | undefined {
-    const node = find(this.#root, path.split('/'), 0);
+    const segments = this.#segmentsOf(path);
+    const node = segments && find(this.#root, segments, 0);
     return node && [...node.routes.keys()];
+  }
+
+  /** What stands behind the prefix; undefined where that does not stand in front. */
+  #segmentsOf(path: string): string[] | undefined {
+    return path.startsWith(this.#prefix) ? path.slice(this.#prefix.length).split('/') : undefined;
   }
 
   #add(route: Route, segments: string[]): void {

@@ -58,6 +58,8 @@ export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly details: Record<string, unknown>;
   readonly retryAfter: number | undefined;
+  /** Whether its caller is told what the table has for its code, and nothing else. */
+  readonly isPlain: boolean;
 
   static {
     this.prototype.name = 'ApiError';
@@ -71,6 +73,7 @@ export class ApiError extends Error {
     Error.stackTraceLimit = limit;
     this.code = code;
     this.details = options.details ?? {};
+    this.isPlain = options.message === undefined && options.details === undefined;
     const retryAfter = options.retryAfter ?? (code === 'UNAVAILABLE' ? 1 : undefined);
     this.retryAfter = retryAfter === undefined ? undefined : Math.ceil(retryAfter);
   }
