@@ -3,7 +3,7 @@ import { BODY_LIMIT, hasBody } from '#kit/body.ts';
 import { ApiError, type Fault, invalidRequest } from '#kit/errors.ts';
 import { splitTarget } from '#kit/target.ts';
 import { checkExpectation } from '../expectation.ts';
-import { connectionOptions, SINGLE } from '../headers.ts';
+import { connectionOptions, hasUnderscore, isOrdinary, SINGLE } from '../headers.ts';
 
 const VERSIONS = ['1.0', '1.1'];
 const BODILESS = ['GET', 'HEAD', 'OPTIONS'];
@@ -47,7 +47,7 @@ function headerFault(request: IncomingMessage): Fault | undefined {
   const repeated = repeatedHeader(request);
   if (repeated !== undefined) return { path: `header.${repeated}`, message: 'must be given only once' };
   for (const name in headers) {
-    if (!name.includes('_')) continue;
+    if (isOrdinary(name) || !hasUnderscore(name)) continue;
     const given = request.rawHeaders.find((text) => text.toLowerCase() === name);
     return { path: `header.${given}`, message: 'must not have an underscore in its name' };
   }
