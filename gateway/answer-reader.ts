@@ -5,14 +5,21 @@ import { HOP_BY_HOP } from './headers.ts';
 const MOST_HEAD_BYTES = 16 * 1024;
 const MOST_LINE_BYTES = 1024;
 const HEAD_END = '\r\n\r\n';
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: (.*))?$/;
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/;
+/** No blank before the colon, no folding, no byte that ends a line for one reader and not for another. */
+const FIELD = /^[\w!#$%&'*+.^`|~-]+:[\t\x20-\x7e\x80-\xff]*$/;
+/** What must stand in the head alone. */
+const FRAMING = /^(?:content-length|transfer-encoding):/i;
+/** A tab around it is a part of it to Node's parser. */
+const CHUNKED = /^ *chunked *$/i;
 const LENGTH = /^\d{1,15}$/;
-const CHUNK_SIZE = /^([0-9a-fA-F]{1,12})[ \t]*(?:;.*)?$/;
+/** With extensions, but none in quotes. */
+const CHUNK_SIZE = /^([\da-fA-F]{1,12})(?:;[\w!#$%&'*+.^`|~-]+(?:=[\w!#$%&'*+.^`|~-]+)?)*$/;
 const BODILESS = [204, 304];
 
 /** Who hears of an answer. What it throws ends the reading. */
 export interface AnswerListener {
-  /** The status and those headers that are not the connection's own, names in lower case; values are not checked. */
+  /** The status and those headers that are not the connection's own, names in lower case. */
   onHead(status: number, message: string, headers: OutgoingHttpHeaders): void;
   onPiece(piece: Buffer): void;
   /** The end; `whole` is the body where it came in one piece with the head, a byte a character. */
@@ -76,6 +83,7 @@ export class AnswerReader {
   #step(bytes: Buffer, at: number): number {
     switch (this.#phase) {
       case 'nothing':
+        this.#isKept = false;
         throw new MalformedAnswer('nothing was asked');
       case 'head':
         return this.#readHead(bytes, at);
@@ -102,8 +110,12 @@ export class AnswerReader {
     const body = end + HEAD_END.length;
     const head = readHead(text.slice(0, end));
     const next = at + body - heldLength;
-    // Interim ones go before the answer.
-    return head.status < 200 ? next : this.#begin(head, text.slice(body), bytes, next);
+    if (head.status >= 200) return this.#begin(head, text.slice(body), bytes, next);
+    // Interim ones go before the answer, and have no end to tell of.
+    if (!head.isKept || head.length !== undefined || head.encoding !== undefined) {
+      throw new MalformedAnswer('an interim answer with an end');
+    }
+    return next;
   }
 
   /** Whoever reads `text`, which is what came behind the head, has read all bytes. */
@@ -121,7 +133,8 @@ export class AnswerReader {
   #frame({ status, isKept, length, encoding }: Head): number | undefined {
     this.#isKept = isKept;
     if (encoding !== undefined) {
-      if (encoding.toLowerCase() !== 'chunked' || length !== undefined) throw new MalformedAnswer('framed in two ways');
+      const isOnly = length === undefined && !BODILESS.includes(status);
+      if (!CHUNKED.test(encoding) || !isOnly) throw new MalformedAnswer('framed in two ways');
       this.#phase = 'chunk size';
       return undefined;
     }
@@ -174,6 +187,8 @@ export class AnswerReader {
     } else if (line === '') {
       if (!isLast) throw new MalformedAnswer('more than was asked for');
       this.#finish('');
+    } else if (!FIELD.test(line) || FRAMING.test(line)) {
+      throw new MalformedAnswer('a trailer that is none');
     }
   }
 
@@ -201,13 +216,13 @@ function readHead(text: string): Head {
 }
 
 function addLine(head: Head, line: string): void {
+  if (!FIELD.test(line)) throw new MalformedAnswer('a header that is none');
   const colon = line.indexOf(':');
-  if (colon <= 0) throw new MalformedAnswer('a header without a name');
   const name = line.slice(0, colon).toLowerCase();
-  const value = line.slice(colon + 1).trim();
+  const value = withoutBlanks(line.slice(colon + 1));
   if (name === 'transfer-encoding') {
     if (head.encoding !== undefined) throw new MalformedAnswer('framed in two ways');
-    head.encoding = value;
+    head.encoding = line.slice(colon + 1);
   } else if (HOP_BY_HOP.has(name)) {
     if (name === 'connection' && /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(value)) head.isKept = false;
   } else {
@@ -215,7 +230,20 @@ function addLine(head: Head, line: string): void {
       if (head.length !== undefined) throw new MalformedAnswer('framed in two ways');
       head.length = value;
     }
-    const { [name]: before } = head.headers;
+    // Its own: every object has a constructor.
+    const before = Object.hasOwn(head.headers, name) ? head.headers[name] : undefined;
     head.headers[name] = before === undefined ? value : [before, value].flat().map(String);
   }
+}
+
+/** Without blanks around it; trim() would take a byte of what may be UTF-8. */
+function withoutBlanks(text: string): string {
+  let [start, end] = [0, text.length];
+  while (start < end && isBlank(text.charCodeAt(start))) start++;
+  while (start < end && isBlank(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09;
 }

@@ -120,3 +120,18 @@ test('a connection that is broken off is not used again', async () => {
   await expect(lost).rejects.toThrow(/closed|reset/i);
   expect(await get(connections)).toBe('1');
 });
+
+test('a connection that is paused when its answer ends is read again for the next one', async () => {
+  const { sockets, connections } = await service();
+  const connection = connections.take();
+  await new Promise<void>((resolve, reject) => {
+    connection.send('GET / HTTP/1.1\r\nhost: caller.example\r\n\r\n', {
+      onHead: () => connection.pause(),
+      onPiece: () => undefined,
+      onEnd: () => resolve(connections.release(connection)),
+      onFailure: reject,
+    });
+  });
+  expect(await get(connections)).toBe('0');
+  expect(sockets).toHaveLength(1);
+});

@@ -68,6 +68,8 @@ export class Connection {
       onPiece: (piece) => asker.onPiece(piece),
       onEnd: (whole) => {
         this.#asker = undefined;
+        // Its caller may have had it wait; the next one's answer must not.
+        this.#socket.resume();
         asker.onEnd(whole);
       },
     });

@@ -40,6 +40,8 @@ class Exchange implements Asker, Sending {
   readonly #response: ServerResponse;
   /** Whether the connection is no longer this request's. */
   #isOver = false;
+  /** Whether the connection waits for the caller. */
+  #isHeld = false;
 
   constructor(connections: Connections, connection: Connection, attempt: Attempt, response: ServerResponse) {
     this.#connections = connections;
@@ -62,9 +64,14 @@ class Exchange implements Asker, Sending {
   }
 
   onPiece(piece: Buffer): void {
-    if (this.#response.write(piece)) return;
+    // Pieces that were read together still come after the first that has it wait.
+    if (this.#response.write(piece) || this.#isHeld) return;
+    this.#isHeld = true;
     this.#connection.pause();
-    this.#response.once('drain', () => this.#connection.resume());
+    this.#response.once('drain', () => {
+      this.#isHeld = false;
+      this.#connection.resume();
+    });
   }
 
   onEnd(whole: string): void {
