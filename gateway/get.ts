@@ -70,7 +70,8 @@ class Exchange implements Asker, Sending {
     this.#connection.pause();
     this.#response.once('drain', () => {
       this.#isHeld = false;
-      this.#connection.resume();
+      // It may be another request's by now.
+      if (!this.#isOver) this.#connection.resume();
     });
   }
 
