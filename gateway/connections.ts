@@ -23,28 +23,20 @@ export class Connection {
   readonly #socket: Socket;
   readonly #reader = new AnswerReader();
   #asker: Asker | undefined;
-  #isOpen = false;
 
-  /** `opened`: the event after which what is written is sent. */
-  constructor(socket: Socket, opened: 'connect' | 'secureConnect') {
+  constructor(socket: Socket) {
     this.#socket = socket;
     socket.setTimeout(IDLE_MS);
     socket.on('timeout', () => {
       if (!this.#asker) socket.destroy();
     });
-    socket.once(opened, () => (this.#isOpen = true));
     socket.on('data', (bytes: Buffer) => this.#hear(() => this.#reader.read(bytes)));
     socket.on('end', () => {
       this.#hear(() => this.#reader.end());
       socket.destroy();
     });
-    socket.on('error', (cause) => this.#fail(cause));
-    socket.on('close', () => this.#fail(new Error('the connection was closed')));
-  }
-
-  /** Whether it was ever open: before that, nothing of a request can have been sent. */
-  get isOpen(): boolean {
-    return this.#isOpen;
+    socket.on('error', (cause) => this.fail(cause));
+    socket.on('close', () => this.fail(new Error('the connection was closed')));
   }
 
   /** Whether a part of the answer to the last request has come. */
@@ -94,11 +86,12 @@ export class Connection {
     try {
       what();
     } catch (error) {
-      this.#fail(error as Error);
+      this.fail(error as Error);
     }
   }
 
-  #fail(cause: Error): void {
+  /** Breaks it off, and tells its asker why. */
+  fail(cause: Error): void {
     const asker = this.#asker;
     this.destroy();
     asker?.onFailure(cause);
@@ -114,19 +107,19 @@ export class Connections {
   readonly #all = new Set<Connection>();
   /** The one that is free for longest comes first. */
   readonly #free: Connection[] = [];
+  #isClosed = false;
 
   /** `tls` is shown where the URL begins with https. */
   constructor(target: string, tls?: InternalTls) {
     const url = new URL(target);
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
     const options = { host: hostOf(url), port, noDelay: true, keepAlive: true };
-    this.#open = tls
-      ? () => new Connection(tls.connect(options), 'secureConnect')
-      : () => new Connection(connect(options), 'connect');
+    this.#open = () => new Connection(tls ? tls.connect(options) : connect(options));
   }
 
-  /** A free connection, or a new one. */
+  /** A free connection, or a new one; throws where there is no way to make one. */
   take(): Connection {
+    if (this.#isClosed) throw new Error('this process stops');
     for (let free = this.#free.shift(); free; free = this.#free.shift()) if (free.isReusable) return free;
     return this.#add();
   }
@@ -143,9 +136,11 @@ export class Connections {
     connection.destroy();
   }
 
+  /** Breaks all off and makes no more; those who have asked are told. */
   close(): void {
+    this.#isClosed = true;
     this.#free.length = 0;
-    for (const connection of this.#all) this.discard(connection);
+    for (const connection of this.#all) connection.fail(new Error('this process stops'));
   }
 
   #add(): Connection {

@@ -34,6 +34,26 @@ test.each([
   expect([asked, await retries()]).toEqual([['/bad', '/'], 0]);
 });
 
+test('a connection that can not even be begun is a 503', async () => {
+  const { service, asked } = bytesFor(() => answer('here'));
+  const { proxy, status } = await proxyTo(service, NEVER);
+  await proxy.stop();
+  expect(await status('/')).toBe(503);
+  expect(asked).toEqual([]);
+});
+
+test('a stop breaks off what is under way', async () => {
+  const asked = Promise.withResolvers<void>();
+  const { proxy, status } = await proxyTo(
+    createServer(() => asked.resolve()),
+    NEVER,
+  );
+  const told = status('/');
+  await asked.promise;
+  await proxy.stop();
+  expect(await told).toBe(503);
+});
+
 test('what comes behind an answer in one piece with it reaches neither its caller nor the next one', async () => {
   const { service, sockets } = bytesFor((path) =>
     path === '/split' ? answer('mine') + answer('poison') : answer(path),

@@ -15,10 +15,15 @@ export function sendGet(
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
-  const connection = connections.take();
-  const exchange = new Exchange(connections, connection, attempt, response);
-  attempt.begun(exchange);
-  connection.send(requestText(request.url ?? '', request.headers), exchange);
+  try {
+    const connection = connections.take();
+    const exchange = new Exchange(connections, connection, attempt, response);
+    attempt.begun(exchange);
+    connection.send(requestText(request.url ?? '', request.headers), exchange);
+  } catch (cause) {
+    // A certificate that can't be shown fails at once.
+    attempt.broke(cause);
+  }
 }
 
 /** What is sent: all in it has come through Node's parser, or is our own, and holds no end of a line. */
@@ -34,6 +39,8 @@ function requestText(target: string, headers: IncomingHttpHeaders): string {
 
 /** What becomes of one request. */
 class Exchange implements Asker, Sending {
+  /** Nobody asks this of a GET, which may be repeated whether it was sent or not. */
+  readonly wasNeverSent = false;
   readonly #connections: Connections;
   readonly #connection: Connection;
   readonly #attempt: Attempt;
@@ -48,10 +55,6 @@ class Exchange implements Asker, Sending {
     this.#connection = connection;
     this.#attempt = attempt;
     this.#response = response;
-  }
-
-  get wasNeverSent(): boolean {
-    return !this.#connection.isOpen;
   }
 
   get wasHeardOf(): boolean {

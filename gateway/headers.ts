@@ -52,25 +52,24 @@ export function stripReserved(request: IncomingMessage): void {
   const { headers } = request;
   const named = connectionOptions(headers);
   const isKept = (name: string) => isOrdinary(name) && !named.includes(name);
-  // Most requests have none of them.
+  // Behind a proxy most requests have none of them.
   for (const name in headers) if (!isKept(name)) return keepOnly(request, isKept);
 }
 
 const ordinary = new Map<string, boolean>();
 const MOST_NAMES = 1_000;
+const LONGEST_NAME = 64;
 
 /** Whether there is nothing to judge in a header's name; found once for each, since callers use few. */
 export function isOrdinary(name: string): boolean {
   const known = ordinary.get(name);
   if (known !== undefined) return known;
+  // Some servers read an underscore as a dash.
+  const found = !HOP_BY_HOP.has(name) && !isReserved(name) && !name.includes('_');
   if (ordinary.size >= MOST_NAMES) ordinary.clear();
-  const found = !HOP_BY_HOP.has(name) && !isReserved(name) && !hasUnderscore(name);
-  ordinary.set(name, found);
+  if (name.length <= LONGEST_NAME) ordinary.set(name, found);
   return found;
 }
-
-/** Some servers read it as a dash. */
-export const hasUnderscore = (name: string): boolean => name.includes('_');
 
 /** Takes away what no service is told; called right before a request is passed on. */
 export function stripCredentials(request: IncomingMessage): void {

@@ -50,9 +50,13 @@ export interface PipelineParts {
 }
 
 /** A request and all that is known of it. */
-interface UnderWay extends RequestContext {
+interface UnderWay {
   request: IncomingMessage;
   response: ServerResponse;
+  /** Apart from the rest: what is opened for a request, such as a connection that is kept, holds its context on. */
+  context: RequestContext;
+  /** X-Forwarded-For as it came. */
+  forwarded: string | undefined;
   /** Whether it counts towards `maxInFlight`. */
   isInFlight: boolean;
   /** How long a service worked on it, also where it failed. */
@@ -78,7 +82,10 @@ export class Pipeline {
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     const requestId = requestIdOf(oneHeader(request, REQUEST_ID_HEADER));
-    const underWay = { requestId, route: 'none', request, response, isInFlight: false, upstreamMs: 0 };
+    const context = { requestId, route: 'none' };
+    // Read before anything is taken away: what `Connection` names is, and no caller can have its address forgotten.
+    const forwarded = oneHeader(request, 'x-forwarded-for');
+    const underWay = { request, response, context, forwarded, isInFlight: false, upstreamMs: 0 };
     noteHeader(response, REQUEST_ID_HEADER, requestId);
     boundLeftover(request, response);
     this.#turns.take(request, response, {
@@ -92,7 +99,7 @@ export class Pipeline {
     if (underWay.response.writableEnded) return;
     this.#inFlight++;
     underWay.isInFlight = true;
-    void requestContext.run(underWay, () => this.#answer(underWay));
+    void requestContext.run(underWay.context, () => this.#answer(underWay));
   }
 
   async #answer(underWay: UnderWay): Promise<void> {
@@ -105,8 +112,8 @@ export class Pipeline {
       refusal = asApiError(thrown);
       sendError(response, refusal, expectsContinue(request) ? { connection: 'close' } : {});
     }
-    const { upstreamMs } = underWay;
-    this.#parts.events.answered(request, response, underWay, { started, upstreamMs, refusal });
+    const { context, upstreamMs } = underWay;
+    this.#parts.events.answered(request, response, context, { started, upstreamMs, refusal });
   }
 
   /** All the steps. A refusal that waits for nothing is thrown at once: a promise of one costs as much as many steps. */
@@ -119,20 +126,19 @@ export class Pipeline {
     const { path, query } = splitTarget(request.url ?? '');
     if (this.#parts.publicPaths.includes(path)) return this.#answerHere(underWay, undefined);
     const match = matcher.match(request.method ?? '', path);
-    underWay.route = match.route.name;
+    underWay.context.route = match.route.name;
     announceDeprecation(match.route, response);
     this.#refuseOverload();
-    const grant = authenticate.run({ request, query, response, address: () => this.#clientAddress(request) });
+    const grant = authenticate.run({ request, query, response, address: () => this.#clientAddress(underWay) });
     if (grant instanceof Promise) return grant.then((found) => this.#authorise(underWay, match, found));
     return this.#authorise(underWay, match, grant);
   }
 
   #authorise(underWay: UnderWay, match: Match, grant: KeyGrant): Promise<void> {
-    const { request } = underWay;
-    underWay.keyId = grant.keyId;
+    underWay.context.keyId = grant.keyId;
     this.#parts.events.authenticated(grant);
-    checkAllowlist(grant, () => this.#clientAddress(request));
-    checkGuild(match, request.headers['x-guild-id'], grant.guildId);
+    checkAllowlist(grant, () => this.#clientAddress(underWay));
+    checkGuild(match, underWay.request.headers['x-guild-id'], grant.guildId);
     checkScope(match.route, grant);
     return this.#limit(underWay, match, grant);
   }
@@ -151,7 +157,8 @@ export class Pipeline {
   /** Hands the request to its service together with the sealed principal. */
   async #pass(underWay: UnderWay, route: Route, grant: KeyGrant, waitMs: number): Promise<void> {
     const { proxy, ring, clock } = this.#parts;
-    const { request, response, requestId } = underWay;
+    const { request, response } = underWay;
+    const { requestId } = underWay.context;
     const { keyId, guildId, legacy } = grant;
     const principal: Principal = { keyId, guildId, scopes: scopesOf(grant), legacy, requestId };
     const sealedFor = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
@@ -186,10 +193,8 @@ export class Pipeline {
     underWay.isInFlight = false;
   }
 
-  #clientAddress(request: IncomingMessage): ReturnType<typeof clientAddress> {
-    const { trustedProxies } = this.#parts;
-    const forwarded = oneHeader(request, 'x-forwarded-for');
-    return clientAddress(request.socket.remoteAddress, forwarded, trustedProxies);
+  #clientAddress({ request, forwarded }: UnderWay): ReturnType<typeof clientAddress> {
+    return clientAddress(request.socket.remoteAddress, forwarded, this.#parts.trustedProxies);
   }
 
   #refuseOverload(): void {

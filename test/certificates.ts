@@ -15,6 +15,8 @@ export interface CertificateOptions {
   /** Unix milliseconds; an hour ago and in a day when left out. */
   from?: number;
   until?: number;
+  /** Whether its key is shorter than TLS takes. */
+  isWeak?: boolean;
 }
 
 const HOUR_MS = 3_600_000;
@@ -76,7 +78,9 @@ export class Authority {
 
   /** A certificate for either side of a connection. */
   issue(options: CertificateOptions = {}): Certificate {
-    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const { publicKey, privateKey } = options.isWeak
+      ? generateKeyPairSync('rsa', { modulusLength: 1024 })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { names = ['localhost', '127.0.0.1'] } = options;
     const made = sequence(oid(OIDS.subjectAltName), der(0x04, sequence(...names.map(alternativeName))));
     const cert = this.#sign(names[0] ?? '', publicKey, made, options);

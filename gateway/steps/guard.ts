@@ -3,7 +3,7 @@ import { BODY_LIMIT, hasBody } from '#kit/body.ts';
 import { ApiError, type Fault, invalidRequest } from '#kit/errors.ts';
 import { splitTarget } from '#kit/target.ts';
 import { checkExpectation } from '../expectation.ts';
-import { connectionOptions, hasUnderscore, isOrdinary, SINGLE } from '../headers.ts';
+import { connectionOptions, isOrdinary, SINGLE } from '../headers.ts';
 
 const VERSIONS = ['1.0', '1.1'];
 const BODILESS = ['GET', 'HEAD', 'OPTIONS'];
@@ -11,8 +11,8 @@ const FRAMING = ['transfer-encoding', 'content-length', 'host', 'expect'];
 /** A name or an address, with or without a port. */
 const HOST = /^[A-Za-z0-9._~!$&'()*+,;=%:[\]-]+$/;
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
-/** The targets of nearly all requests, in which there is nothing to find. */
-const PLAIN_TARGET = /^\/[\w/:@~-]*(?:\?[\w/:@~=&,.-]*)?$/;
+/** The targets of nearly all requests, in whose form there is nothing to refuse. */
+export const PLAIN_TARGET = /^\/[\w/:@~-]*(?:\?[\w/:@~=&,.-]*)?$/;
 const HIDDEN_PATH = /%(?:2e|2f|5c|00)|\\|#/i;
 const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
 
@@ -44,13 +44,8 @@ function targetFault(target: string): Fault | undefined {
 
 function headerFault(request: IncomingMessage): Fault | undefined {
   const { headers } = request;
-  const repeated = repeatedHeader(request);
-  if (repeated !== undefined) return { path: `header.${repeated}`, message: 'must be given only once' };
-  for (const name in headers) {
-    if (isOrdinary(name) || !hasUnderscore(name)) continue;
-    const given = request.rawHeaders.find((text) => text.toLowerCase() === name);
-    return { path: `header.${given}`, message: 'must not have an underscore in its name' };
-  }
+  const fault = nameFault(request);
+  if (fault) return fault;
   if (headers.host === undefined) return { path: 'header.Host', message: 'must be given exactly once' };
   if (!HOST.test(headers.host)) return { path: 'header.Host', message: 'must be a host' };
   if (connectionOptions(headers).some((name) => FRAMING.includes(name))) {
@@ -59,18 +54,23 @@ function headerFault(request: IncomingMessage): Fault | undefined {
   return undefined;
 }
 
-/** A header that is there twice, of those that have one value. */
-function repeatedHeader({ headers, rawHeaders }: IncomingMessage): string | undefined {
-  // Node holds each name once.
-  if (Object.keys(headers).length * 2 === rawHeaders.length) return undefined;
+function nameFault({ headers, rawHeaders }: IncomingMessage): Fault | undefined {
+  // Node holds each name once, so there is none twice; and it holds all but `__proto__` and those behind many.
+  const names = Object.keys(headers);
+  if (names.length * 2 === rawHeaders.length && !names.some(hasUnderscore)) return undefined;
   const seen = new Set<string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const given = rawHeaders[index] as string;
     const name = given.toLowerCase();
-    if (seen.has(name) && SINGLE.has(name)) return given;
+    if (name.includes('_')) return { path: `header.${given}`, message: 'must not have an underscore in its name' };
+    if (seen.has(name) && SINGLE.has(name)) return { path: `header.${given}`, message: 'must be given only once' };
     seen.add(name);
   }
   return undefined;
+}
+
+function hasUnderscore(name: string): boolean {
+  return !isOrdinary(name) && name.includes('_');
 }
 
 function framingFault(request: IncomingMessage): Fault | undefined {

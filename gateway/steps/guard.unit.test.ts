@@ -2,8 +2,9 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOf, listen } from '#kit/health.ts';
 import { asApiError } from '#kit/errors.ts';
+import { seededRandom, wholeNumber } from '#test/random.ts';
 import { sendRaw } from '#test/raw-http.ts';
-import { guard } from './guard.ts';
+import { guard, PLAIN_TARGET } from './guard.ts';
 
 /** Answers with the code of the refusal, or `passed`. */
 function verdict(request: IncomingMessage): string {
@@ -89,4 +90,45 @@ describe('the guard', () => {
     expect(await post('Content-Length: 65536')).toContain('passed');
     expect(await post('Content-Length: 65537')).toContain('PAYLOAD_TOO_LARGE');
   });
+});
+
+it('a target that is passed by its form alone holds nothing that is refused', () => {
+  const random = seededRandom(1);
+  const characters = [
+    '/',
+    '/',
+    'a',
+    'Z',
+    '0',
+    '_',
+    '-',
+    '.',
+    '..',
+    '~',
+    ':',
+    '@',
+    '=',
+    '&',
+    ',',
+    '?',
+    '%2e',
+    '%',
+    '\\',
+    '#',
+  ];
+  const others = [' ', '\t', '\n', '\u0000', '\u007f', 'é', ';', '+', '*', "'", '(', '[', '"'];
+  let passed = 0;
+  for (let round = 0; round < 20_000; round++) {
+    const pool = round % 2 === 0 ? characters : [...characters, ...others];
+    const parts = Array.from({ length: wholeNumber(random, 8) }, () => pool[wholeNumber(random, pool.length)]);
+    const target = `/${parts.join('')}`;
+    if (!PLAIN_TARGET.test(target)) continue;
+    passed++;
+    const [path = ''] = target.split('?');
+    expect(target).toMatch(/^[!-~]+$/);
+    expect(target).not.toMatch(/[%\\#]/);
+    expect(path.split('/')).not.toContain('.');
+    expect(path.split('/')).not.toContain('..');
+  }
+  expect(passed).toBeGreaterThan(300);
 });

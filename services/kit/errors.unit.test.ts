@@ -105,3 +105,13 @@ test('an answer for a socket without a parser is whole HTTP/1.1 and closes the c
   ]);
   expect(JSON.parse(body)).toMatchObject({ status: 'error', code: 503, details: { code: 'UNAVAILABLE' } });
 });
+
+test('an error that tells more than its code has a body of its own, also after a plain one', () => {
+  const bodyOf = (options?: ConstructorParameters<typeof ApiError>[1]) =>
+    JSON.parse(errorBody(new ApiError('CONFLICT', options)));
+  const plain = { status: 'error', code: 409, message: ERRORS.CONFLICT.text, details: { code: 'CONFLICT' } };
+  expect(bodyOf()).toEqual(plain);
+  expect(bodyOf({ message: 'linked already' })).toEqual({ ...plain, message: 'linked already' });
+  expect(bodyOf({ details: { link: 7 } })).toEqual({ ...plain, details: { link: 7, code: 'CONFLICT' } });
+  expect(bodyOf({ retryAfter: 3 })).toEqual(plain);
+});

@@ -4,7 +4,7 @@ import { get, type RequestOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
 import { Authority, type Certificate, writeTlsFiles } from '#test/certificates.ts';
@@ -56,9 +56,13 @@ function tls(config: InternalTlsConfig): { tls: InternalTls; metrics: Metrics } 
   return { tls: made, metrics };
 }
 
-async function serveHttp(config: InternalTlsConfig): Promise<{ address: string; tls: InternalTls }> {
+async function serveHttp(
+  config: InternalTlsConfig,
+  received = (_bytes: Buffer): void => undefined,
+): Promise<{ address: string; tls: InternalTls }> {
   const { tls: own } = tls(config);
   const server = new HttpServer(HOST, 0, (_request, response) => response.end('served'), { tls: own });
+  server.server.prependListener('secureConnection', (socket: TLSSocket) => void socket.on('data', received));
   await server.start();
   stops.push(() => server.stop());
   return { address: server.address, tls: own };
@@ -207,7 +211,8 @@ async function fetchRaw(own: InternalTls, host: string, port: number): Promise<s
 const LOOPBACK = { address: '127.0.0.1', family: 4 };
 
 test('a connection shows the newest certificate, and is made to no service with another name', async () => {
-  const { address } = await serveHttp(files(ours.issue()).config);
+  const received: string[] = [];
+  const { address } = await serveHttp(files(ours.issue()).config, (bytes) => received.push(bytes.toString()));
   const caller = files(theirs.issue());
   const own = tls(caller.config).tls;
   const [host = '', port] = address.split(':');
@@ -216,6 +221,8 @@ test('a connection shows the newest certificate, and is made to no service with 
   own.look();
   expect(await fetchRaw(own, host, Number(port))).toBe('served');
   await expect(fetchRaw(own, 'another.example', Number(port))).rejects.toThrow(REFUSED);
+  // What was written before the certificate was judged never left.
+  expect(received).toHaveLength(1);
 });
 
 test('files that do not fit together change nothing, and are told once, without their contents', async () => {
@@ -234,6 +241,17 @@ test('files that do not fit together change nothing, and are told once, without 
   writeTlsFiles(service.path, ours.issue(), ours.cert);
   own.look();
   expect(await shown(address)).not.toBe(before);
+});
+
+test('a certificate that TLS does not take is not taken in place of the last one', async () => {
+  const service = files(ours.issue());
+  const { address, tls: own } = await serveHttp(service.config);
+  const before = await shown(address);
+  writeTlsFiles(service.path, ours.issue({ isWeak: true }), ours.cert);
+  own.look();
+  expect(await shown(address)).toBe(before);
+  expect(told.join('')).toContain('the last one goes on');
+  expect(() => tls(files(ours.issue({ isWeak: true })).config)).toThrow('does not hold what it should');
 });
 
 test('files are looked at by themselves', async () => {

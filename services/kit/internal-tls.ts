@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import {
   checkServerIdentity,
   connect,
+  createSecureContext,
   type ConnectionOptions,
   type PeerCertificate,
   type Server as TlsServer,
@@ -190,6 +191,8 @@ function readIdentity(files: Record<keyof Identity, string>): Identity {
   const key = parsed(files.key, () => createPrivateKey(identity.key));
   for (const ca of parsed(files.ca, () => certificatesIn(identity.ca))) parsed(files.ca, () => new X509Certificate(ca));
   if (!certificate.checkPrivateKey(key)) throw new Error(`${files.key} is not the key of ${files.cert}`);
+  // TLS asks for more, such as keys that are long enough.
+  parsed(files.cert, () => createSecureContext(identity));
   return identity;
 }
 

@@ -49,7 +49,7 @@ function sealedText({ keyId, guildId, scopes, legacy, requestId }: Principal, no
   return `{"version":${VERSION},${who},${when},"legacy":${legacy},"scopes":${scopesText(scopes)}}`;
 }
 
-/** By the lists of scopes of the keys that are remembered, which share them. */
+/** By the lists of scopes of the keys that are remembered, which share them, and never change one. */
 const scopesTexts = new WeakMap<readonly string[], string>();
 
 function scopesText(scopes: readonly string[] | null): string {

@@ -1,5 +1,5 @@
-/** What a key looks like, cut after the part that its owner may see (contract, section 3). */
 const KEY_START = 'service_';
+/** What a key looks like, cut after the part that its owner may see (contract, section 3). */
 const KEY_SHAPE = /(service_\d{1,20}_[0-9A-Za-z]{0,6})[0-9A-Za-z]*/g;
 
 /** Replaces the secret part of everything shaped like a key. */

@@ -12,8 +12,8 @@ interface Shown {
   values: MetricValueWithName<string>[];
 }
 
-/** By the value of one label: the maps of the next label, or what is held. */
-type Level = Map<string | number | undefined, unknown>;
+/** By the value of one label as text: the maps of the next label, or what is held. */
+type Level = Map<string, unknown>;
 
 /** What a metric holds for each set of its labels' values, found without writing them into one text first. */
 class Series<Label extends string, Held> {
@@ -30,7 +30,7 @@ class Series<Label extends string, Held> {
 
   of(labels: Labels<Label>): Held {
     let found: unknown = this.#root;
-    for (const name of this.#names) found = (found as Level | undefined)?.get(labels[name]);
+    for (const name of this.#names) found = (found as Level | undefined)?.get(String(labels[name]));
     return (found as Held | undefined) ?? this.#add(labels);
   }
 
@@ -38,11 +38,12 @@ class Series<Label extends string, Held> {
     const held = this.#make();
     let level = this.#root;
     for (const name of this.#names.slice(0, -1)) {
-      const next = (level.get(labels[name]) as Level | undefined) ?? new Map();
-      level.set(labels[name], next);
+      const value = String(labels[name]);
+      const next = (level.get(value) as Level | undefined) ?? new Map();
+      level.set(value, next);
       level = next;
     }
-    level.set(labels[this.#names.at(-1) as Label], held);
+    level.set(String(labels[this.#names.at(-1) as Label]), held);
     const given = this.#names.filter((name) => labels[name] !== undefined);
     this.all.push({ labels: Object.fromEntries(given.map((name) => [name, labels[name]])) as Labels<Label>, held });
     return held;

@@ -204,4 +204,19 @@ describe('headers that a caller could forge', () => {
     const answer = await network.call('/whoami', { key: own.secret, headers: longer });
     expect(answer.json.details.client_ip).toBe('203.0.113.9');
   });
+
+  it('no caller behind a trusted proxy can have its address taken away', async () => {
+    await network.startOne('gateway', { TRUSTED_PROXIES: '127.0.0.0/8' });
+    const named = 'Connection: close, X-Forwarded-For\nX-Forwarded-For: 203.0.113.9\n';
+    const ask = (secret: string) => answersTo(`GET /api/v1/whoami HTTP/1.1\nHost: x\n${named}X-API-Key: ${secret}\n\n`);
+    const own = await network.createKey({ ipAllowlist: ['127.0.0.0/8'] });
+    expect((await ask(own.secret))[0]).toMatchObject({ status: 403, code: 'IP_NOT_ALLOWED' });
+    const left = async (address: string) => {
+      const headers = { 'x-forwarded-for': address };
+      return Number((await network.call('/whoami', { key: 'wrong', headers })).headers.get('x-ratelimit-remaining'));
+    };
+    const before = await left('127.0.0.1');
+    await ask('wrong');
+    expect(await left('127.0.0.1')).toBe(before - 1);
+  });
 });

@@ -81,6 +81,7 @@ export const REFUSED: [string, string, Entry['bytes']][] = [
   ['a space in a name', 'INVALID_REQUEST', get('/lookup/game/7', 'X A: b\n')],
   ['a header without a name', 'INVALID_REQUEST', get('/lookup/game/7', ': b\n')],
   ['a header without a colon', 'INVALID_REQUEST', get('/lookup/game/7', 'X-A\n')],
+  ['an underscore in a name that objects have', 'INVALID_REQUEST', get('/lookup/game/7', '__proto__: e30.AAAA\n')],
   ['an underscore in a name', 'INVALID_REQUEST', get('/lookup/game/7', 'X_Guild_Principal: e30.AAAA\n')],
   ['X-API_Key', 'INVALID_REQUEST', get('/lookup/game/7', 'X-API_Key: a\n')],
   ['no Host', 'INVALID_REQUEST', ({ key }) => wire(`GET /api/v1/whoami ${V}\nX-API-Key: ${key}\n\n`)],
