@@ -86,7 +86,7 @@ export class AdminServer implements Part {
 
 async function sendMetrics(response: ServerResponse, metrics: Metrics): Promise<void> {
   try {
-    const text = await metrics.registry.metrics();
+    const text = await metrics.text();
     response.setHeader('content-type', metrics.registry.contentType);
     response.end(text);
   } catch (error) {

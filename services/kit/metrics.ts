@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import { Counter, Durations } from './series.ts';
@@ -56,6 +57,16 @@ export class Metrics {
   /** Parts of the same kind share a metric. */
   #once<Kind>(name: string, make: () => Kind): Kind {
     return (this.registry.getSingleMetric(name) as Kind | undefined) ?? make();
+  }
+
+  /** All metrics as Prometheus reads them; requests are answered between one and the next. */
+  async text(): Promise<string> {
+    const texts: string[] = [];
+    for (const { name } of this.registry.getMetricsAsArray() as { name: string }[]) {
+      texts.push(await this.registry.getSingleMetricAsString(name));
+      await nextTurn();
+    }
+    return `${texts.join('\n\n')}\n`;
   }
 
   #register<Kind extends { name: string }>(metric: Kind): Kind {

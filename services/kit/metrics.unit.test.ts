@@ -75,3 +75,17 @@ test('series are told apart by all of their labels', async () => {
     'answers_total{route="a",code="200"} 2\nanswers_total{route="b",code="200"} 2\nanswers_total{route="a",code="404"} 1',
   );
 });
+
+test('the text of all metrics is what the registry writes, and others have their turn while it is made', async () => {
+  const metrics = new Metrics();
+  metrics.counter('calls_total', 'Calls', ['route']).inc({ route: 'with "quotes" and \\' });
+  metrics.duration('call_seconds', 'Calls').observe({}, 0.2);
+  let turns = 0;
+  const count = setInterval(() => turns++, 0);
+  const text = await metrics.text();
+  clearInterval(count);
+  const stable = (all: string) => all.split('\n').filter((line) => /^(# |calls_total|call_seconds)/.test(line));
+  expect(stable(text)).toEqual(stable(await metrics.registry.metrics()));
+  expect(text).toContain(String.raw`calls_total{route="with \"quotes\" and \\"} 1`);
+  expect(turns).toBeGreaterThan(0);
+});

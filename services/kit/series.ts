@@ -4,12 +4,20 @@ import type { MetricValueWithName } from 'prom-client';
 type Labels<Label extends string> = Partial<Record<Label, string | number>>;
 
 /** What prom-client's registry asks a metric for at a scrape. */
-interface Shown {
+interface Shown<Row = MetricValueWithName<string>> {
   name: string;
   help: string;
   type: 'counter' | 'histogram';
   aggregator: 'sum';
-  values: MetricValueWithName<string>[];
+  values: Row[];
+}
+
+/** A row as the registry writes it: the text of labels that many rows share is made once, and kept from scrape to scrape. */
+interface SharedRow {
+  metricName: string;
+  labels: Record<string, string | number>;
+  sharedLabels: Record<string, string | number>;
+  value: number;
 }
 
 /** By the value of one label as text: the maps of the next label, or what is held. */
@@ -20,7 +28,7 @@ class Series<Label extends string, Held> {
   readonly #names: readonly Label[];
   readonly #make: () => Held;
   readonly #root: Level = new Map();
-  readonly all: { labels: Labels<Label>; held: Held }[] = [];
+  readonly all: { labels: Record<string, string | number>; held: Held }[] = [];
 
   constructor(names: readonly Label[], make: () => Held) {
     // Without labels there is one series, found like that of a label that is not given.
@@ -45,7 +53,7 @@ class Series<Label extends string, Held> {
     }
     level.set(String(labels[this.#names.at(-1) as Label]), held);
     const given = this.#names.filter((name) => labels[name] !== undefined);
-    this.all.push({ labels: Object.fromEntries(given.map((name) => [name, labels[name]])) as Labels<Label>, held });
+    this.all.push({ labels: Object.fromEntries(given.map((name) => [name, labels[name] as string | number])), held });
     return held;
   }
 }
@@ -72,11 +80,23 @@ abstract class Family<Label extends string, Held> {
   }
 
   async get(): Promise<Shown> {
-    const { name, help, type } = this;
-    return { name, help, type, aggregator: 'sum', values: this.values() };
+    const values = this.rows().map(({ metricName, labels, sharedLabels, value }) => {
+      return { metricName, labels: { ...labels, ...sharedLabels }, value };
+    });
+    return this.#shown(values);
   }
 
-  protected abstract values(): MetricValueWithName<string>[];
+  /** What the registry asks for when it writes text. */
+  async getForPromString(): Promise<Shown<SharedRow>> {
+    return this.#shown(this.rows());
+  }
+
+  #shown<Row>(values: Row[]): Shown<Row> {
+    const { name, help, type } = this;
+    return { name, help, type, aggregator: 'sum', values };
+  }
+
+  protected abstract rows(): SharedRow[];
 }
 
 /** A number that only grows. */
@@ -91,8 +111,11 @@ export class Counter<Label extends string = string> extends Family<Label, { valu
     this.series.of(labels).value += by;
   }
 
-  protected values(): MetricValueWithName<string>[] {
-    return this.series.all.map(({ labels, held }) => ({ metricName: this.name, labels, value: held.value }));
+  protected rows(): SharedRow[] {
+    const { name: metricName } = this;
+    return this.series.all.map(({ labels, held }) => {
+      return { metricName, labels: {}, sharedLabels: labels, value: held.value };
+    });
   }
 }
 
@@ -127,19 +150,19 @@ export class Durations<Label extends string = string> extends Family<Label, Obse
     return () => this.observe(labels, (performance.now() - started) / 1000);
   }
 
-  protected values(): MetricValueWithName<string>[] {
+  protected rows(): SharedRow[] {
     const { name } = this;
-    return this.series.all.flatMap(({ labels, held: { buckets, sum } }) => {
+    return this.series.all.flatMap(({ labels: sharedLabels, held: { buckets, sum } }) => {
       let count = 0;
       const cumulative = buckets.map((inBucket, index) => {
         count += inBucket;
         const le = this.#bounds[index] ?? '+Inf';
-        return { metricName: `${name}_bucket`, labels: { le, ...labels }, value: count };
+        return { metricName: `${name}_bucket`, labels: { le }, sharedLabels, value: count };
       });
       return [
         ...cumulative,
-        { metricName: `${name}_sum`, labels, value: sum },
-        { metricName: `${name}_count`, labels, value: count },
+        { metricName: `${name}_sum`, labels: {}, sharedLabels, value: sum },
+        { metricName: `${name}_count`, labels: {}, sharedLabels, value: count },
       ];
     });
   }

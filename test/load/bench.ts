@@ -11,6 +11,7 @@ import { driveSystem } from './drive.ts';
 import { driveReplicas } from './replicas.ts';
 import { machine, printComparison, printReplicas, printScenarios, printTargets } from './report.ts';
 import { RunningSystem } from './running.ts';
+import { driveScrapes } from './scrapes.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { MEASURED_CORE, OTHER_CORE } from './stage.ts';
 import { GUILDS, makeWorld } from './world.ts';
@@ -18,7 +19,7 @@ import { GUILDS, makeWorld } from './world.ts';
 /** Whose latency the picture shows. */
 const PICTURED = 'lookup by game';
 
-const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios|replicas] [--filter REGEXP] [--json FILE] [--picture FILE]`;
+const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios|replicas|scrapes] [--filter REGEXP] [--json FILE] [--picture FILE]`;
 
 function readOptions() {
   const { values } = parseArgs({
@@ -68,14 +69,15 @@ async function bench(folder: string, signal: AbortSignal): Promise<void> {
     const comparison = wants('comparison') ? await compareGateways(stage) : [];
     const scenarios = wants('scenarios') ? await driveSystem(stage, SCENARIOS) : [];
     const replicas = wants('replicas') ? await driveReplicas(stage) : [];
+    const scrapes = wants('scrapes') ? await driveScrapes(stage) : undefined;
     console.log(`\n${machine()}`);
     printComparison(comparison);
     printScenarios(scenarios);
     printReplicas(replicas);
-    printTargets(comparison, scenarios);
+    printTargets(comparison, scenarios, scrapes);
     writeFileSync(
       options.json,
-      `${JSON.stringify({ machine: machine(), comparison, scenarios, replicas }, null, 2)}\n`,
+      `${JSON.stringify({ machine: machine(), comparison, scenarios, replicas, scrapes }, null, 2)}\n`,
     );
     if (options.picture) writeFileSync(options.picture, drawLatency(machine(), seriesOf(scenarios, PICTURED)));
     console.log(`\nAll figures are in ${options.json}`);

@@ -11,6 +11,8 @@ export interface Compared {
   /** CPU microseconds per request of the program itself: the median of all rounds, and each. */
   cpu: number;
   rounds: number[];
+  /** Milliseconds, the median of all rounds. */
+  p99: number;
   /** Of the last round. */
   figures: Figures;
 }
@@ -71,7 +73,7 @@ function subjectsOf(
     port,
     requests: lookup,
     status: 200,
-    rates: name === BARE ? [undefined, ...RATES] : [undefined],
+    rates: name === BARE || name === SERVER ? [undefined, ...RATES] : [undefined],
   }));
   for (const name of ['whoami', 'refused 401', 'refused 403', 'refused 429']) {
     const { status } = scenario(name);
@@ -103,7 +105,8 @@ async function runRounds(stage: Stage, subjects: readonly Subject[], server: Yar
   return [...results.values()].map(({ subject, rate, runs }) => {
     const rounds = runs.map((figures) => cpuOf(subject, figures));
     const figures = runs.at(-1) as Figures;
-    return { name: subject.name, rate: nameOfRate(rate), cpu: median(rounds), rounds, figures };
+    const p99 = median(runs.map(({ latency }) => latency.p99));
+    return { name: subject.name, rate: nameOfRate(rate), cpu: median(rounds), rounds, p99, figures };
   });
 }
 

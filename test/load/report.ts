@@ -4,7 +4,8 @@ import { type Compared, GATEWAY, SERVER } from './compare.ts';
 import type { Driven } from './drive.ts';
 import type { Figures } from './load.ts';
 import type { Replicated } from './replicas.ts';
-import { nameOfRate } from './stage.ts';
+import type { Scraped } from './scrapes.ts';
+import { nameOfRate, RATES } from './stage.ts';
 
 const MIB = 2 ** 20;
 const fixed = (value: number, digits = 2) => value.toFixed(digits);
@@ -82,7 +83,11 @@ export function printReplicas(replicated: readonly Replicated[]): void {
 }
 
 /** The targets that one run can tell. */
-export function printTargets(compared: readonly Compared[], driven: readonly Driven[]): void {
+export function printTargets(
+  compared: readonly Compared[],
+  driven: readonly Driven[],
+  scraped: Scraped | undefined,
+): void {
   const rows: string[][] = [];
   const target = (name: string, value: number, most: number, unit = '') =>
     rows.push([name, `${fixed(value)}${unit}`, `${most}${unit}`, value <= most ? 'met' : 'NOT MET']);
@@ -95,6 +100,14 @@ export function printTargets(compared: readonly Compared[], driven: readonly Dri
       const name = `refused ${code}`;
       target(`${name}, CPU, of a bare Node answer`, ratio(`${GATEWAY}: ${name}`, undefined, SERVER), 2.5);
     }
+    for (const rate of RATES) {
+      const p99 = (name: string) => find(compared, name, rate)?.p99 ?? Number.NaN;
+      target(`added p99 before a bare server at ${nameOfRate(rate)}`, p99(GATEWAY) - p99(SERVER), 3, ' ms');
+    }
+  }
+  if (scraped) {
+    target('p99 that scrapes add', scraped.during - scraped.without, 5, ' ms');
+    console.log(`the longest scrape took ${fixed(scraped.longestScrape)} ms`);
   }
   for (const { name, rate, through, straight } of driven) {
     if (name !== 'lookup by game' || !straight) continue;
@@ -106,8 +119,12 @@ export function printTargets(compared: readonly Compared[], driven: readonly Dri
   printTable(['target', 'measured', 'at most', ''], rows);
 }
 
+function find(compared: readonly Compared[], name: string, rate: number | undefined): Compared | undefined {
+  return compared.find((one) => one.name === name && one.rate === nameOfRate(rate));
+}
+
 function cpuAt(compared: readonly Compared[], name: string, rate: number | undefined): number {
-  return compared.find((one) => one.name === name && one.rate === nameOfRate(rate))?.cpu ?? Number.NaN;
+  return find(compared, name, rate)?.cpu ?? Number.NaN;
 }
 
 const latencies = ({ latency }: Figures) => [latency.p50, latency.p99, latency.p999].map((value) => fixed(value));

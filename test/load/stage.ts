@@ -9,7 +9,7 @@ export const OTHER_CORE = '1';
 
 /** Requests a second beside saturation. */
 export const RATES = [500, 1_500] as const;
-/** How many connections saturate. */
+/** How many connections saturate a process. */
 const SATURATING = 32;
 /** The most connections where the rate is given. */
 const MOST_CONNECTIONS = 256;
@@ -41,15 +41,23 @@ export function median(values: readonly number[]): number {
 /** Some answers had another status: a figure of something else is worth nothing. */
 export class OtherAnswers extends Error {}
 
+interface Measurement {
+  /** What every answer has. */
+  status: number;
+  processes: Record<string, number>;
+  warmUpSeconds?: number;
+}
+
 /** Warms up and measures; OtherAnswers unless every answer had the status. */
 export async function measureAt(
   { generator, seconds }: Stage,
   target: Pick<Load, 'host' | 'ports' | 'requests'>,
   rate: Rate,
-  { status, processes }: { status: number; processes: Record<string, number> },
+  { status, processes, warmUpSeconds = WARM_UP_SECONDS }: Measurement,
 ): Promise<Figures> {
-  const load = rate === undefined ? { connections: SATURATING } : { rate, connections: MOST_CONNECTIONS };
-  const figures = await generator.measure({ ...target, ...load, warmUpSeconds: WARM_UP_SECONDS, seconds, processes });
+  const connections = rate === undefined ? SATURATING * target.ports.length : MOST_CONNECTIONS;
+  const load = rate === undefined ? { connections } : { rate, connections };
+  const figures = await generator.measure({ ...target, ...load, warmUpSeconds, seconds, processes });
   const others = Object.keys(figures.statuses).filter((seen) => Number(seen) !== status);
   if (others.length > 0) throw new OtherAnswers(`expected ${status} alone, got ${JSON.stringify(figures.statuses)}`);
   return figures;
