@@ -85,4 +85,5 @@ test('kill -9 at any moment leaves each decision whole or not at all, and repeat
   expect(await countsOf(guildId)).toMatchObject({ decided: 150, logged: 150, queued: 150, whole: 150 });
   await expect.poll(() => fixture.undelivered(guildId), { timeout: 15_000 }).toBe(0);
   expect(fixture.activity.typesOf(guildId)).toHaveLength(150);
-});
+  // Three processes are started and killed before the delivery, which may take its 15 s.
+}, 60_000);

@@ -3,5 +3,7 @@ import { MemoryTurns } from './memory.ts';
 import { turnsSuite } from './turns.suite.ts';
 
 describe('turns in memory', () => {
-  turnsSuite(async (places) => new MemoryTurns(places));
+  let now = 0;
+  const sleep = async (milliseconds: number) => void (now += milliseconds);
+  turnsSuite(async (places) => new MemoryTurns(places, () => now), { now: () => now, sleep });
 });
