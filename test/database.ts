@@ -20,7 +20,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return { url: url.href, drop: () => execute(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
 }
 
-/** The rows of one statement, on a connection of its own. */
+/** The rows of one statement, on a connection of its own, which may take as long as it does. */
 export async function databaseRows<Row extends object>(
   url: string,
   text: string,

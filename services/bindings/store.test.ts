@@ -3,7 +3,7 @@ import { ManualClock } from '#kit/clock.ts';
 import { createLog } from '#kit/log.ts';
 import type { Database, Queryable } from '#kit/postgres.ts';
 import { Retention } from '#kit/retention.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
 import { scansOf } from '#test/explain.ts';
 import { testEnvironment } from '#test/sealed.ts';
 import type { Binding } from './binding.ts';
@@ -21,14 +21,15 @@ beforeAll(async () => {
   testDatabase = await createTestDatabase();
   database = await openTestPool(testDatabase.url);
   // 100,000 bindings: 400 guilds with 250 each, of 50 roles.
-  await database.query(
+  await databaseRows(
+    testDatabase.url,
     `INSERT INTO bindings.bindings
        (guild_id, chat_role_id, type, game_group_id, min_rank, max_rank, priority, created_at, updated_at)
      SELECT (900000000000000000 + n % 400)::text, (910000000000000000 + n / 400 % 50)::text, 'group_rank', n, 1, 255,
        CASE WHEN n % 3 > 0 THEN n % 100 END, now(), now()
      FROM generate_series(1, 100000) n`,
   );
-  await database.query('ANALYZE bindings.bindings');
+  await databaseRows(testDatabase.url, 'ANALYZE bindings.bindings');
 });
 
 afterAll(async () => {

@@ -4,7 +4,7 @@ import { ManualClock } from '#kit/clock.ts';
 import { createLog } from '#kit/log.ts';
 import type { Database, Queryable } from '#kit/postgres.ts';
 import { Retention } from '#kit/retention.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
 import { scansOf } from '#test/explain.ts';
 import { testEnvironment } from '#test/sealed.ts';
 import { readLookupConfig } from './config.ts';
@@ -21,22 +21,26 @@ beforeAll(async () => {
   testDatabase = await createTestDatabase();
   database = await openTestPool(testDatabase.url);
   // 100,000 links in three guilds, one of which has nearly all.
-  await database.query(
+  await databaseRows(
+    testDatabase.url,
     `INSERT INTO lookup.links (guild_id, chat_id, game_id, game_username, version, linked_at, updated_at)
      SELECT CASE WHEN n % 100 > 1 THEN '900000000000000001' ELSE '90000000000000000' || (n % 100 + 2) END,
        (920000000000000000 + n)::text, n, 'User' || n, n, now(), now() - n * interval '1 second'
      FROM generate_series(1, 100000) n`,
   );
-  await database.query(
+  await databaseRows(
+    testDatabase.url,
     `INSERT INTO lookup.link_history
        (guild_id, id, operation_id, action, chat_id, game_id, game_username, version, created_at)
      SELECT guild_id, version, gen_random_uuid(), 'linked', chat_id, game_id, game_username, version, linked_at
      FROM lookup.links`,
   );
-  await database.query(
+  await databaseRows(
+    testDatabase.url,
     `INSERT INTO lookup.operations SELECT guild_id, operation_id, created_at FROM lookup.link_history`,
   );
-  for (const table of ['links', 'link_history', 'operations']) await database.query(`ANALYZE lookup.${table}`);
+  for (const table of ['links', 'link_history', 'operations'])
+    await databaseRows(testDatabase.url, `ANALYZE lookup.${table}`);
 });
 
 afterAll(async () => {

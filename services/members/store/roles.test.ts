@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database, Queryable } from '#kit/postgres.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
 import { scansOf } from '#test/explain.ts';
 import * as tasks from './role-tasks.ts';
 import * as roles from './roles.ts';
@@ -19,20 +19,23 @@ beforeAll(async () => {
   // 100,000 members of a hundred guilds.
   const members = `SELECT (900000000000000001 + n % 100)::text, (920000000000000000 + n)::text`;
   const series = 'FROM generate_series(1, 100000) n';
-  await database.query(
+  await databaseRows(
+    testDatabase.url,
     `INSERT INTO members.grants (guild_id, chat_id, role_id, created_at) ${members}, '910000000000000001', now() ${series}`,
   );
-  await database.query(
+  await databaseRows(
+    testDatabase.url,
     `INSERT INTO members.member_locks (guild_id, chat_id, holder, held_until)
      ${members}, gen_random_uuid(), now() ${series}`,
   );
-  await database.query(
+  await databaseRows(
+    testDatabase.url,
     `INSERT INTO members.role_tasks (guild_id, chat_id, version, created_at, due_at)
      ${members}, gen_random_uuid(), now(), now() ${series}`,
   );
-  await database.query('ANALYZE members.role_tasks');
-  await database.query('ANALYZE members.grants');
-  await database.query('ANALYZE members.member_locks');
+  await databaseRows(testDatabase.url, 'ANALYZE members.role_tasks');
+  await databaseRows(testDatabase.url, 'ANALYZE members.grants');
+  await databaseRows(testDatabase.url, 'ANALYZE members.member_locks');
 });
 
 afterAll(async () => {

@@ -4,7 +4,7 @@ import { ManualClock } from '#kit/clock.ts';
 import { createLog } from '#kit/log.ts';
 import type { Database, Queryable } from '#kit/postgres.ts';
 import { Retention } from '#kit/retention.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
 import { scansOf } from '#test/explain.ts';
 import { testEnvironment } from '#test/sealed.ts';
 import { readMembersConfig } from '../config.ts';
@@ -24,21 +24,23 @@ beforeAll(async () => {
   testDatabase = await createTestDatabase();
   database = await openTestPool(testDatabase.url);
   // 100,000 tokens of one guild, and as many changes of a hundred guilds while lookup is down: a tenth is open.
-  await database.query(
+  await databaseRows(
+    testDatabase.url,
     `INSERT INTO members.verification_tokens (guild_id, token_mac, code_mac, chat_id, created_at, expires_at)
      SELECT $1, sha256(n::text::bytea), sha256((-n)::text::bytea), (920000000000000000 + n)::text, now(), now()
      FROM generate_series(1, 100000) n`,
     [GUILD],
   );
-  await database.query(
+  await databaseRows(
+    testDatabase.url,
     `INSERT INTO members.intents
        (guild_id, operation_id, kind, chat_id, game_id, game_username, created_at, due_at, finished_at)
      SELECT (900000000000000001 + n % 100)::text, gen_random_uuid(), 'link', (920000000000000000 + n)::text, n, 'User',
        now(), now(), CASE WHEN n % 10 = 0 THEN NULL ELSE now() END
      FROM generate_series(1, 100000) n`,
   );
-  await database.query('ANALYZE members.verification_tokens');
-  await database.query('ANALYZE members.intents');
+  await databaseRows(testDatabase.url, 'ANALYZE members.verification_tokens');
+  await databaseRows(testDatabase.url, 'ANALYZE members.intents');
 });
 
 afterAll(async () => {

@@ -4,7 +4,7 @@ import { ManualClock } from '#kit/clock.ts';
 import { createLog } from '#kit/log.ts';
 import type { Database, Queryable } from '#kit/postgres.ts';
 import { Retention } from '#kit/retention.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
 import { scansOf } from '#test/explain.ts';
 import { testEnvironment } from '#test/sealed.ts';
 import { readMembersConfig } from '../config.ts';
@@ -23,14 +23,15 @@ beforeAll(async () => {
   testDatabase = await createTestDatabase();
   database = await openTestPool(testDatabase.url);
   // 50,000 jobs of a thousand guilds, a hundredth of which is not finished.
-  await database.query(
+  await databaseRows(
+    testDatabase.url,
     `INSERT INTO members.sync_jobs (guild_id, id, game_group_id, state, total, due_at, created_at, finished_at)
      SELECT (900000000000000001 + n % 1000)::text, gen_random_uuid(), n,
        CASE WHEN n % 100 = 0 THEN 'paused' ELSE 'done' END, 10, now(), now(),
        CASE WHEN n % 100 = 0 THEN NULL ELSE now() END
      FROM generate_series(1, 50000) n`,
   );
-  await database.query('ANALYZE members.sync_jobs');
+  await databaseRows(testDatabase.url, 'ANALYZE members.sync_jobs');
 });
 afterAll(async () => {
   await database.close();
