@@ -102,9 +102,7 @@ export class AnswerReader {
     const { length: heldLength } = this.#held;
     const text = this.#held + bytes.toString('latin1', at);
     const end = text.indexOf(HEAD_END);
-    if (Math.max(end, 0) > MOST_HEAD_BYTES || (end < 0 && text.length > MOST_HEAD_BYTES)) {
-      throw new MalformedAnswer('its head is too large');
-    }
+    if ((end < 0 ? text.length : end) > MOST_HEAD_BYTES) throw new MalformedAnswer('its head is too large');
     this.#held = end < 0 ? text : '';
     if (end < 0) return bytes.length;
     const body = end + HEAD_END.length;
