@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import { HOP_BY_HOP } from './headers.ts';
+import { HOP_BY_HOP, withoutBlanks } from './headers.ts';
 
 /** As much as Node's own parser takes. */
 const MOST_HEAD_BYTES = 16 * 1024;
@@ -232,16 +232,4 @@ function addLine(head: Head, line: string): void {
     const before = Object.hasOwn(head.headers, name) ? head.headers[name] : undefined;
     head.headers[name] = before === undefined ? value : [before, value].flat().map(String);
   }
-}
-
-/** Without blanks around it; trim() would take a byte of what may be UTF-8. */
-function withoutBlanks(text: string): string {
-  let [start, end] = [0, text.length];
-  while (start < end && isBlank(text.charCodeAt(start))) start++;
-  while (start < end && isBlank(text.charCodeAt(end - 1))) end--;
-  return text.slice(start, end);
-}
-
-function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09;
 }

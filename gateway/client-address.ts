@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { withoutBlanks } from './headers.ts';
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = [Address, number];
@@ -43,7 +44,7 @@ export function clientAddress(
   let address = peerAddress(socketAddress ?? '');
   const hops = forwardedFor?.split(',') ?? [];
   while (address && trusted.has(address) && hops.length > 0) {
-    address = parseAddress(withoutPort((hops.pop() ?? '').replace(OUTER_SPACE, '')));
+    address = parseAddress(withoutPort(withoutBlanks(hops.pop() ?? '')));
   }
   return address;
 }
@@ -53,7 +54,7 @@ const peers = new Map<string, Address | undefined>();
 const MOST_PEERS = 1_000;
 
 /** The address of a socket's other side, without the zone of a link. */
-function peerAddress(text: string): Address | undefined {
+export function peerAddress(text: string): Address | undefined {
   if (peers.has(text)) return peers.get(text);
   if (peers.size >= MOST_PEERS) peers.clear();
   const address = parseAddress(text.replace(/%.*$/, ''));
@@ -61,11 +62,9 @@ function peerAddress(text: string): Address | undefined {
   return address;
 }
 
-/** What may surround a member of a header's list; \s is more than that. */
-const OUTER_SPACE = /^[ \t]+|[ \t]+$/g;
-
 /** Some proxies add the caller's port. */
 function withoutPort(hop: string): string {
+  if (!hop.includes(':') && !hop.startsWith('[')) return hop;
   const [, bracketed] = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(hop) ?? [];
   if (bracketed) return bracketed;
   const [, v4] = /^([0-9.]+):\d{1,5}$/.exec(hop) ?? [];

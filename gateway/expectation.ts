@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import { ApiError } from '#kit/errors.ts';
+import { ApiError, type Refusal } from '#kit/errors.ts';
 
 /** EXPECTATION_FAILED for any expectation but that of a 100. HTTP/1.0 knows none, and there it says nothing. */
-export function checkExpectation({ headers, httpVersion }: IncomingMessage): void {
-  if (headers.expect === undefined || httpVersion === '1.0') return;
-  if (headers.expect.toLowerCase() !== '100-continue') throw new ApiError('EXPECTATION_FAILED');
+export function checkExpectation({ headers, httpVersion }: IncomingMessage): Refusal {
+  if (headers.expect === undefined || httpVersion === '1.0') return undefined;
+  return headers.expect.toLowerCase() === '100-continue' ? undefined : new ApiError('EXPECTATION_FAILED');
 }
 
 /**

@@ -37,6 +37,18 @@ export const SINGLE: ReadonlySet<string> = new Set([
   'user-agent',
 ]);
 
+/** Without blanks and tabs around it, as values and what they list are read; trim() takes a byte of UTF-8 too. */
+export function withoutBlanks(text: string): string {
+  let [start, end] = [0, text.length];
+  while (start < end && isBlank(text.charCodeAt(start))) start++;
+  while (start < end && isBlank(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}
+
 /** What `Connection` names, in lower case. */
 export function connectionOptions({ connection }: IncomingHttpHeaders): string[] {
   if (connection === undefined) return [];

@@ -4,7 +4,7 @@ import { noteHeader } from '#kit/answer-headers.ts';
 import type { Clock } from '#kit/clock.ts';
 import { type RequestContext, requestContext } from '#kit/context.ts';
 import { sendBody, sendError, successBody } from '#kit/envelope.ts';
-import { ApiError, asApiError } from '#kit/errors.ts';
+import { ApiError, asApiError, type Refusal } from '#kit/errors.ts';
 import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/principal.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
 import type { SecretRing } from '#kit/secrets.ts';
@@ -12,7 +12,8 @@ import { splitTarget } from '#kit/target.ts';
 import { readQuery } from '#kit/validate.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { Route } from '#proto/rest/route.ts';
-import { type AddressList, clientAddress } from './client-address.ts';
+import { andThen, type Awaitable } from './and-then.ts';
+import { type Address, type AddressList, clientAddress, peerAddress } from './client-address.ts';
 import type { GatewayEvents } from './events.ts';
 import { connectionOptions, stripCredentials, stripReserved } from './headers.ts';
 import { expectsContinue } from './expectation.ts';
@@ -59,6 +60,8 @@ interface UnderWay {
   forwarded: string | undefined;
   /** Whether it counts towards `maxInFlight`. */
   isInFlight: boolean;
+  /** performance.now() when its turn came. */
+  started: number;
   /** How long a service worked on it, also where it failed. */
   upstreamMs: number;
 }
@@ -85,7 +88,7 @@ export class Pipeline {
     const context = { requestId, route: 'none' };
     // Read before anything is taken away: what `Connection` names is, and no caller can have its address forgotten.
     const forwarded = oneHeader(request, 'x-forwarded-for');
-    const underWay = { request, response, context, forwarded, isInFlight: false, upstreamMs: 0 };
+    const underWay = { request, response, context, forwarded, isInFlight: false, started: 0, upstreamMs: 0 };
     noteHeader(response, REQUEST_ID_HEADER, requestId);
     boundLeftover(request, response);
     this.#turns.take(request, response, {
@@ -99,63 +102,76 @@ export class Pipeline {
     if (underWay.response.writableEnded) return;
     this.#inFlight++;
     underWay.isInFlight = true;
-    void requestContext.run(underWay.context, () => this.#answer(underWay));
+    underWay.started = performance.now();
+    requestContext.run(underWay.context, () => {
+      const refusal = this.#take(underWay);
+      if (refusal instanceof Promise) void refusal.catch(asApiError).then((found) => this.#end(underWay, found));
+      else this.#end(underWay, refusal);
+    });
   }
 
-  async #answer(underWay: UnderWay): Promise<void> {
-    const { request, response } = underWay;
-    const started = performance.now();
-    let refusal: ApiError | undefined;
-    try {
-      await this.#steps(underWay);
-    } catch (thrown) {
-      refusal = asApiError(thrown);
-      sendError(response, refusal, expectsContinue(request) ? { connection: 'close' } : {});
-    }
-    const { context, upstreamMs } = underWay;
+  #end(underWay: UnderWay, refusal: Refusal): void {
+    const { request, response, context, started, upstreamMs } = underWay;
+    if (refusal) sendError(response, refusal, expectsContinue(request) ? { connection: 'close' } : {});
     this.#parts.events.answered(request, response, context, { started, upstreamMs, refusal });
   }
 
-  /** All the steps. A refusal that waits for nothing is thrown at once: a promise of one costs as much as many steps. */
-  #steps(underWay: UnderWay): Promise<void> | undefined {
+  /** Takes a request through the steps; what one of them throws refuses it too. */
+  #take(underWay: UnderWay): Awaitable<Refusal> {
+    try {
+      return this.#steps(underWay);
+    } catch (thrown) {
+      return asApiError(thrown);
+    }
+  }
+
+  #steps(underWay: UnderWay): Awaitable<Refusal> {
     const { request, response } = underWay;
     const { matcher, authenticate } = this.#parts;
-    judge(request, response);
+    const malformed = guard(request);
+    if (malformed) {
+      // What servers could read in two ways is refused, and nothing behind it is read at all.
+      if (malformed.code === 'INVALID_REQUEST') noteHeader(response, 'connection', 'close');
+      return malformed;
+    }
     if (connectionOptions(request.headers).includes('close')) noteHeader(response, 'connection', 'close');
     stripReserved(request);
     const { path, query } = splitTarget(request.url ?? '');
     if (this.#parts.publicPaths.includes(path)) return this.#answerHere(underWay, undefined);
     const match = matcher.match(request.method ?? '', path);
+    if (match instanceof ApiError) return match;
     underWay.context.route = match.route.name;
     announceDeprecation(match.route, response);
-    this.#refuseOverload();
-    const grant = authenticate.run({ request, query, response, address: () => this.#clientAddress(underWay) });
-    if (grant instanceof Promise) return grant.then((found) => this.#authorise(underWay, match, found));
-    return this.#authorise(underWay, match, grant);
+    if (this.#inFlight > this.#parts.maxInFlight) return new OverloadError();
+    const address = () => this.#clientAddress(underWay) ?? peerAddress(request.socket.remoteAddress ?? '');
+    return andThen(authenticate.run({ request, query, response, address }), (grant) =>
+      grant instanceof ApiError ? grant : this.#authorise(underWay, match, grant),
+    );
   }
 
-  #authorise(underWay: UnderWay, match: Match, grant: KeyGrant): Promise<void> {
-    underWay.context.keyId = grant.keyId;
-    this.#parts.events.authenticated(grant);
-    checkAllowlist(grant, () => this.#clientAddress(underWay));
-    checkGuild(match, underWay.request.headers['x-guild-id'], grant.guildId);
-    checkScope(match.route, grant);
-    return this.#limit(underWay, match, grant);
-  }
-
-  async #limit(underWay: UnderWay, { route }: Match, grant: KeyGrant): Promise<void> {
-    const { limiter, clock, usage } = this.#parts;
+  #authorise(underWay: UnderWay, match: Match, grant: KeyGrant): Awaitable<Refusal> {
+    const { limiter, clock, events } = this.#parts;
     const { request, response } = underWay;
-    await checkLimits(route, grant, limiter, clock, response);
-    usage.record(grant);
+    underWay.context.keyId = grant.keyId;
+    events.authenticated(grant);
+    const refusal =
+      checkAllowlist(grant, () => this.#clientAddress(underWay)) ??
+      checkGuild(match, request.headers['x-guild-id'], grant.guildId) ??
+      checkScope(match.route, grant) ??
+      checkLimits(match.route, grant, limiter, clock, response);
+    return andThen(refusal, (found) => found ?? this.#admit(underWay, match.route, grant));
+  }
+
+  #admit(underWay: UnderWay, route: Route, grant: KeyGrant): undefined | Promise<undefined> {
+    this.#parts.usage.record(grant);
     // A fault in the rest of its body may have been the answer meanwhile.
-    if (response.writableEnded) return;
-    if (route.service === 'gateway') this.#answerHere(underWay, grant);
-    else await this.#pass(underWay, route, grant, waitMsOf(route, splitTarget(request.url ?? '').query));
+    if (underWay.response.writableEnded) return undefined;
+    if (route.service === 'gateway') return this.#answerHere(underWay, grant);
+    return this.#pass(underWay, route, grant, waitMsOf(route, splitTarget(underWay.request.url ?? '').query));
   }
 
   /** Hands the request to its service together with the sealed principal. */
-  async #pass(underWay: UnderWay, route: Route, grant: KeyGrant, waitMs: number): Promise<void> {
+  async #pass(underWay: UnderWay, route: Route, grant: KeyGrant, waitMs: number): Promise<undefined> {
     const { proxy, ring, clock } = this.#parts;
     const { request, response } = underWay;
     const { requestId } = underWay.context;
@@ -193,23 +209,8 @@ export class Pipeline {
     underWay.isInFlight = false;
   }
 
-  #clientAddress({ request, forwarded }: UnderWay): ReturnType<typeof clientAddress> {
+  #clientAddress({ request, forwarded }: UnderWay): Address | undefined {
     return clientAddress(request.socket.remoteAddress, forwarded, this.#parts.trustedProxies);
-  }
-
-  #refuseOverload(): void {
-    if (this.#inFlight <= this.#parts.maxInFlight) return;
-    throw new OverloadError();
-  }
-}
-
-/** What servers could read in two ways is refused, and nothing behind it is read at all. */
-function judge(request: IncomingMessage, response: ServerResponse): void {
-  try {
-    guard(request);
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'INVALID_REQUEST') noteHeader(response, 'connection', 'close');
-    throw error;
   }
 }
 

@@ -87,6 +87,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       headersTimeout: HEADERS_MS,
       connectionsCheckingInterval: CHECK_EVERY_MS,
       keepAliveTimeout: config.KEEP_ALIVE_SECONDS * 1000,
+      optimizeEmptyRequests: true,
     });
     // A caller may end its side once it has asked. Node has this switch for long, and no type for it.
     Object.assign(listener.server, { maxConnections: config.MAX_CONNECTIONS, httpAllowHalfOpen: true });

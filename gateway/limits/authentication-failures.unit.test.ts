@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
+import { type Address, parseAddress } from '../client-address.ts';
 import { AuthenticationFailures } from './authentication-failures.ts';
 
-const ADDRESS = '203.0.113.7';
+const at = (text: string) => parseAddress(text) as Address;
+const ADDRESS = at('203.0.113.7');
 
-function fail(failures: AuthenticationFailures, address: string, times: number): boolean[] {
+function fail(failures: AuthenticationFailures, address: Address, times: number): boolean[] {
   return Array.from({ length: times }, () => failures.count(address).exhausted);
 }
 
@@ -22,30 +24,29 @@ test('thirty refusals in a window are told as such, further ones as too many, un
     limit: 30,
     remaining: 0,
     resetMs: 39_500,
-    retryAfterSeconds: 40,
   });
   clock.advance(39_500);
   expect(failures.isExhausted(ADDRESS)).toBe(false);
-  expect(failures.count(ADDRESS)).toMatchObject({ exhausted: false, remaining: 29, retryAfterSeconds: 60 });
+  expect(failures.count(ADDRESS)).toMatchObject({ exhausted: false, remaining: 29, resetMs: 60_000 });
 });
 
 test('addresses are counted apart, those of one IPv6 /64 together, an IPv4 address alike in both spellings', () => {
   const failures = new AuthenticationFailures(new ManualClock());
   fail(failures, ADDRESS, 30);
-  expect(failures.isExhausted('203.0.113.8')).toBe(false);
-  expect(failures.isExhausted(`::ffff:${ADDRESS}`)).toBe(true);
-  fail(failures, '2001:db8:0:1::1', 30);
-  expect(failures.isExhausted('2001:db8:0:1:ffff::2')).toBe(true);
-  expect(failures.isExhausted('2001:0DB8:0:1:0::3')).toBe(true);
-  expect(failures.isExhausted('2001:db8:0:2::1')).toBe(false);
+  expect(failures.isExhausted(at('203.0.113.8'))).toBe(false);
+  expect(failures.isExhausted(at('::ffff:203.0.113.7'))).toBe(true);
+  fail(failures, at('2001:db8:0:1::1'), 30);
+  expect(failures.isExhausted(at('2001:db8:0:1:ffff::2'))).toBe(true);
+  expect(failures.isExhausted(at('2001:0DB8:0:1:0::3'))).toBe(true);
+  expect(failures.isExhausted(at('2001:db8:0:2::1'))).toBe(false);
 });
 
 test('of more addresses than are kept the one not refused for longest is forgotten', () => {
   const failures = new AuthenticationFailures(new ManualClock(), 2);
-  fail(failures, '192.0.2.1', 30);
-  fail(failures, '192.0.2.2', 30);
-  fail(failures, '192.0.2.1', 1);
-  fail(failures, '192.0.2.3', 1);
-  expect(failures.isExhausted('192.0.2.1')).toBe(true);
-  expect(failures.isExhausted('192.0.2.2')).toBe(false);
+  fail(failures, at('192.0.2.1'), 30);
+  fail(failures, at('192.0.2.2'), 30);
+  fail(failures, at('192.0.2.1'), 1);
+  fail(failures, at('192.0.2.3'), 1);
+  expect(failures.isExhausted(at('192.0.2.1'))).toBe(true);
+  expect(failures.isExhausted(at('192.0.2.2'))).toBe(false);
 });

@@ -83,7 +83,7 @@ async function createGateway(
     breakers.stop();
   });
   await connection?.start();
-  const decide = (limit: Limit) => limiter.decide(GUILD, [limit]);
+  const decide = async (limit: Limit) => limiter.decide(GUILD, [limit]);
   const passed = async (limit: Limit, times: number) => {
     let count = 0;
     for (let time = 0; time < times; time += 1) count += Number((await decide(limit)).allowed);

@@ -4,6 +4,7 @@ import { DeadlineError, within } from '#kit/deadline.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { RedisClient } from '#kit/redis.ts';
+import { andThen, type Awaitable } from '../and-then.ts';
 import type { Decision, Limit, Limiter } from './limiter.ts';
 import { MemoryLimiter, refuseExhausted, type Snapshot } from './memory.ts';
 import { type Answer, exactDecision, RedisLimiter } from './redis.ts';
@@ -72,20 +73,20 @@ export class GatewayLimiter implements Limiter {
     return !limiter.isConnected || breakers.isAnyOpen(limiter.servers);
   }
 
-  async decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
+  decide(guildId: string, limits: readonly Limit[]): Awaitable<Decision> {
     const [first] = limits;
     if (!first) return { allowed: true, mode: 'exact', states: [] };
-    const found = this.#decide(guildId, limits);
-    const decision = found instanceof Promise ? await found : found;
-    const { mode } = decision;
-    if (decision.allowed) this.#decisions.inc({ category: first.category, decision: 'allowed', mode });
-    else this.#decisions.inc({ category: decision.refusedBy.category, decision: 'refused', mode });
-    return decision;
+    return andThen(this.#decide(guildId, limits), (decision) => {
+      const { mode } = decision;
+      if (decision.allowed) this.#decisions.inc({ category: first.category, decision: 'allowed', mode });
+      else this.#decisions.inc({ category: decision.refusedBy.category, decision: 'refused', mode });
+      return decision;
+    });
   }
 
-  #decide(guildId: string, limits: readonly Limit[]): Decision | Promise<Decision> {
+  #decide(guildId: string, limits: readonly Limit[]): Awaitable<Decision> {
     const redis = this.#redis;
-    if (!redis) return this.#memory.decideNow(guildId, limits);
+    if (!redis) return this.#memory.decide(guildId, limits);
     const asked = this.#memory.snapshot(guildId, limits);
     const refused = refuseExhausted(limits, asked);
     if (refused) return refused;
@@ -97,7 +98,7 @@ export class GatewayLimiter implements Limiter {
   }
 
   #decideWithout(guildId: string, limits: readonly Limit[]): Decision {
-    return { ...this.#memory.decideNow(guildId, limits), mode: 'degraded' };
+    return { ...this.#memory.decide(guildId, limits), mode: 'degraded' };
   }
 
   async #ask(redis: RedisLimiter, guildId: string, limits: readonly Limit[], asked: Snapshot): Promise<Decision> {

@@ -1,3 +1,4 @@
+import type { Awaitable } from '../and-then.ts';
 import { type Category, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 
 export const WINDOW_MS = WINDOW_SECONDS * 1000;
@@ -28,7 +29,7 @@ export type Decision = { mode: Mode; states: Counted[] } & ({ allowed: true } | 
 
 export interface Limiter {
   /** Decides all limits of one request in one step: all pass and all are counted, or none is. Never rejects. */
-  decide(guildId: string, limits: readonly Limit[]): Promise<Decision>;
+  decide(guildId: string, limits: readonly Limit[]): Awaitable<Decision>;
 }
 
 /** The state that callers are told: the one with least remaining; a category before the key's own cap. */

@@ -23,7 +23,7 @@ export function limiterSuite(name: string, create: () => Promise<Limiter>): void
     test('lets through exactly the limit of requests that come at once', async () => {
       const limiter = await create();
       const decisions = await Promise.all(
-        Array.from({ length: 50 }, () => limiter.decide(GUILD, [{ ...LOOKUP, limit: 20 }])),
+        Array.from({ length: 50 }, async () => limiter.decide(GUILD, [{ ...LOOKUP, limit: 20 }])),
       );
       expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(20);
     });

@@ -68,12 +68,8 @@ export class MemoryLimiter implements Limiter {
     this.#maxSubjects = maxSubjects;
   }
 
-  async decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
-    return this.decideNow(guildId, limits);
-  }
-
   /** Decides in this process alone; `exact` where it is the only one. */
-  decideNow(guildId: string, limits: readonly Limit[]): Decision {
+  decide(guildId: string, limits: readonly Limit[]): Decision {
     const resetMs = this.#enterWindow();
     const counts = limits.map((limit) => this.#find(guildId, limit) ?? this.#shared(limit));
     const left = () => limits.map(({ limit }, index) => this.#left(limit, counts[index]));

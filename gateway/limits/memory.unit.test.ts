@@ -9,7 +9,7 @@ const WINDOW_MS = 60_000;
 const lookup = (limit: number, subject = GUILD): Limit => ({ category: 'lookup', limit, subject });
 
 function passed(limiter: MemoryLimiter, limit: Limit, times: number): number {
-  return Array.from({ length: times }, () => limiter.decideNow(GUILD, [limit])).filter(({ allowed }) => allowed).length;
+  return Array.from({ length: times }, () => limiter.decide(GUILD, [limit])).filter(({ allowed }) => allowed).length;
 }
 
 limiterSuite('memory', async () => new MemoryLimiter({ clock: new ManualClock() }));
@@ -18,11 +18,11 @@ describe('memory limiter', () => {
   test('windows are aligned to the clock, and a new one starts from nothing', () => {
     const clock = new ManualClock(Date.UTC(2026, 0, 1) + 45_000);
     const limiter = new MemoryLimiter({ clock });
-    expect(limiter.decideNow(GUILD, [lookup(1)]).states[0]?.resetMs).toBe(15_000);
+    expect(limiter.decide(GUILD, [lookup(1)]).states[0]?.resetMs).toBe(15_000);
     clock.advance(14_999);
-    expect(limiter.decideNow(GUILD, [lookup(1)])).toMatchObject({ allowed: false, states: [{ resetMs: 1 }] });
+    expect(limiter.decide(GUILD, [lookup(1)])).toMatchObject({ allowed: false, states: [{ resetMs: 1 }] });
     clock.advance(1);
-    expect(limiter.decideNow(GUILD, [lookup(1)])).toMatchObject({ allowed: true, states: [{ resetMs: WINDOW_MS }] });
+    expect(limiter.decide(GUILD, [lookup(1)])).toMatchObject({ allowed: true, states: [{ resetMs: WINDOW_MS }] });
   });
 
   test('a clock that is set back by a moment brings no second fresh window', () => {
@@ -38,7 +38,7 @@ describe('memory limiter', () => {
   test('several replicas share a limit, rounded up', () => {
     const limiter = new MemoryLimiter({ clock: new ManualClock(), replicas: 4 });
     expect(passed(limiter, lookup(30), 40)).toBe(8);
-    expect(limiter.decideNow(GUILD, [lookup(30)])).toMatchObject({ mode: 'degraded', allowed: false });
+    expect(limiter.decide(GUILD, [lookup(30)])).toMatchObject({ mode: 'degraded', allowed: false });
   });
 
   test('beyond the bound subjects of a category share a count: none gets more than its limit', () => {

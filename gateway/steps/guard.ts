@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { BODY_LIMIT, hasBody } from '#kit/body.ts';
-import { ApiError, type Fault, invalidRequest } from '#kit/errors.ts';
+import { ApiError, type Fault, invalidRequest, type Refusal } from '#kit/errors.ts';
 import { splitTarget } from '#kit/target.ts';
 import { checkExpectation } from '../expectation.ts';
 import { connectionOptions, isOrdinary, SINGLE } from '../headers.ts';
@@ -20,12 +20,13 @@ const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
  * Refuses requests that servers behind could read in another way than we do, and bodies declared too large.
  * Node's parser has refused the rest: both lengths at once, differing lengths, folded headers, bare line feeds.
  */
-export function guard(request: IncomingMessage): void {
+export function guard(request: IncomingMessage): Refusal {
   const [target, header, framing] = [targetFault(request.url ?? ''), headerFault(request), framingFault(request)];
-  if (target || header || framing)
-    throw invalidRequest([target, header, framing].filter((fault) => fault !== undefined));
-  checkExpectation(request);
-  if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT) throw new ApiError('PAYLOAD_TOO_LARGE');
+  if (target || header || framing) {
+    return invalidRequest([target, header, framing].filter((fault) => fault !== undefined));
+  }
+  const isTooLarge = Number(request.headers['content-length'] ?? 0) > BODY_LIMIT;
+  return checkExpectation(request) ?? (isTooLarge ? new ApiError('PAYLOAD_TOO_LARGE') : undefined);
 }
 
 function targetFault(target: string): Fault | undefined {

@@ -1,26 +1,28 @@
 import type { ServerResponse } from 'node:http';
 import { noteHeader } from '#kit/answer-headers.ts';
 import type { Clock } from '#kit/clock.ts';
-import { ApiError } from '#kit/errors.ts';
+import { ApiError, type Refusal } from '#kit/errors.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { CATEGORIES, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import type { Route } from '#proto/rest/route.ts';
+import { andThen, type Awaitable } from '../and-then.ts';
 import { type Counted, type Limit, type Limiter, tightest } from '../limits/limiter.ts';
 
 /** Counts a request against all its limits in one step and tells the tightest in headers. RATE_LIMITED. */
-export async function checkLimits(
+export function checkLimits(
   route: Route,
   grant: KeyGrant,
   limiter: Limiter,
   clock: Clock,
   response: ServerResponse,
-): Promise<void> {
+): Awaitable<Refusal> {
   const limits = limitsOf(route, grant);
-  if (limits.length === 0) return;
-  const decision = await limiter.decide(grant.guildId, limits);
-  const told = decision.allowed ? tightest(decision.states) : decision.refusedBy;
-  if (told) tellLimit(told, clock, response);
-  if (!decision.allowed) throw rateLimited(decision.refusedBy);
+  if (limits.length === 0) return undefined;
+  return andThen(limiter.decide(grant.guildId, limits), (decision) => {
+    const told = decision.allowed ? tightest(decision.states) : decision.refusedBy;
+    if (told) tellLimit(told, clock, response);
+    return decision.allowed ? undefined : limitExceeded(decision.refusedBy);
+  });
 }
 
 function limitsOf(route: Route, grant: KeyGrant): Limit[] {
@@ -49,11 +51,27 @@ export function tellLimit(
   noteHeader(response, 'x-ratelimit-reset', Math.round((clock.now() + resetMs) / 1000));
 }
 
-function rateLimited({ category, limit, resetMs }: Counted): ApiError {
+function limitExceeded(state: Counted): ApiError {
+  return rateLimited(
+    state,
+    (retryAfter) =>
+      `Rate limit exceeded: ${state.limit} requests in ${WINDOW_SECONDS} seconds; try again in ${retryAfter} seconds`,
+  );
+}
+
+/** The last refusal by each category: of a flood it is the same for a second, and an error is dear to make. */
+const lastRefusals = new Map<string, ApiError>();
+
+/** RATE_LIMITED by a limit of a category, whose window ends in `resetMs`. */
+export function rateLimited(
+  { category, limit, resetMs }: { category: string; limit: number; resetMs: number },
+  messageOf: (retryAfterSeconds: number) => string,
+): ApiError {
   const retryAfter = Math.max(1, Math.ceil(resetMs / 1000));
-  return new ApiError('RATE_LIMITED', {
-    message: `Rate limit exceeded: ${limit} requests in ${WINDOW_SECONDS} seconds; try again in ${retryAfter} seconds`,
-    details: { category, limit, window: WINDOW_SECONDS, retryAfter },
-    retryAfter,
-  });
+  const last = lastRefusals.get(category);
+  if (last?.retryAfter === retryAfter && last.details['limit'] === limit) return last;
+  const details = { category, limit, window: WINDOW_SECONDS, retryAfter };
+  const refusal = new ApiError('RATE_LIMITED', { message: messageOf(retryAfter), details, retryAfter });
+  lastRefusals.set(category, refusal);
+  return refusal;
 }

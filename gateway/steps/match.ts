@@ -26,13 +26,13 @@ export class Matcher {
     for (const route of routes) this.#add(route, route.path.split('/'));
   }
 
-  /** The row; ROUTE_NOT_FOUND, or METHOD_NOT_ALLOWED with the methods that the path takes. */
-  match(method: string, path: string): Match {
+  /** The row, or why there is none: ROUTE_NOT_FOUND, or METHOD_NOT_ALLOWED with the methods that the path takes. */
+  match(method: string, path: string): Match | ApiError {
     const segments = this.#segmentsOf(path);
     const node = segments && find(this.#root, segments, 0);
-    if (!node) throw new ApiError('ROUTE_NOT_FOUND');
+    if (!node) return new ApiError('ROUTE_NOT_FOUND');
     const found = node.routes.get(method === 'HEAD' ? 'GET' : method);
-    if (!found) throw methodNotAllowed([...node.routes.keys()]);
+    if (!found) return methodNotAllowed([...node.routes.keys()]);
     const { route, guildIndex } = found;
     return { route, guildId: guildIndex < 0 ? undefined : decodeURIComponent(segments[guildIndex] as string) };
   }
@@ -68,7 +68,8 @@ export class Matcher {
 function find(node: Node, segments: readonly string[], index: number): Node | undefined {
   if (index === segments.length) return node.routes.size > 0 ? node : undefined;
   const segment = segments[index] as string;
-  const literal = node.literals.get(segment);
+  // To look a text up costs more than all else here, and what stands for a parameter is another one each time.
+  const literal = node.literals.size > 0 ? node.literals.get(segment) : undefined;
   const found = literal && find(literal, segments, index + 1);
   if (found || !node.parameter || segment === '') return found;
   return find(node.parameter, segments, index + 1);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ApiError } from '#kit/errors.ts';
 import { defineRoutes, type Method, route } from '#proto/rest/route.ts';
-import { Matcher } from './match.ts';
+import { type Match, Matcher } from './match.ts';
 
 const row = (method: Method, path: string, guild: 'path' | 'key' = 'key') =>
   route({
@@ -26,14 +26,17 @@ const routes = defineRoutes('test', {
   ofGuild: row('GET', '/guilds/:guildId/things/:id', 'path'),
 });
 const matcher = new Matcher(Object.values(routes), '/api/v1');
-const name = (method: string, path: string) => matcher.match(method, path).route.name;
+const name = (method: string, path: string) => matched(method, path).route.name;
+
+function matched(method: string, path: string): Match {
+  const match = matcher.match(method, path);
+  if (match instanceof ApiError) throw match;
+  return match;
+}
 
 function refusal(method: string, path: string): ApiError {
-  try {
-    matcher.match(method, path);
-  } catch (error) {
-    if (error instanceof ApiError) return error;
-  }
+  const match = matcher.match(method, path);
+  if (match instanceof ApiError) return match;
   throw new Error('matched');
 }
 
@@ -47,9 +50,9 @@ describe('matching a request to its row of the route table', () => {
   });
 
   it('hands out the guild that the path names, decoded', () => {
-    expect(matcher.match('GET', '/api/v1/guilds/90/things/7').guildId).toBe('90');
-    expect(matcher.match('GET', '/api/v1/guilds/%39%30/things/7').guildId).toBe('90');
-    expect(matcher.match('GET', '/api/v1/things/7').guildId).toBeUndefined();
+    expect(matched('GET', '/api/v1/guilds/90/things/7').guildId).toBe('90');
+    expect(matched('GET', '/api/v1/guilds/%39%30/things/7').guildId).toBe('90');
+    expect(matched('GET', '/api/v1/things/7').guildId).toBeUndefined();
   });
 
   it.each([

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import { writeAnswerHead } from './answer-headers.ts';
-import type { ApiError, ErrorCode } from './errors.ts';
+import type { ApiError } from './errors.ts';
 
 /** What a handler answers: the envelope's data, and what differs from its row of the route table. */
 export interface Answer<Data = unknown> {
@@ -31,16 +31,9 @@ export function successBody(code: number, message: string, data: unknown): strin
 
 /** The envelope of an error as text; the cause stays inside. */
 export function errorBody(error: ApiError): string {
-  if (error.isPlain) return plainBodies[error.code] ?? (plainBodies[error.code] = writeError(error));
-  return writeError(error);
-}
-
-/** By code, of errors that tell nothing but their code. */
-const plainBodies: Partial<Record<ErrorCode, string>> = {};
-
-function writeError(error: ApiError): string {
+  const { httpStatus: code, message } = error;
   const details = { ...error.details, code: error.code };
-  return JSON.stringify({ status: 'error', code: error.httpStatus, message: error.message, details });
+  return (error.written ??= JSON.stringify({ status: 'error', code, message, details }));
 }
 
 function errorHeaders(error: ApiError): Record<string, string> {

@@ -58,8 +58,8 @@ export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly details: Record<string, unknown>;
   readonly retryAfter: number | undefined;
-  /** Whether its caller is told what the table has for its code, and nothing else. */
-  readonly isPlain: boolean;
+  /** Its envelope as text, once there is one: an error that is told again and again is written once. */
+  written: string | undefined;
 
   static {
     this.prototype.name = 'ApiError';
@@ -73,7 +73,6 @@ export class ApiError extends Error {
     Error.stackTraceLimit = limit;
     this.code = code;
     this.details = options.details ?? {};
-    this.isPlain = options.message === undefined && options.details === undefined;
     const retryAfter = options.retryAfter ?? (code === 'UNAVAILABLE' ? 1 : undefined);
     this.retryAfter = retryAfter === undefined ? undefined : Math.ceil(retryAfter);
   }
@@ -100,6 +99,9 @@ function summary(errors: Fault[]): string {
   const rest = errors.length > 1 ? ` (and ${errors.length - 1} more)` : '';
   return `${first.path} ${first.message}${rest}`;
 }
+
+/** What a check says: why a request is refused, or nothing. Returned where refusals are many: throwing costs more. */
+export type Refusal = ApiError | undefined;
 
 /** Any thrown value as an ApiError; what is not one becomes INTERNAL with the value as its cause. */
 export function asApiError(error: unknown): ApiError {
