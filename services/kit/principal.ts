@@ -38,27 +38,30 @@ const signed = (payload: string, request: SealedFor) => `${payload}\n${request.m
 
 /** The header's value: base64url JSON, a dot, base64url HMAC over it, the method and the target. */
 export function sealPrincipal(ring: SecretRing, principal: Principal, request: SealedFor, now: number): string {
-  const payload = Buffer.from(sealedText(principal, now)).toString('base64url');
+  const payload = beginningOf(principal.scopes) + base64(restOf(principal, now));
   return `${payload}.${ring.macText(purposeOf(request.audience), signed(payload, request))}`;
 }
 
-/** A SealedPrincipal as JSON. Its parts are put together here since most of it, the scopes, is the same for many. */
-function sealedText({ keyId, guildId, scopes, legacy, requestId }: Principal, now: number): string {
-  const who = `"keyId":${JSON.stringify(keyId)},"guildId":${JSON.stringify(guildId)},"requestId":${JSON.stringify(requestId)}`;
-  const when = `"issuedAt":${now},"expiresAt":${now + LIFETIME_MS}`;
-  return `{"version":${VERSION},${who},${when},"legacy":${legacy},"scopes":${scopesText(scopes)}}`;
-}
+const base64 = (text: string) => Buffer.from(text).toString('base64url');
 
 /** By the lists of scopes of the keys that are remembered, which share them, and never change one. */
-const scopesTexts = new WeakMap<readonly string[], string>();
+const beginnings = new WeakMap<readonly string[], string>();
 
-function scopesText(scopes: readonly string[] | null): string {
-  if (scopes === null) return 'null';
-  const known = scopesTexts.get(scopes);
-  if (known !== undefined) return known;
-  const text = JSON.stringify(scopes);
-  scopesTexts.set(scopes, text);
-  return text;
+/** What a SealedPrincipal begins with, in base64url: most of it, and the same for many. */
+function beginningOf(scopes: readonly string[] | null): string {
+  const known = scopes && beginnings.get(scopes);
+  if (known) return known;
+  const json = `{"version":${VERSION},"scopes":${JSON.stringify(scopes)},`;
+  // Three bytes at a time are base64, which so can go on behind it; JSON may hold blanks.
+  const beginning = base64(json + ' '.repeat((3 - (Buffer.byteLength(json) % 3)) % 3));
+  if (scopes) beginnings.set(scopes, beginning);
+  return beginning;
+}
+
+/** The rest of it, as JSON. */
+function restOf({ keyId, guildId, legacy, requestId }: Principal, now: number): string {
+  const who = `"keyId":${JSON.stringify(keyId)},"guildId":${JSON.stringify(guildId)},"legacy":${legacy}`;
+  return `${who},"requestId":${JSON.stringify(requestId)},"issuedAt":${now},"expiresAt":${now + LIFETIME_MS}}`;
 }
 
 /** The principal of a request; MISSING_API_KEY when there is none, or it was not sealed for this request. */

@@ -31,6 +31,16 @@ test('a legacy principal keeps its null scopes', () => {
   expect(openPrincipal(ring, sealPrincipal(ring, legacy, REQUEST, NOW), REQUEST, NOW)).toEqual(legacy);
 });
 
+test.each([[[]], [['a']], [['ab']], [['abc']], [['é', '"']], [['lookup:read', 'members:read']]])(
+  'a principal keeps the scopes %j, sealed once and again',
+  (scopes) => {
+    const principal = { ...PRINCIPAL, scopes };
+    for (let time = 0; time < 2; time++) {
+      expect(openPrincipal(ring, sealPrincipal(ring, principal, REQUEST, NOW), REQUEST, NOW)).toEqual(principal);
+    }
+  },
+);
+
 test.each([
   ['method', { method: 'HEAD' }],
   ['path', { target: '/api/v1/lookup/game/2?x=1' }],

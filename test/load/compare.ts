@@ -29,6 +29,8 @@ interface Subject {
 /** Who passes look-ups on, as the tables name it. */
 export const GATEWAY = 'gateway';
 export const SERVER = 'Node server';
+/** For each program, before the first round. */
+const WARM_UP_SECONDS = 6;
 
 /**
  * The gateway with all its checks and limits beside programs that do less, each alone on its core, all passing the same
@@ -48,12 +50,9 @@ export async function compareGateways(stage: Stage): Promise<Compared[]> {
     pin(server.child.pid, OTHER_CORE);
     for (const { child } of [...proxies, gateway]) pin(child.pid, MEASURED_CORE);
     const subjects = subjectsOf(stage, server, proxies, { pid: gateway.child.pid, port: gateway.port });
-    await measure(stage, subjects.at(-1) as Subject, 1_000, {});
-    return await runRounds(
-      stage,
-      subjects.filter(({ name }) => stage.filter.test(name)),
-      server,
-    );
+    const wanted = subjects.filter(({ name }) => stage.filter.test(name));
+    await warmUp(stage, wanted);
+    return await runRounds(stage, wanted, server);
   } finally {
     for (const { child } of [...proxies, gateway, server]) await child.stop(5_000);
   }
@@ -82,6 +81,14 @@ function subjectsOf(
   }
   subjects.push({ ...gateway, name: GATEWAY, requests: lookup, status: 200, rates: [undefined, ...RATES] });
   return subjects;
+}
+
+/** Code is compiled over seconds, and the more there is of it the longer that takes. */
+async function warmUp(stage: Stage, subjects: readonly Subject[]): Promise<void> {
+  for (const subject of subjects) {
+    console.log(`Warming up: ${subject.name} …`);
+    await measure({ ...stage, seconds: WARM_UP_SECONDS }, subject, undefined, {});
+  }
 }
 
 async function runRounds(stage: Stage, subjects: readonly Subject[], server: Yardstick): Promise<Compared[]> {
