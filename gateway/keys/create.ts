@@ -32,7 +32,10 @@ export function createKeys(options: CreateKeysOptions): { keys: Keys; usage: Key
     random,
     metrics,
     log,
-    beat: () => proof.beat(clock.now()),
+    beat: () => {
+      proof.beat(clock.now());
+      void keys.renew();
+    },
     changed: (change) => keys.changed(change),
     cut: () => keys.cut(),
   });

@@ -13,6 +13,10 @@ const PROVEN_MS = 60_000;
 /** How long it is fresh otherwise: with its spread, and the look-up itself, within the 5 s that the contract promises. */
 const UNPROVEN_MS = 4_000;
 const SPREAD = 0.2;
+/** From this share of its fresh time on a key that is used is verified again, so that no caller has to wait for it. */
+const RENEWED_FROM = 0.75;
+/** What one round of renewals asks for: less than may wait, so that callers' keys find room. */
+const MOST_RENEWED = 500;
 const KNOWN_MS = 24 * 3_600_000;
 /** How often a key that changes while auth is being asked is asked for again. */
 const ATTEMPTS = 3;
@@ -37,6 +41,8 @@ export class Keys {
   readonly #options: KeysOptions;
   readonly #cache: GrantCache;
   readonly #refusals = new Refusals();
+  /** Keys in use that will not be fresh for much longer, by their hashes. */
+  readonly #due = new Map<string, ApiKey>();
   readonly #verifier: Verifier;
   readonly #outcomes;
   #probedAt = Number.NEGATIVE_INFINITY;
@@ -55,8 +61,10 @@ export class Keys {
     const entry = this.#cache.get(key.hashText);
     if (!entry) return undefined;
     const now = this.#options.clock.now();
-    if (this.#isFresh(entry, now)) {
+    const isProven = this.#options.proof.covers(entry.readAt, now);
+    if (isFresh(entry, isProven, now) && !this.#hasLapsed(entry.grant)) {
       this.#outcomes.inc({ outcome: 'hit' });
+      if (isProven && !isFresh(entry, isProven, now, RENEWED_FROM)) this.#due.set(key.hashText, key);
       return entry.grant;
     }
     // Nobody waits in vain for an auth that has just failed to answer.
@@ -89,6 +97,17 @@ export class Keys {
       if (!isServed) throw error;
       return entry.grant;
     }
+  }
+
+  /** Verifies again what is used and will not be fresh for much longer, all together; called at each beat of the stream. */
+  async renew(): Promise<void> {
+    // Those that are left stay due: as many as there are keys at most.
+    if (this.#verifier.isFailing) return;
+    const due = [...this.#due].slice(0, MOST_RENEWED);
+    for (const [id] of due) this.#due.delete(id);
+    const known = due.filter(([id]) => this.#cache.get(id));
+    // What fails is verified when it is used.
+    await Promise.allSettled(known.map(([id, key]) => this.#verifier.verify(id, key)));
   }
 
   /** Whether this gateway has verified the key within 24 hours, and it was not refused since. */
@@ -144,12 +163,6 @@ export class Keys {
     return this.#refusals.has(id, this.#options.clock.now());
   }
 
-  #isFresh(entry: CachedGrant, now: number): boolean {
-    if (entry.changedTo > 0 || this.#hasLapsed(entry.grant)) return false;
-    const limit = this.#options.proof.covers(entry.readAt, now) ? PROVEN_MS : UNPROVEN_MS;
-    return isWithin(now - entry.readAt, limit * entry.spread);
-  }
-
   /** Whether a key may be served although auth does not answer. */
   #mayBeStale(entry: CachedGrant, now: number): boolean {
     const { proof, staleSeconds } = this.#options;
@@ -169,4 +182,9 @@ export class Keys {
     this.#probedAt = now;
     void this.#verifier.probe();
   }
+}
+
+/** Whether an entry is fresh, or still in the first `share` of that time. */
+function isFresh({ changedTo, readAt, spread }: CachedGrant, isProven: boolean, now: number, share = 1): boolean {
+  return changedTo === 0 && isWithin(now - readAt, (isProven ? PROVEN_MS : UNPROVEN_MS) * spread * share);
 }
