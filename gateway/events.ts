@@ -61,7 +61,7 @@ export class GatewayEvents {
     this.#seconds.observe({ route, method }, ms / 1000);
     this.#overhead.observe({}, Math.max(0, ms - upstreamMs) / 1000);
     if (refusal?.httpStatus === 401) this.#authentication.inc({ result: refusal.code });
-    this.#write({ method, code, ms: Math.round(ms * 10) / 10 }, refusal);
+    this.#write(method, code, Math.round(ms * 10) / 10, refusal);
   }
 
   /** What Node's parser refused before there was a request. */
@@ -70,10 +70,10 @@ export class GatewayEvents {
     this.#log.info({ refusal: code }, 'bytes that are no request were refused');
   }
 
-  #write(fields: Record<string, unknown>, refusal: ApiError | undefined): void {
-    if (!refusal) return this.#log.debug(fields, 'answered');
+  #write(method: string, code: number, ms: number, refusal: ApiError | undefined): void {
+    if (!refusal) return this.#log.debug({ method, code, ms }, 'answered');
     if (refusal instanceof OverloadError) return this.#overload.refused();
-    if (isFault(refusal)) return this.#log.error({ ...fields, err: refusal }, 'failed');
-    this.#log.info({ ...fields, refusal: refusal.code }, 'refused');
+    if (isFault(refusal)) return this.#log.error({ method, code, ms, err: refusal }, 'failed');
+    this.#log.info({ method, code, ms, refusal: refusal.code }, 'refused');
   }
 }
