@@ -105,8 +105,9 @@ export class Pipeline {
     underWay.started = performance.now();
     requestContext.run(underWay.context, () => {
       const refusal = this.#take(underWay);
-      if (refusal instanceof Promise) void refusal.catch(asApiError).then((found) => this.#end(underWay, found));
-      else this.#end(underWay, refusal);
+      const end = (found: Refusal) => this.#end(underWay, found);
+      if (refusal instanceof Promise) void refusal.then(end, (thrown) => end(asApiError(thrown)));
+      else end(refusal);
     });
   }
 

@@ -87,6 +87,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       headersTimeout: HEADERS_MS,
       connectionsCheckingInterval: CHECK_EVERY_MS,
       keepAliveTimeout: config.KEEP_ALIVE_SECONDS * 1000,
+      // Such requests never tell 'end', 'close' or 'aborted', and look destroyed from the start: the answer tells 'close'.
       optimizeEmptyRequests: true,
     });
     // A caller may end its side once it has asked. Node has this switch for long, and no type for it.

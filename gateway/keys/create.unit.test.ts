@@ -39,6 +39,18 @@ test('a change that auth tells makes the key be verified again', async () => {
   expect(await keys.find(key)).toBeUndefined();
 });
 
+test('a beat has a key in use verified again in the last quarter of its time', async () => {
+  const { peer, clock, keys, known } = await setUp();
+  const key = await known();
+  for (let beats = 0; beats < 6; beats++) {
+    clock.advance(9_000);
+    peer.beat();
+    await expect.poll(() => keys.peek(key), { interval: 1 }).toBeDefined();
+  }
+  peer.beat();
+  await expect.poll(() => peer.messages.flat().length).toBe(2);
+});
+
 test('beats keep a key fresh past the short time', async () => {
   const { peer, clock, keys, known } = await setUp();
   const [key, other] = [await known(), await known()];

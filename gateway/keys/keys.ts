@@ -15,8 +15,8 @@ const UNPROVEN_MS = 4_000;
 const SPREAD = 0.2;
 /** From this share of its fresh time on a key that is used is verified again, so that no caller has to wait for it. */
 const RENEWED_FROM = 0.75;
-/** What one round of renewals asks for: less than may wait, so that callers' keys find room. */
-const MOST_RENEWED = 500;
+/** How many are verified again at a time: half of what auth may be asked at once, so that callers need not wait. */
+const RENEWED_AT_ONCE = 32;
 const KNOWN_MS = 24 * 3_600_000;
 /** How often a key that changes while auth is being asked is asked for again. */
 const ATTEMPTS = 3;
@@ -41,8 +41,9 @@ export class Keys {
   readonly #options: KeysOptions;
   readonly #cache: GrantCache;
   readonly #refusals = new Refusals();
-  /** Keys in use that will not be fresh for much longer, by their hashes. */
-  readonly #due = new Map<string, ApiKey>();
+  /** The hashes of keys in use that may not be fresh for much longer. */
+  readonly #due = new Set<string>();
+  #isRenewing = false;
   readonly #verifier: Verifier;
   readonly #outcomes;
   #probedAt = Number.NEGATIVE_INFINITY;
@@ -52,7 +53,7 @@ export class Keys {
     this.#cache = new GrantCache(options.max);
     const { client, clock } = options;
     this.#verifier = new Verifier({ client, clock, answered: (id, answer) => this.#remember(id, answer) });
-    const help = 'Look-ups of keys: answered from memory, by auth, stale for want of auth, or not at all';
+    const help = 'Look-ups of keys: answered from memory, by auth, stale for want of auth, or not at all; and renewals';
     this.#outcomes = options.metrics.counter('gateway_key_cache_total', help, ['outcome']);
   }
 
@@ -64,7 +65,7 @@ export class Keys {
     const isProven = this.#options.proof.covers(entry.readAt, now);
     if (isFresh(entry, isProven, now) && !this.#hasLapsed(entry.grant)) {
       this.#outcomes.inc({ outcome: 'hit' });
-      if (isProven && !isFresh(entry, isProven, now, RENEWED_FROM)) this.#due.set(key.hashText, key);
+      if (isProven && isDue(entry, now) && this.#due.size < this.#options.max) this.#due.add(key.hashText);
       return entry.grant;
     }
     // Nobody waits in vain for an auth that has just failed to answer.
@@ -99,15 +100,31 @@ export class Keys {
     }
   }
 
-  /** Verifies again what is used and will not be fresh for much longer, all together; called at each beat of the stream. */
+  /** Verifies again what is used and will not be fresh for much longer, many at a time; called at each beat. */
   async renew(): Promise<void> {
-    // Those that are left stay due: as many as there are keys at most.
-    if (this.#verifier.isFailing) return;
-    const due = [...this.#due].slice(0, MOST_RENEWED);
-    for (const [id] of due) this.#due.delete(id);
-    const known = due.filter(([id]) => this.#cache.get(id));
-    // What fails is verified when it is used.
-    await Promise.allSettled(known.map(([id, key]) => this.#verifier.verify(id, key)));
+    if (this.#isRenewing) return;
+    this.#isRenewing = true;
+    for (let left = this.#due.size; left > 0 && !this.#verifier.isFailing; left -= RENEWED_AT_ONCE) {
+      const renewals = this.#takeDue().map(async ([id, { grant }]) => {
+        await this.#verifier.verify(id, { guildId: grant.guildId, hash: Buffer.from(id, 'latin1') });
+        this.#outcomes.inc({ outcome: 'renewed' });
+      });
+      // What fails is verified when it is used.
+      await Promise.allSettled(renewals);
+    }
+    this.#isRenewing = false;
+  }
+
+  /** Some of what is due still: it may have been verified, or forgotten, meanwhile. */
+  #takeDue(): [string, CachedGrant][] {
+    const taken: [string, CachedGrant][] = [];
+    for (const id of this.#due) {
+      if (taken.length === RENEWED_AT_ONCE) break;
+      this.#due.delete(id);
+      const entry = this.#cache.get(id);
+      if (entry && isDue(entry, this.#options.clock.now())) taken.push([id, entry]);
+    }
+    return taken;
   }
 
   /** Whether this gateway has verified the key within 24 hours, and it was not refused since. */
@@ -184,7 +201,11 @@ export class Keys {
   }
 }
 
-/** Whether an entry is fresh, or still in the first `share` of that time. */
-function isFresh({ changedTo, readAt, spread }: CachedGrant, isProven: boolean, now: number, share = 1): boolean {
-  return changedTo === 0 && isWithin(now - readAt, (isProven ? PROVEN_MS : UNPROVEN_MS) * spread * share);
+function isFresh({ changedTo, readAt, spread }: CachedGrant, isProven: boolean, now: number): boolean {
+  return changedTo === 0 && isWithin(now - readAt, (isProven ? PROVEN_MS : UNPROVEN_MS) * spread);
+}
+
+/** Whether a key whose changes are heard is to be verified again in time. */
+function isDue({ readAt, spread }: CachedGrant, now: number): boolean {
+  return !isWithin(now - readAt, PROVEN_MS * spread * RENEWED_FROM);
 }

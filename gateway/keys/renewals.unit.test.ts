@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { newKey } from './fixtures/auth-peer.ts';
+import { changeOf, newKey } from './fixtures/auth-peer.ts';
 import { startKeys } from './fixtures/keys.ts';
 
 test('a key that is used is verified again in the last quarter of its time, with others, and nobody waits', async () => {
@@ -58,16 +58,61 @@ test('an auth that fails is not asked to renew keys, and is asked again when it 
   expect(keys.peek(key)).toBeDefined();
 });
 
-test('one round renews 500 keys at most, the next those that are left', async () => {
-  const { peer, keys, beat, beatFor, asked } = await startKeys({ max: 1_000 });
-  const all = Array.from({ length: 600 }, newKey);
-  for (const key of all) peer.grant(key);
+test('many are renewed 32 at a time, so that a caller with a new key does not wait for them', async () => {
+  const { peer, keys, beat, beatFor, outcomes } = await startKeys({ max: 1_000 });
+  const [all, caller] = [Array.from({ length: 300 }, newKey), newKey()];
+  for (const key of [...all, caller]) peer.grant(key);
   beat();
   await Promise.all(all.map((key) => keys.find(key)));
   beatFor(50);
   for (const key of all) expect(keys.peek(key)).toBeDefined();
+  const before = peer.messages.length;
+  peer.hold();
+  const renewed = keys.renew();
+  await expect.poll(() => peer.messages.length).toBe(before + 1);
+  const found = keys.find(caller);
+  await expect.poll(() => peer.messages.length).toBe(before + 2);
+  expect(peer.messages.slice(before).map(({ length }) => length)).toEqual([32, 1]);
+  peer.release();
+  expect(await found).toBeDefined();
+  await renewed;
+  expect(peer.messages.slice(before).flat()).toHaveLength(301);
+  expect(await outcomes('renewed')).toBe(300);
+});
+
+test('a key that is used while it is renewed, or was renewed by a caller, is not asked for once more', async () => {
+  const { peer, keys, beat, beatFor, asked } = await startKeys();
+  const key = newKey();
+  peer.grant(key);
+  beat();
+  await keys.find(key);
+  beatFor(50);
+  expect(keys.peek(key)).toBeDefined();
+  peer.hold();
+  const renewed = keys.renew();
+  await expect.poll(asked).toBe(2);
+  expect(keys.peek(key)).toBeDefined();
+  peer.release();
+  await renewed;
   await keys.renew();
-  expect(asked()).toBe(1_100);
-  await keys.renew();
-  expect(asked()).toBe(1_200);
+  expect(asked()).toBe(2);
+});
+
+test('a key that changes while it is renewed is verified once more before it is used', async () => {
+  const { peer, clock, keys, beat, beatFor, asked } = await startKeys();
+  const key = newKey();
+  peer.grant(key, { version: 1 });
+  beat();
+  await keys.find(key);
+  beatFor(50);
+  expect(keys.peek(key)).toBeDefined();
+  peer.hold();
+  const renewed = keys.renew();
+  await expect.poll(asked).toBe(2);
+  peer.revoke(key);
+  keys.changed(changeOf(key, 2, clock));
+  peer.release();
+  await renewed;
+  expect(keys.peek(key)).toBeUndefined();
+  expect(await keys.find(key)).toBeUndefined();
 });

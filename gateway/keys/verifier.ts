@@ -26,9 +26,12 @@ export interface Answer {
   changedTo: number;
 }
 
+/** What auth needs to know of a key. */
+type Asked = Pick<ApiKey, 'guildId' | 'hash'>;
+
 interface Question extends PromiseWithResolvers<Answer> {
   id: string;
-  key: ApiKey;
+  key: Asked;
   queuedAt: number;
   changedTo: number;
 }
@@ -59,7 +62,7 @@ export class Verifier {
   }
 
   /** What auth says about the key; UNAVAILABLE when it can't be reached, or too many keys wait already. */
-  async verify(id: string, key: ApiKey): Promise<Answer> {
+  async verify(id: string, key: Asked): Promise<Answer> {
     const open = this.#open.get(id);
     if (open) return open.promise;
     if (this.#queue.length >= MAX_QUEUED) throw unavailable('too many keys wait to be verified');

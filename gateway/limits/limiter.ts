@@ -1,5 +1,5 @@
-import type { Awaitable } from '../and-then.ts';
 import { type Category, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
+import type { Awaitable } from '../and-then.ts';
 
 export const WINDOW_MS = WINDOW_SECONDS * 1000;
 

@@ -16,6 +16,8 @@ export const PLAIN_TARGET = /^\/[\w/:@~-]*(?:\?[\w/:@~=&,.-]*)?$/;
 const HIDDEN_PATH = /%(?:2e|2f|5c|00)|\\|#/i;
 const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
 
+const TOO_LARGE = new ApiError('PAYLOAD_TOO_LARGE');
+
 /**
  * Refuses requests that servers behind could read in another way than we do, and bodies declared too large.
  * Node's parser has refused the rest: both lengths at once, differing lengths, folded headers, bare line feeds.
@@ -26,7 +28,7 @@ export function guard(request: IncomingMessage): Refusal {
     return invalidRequest([target, header, framing].filter((fault) => fault !== undefined));
   }
   const isTooLarge = Number(request.headers['content-length'] ?? 0) > BODY_LIMIT;
-  return checkExpectation(request) ?? (isTooLarge ? new ApiError('PAYLOAD_TOO_LARGE') : undefined);
+  return checkExpectation(request) ?? (isTooLarge ? TOO_LARGE : undefined);
 }
 
 function targetFault(target: string): Fault | undefined {

@@ -62,7 +62,10 @@ function limitExceeded(state: Counted): ApiError {
 /** The last refusal by each category: of a flood it is the same for a second, and an error is dear to make. */
 const lastRefusals = new Map<string, ApiError>();
 
-/** RATE_LIMITED by a limit of a category, whose window ends in `resetMs`. */
+/**
+ * RATE_LIMITED by a limit of a category, whose window ends in `resetMs`. The message may tell of the category, its limit
+ * and the seconds alone: others are told the same.
+ */
 export function rateLimited(
   { category, limit, resetMs }: { category: string; limit: number; resetMs: number },
   messageOf: (retryAfterSeconds: number) => string,

@@ -14,6 +14,8 @@ export interface Match {
   guildId: string | undefined;
 }
 
+const NOT_FOUND = new ApiError('ROUTE_NOT_FOUND');
+
 const newNode = (): Node => ({ literals: new Map(), routes: new Map() });
 
 /** Finds a request's row of the route table, segment by segment. Paths are strict and case-sensitive. */
@@ -30,7 +32,7 @@ export class Matcher {
   match(method: string, path: string): Match | ApiError {
     const segments = this.#segmentsOf(path);
     const node = segments && find(this.#root, segments, 0);
-    if (!node) return new ApiError('ROUTE_NOT_FOUND');
+    if (!node) return NOT_FOUND;
     const found = node.routes.get(method === 'HEAD' ? 'GET' : method);
     if (!found) return methodNotAllowed([...node.routes.keys()]);
     const { route, guildIndex } = found;

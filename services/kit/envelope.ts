@@ -31,9 +31,11 @@ export function successBody(code: number, message: string, data: unknown): strin
 
 /** The envelope of an error as text; the cause stays inside. */
 export function errorBody(error: ApiError): string {
-  const { httpStatus: code, message } = error;
-  const details = { ...error.details, code: error.code };
-  return (error.written ??= JSON.stringify({ status: 'error', code, message, details }));
+  return (error.written ??= writeError(error));
+}
+
+function writeError({ httpStatus, message, code, details }: ApiError): string {
+  return JSON.stringify({ status: 'error', code: httpStatus, message, details: { ...details, code } });
 }
 
 function errorHeaders(error: ApiError): Record<string, string> {

@@ -56,7 +56,7 @@ const FAULTS_FROM = 500;
 /** The one kind of error that a caller is told. Domain code throws it and knows no status. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
-  readonly details: Record<string, unknown>;
+  readonly details: Readonly<Record<string, unknown>>;
   readonly retryAfter: number | undefined;
   /** Its envelope as text, once there is one: an error that is told again and again is written once. */
   written: string | undefined;

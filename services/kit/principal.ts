@@ -42,20 +42,28 @@ export function sealPrincipal(ring: SecretRing, principal: Principal, request: S
   return `${payload}.${ring.macText(purposeOf(request.audience), signed(payload, request))}`;
 }
 
-const base64 = (text: string) => Buffer.from(text).toString('base64url');
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64url');
+}
 
 /** By the lists of scopes of the keys that are remembered, which share them, and never change one. */
 const beginnings = new WeakMap<readonly string[], string>();
+const LEGACY_BEGINNING = makeBeginning(null);
 
 /** What a SealedPrincipal begins with, in base64url: most of it, and the same for many. */
 function beginningOf(scopes: readonly string[] | null): string {
-  const known = scopes && beginnings.get(scopes);
-  if (known) return known;
+  if (scopes === null) return LEGACY_BEGINNING;
+  const known = beginnings.get(scopes);
+  if (known !== undefined) return known;
+  const beginning = makeBeginning(scopes);
+  beginnings.set(scopes, beginning);
+  return beginning;
+}
+
+function makeBeginning(scopes: readonly string[] | null): string {
   const json = `{"version":${VERSION},"scopes":${JSON.stringify(scopes)},`;
   // Three bytes at a time are base64, which so can go on behind it; JSON may hold blanks.
-  const beginning = base64(json + ' '.repeat((3 - (Buffer.byteLength(json) % 3)) % 3));
-  if (scopes) beginnings.set(scopes, beginning);
-  return beginning;
+  return base64(json + ' '.repeat((3 - (Buffer.byteLength(json) % 3)) % 3));
 }
 
 /** The rest of it, as JSON. */

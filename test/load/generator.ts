@@ -124,7 +124,7 @@ class Run {
   async #saturate(): Promise<void> {
     const connections = Array.from({ length: this.#load.connections }, () => this.#connect());
     for (const connection of await Promise.all(connections)) this.#send(connection, this.#next(), performance.now());
-    while (performance.now() < this.#end) await turn();
+    while (performance.now() < this.#end) await nextTurn();
   }
 
   /** Requests are due at a constant rate, whether earlier ones were answered or not. */
@@ -184,7 +184,7 @@ class Run {
 }
 
 /** Never sleeps: who answers a program that sleeps pays for waking it, which one that is never waited for does not. */
-function turn(): Promise<void> {
+function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 

@@ -42,7 +42,7 @@ export function median(values: readonly number[]): number {
 export class OtherAnswers extends Error {}
 
 const RATE_LIMITED = 429;
-/** A window may begin meanwhile, and its first request passes. */
+/** A window of 60 s may begin meanwhile, and its first request passes. */
 const MOST_PASSING = 1;
 
 interface Measurement {
