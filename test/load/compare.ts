@@ -118,6 +118,6 @@ async function runRounds(stage: Stage, subjects: readonly Subject[], server: Yar
 }
 
 const measure = (stage: Stage, { port, requests, status }: Subject, rate: Rate, processes: Record<string, number>) =>
-  measureAt(stage, { host: '127.0.0.1', ports: [port], requests }, rate, { status, processes });
+  measureAt(stage, { host: '127.0.0.1', ports: [port], requests, isAwake: true }, rate, { status, processes });
 
 const cpuOf = ({ name }: Subject, { cpu }: Figures): number => cpu[name] ?? Number.NaN;

@@ -14,6 +14,8 @@ export interface Load {
   rate?: number;
   /** The most connections. */
   connections: number;
+  /** Never sleeps at saturation: who answers a program that sleeps pays for waking it. Costs others a core. */
+  isAwake?: boolean;
   seconds: number;
 }
 
@@ -124,7 +126,7 @@ class Run {
   async #saturate(): Promise<void> {
     const connections = Array.from({ length: this.#load.connections }, () => this.#connect());
     for (const connection of await Promise.all(connections)) this.#send(connection, this.#next(), performance.now());
-    while (performance.now() < this.#end) await nextTurn();
+    while (performance.now() < this.#end) await (this.#load.isAwake ? nextTurn() : tick());
   }
 
   /** Requests are due at a constant rate, whether earlier ones were answered or not. */
@@ -183,7 +185,6 @@ class Run {
   };
 }
 
-/** Never sleeps: who answers a program that sleeps pays for waking it, which one that is never waited for does not. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -55,7 +55,7 @@ interface Measurement {
 /** Warms up and measures; OtherAnswers unless every answer had the status. */
 export async function measureAt(
   { generator, seconds }: Stage,
-  target: Pick<Load, 'host' | 'ports' | 'requests'>,
+  target: Pick<Load, 'host' | 'ports' | 'requests' | 'isAwake'>,
   rate: Rate,
   { status, processes, warmUpSeconds = WARM_UP_SECONDS }: Measurement,
 ): Promise<Figures> {
