@@ -22,13 +22,8 @@ test('a key that is used is verified again in the last quarter of its time, with
 });
 
 test('a key that is gone when it is verified again is refused from then on', async () => {
-  const { peer, keys, beat, beatFor } = await startKeys();
-  const key = newKey();
-  peer.grant(key);
-  beat();
-  await keys.find(key);
-  beatFor(50);
-  expect(keys.peek(key)).toBeDefined();
+  const { peer, keys, dueKey } = await startKeys();
+  const key = await dueKey();
   peer.revoke(key);
   await keys.renew();
   expect(keys.peek(key)).toBeUndefined();
@@ -36,12 +31,8 @@ test('a key that is gone when it is verified again is refused from then on', asy
 });
 
 test('an auth that fails is not asked to renew keys, and is asked again when it is back', async () => {
-  const { peer, clock, keys, beat, beatFor, asked } = await startKeys();
-  const key = newKey();
-  peer.grant(key);
-  beat();
-  await keys.find(key);
-  beatFor(50);
+  const { peer, clock, keys, beat, beatFor, asked, dueKey } = await startKeys();
+  const key = await dueKey();
   peer.isFailing = true;
   expect(keys.peek(key)).toBeDefined();
   await keys.renew();
@@ -59,7 +50,7 @@ test('an auth that fails is not asked to renew keys, and is asked again when it 
 });
 
 test('many are renewed 32 at a time, so that a caller with a new key does not wait for them', async () => {
-  const { peer, keys, beat, beatFor, outcomes } = await startKeys({ max: 1_000 });
+  const { peer, keys, beat, beatFor, renewals } = await startKeys({ max: 1_000 });
   const [all, caller] = [Array.from({ length: 300 }, newKey), newKey()];
   for (const key of [...all, caller]) peer.grant(key);
   beat();
@@ -77,17 +68,12 @@ test('many are renewed 32 at a time, so that a caller with a new key does not wa
   expect(await found).toBeDefined();
   await renewed;
   expect(peer.messages.slice(before).flat()).toHaveLength(301);
-  expect(await outcomes('renewed')).toBe(300);
+  expect(await renewals()).toBe(300);
 });
 
-test('a key that is used while it is renewed, or was renewed by a caller, is not asked for once more', async () => {
-  const { peer, keys, beat, beatFor, asked } = await startKeys();
-  const key = newKey();
-  peer.grant(key);
-  beat();
-  await keys.find(key);
-  beatFor(50);
-  expect(keys.peek(key)).toBeDefined();
+test('a key that is used while it is renewed is not asked for once more', async () => {
+  const { peer, keys, asked, dueKey } = await startKeys();
+  const key = await dueKey();
   peer.hold();
   const renewed = keys.renew();
   await expect.poll(asked).toBe(2);
@@ -99,13 +85,8 @@ test('a key that is used while it is renewed, or was renewed by a caller, is not
 });
 
 test('a key that changes while it is renewed is verified once more before it is used', async () => {
-  const { peer, clock, keys, beat, beatFor, asked } = await startKeys();
-  const key = newKey();
-  peer.grant(key, { version: 1 });
-  beat();
-  await keys.find(key);
-  beatFor(50);
-  expect(keys.peek(key)).toBeDefined();
+  const { peer, clock, keys, asked, dueKey } = await startKeys();
+  const key = await dueKey();
   peer.hold();
   const renewed = keys.renew();
   await expect.poll(asked).toBe(2);

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** What to send. */
 export interface Load {
@@ -183,10 +184,6 @@ class Run {
     else if (this.#load.rate === undefined && now < this.#end) this.#send(connection, this.#next(), now);
     else this.#use(connection);
   };
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function tick(): Promise<void> {
