@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import type { Database, Prepared, Queryable } from '#kit/postgres.ts';
 
 interface Plan {
   'Node Type': string;
@@ -7,11 +7,17 @@ interface Plan {
   Plans?: Plan[];
 }
 
+interface Explained {
+  'QUERY PLAN': { Plan: Plan }[];
+}
+
+const EXPLAIN = 'EXPLAIN (FORMAT JSON)';
+
 /** A bitmap heap scan only fetches what the bitmap index scan below it found. */
 const READS_A_TABLE = /^(Seq|Index|Index Only|Bitmap Index|Tid|Sample) Scan$/;
 
 /** How a store's statement reads its tables: the name of each index, or `Seq Scan of table`. Nothing is changed. */
-export async function scansOf(database: Queryable, statement: (on: Queryable) => Promise<unknown>): Promise<string[]> {
+export async function scansOf(database: Database, statement: (on: Queryable) => Promise<unknown>): Promise<string[]> {
   const plans = await plansOf(database, statement);
   return plans
     .filter((plan) => READS_A_TABLE.test(plan['Node Type']))
@@ -19,20 +25,33 @@ export async function scansOf(database: Queryable, statement: (on: Queryable) =>
 }
 
 /** Each node of the plan of a store's statement, from the top: its type, and the index that it uses. */
-export async function nodesOf(database: Queryable, statement: (on: Queryable) => Promise<unknown>): Promise<string[]> {
+export async function nodesOf(database: Database, statement: (on: Queryable) => Promise<unknown>): Promise<string[]> {
   const plans = await plansOf(database, statement);
   return plans.map((plan) => [plan['Node Type'], plan['Index Name']].filter(Boolean).join(' '));
 }
 
-async function plansOf(database: Queryable, statement: (on: Queryable) => Promise<unknown>): Promise<Plan[]> {
+async function plansOf(database: Database, statement: (on: Queryable) => Promise<unknown>): Promise<Plan[]> {
   const plans: Plan[] = [];
   await statement({
-    query: async (text, values) => {
-      const rows = await database.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(`EXPLAIN (FORMAT JSON) ${text}`, values);
+    query: async (asked, values = []) => {
+      const rows = await (typeof asked === 'string'
+        ? database.query<Explained>(`${EXPLAIN} ${asked}`, values)
+        : explainPrepared(database, asked, values.length));
       plans.push(...rows.flatMap((row) => row['QUERY PLAN'].map(({ Plan }) => Plan)));
       return [];
     },
   });
   const all = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(all)];
   return plans.flatMap(all);
+}
+
+/** The plan that connections keep, which is made without looking at values. */
+function explainPrepared(database: Database, { text }: Prepared, parameters: number): Promise<Explained[]> {
+  return database.transaction(async (transaction) => {
+    await transaction.query('SET LOCAL plan_cache_mode = force_generic_plan');
+    await transaction.query(`PREPARE explained AS ${text}`);
+    const rows = await transaction.query<Explained>(`${EXPLAIN} EXECUTE explained(${Array(parameters).fill('NULL')})`);
+    await transaction.query('DEALLOCATE explained');
+    return rows;
+  });
 }

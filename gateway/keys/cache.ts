@@ -10,6 +10,8 @@ export interface CachedGrant {
   readonly spread: number;
   /** The version of the newest change heard of that `grant` does not show; 0 = none. */
   readonly changedTo: number;
+  /** Whether it was used since it was read. */
+  isUsed: boolean;
 }
 
 /** The most sets of scopes that are shared. */
@@ -43,7 +45,7 @@ export class GrantCache {
     const known = this.#entries.get(id);
     if (known && Math.max(known.grant.version, known.changedTo) > grant.version) return;
     this.#entries.delete(id);
-    this.#entries.set(id, { grant: this.#sharing(grant), readAt, spread, changedTo: 0 });
+    this.#entries.set(id, { grant: this.#sharing(grant), readAt, spread, changedTo: 0, isUsed: false });
     dropOldest(this.#entries, this.#max);
   }
 

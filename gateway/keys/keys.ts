@@ -4,6 +4,7 @@ import type { GrpcClient } from '#kit/grpc-client.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { AuthServiceService, KeyChange, KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { type CachedGrant, GrantCache } from './cache.ts';
+import { Calendar } from './calendar.ts';
 import { type ChangeProof, isWithin } from './proof.ts';
 import { Refusals } from './refusals.ts';
 import { type Answer, unavailable, Verifier } from './verifier.ts';
@@ -41,7 +42,8 @@ export class Keys {
   readonly #options: KeysOptions;
   readonly #cache: GrantCache;
   readonly #refusals = new Refusals();
-  /** The hashes of keys in use that may not be fresh for much longer. */
+  readonly #calendar: Calendar;
+  /** The hashes of keys whose time to be verified again has come. */
   readonly #due = new Set<string>();
   #isRenewing = false;
   readonly #verifier: Verifier;
@@ -52,6 +54,7 @@ export class Keys {
   constructor(options: KeysOptions) {
     this.#options = options;
     this.#cache = new GrantCache(options.max);
+    this.#calendar = new Calendar(options.max);
     const { client, clock } = options;
     this.#verifier = new Verifier({ client, clock, answered: (id, answer) => this.#remember(id, answer) });
     const help = 'Look-ups of keys: answered from memory, by auth, stale for want of auth, or not at all';
@@ -67,7 +70,7 @@ export class Keys {
     const isProven = this.#options.proof.covers(entry.readAt, now);
     if (isFresh(entry, isProven, now) && !this.#hasLapsed(entry.grant)) {
       this.#outcomes.inc({ outcome: 'hit' });
-      if (isProven && isDue(entry, now) && this.#due.size < this.#options.max) this.#due.add(key.hashText);
+      entry.isUsed = true;
       return entry.grant;
     }
     // Nobody waits in vain for an auth that has just failed to answer.
@@ -102,29 +105,35 @@ export class Keys {
     }
   }
 
-  /** Verifies again what is used and will not be fresh for much longer, many at a time; called at each beat. */
+  /** Verifies again what was used and will not be fresh for much longer, many at a time; called at each beat. */
   async renew(): Promise<void> {
+    for (const id of this.#calendar.take(this.#options.clock.now())) this.#due.add(id);
     if (this.#isRenewing) return;
     this.#isRenewing = true;
     for (let left = this.#due.size; left > 0 && !this.#verifier.isFailing; left -= RENEWED_AT_ONCE) {
-      const renewals = this.#takeDue().map(async ([id, { grant }]) => {
-        await this.#verifier.verify(id, { guildId: grant.guildId, hash: Buffer.from(id, 'latin1') });
-        this.#renewals.inc();
-      });
-      // What fails is verified when it is used.
-      await Promise.allSettled(renewals);
+      await Promise.all(this.#takeDue().map(([id, entry]) => this.#renew(id, entry)));
     }
     this.#isRenewing = false;
   }
 
-  /** Some of what is due still: it may have been verified, or forgotten, meanwhile. */
+  async #renew(id: string, { grant }: CachedGrant): Promise<void> {
+    try {
+      await this.#verifier.verify(id, { guildId: grant.guildId, hash: Buffer.from(id, 'latin1') });
+      this.#renewals.inc();
+    } catch {
+      // At a later beat, unless a caller needs it before.
+      this.#due.add(id);
+    }
+  }
+
+  /** Some of what is due and was used: it may have been verified, or forgotten, meanwhile. */
   #takeDue(): [string, CachedGrant][] {
     const taken: [string, CachedGrant][] = [];
     for (const id of this.#due) {
       if (taken.length === RENEWED_AT_ONCE) break;
       this.#due.delete(id);
       const entry = this.#cache.get(id);
-      if (entry && isDue(entry, this.#options.clock.now())) taken.push([id, entry]);
+      if (entry?.isUsed && isDue(entry, this.#options.clock.now())) taken.push([id, entry]);
     }
     return taken;
   }
@@ -164,7 +173,9 @@ export class Keys {
   #remember(id: string, { grant, askedAt, changedTo }: Answer): void {
     if (grant && !this.#hasLapsed(grant)) {
       const spread = 1 + SPREAD * (2 * this.#options.random() - 1);
-      if (grant.version >= changedTo) this.#cache.keep(id, grant, askedAt, spread);
+      if (grant.version < changedTo) return;
+      this.#cache.keep(id, grant, askedAt, spread);
+      this.#calendar.add(id, askedAt + PROVEN_MS * spread * RENEWED_FROM);
       return;
     }
     this.#cache.drop(id);

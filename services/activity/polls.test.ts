@@ -115,9 +115,9 @@ test('what was leased for a client that went away meanwhile is there at once for
   const guildId = newGuild();
   const gone = new AbortController();
   const database: Queryable = {
-    query: async (text, values) => {
-      const rows = await fixture.database.query<never>(text, values);
-      if (text.includes('SKIP LOCKED')) gone.abort();
+    query: async (statement, values) => {
+      const rows = await fixture.database.query<never>(statement, values);
+      if (JSON.stringify(statement).includes('SKIP LOCKED')) gone.abort();
       return rows;
     },
   };

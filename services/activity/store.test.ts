@@ -203,11 +203,11 @@ test.each([
 
 test('servers that are gone are found by a walk along the primary key, in batches, and the others stay', async () => {
   const rules = rulesOf().filter(({ table }) => table === 'activity.servers');
-  const statements: [text: string, values: readonly unknown[] | undefined][] = [];
+  const statements: Parameters<Queryable['query']>[] = [];
   const watched: Queryable = {
-    query: (text, values) => {
-      statements.push([text, values]);
-      return database.query(text, values);
+    query: (...statement) => {
+      statements.push(statement);
+      return database.query(...statement);
     },
   };
   const log = await createLog({ service: 'test', level: 'silent' });
@@ -222,7 +222,7 @@ test('servers that are gone are found by a walk along the primary key, in batche
   // 50 batches of 1,000 a sweep.
   expect(await count(hourAgo)).toBeGreaterThan(ROWS / 2 - 1_000);
   const plans = await Promise.all(
-    statements.slice(0, 2).map(([text, values]) => scansOf(database, (on) => on.query(text, values))),
+    statements.slice(0, 2).map((statement) => scansOf(database, (on) => on.query(...statement))),
   );
   expect(plans).toEqual([['servers_guild'], expect.arrayContaining(['Tid Scan of servers', 'servers_guild'])]);
   await retention.sweep();

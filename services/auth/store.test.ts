@@ -1,52 +1,42 @@
 import { createHash } from 'node:crypto';
-import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Queryable } from '#kit/postgres.ts';
-import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import type { Database, Queryable } from '#kit/postgres.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
+import { nodesOf, scansOf } from '#test/explain.ts';
 import * as store from './store.ts';
 
 const GUILDS = 10_000;
 const KEYS_A_GUILD = 10;
 
-let database: TestDatabase;
-let client: Client;
+let testDatabase: TestDatabase;
+let database: Database;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new Client({ connectionString: database.url });
-  await client.connect();
-  await client.query(`
-    INSERT INTO auth.guilds SELECT 900000000000000000 + g, ${KEYS_A_GUILD + 1} FROM generate_series(1, ${GUILDS}) AS g;
+/** So many guilds with ten keys each. */
+async function fill(into: TestDatabase, guilds: number): Promise<void> {
+  await databaseRows(
+    into.url,
+    `
+    INSERT INTO auth.guilds SELECT 900000000000000000 + g, ${KEYS_A_GUILD + 1} FROM generate_series(1, ${guilds}) AS g;
     INSERT INTO auth.keys (guild_id, number, name, ip_allowlist, created_at, version, changed_at)
       SELECT guild_id, n, '', '{}', now(), 1, now() - interval '1 hour'
       FROM auth.guilds, generate_series(1, ${KEYS_A_GUILD}) AS n;
     INSERT INTO auth.key_secrets (guild_id, hash, number, prefix)
       SELECT guild_id, sha256((guild_id || '-' || number)::bytea), number, '' FROM auth.keys;
     INSERT INTO auth.audit (guild_id, at, actor, action, number, details)
-      SELECT guild_id, now(), '', 'create', number, '{}' FROM auth.keys;`);
+      SELECT guild_id, now(), '', 'create', number, '{}' FROM auth.keys;`,
+  );
+}
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = await openTestPool(testDatabase.url);
+  await fill(testDatabase, GUILDS);
 });
 
 afterAll(async () => {
-  await client.end();
-  await database.drop();
+  await database.close();
+  await testDatabase.drop();
 });
-
-/** The plans of every statement that `work` runs; what it changes is rolled back. */
-async function plansOf(work: (database: Queryable) => Promise<unknown>): Promise<string> {
-  const plans: string[] = [];
-  const explaining: Queryable = {
-    query: async (text, values) => {
-      const plan = await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${text}`, values as unknown[]);
-      plans.push(...plan.rows.map((row) => row['QUERY PLAN']));
-      const result = await client.query(text, values as unknown[]);
-      return result.rows;
-    },
-  };
-  await client.query('BEGIN');
-  await work(explaining);
-  await client.query('ROLLBACK');
-  return plans.join('\n');
-}
 
 const guild = (n: number) => String(900000000000000000n + BigInt(n));
 const hashOf = (guildId: string, number: number) => createHash('sha256').update(`${guildId}-${number}`).digest();
@@ -54,24 +44,16 @@ const hashOf = (guildId: string, number: number) => createHash('sha256').update(
 const now = new Date();
 const key = { guildId: guild(77), number: 3 };
 const asked = Array.from({ length: 64 }, (_, index) => guild(1 + 97 * index));
+const hashes = asked.map((guildId) => hashOf(guildId, 5));
+const verify = (on: Queryable) => store.verifyHashes(on, asked, hashes, now);
 
 test.each([
   ['freshly loaded', ''],
   ['analysed', 'ANALYZE auth.guilds, auth.keys, auth.key_secrets, auth.audit'],
 ])('no statement reads 100,000 keys through, %s', async (_, prepare) => {
-  if (prepare) await client.query(prepare);
-  const verify = await plansOf((db) =>
-    store.verifyHashes(
-      db,
-      asked,
-      asked.map((guildId) => hashOf(guildId, 5)),
-      now,
-    ),
-  );
-  expect(verify).toContain('Index Scan using key_secrets_pkey');
-  expect(verify).toContain('Index Scan using keys_pkey');
+  if (prepare) await databaseRows(testDatabase.url, prepare);
+  expect(await scansOf(database, verify)).toEqual(['key_secrets_pkey', 'keys_pkey']);
   const statements: [string, (db: Queryable) => Promise<unknown>][] = [
-    ['verify', async (db) => store.verifyHashes(db, [key.guildId], [hashOf(key.guildId, 3)], now)],
     [
       'recordUse',
       (db) =>
@@ -93,20 +75,28 @@ test.each([
     ['selectAudit', (db) => store.selectAudit(db, key.guildId, now, 1000)],
   ];
   const readThrough: string[] = [];
-  for (const [name, run] of statements) if ((await plansOf(run)).includes('Seq Scan')) readThrough.push(name);
+  for (const [name, run] of statements) if ((await nodesOf(database, run)).includes('Seq Scan')) readThrough.push(name);
   expect(readThrough).toEqual([]);
+});
+
+test('to verify hashes looks into indexes where there are few keys too', async () => {
+  const few = await createTestDatabase();
+  await fill(few, 400);
+  const pool = await openTestPool(few.url);
+  expect(await scansOf(pool, verify)).toEqual(['key_secrets_pkey', 'keys_pkey']);
+  await pool.close();
+  await few.drop();
 });
 
 test('64 of 100,000 keys are verified in one statement, each as what it is', async () => {
   const counted: Queryable & { count: number } = {
     count: 0,
-    query: async (text, values) => {
+    query: (...statement) => {
       counted.count += 1;
-      return (await client.query(text, values as unknown[])).rows;
+      return database.query(...statement);
     },
   };
-  const hashes = asked.map((guildId) => hashOf(guildId, 5));
-  const grants = await store.verifyHashes(counted, asked, hashes, now);
+  const grants = await verify(counted);
   expect(counted.count).toBe(1);
   expect(grants.map((grant) => [grant?.guildId, grant?.number])).toEqual(asked.map((guildId) => [guildId, 5]));
 });

@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import { prepared, type Queryable } from '#kit/postgres.ts';
 import type { Grant, KeyChange, KeyRecord, KeyRef, KeySettings } from './key.ts';
 
 /** The channel on which changes of keys are told. */
@@ -234,6 +234,21 @@ export async function notifyChanges(transaction: Queryable, payloads: readonly s
   ]);
 }
 
+/** One look into each index for each hash, however few keys there are: the planner would read small tables whole. */
+const VERIFY_HASHES = prepared(
+  `SELECT found.*
+   FROM unnest((SELECT $1::text[]), (SELECT $2::bytea[])) WITH ORDINALITY AS asked (guild_id, hash, position)
+   LEFT JOIN LATERAL (
+     SELECT k.guild_id AS "guildId", k.number, k.scopes, k.ip_allowlist AS "ipAllowlist",
+       k.rate_limit AS "rateLimit", k.expires_at AS "expiresAt", k.version, s.prefix, s.valid_until AS "validUntil"
+     FROM auth.key_secrets s JOIN auth.keys k ON k.guild_id = s.guild_id AND k.number = s.number
+     WHERE s.guild_id = asked.guild_id AND s.hash = asked.hash AND (s.valid_until IS NULL OR s.valid_until > $3)
+       AND k.revoked_at IS NULL
+     LIMIT 1
+   ) AS found ON true
+   ORDER BY asked.position`,
+);
+
 /** For each guild and hash, in order, what the secret allows; null for one that is unknown, revoked or past its grace. */
 export async function verifyHashes(
   database: Queryable,
@@ -241,16 +256,7 @@ export async function verifyHashes(
   hashes: readonly Buffer[],
   now: Date,
 ): Promise<(Grant | null)[]> {
-  const rows = await database.query<Grant | { number: null }>(
-    `SELECT k.guild_id AS "guildId", k.number, k.scopes, k.ip_allowlist AS "ipAllowlist",
-       k.rate_limit AS "rateLimit", k.expires_at AS "expiresAt", k.version, s.prefix, s.valid_until AS "validUntil"
-     FROM unnest($1::text[], $2::bytea[]) WITH ORDINALITY AS asked (guild_id, hash, position)
-     LEFT JOIN auth.key_secrets s ON s.guild_id = asked.guild_id AND s.hash = asked.hash
-       AND (s.valid_until IS NULL OR s.valid_until > $3)
-     LEFT JOIN auth.keys k ON k.guild_id = s.guild_id AND k.number = s.number AND k.revoked_at IS NULL
-     ORDER BY asked.position`,
-    [guildIds, hashes, now],
-  );
+  const rows = await database.query<Grant | { number: null }>(VERIFY_HASHES, [guildIds, hashes, now]);
   return rows.map((row) => (row.number === null ? null : row));
 }
 
@@ -258,7 +264,10 @@ export interface KeyUse extends KeyRef {
   usedAt: Date;
 }
 
-/** Moves the time of last use forward, never back, and never past `now`. */
+/**
+ * Moves the time of last use forward, never back, and never past `now`; by a minute or more, so that a key is written
+ * once a minute however many gateways tell of it.
+ */
 export async function recordUse(database: Queryable, uses: readonly KeyUse[], now: Date): Promise<void> {
   await database.query(
     `WITH used AS (
@@ -267,7 +276,7 @@ export async function recordUse(database: Queryable, uses: readonly KeyUse[], no
        GROUP BY guild_id, number),
      locked AS (
        SELECT k.guild_id, k.number, used.used_at FROM auth.keys k JOIN used USING (guild_id, number)
-       WHERE k.last_used_at IS NULL OR k.last_used_at < used.used_at
+       WHERE k.last_used_at IS NULL OR k.last_used_at <= used.used_at - interval '1 minute'
        ORDER BY k.guild_id, k.number FOR NO KEY UPDATE OF k)
      UPDATE auth.keys k SET last_used_at = locked.used_at
      FROM locked WHERE k.guild_id = locked.guild_id AND k.number = locked.number`,

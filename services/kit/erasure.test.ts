@@ -51,7 +51,7 @@ test('a guild is erased in batches, others and what outlives it stay, and again 
   await fill(OTHER, 10);
   await fill(GUILD, 3, `'law', 1, 1, NULL`);
   const erased: string[] = [];
-  const statements: string[] = [];
+  const statements: unknown[] = [];
   const watched: Queryable = {
     query: (text, values) => {
       statements.push(text);

@@ -1,4 +1,4 @@
-import { type ClientBase, DatabaseError, Pool, type PoolClient, type QueryResult, types } from 'pg';
+import { type ClientBase, DatabaseError, Pool, type QueryConfig, type QueryResult, types } from 'pg';
 import { ApiError } from './errors.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -10,10 +10,30 @@ const DEAF_MS = STATEMENT_MS + 1_000;
 
 export type Row = Record<string, unknown>;
 
+/** A statement that each connection prepares once, and whose plan it keeps. */
+export interface Prepared {
+  readonly name: string;
+  readonly text: string;
+}
+
+let preparedCount = 0;
+
+/**
+ * For what is asked again and again: to plan a look-up takes several times as long as to run it. The plan is made without
+ * the values, for a guild of average size, so the text leaves it no choice: each item of a list is looked up by itself, in
+ * `unnest((SELECT $1::text[])) … CROSS JOIN LATERAL (…)` whose LIMIT or OFFSET 0 keeps it from reading all of a guild, and
+ * whose SELECT hides how long the list is: a list that is short for once would be planned anew. Called when a module is
+ * loaded, once for each text.
+ */
+export function prepared(text: string): Prepared {
+  preparedCount += 1;
+  return { name: `s${preparedCount}`, text };
+}
+
 /** What statements run on: a pool, or one transaction of it. */
 export interface Queryable {
   /** The rows of one statement. UNAVAILABLE when the database can't be reached or is too slow. */
-  query<Result extends object = Row>(text: string, values?: readonly unknown[]): Promise<Result[]>;
+  query<Result extends object = Row>(statement: string | Prepared, values?: readonly unknown[]): Promise<Result[]>;
 }
 
 /** A pool of connections to a service's database. */
@@ -25,6 +45,8 @@ export interface Database extends Queryable {
 
 export interface DatabaseOptions {
   url: string;
+  /** Whether a transaction pooler lies between: sessions change with transactions then, and nothing is prepared. */
+  isPooled?: boolean;
   poolMax: number;
   /** Shown in pg_stat_activity. */
   name: string;
@@ -60,10 +82,20 @@ export function openDatabase(options: DatabaseOptions): Database {
     waited();
     return client;
   };
+  const isPooled = options.isPooled ?? false;
+  const use: Use = async (work) => {
+    const client = await connect();
+    const connection = new Connection(client, isPooled);
+    try {
+      return await work(connection);
+    } finally {
+      client.release(connection.isBroken);
+    }
+  };
   let closed: Promise<void> | undefined;
   return {
-    query: (text, values) => withConnection(connect, (connection) => connection.query(text, values)),
-    transaction: (work) => withConnection(connect, (connection) => transaction(connection, work)),
+    query: (statement, values) => use((connection) => connection.query(statement, values)),
+    transaction: (work) => use((connection) => transaction(connection, work)),
     close: () => (closed ??= pool.end()),
   };
 }
@@ -74,41 +106,37 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   return constraint === undefined || error.constraint === constraint;
 }
 
+/** Does some work on a connection of the pool. */
+type Use = <Result>(work: (connection: Connection) => Promise<Result>) => Promise<Result>;
+
 /** One connection while it is taken from the pool. */
 class Connection implements Queryable {
   readonly #client: ClientBase;
+  readonly #isPooled: boolean;
   /** Set when it can't be trusted any more: it is thrown away then, which also rolls back what was begun. */
   isBroken = false;
 
-  constructor(client: ClientBase) {
+  constructor(client: ClientBase, isPooled: boolean) {
     this.#client = client;
+    this.#isPooled = isPooled;
   }
 
-  async query<Result extends object = Row>(text: string, values?: readonly unknown[]): Promise<Result[]> {
-    return (await this.run(text, values)).rows as Result[];
+  async query<Result extends object = Row>(
+    statement: string | Prepared,
+    values?: readonly unknown[],
+  ): Promise<Result[]> {
+    return (await this.run(statement, values)).rows as Result[];
   }
 
-  async run(text: string, values?: readonly unknown[]): Promise<QueryResult> {
+  async run(statement: string | Prepared, values?: readonly unknown[]): Promise<QueryResult> {
+    const { name, text } = typeof statement === 'string' ? { text: statement } : statement;
     try {
-      return await this.#client.query(text, values as unknown[]);
+      return await this.#client.query({ text, values, ...(!this.#isPooled && { name }) } as QueryConfig);
     } catch (error) {
       if (isRefusal(error)) throw error;
       this.isBroken ||= !isRetryable(error);
       throw new ApiError('UNAVAILABLE', { cause: error });
     }
-  }
-}
-
-async function withConnection<Result>(
-  connect: () => Promise<PoolClient>,
-  work: (connection: Connection) => Promise<Result>,
-): Promise<Result> {
-  const client = await connect();
-  const connection = new Connection(client);
-  try {
-    return await work(connection);
-  } finally {
-    client.release(connection.isBroken);
   }
 }
 
@@ -132,7 +160,7 @@ async function transaction<Result>(
 
 /** What is refused for the statement's or a value's sake; all else means that the database can't serve now. */
 function isRefusal(error: unknown): boolean {
-  if (error instanceof DatabaseError) return !isOutage(error) && !isRetryable(error);
+  if (error instanceof DatabaseError) return !isOutage(error) && !isRetryable(error) && !isForgotten(error);
   return error instanceof TypeError || error instanceof RangeError;
 }
 
@@ -149,6 +177,14 @@ function isRetryable(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code?.startsWith('40') || error.code === LOCK_NOT_AVAILABLE);
 }
 
+/** What was prepared is gone, or its columns have changed since: a new connection prepares it anew. */
+function isForgotten({ code, message }: DatabaseError): boolean {
+  return code === NO_SUCH_STATEMENT || code === SAME_STATEMENT || message === CHANGED_COLUMNS;
+}
+
+const NO_SUCH_STATEMENT = '26000';
+const SAME_STATEMENT = '42P05';
+const CHANGED_COLUMNS = 'cached plan must not change result type';
 const READ_ONLY = '25006';
 const LOCK_NOT_AVAILABLE = '55P03';
 const INT8 = 20;

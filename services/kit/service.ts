@@ -90,7 +90,14 @@ export class ServiceContext<Config extends ProcessConfig> {
   /** The pool of the service's own schema; its start waits until the schema is as new as this code. */
   database(config: DatabaseConfig): Database {
     const { name, metrics, log } = this;
-    const database = openDatabase({ name, metrics, log, url: config.DATABASE_URL, poolMax: config.PG_POOL_MAX });
+    const database = openDatabase({
+      name,
+      metrics,
+      log,
+      url: config.DATABASE_URL,
+      isPooled: config.DATABASE_DIRECT_URL !== undefined,
+      poolMax: config.PG_POOL_MAX,
+    });
     const stopped = new AbortController();
     this.lifecycle.add({
       name: 'database',

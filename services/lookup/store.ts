@@ -1,4 +1,4 @@
-import { isUniqueViolation, type Queryable } from '#kit/postgres.ts';
+import { isUniqueViolation, prepared, type Queryable } from '#kit/postgres.ts';
 
 export interface Link {
   chatId: string;
@@ -28,18 +28,25 @@ export type Account = { chatId: string } | { gameId: number };
 
 const LINK = 'chat_id AS "chatId", game_id AS "gameId", game_username AS "gameUsername", version';
 
+const FIND_LINKS = prepared(
+  `SELECT link.* FROM unnest((SELECT $2::text[])) AS asked (chat_id)
+   CROSS JOIN LATERAL (
+     SELECT ${LINK} FROM lookup.links WHERE guild_id = $1 AND chat_id = asked.chat_id LIMIT 1
+   ) AS link
+   UNION
+   SELECT link.* FROM unnest((SELECT $3::bigint[])) AS asked (game_id)
+   CROSS JOIN LATERAL (
+     SELECT ${LINK} FROM lookup.links WHERE guild_id = $1 AND game_id = asked.game_id LIMIT 1
+   ) AS link`,
+);
+
 /** The links of these users, each once; at most as many as IDs are given. */
 export function findLinks(
   on: Queryable,
   guildId: string,
   { chatIds = [], gameIds = [] }: { chatIds?: readonly string[]; gameIds?: readonly number[] },
 ): Promise<Link[]> {
-  return on.query(
-    `SELECT ${LINK} FROM lookup.links WHERE guild_id = $1 AND chat_id = ANY($2)
-     UNION
-     SELECT ${LINK} FROM lookup.links WHERE guild_id = $1 AND game_id = ANY($3::bigint[])`,
-    [guildId, chatIds, gameIds],
-  );
+  return on.query(FIND_LINKS, [guildId, chatIds, gameIds]);
 }
 
 /** Up to `limit` links past a position, the least recently changed first. */

@@ -1,10 +1,27 @@
-import type { Queryable } from '#kit/postgres.ts';
+import { prepared, type Queryable } from '#kit/postgres.ts';
 import type { Punishment } from '../domain/punishment.ts';
 import { ALL_GUILDS, type ShieldEntry } from '../domain/shield.ts';
 import { EVERYWHERE, PUNISHMENT } from './columns.ts';
 
 /** What counts for users: punishments, and entries of the flagged list. */
 export type StandingRow = Punishment | (ShieldEntry & { kind: 'flag' });
+
+const FIND_STANDINGS = prepared(
+  `SELECT standing.* FROM unnest((SELECT $2::bigint[])) AS asked (game_id)
+   CROSS JOIN LATERAL (
+     SELECT ${PUNISHMENT}, NULL AS "guildId", NULL AS category, NULL AS source, NULL AS actor,
+       NULL::timestamptz AS "flaggedAt"
+     FROM moderation.punishments
+     WHERE guild_id = $1 AND punishments.game_id = asked.game_id AND place_id IN (${EVERYWHERE}, $3)
+       AND ended_at IS NULL AND expires_at > $4
+     UNION ALL
+     SELECT NULL, 'flag', shield.game_id, game_username, reason, NULL, NULL, NULL, NULL, NULL,
+       NULLIF(expires_at, 'infinity'), guild_id, category, source, actor, flagged_at
+     FROM moderation.shield
+     WHERE guild_id IN ($1, '${ALL_GUILDS}') AND shield.game_id = asked.game_id AND expires_at > $4
+     OFFSET 0
+   ) AS standing`,
+);
 
 /** In one statement, what counts now for these users everywhere, and in the place. */
 export function findStandings(
@@ -14,17 +31,5 @@ export function findStandings(
   placeId: number | null,
   now: Date,
 ): Promise<StandingRow[]> {
-  return on.query(
-    `SELECT ${PUNISHMENT}, NULL AS "guildId", NULL AS category, NULL AS source, NULL AS actor,
-       NULL::timestamptz AS "flaggedAt"
-     FROM moderation.punishments
-     WHERE guild_id = $1 AND game_id = ANY($2::bigint[]) AND place_id = ANY($3::bigint[]) AND ended_at IS NULL
-       AND expires_at > $4
-     UNION ALL
-     SELECT NULL, 'flag', game_id, game_username, reason, NULL, NULL, NULL, NULL, NULL, NULLIF(expires_at, 'infinity'),
-       guild_id, category, source, actor, flagged_at
-     FROM moderation.shield
-     WHERE guild_id = ANY(ARRAY[$1, '${ALL_GUILDS}']) AND game_id = ANY($2::bigint[]) AND expires_at > $4`,
-    [guildId, gameIds, placeId === null ? [EVERYWHERE] : [EVERYWHERE, placeId], now],
-  );
+  return on.query(FIND_STANDINGS, [guildId, gameIds, placeId ?? EVERYWHERE, now]);
 }
