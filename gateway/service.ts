@@ -39,7 +39,8 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       repeatable: ['verify'],
     });
     const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
-    const redis = service.redis(config);
+    // The limiter waits for no command longer than it may.
+    const redis = service.redis(config, { commandTimeoutMs: null });
     if (!redis) log.warn('REDIS_URL is not set: limits are counted in this process alone');
     const limiter = new GatewayLimiter({ redis, replicas: config.GATEWAY_REPLICAS, clock, log, metrics, breakers });
     const routes = routesFor(config);

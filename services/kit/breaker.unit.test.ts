@@ -40,6 +40,29 @@ test('a dependency that keeps failing is left alone for 2 s, then tried with one
   expect(await breaker.run(action)).toBe('fine');
 });
 
+test('successes count: only when more than half of the calls fail is a dependency left alone', async () => {
+  const breaker = breakers.create('auth', isGrpcFailure);
+  for (let time = 0; time < 20; time++) expect(await breaker.run(fine)).toBe('fine');
+  await fail(breaker, 20);
+  expect(breaker.isOpen).toBe(false);
+  await fail(breaker, 1);
+  expect(breaker.isOpen).toBe(true);
+});
+
+test('what began before the breaker opened and ends after it is not taken for the call that tries', async () => {
+  const breaker = breakers.create('auth', isGrpcFailure);
+  const [failing, succeeding] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
+  const early = [failing, succeeding].map(({ promise }) => breaker.run(() => promise));
+  await fail(breaker, 10);
+  await vi.advanceTimersByTimeAsync(2_000);
+  failing.reject(new ApiError('UNAVAILABLE'));
+  succeeding.resolve('late');
+  expect(await Promise.allSettled(early)).toMatchObject([{ reason: { code: 'UNAVAILABLE' } }, { value: 'late' }]);
+  expect(breaker.isOpen).toBe(true);
+  expect(await breaker.run(fine)).toBe('fine');
+  expect(breaker.isOpen).toBe(false);
+});
+
 test('refusals pass as they are, do not open a breaker, and close one that is tried', async () => {
   const breaker = breakers.create('auth', isGrpcFailure);
   await fail(breaker, 50, refused);

@@ -25,7 +25,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function connect(url: string, commandTimeoutMs?: number): Promise<RedisConnection> {
+async function connect(url: string, commandTimeoutMs?: number | null): Promise<RedisConnection> {
   const log = pino({ level: 'debug' }, { write: (line: string) => lines.push(line) });
   const connection = connectRedis(url, { name: 'test', log, commandTimeoutMs });
   cleanups.push(() => connection.stop());
@@ -96,6 +96,18 @@ test('a wrong password is logged without it', async () => {
   await connect(`redis://:hunter2@127.0.0.1:${node.port}`);
   await vi.waitFor(() => expect(lines.join('')).toContain('WRONGPASS'), { timeout: 5_000 });
   expect(lines.join('')).not.toContain('hunter2');
+});
+
+test('a command without a time-out on a server that hangs is refused when the connection is made anew', async () => {
+  const node = await startNode([]);
+  const connection = await connect(`redis://127.0.0.1:${node.port}`, null);
+  await untilReady(connection);
+  process.kill(node.pid(), 'SIGSTOP');
+  const taken = await duration(() => expect(connection.client.incr('key')).rejects.toThrow());
+  expect(taken).toBeGreaterThan(1_500);
+  expect(taken).toBeLessThan(5_000);
+  process.kill(node.pid(), 'SIGCONT');
+  await untilReady(connection);
 });
 
 test('a server that hangs: a command is refused in time, the connection made anew, and none is sent twice', async () => {

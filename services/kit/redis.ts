@@ -10,8 +10,8 @@ export interface RedisConnectionOptions {
   /** Shown in CLIENT LIST. */
   name: string;
   log: Logger;
-  /** Milliseconds after which an unanswered command is rejected. */
-  commandTimeoutMs?: number;
+  /** Milliseconds after which an unanswered command is rejected; null leaves that to the callers and costs them less. */
+  commandTimeoutMs?: number | null | undefined;
   /** A CA of the operator's own for TLS, PEM. */
   caFile?: string | undefined;
 }
@@ -90,7 +90,7 @@ function nodeOptions(target: RedisTarget, options: RedisConnectionOptions): Redi
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    commandTimeout: options.commandTimeoutMs ?? COMMAND_MS,
+    ...(options.commandTimeoutMs !== null && { commandTimeout: options.commandTimeoutMs ?? COMMAND_MS }),
     connectTimeout: CONNECT_MS,
     socketTimeout: SILENT_MS,
     retryStrategy: waitBeforeRetry,

@@ -14,7 +14,7 @@ import { Lifecycle, StoppedError } from './lifecycle.ts';
 import { createLog, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { type Database, openDatabase } from './postgres.ts';
-import { connectRedis, type RedisClient } from './redis.ts';
+import { connectRedis, type RedisClient, type RedisConnectionOptions } from './redis.ts';
 import { waitForSchema } from './schema.ts';
 import { SecretRing } from './secrets.ts';
 
@@ -116,10 +116,10 @@ export class ServiceContext<Config extends ProcessConfig> {
   }
 
   /** A client of Redis, where REDIS_URL names one; the service starts and runs without it. */
-  redis(config: RedisConfig): RedisClient | undefined {
+  redis(config: RedisConfig, options: Pick<RedisConnectionOptions, 'commandTimeoutMs'> = {}): RedisClient | undefined {
     if (config.REDIS_URL === undefined) return undefined;
     const { name, log } = this;
-    const connection = connectRedis(config.REDIS_URL, { name, log, caFile: config.REDIS_TLS_CA_FILE });
+    const connection = connectRedis(config.REDIS_URL, { name, log, caFile: config.REDIS_TLS_CA_FILE, ...options });
     this.lifecycle.add(connection);
     return connection.client;
   }
