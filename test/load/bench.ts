@@ -74,7 +74,7 @@ async function bench(folder: string, signal: AbortSignal): Promise<void> {
     printComparison(comparison);
     printScenarios(scenarios);
     printReplicas(replicas);
-    printTargets(comparison, scenarios, scrapes);
+    printTargets(comparison, scenarios, replicas, scrapes);
     writeFileSync(
       options.json,
       `${JSON.stringify({ machine: machine(), comparison, scenarios, replicas, scrapes }, null, 2)}\n`,

@@ -8,8 +8,7 @@ import { BARE, startProxies, startServer, type Yardstick } from './yardsticks.ts
 export interface Compared {
   name: string;
   rate: string;
-  /** CPU microseconds per request of the program itself: the median of all rounds, and each. */
-  cpu: number;
+  /** CPU microseconds per request of the program itself in each round. */
   rounds: number[];
   /** Milliseconds, the median of all rounds. */
   p99: number;
@@ -31,6 +30,8 @@ export const GATEWAY = 'gateway';
 export const SERVER = 'Node server';
 /** For each program, before the first round. */
 const WARM_UP_SECONDS = 6;
+/** Before each measurement: until connections are open, and what ran before it is over. */
+const SETTLE_SECONDS = 0.4;
 
 /**
  * The gateway with all its checks and limits beside programs that do less, each alone on its core, all passing the same
@@ -113,11 +114,15 @@ async function runRounds(stage: Stage, subjects: readonly Subject[], server: Yar
     const rounds = runs.map((figures) => cpuOf(subject, figures));
     const figures = runs.at(-1) as Figures;
     const p99 = median(runs.map(({ latency }) => latency.p99));
-    return { name: subject.name, rate: nameOfRate(rate), cpu: median(rounds), rounds, p99, figures };
+    return { name: subject.name, rate: nameOfRate(rate), rounds, p99, figures };
   });
 }
 
 const measure = (stage: Stage, { port, requests, status }: Subject, rate: Rate, processes: Record<string, number>) =>
-  measureAt(stage, { host: '127.0.0.1', ports: [port], requests, isAwake: true }, rate, { status, processes });
+  measureAt(stage, { host: '127.0.0.1', ports: [port], requests, isAwake: true }, rate, {
+    status,
+    processes,
+    warmUpSeconds: SETTLE_SECONDS,
+  });
 
 const cpuOf = ({ name }: Subject, { cpu }: Figures): number => cpu[name] ?? Number.NaN;

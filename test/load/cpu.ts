@@ -8,11 +8,25 @@ const PAGE_BYTES = 4096;
 interface Stat {
   parent: number;
   cpuSeconds: number;
+  /** Those of children that ended. */
+  endedSeconds: number;
 }
 
 /** CPU seconds that a process and its children have taken so far; those of children that ended are their parent's. */
 export function cpuSeconds(pid: number): number {
-  return family(pid).reduce((sum, member) => sum + (stat(member)?.cpuSeconds ?? 0), 0);
+  return family(pid).reduce((sum, member) => sum + (stat(member)?.endedSeconds ?? 0) + runSeconds(member), 0);
+}
+
+/** Of all threads, to the nanosecond: what `stat` tells is in hundredths of a second, too coarse for a short round. */
+function runSeconds(pid: number): number {
+  const tasks = `/proc/${pid}/task`;
+  try {
+    const nanoseconds = readdirSync(tasks).map((task) => readFileSync(`${tasks}/${task}/schedstat`, 'utf8'));
+    return nanoseconds.reduce((sum, text) => sum + Number(text.split(' ')[0]), 0) / 1e9;
+  } catch {
+    // It has ended, or one of its threads just now.
+    return stat(pid)?.cpuSeconds ?? 0;
+  }
 }
 
 /** Resident memory of a process in bytes, its children left out. */
@@ -48,8 +62,12 @@ function stat(pid: number): Stat | undefined {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The second field is the program's name, in brackets, and may hold blanks.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    const ticks = [11, 12, 13, 14].map((index) => Number(fields[index]));
-    return { parent: Number(fields[1]), cpuSeconds: ticks.reduce((a, b) => a + b, 0) / TICKS_PER_SECOND };
+    const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15).map(Number);
+    return {
+      parent: Number(fields[1]),
+      cpuSeconds: (user + system) / TICKS_PER_SECOND,
+      endedSeconds: (endedUser + endedSystem) / TICKS_PER_SECOND,
+    };
   } catch {
     return undefined;
   }

@@ -9,7 +9,7 @@ export interface Load {
   host: string;
   /** Connections are spread over them. */
   ports: readonly number[];
-  /** Whole HTTP/1.1 requests, sent in turn and over again. */
+  /** Whole HTTP/1.1 requests, sent in turn and over again, from where the load before this one stopped. */
   requests: string[];
   /** Requests a second; left out, each connection sends again as soon as it has its answer. */
   rate?: number;
@@ -93,6 +93,9 @@ function lengthOf(head: string): number {
   return Number(length ?? 0);
 }
 
+/** How many requests all loads have sent: were each to begin at the first, its guild would soon be at its limit. */
+let sent = 0;
+
 /** Sends one load until its time is over, and waits for the answers that are under way then. */
 class Run {
   readonly #load: Load;
@@ -101,7 +104,6 @@ class Run {
   readonly #statuses: Record<number, number> = {};
   readonly #latencies: number[] = [];
   readonly #started = performance.now();
-  #sent = 0;
   #open = 0;
   #underWay = 0;
 
@@ -151,8 +153,8 @@ class Run {
   }
 
   #next(): string {
-    this.#sent += 1;
-    return this.#load.requests[this.#sent % this.#load.requests.length] as string;
+    sent += 1;
+    return this.#load.requests[sent % this.#load.requests.length] as string;
   }
 
   async #connect(): Promise<Connection> {

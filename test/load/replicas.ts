@@ -6,9 +6,17 @@ import { measureAt, median, type Stage } from './stage.ts';
 /** So many gateways, each with a service of its own behind it. */
 export interface Replicated {
   replicas: number;
-  /** Requests for each second of CPU time that gateways, services and Redis took together. */
+  /** Requests for each second of CPU time that gateways, services, PostgreSQL and Redis took together: the median. */
   perCore: number;
+  /** The median of what it was in each round, of that of one replica. */
+  ofOne: number;
+  /** Of the last round. */
   figures: Figures;
+}
+
+interface Pair {
+  service: Replica;
+  gateway: Replica;
 }
 
 const COUNTS = [1, 2, 4];
@@ -16,33 +24,34 @@ const COUNTS = [1, 2, 4];
 const WARM_UP_SECONDS = 8;
 
 /**
- * Look-ups through one, two and four gateways, over which connections are balanced. One machine has too few cores to
- * show more throughput, so what is compared is throughput for each second of CPU time.
+ * Look-ups through one, two and four gateways, over which connections are balanced, in rounds that interleave. One
+ * machine has too few cores to show more throughput, so what is compared is throughput for each second of CPU time.
  */
 export async function driveReplicas(stage: Stage): Promise<Replicated[]> {
-  const results: Replicated[] = [];
-  for (const replicas of COUNTS) {
-    const pairs: { service: Replica; gateway: Replica }[] = [];
-    try {
-      while (pairs.length < replicas) pairs.push(await startPair(stage));
-      results.push(await measure(stage, pairs));
-    } finally {
-      for (const { gateway, service } of pairs) {
-        await gateway.child.stop(5_000);
-        await service.child.stop(5_000);
-      }
+  const pairs: Pair[] = [];
+  try {
+    while (pairs.length < Math.max(...COUNTS)) pairs.push(await startPair(stage));
+    for (const pair of pairs) await measure({ ...stage, seconds: WARM_UP_SECONDS }, [pair]);
+    const rounds = COUNTS.map(() => [] as Figures[]);
+    for (let round = 0; round < stage.rounds; round += 1) {
+      for (const [index, count] of COUNTS.entries()) rounds[index]?.push(await measure(stage, pairs.slice(0, count)));
+    }
+    return rounds.map((runs, index) => summaryOf(COUNTS[index] as number, runs, rounds[0] as Figures[]));
+  } finally {
+    for (const { gateway, service } of pairs) {
+      await gateway.child.stop(5_000);
+      await service.child.stop(5_000);
     }
   }
-  return results;
 }
 
-async function startPair({ system }: Stage): Promise<{ service: Replica; gateway: Replica }> {
+async function startPair({ system }: Stage): Promise<Pair> {
   const service = await system.startReplica('lookup');
   const gateway = await system.startReplica('gateway', { LOOKUP_HTTP_URL: `http://127.0.0.1:${service.port}` });
   return { service, gateway };
 }
 
-async function measure(stage: Stage, pairs: readonly { service: Replica; gateway: Replica }[]): Promise<Replicated> {
+async function measure(stage: Stage, pairs: readonly Pair[]): Promise<Figures> {
   const scenario = SCENARIOS.find(({ name }) => name === 'lookup by game') as Scenario;
   const { redis = 0, postgres = 0 } = await stage.system.processes();
   const own = pairs.flatMap(({ service, gateway }, index) => [
@@ -51,20 +60,17 @@ async function measure(stage: Stage, pairs: readonly { service: Replica; gateway
   ]);
   const processes = { ...Object.fromEntries(own), redis, postgres };
   const requests = requestsOf(scenario, stage.world);
-  const runs: Figures[] = [];
-  for (let round = 0; round < stage.rounds; round += 1) {
-    const target = { host: '127.0.0.1', ports: pairs.map(({ gateway }) => gateway.port), requests };
-    const figures = await measureAt(stage, target, undefined, {
-      status: scenario.status,
-      processes,
-      // The first round alone finds them cold.
-      ...(round === 0 && { warmUpSeconds: WARM_UP_SECONDS * pairs.length }),
-    });
-    runs.push(figures);
-  }
-  const perCore = median(runs.map(requestsPerCpuSecond));
-  console.log(`${pairs.length} gateways: ${perCore.toFixed(0)} requests per CPU second`);
-  return { replicas: pairs.length, perCore, figures: runs.at(-1) as Figures };
+  const target = { host: '127.0.0.1', ports: pairs.map(({ gateway }) => gateway.port), requests };
+  const figures = await measureAt(stage, target, undefined, { status: scenario.status, processes });
+  console.log(`${pairs.length} gateways: ${requestsPerCpuSecond(figures).toFixed(0)} requests per CPU second`);
+  return figures;
+}
+
+function summaryOf(replicas: number, runs: readonly Figures[], ofOne: readonly Figures[]): Replicated {
+  const perCore = runs.map(requestsPerCpuSecond);
+  const one = ofOne.map(requestsPerCpuSecond);
+  const ratios = perCore.map((rate, round) => rate / (one[round] ?? Number.NaN));
+  return { replicas, perCore: median(perCore), ofOne: median(ratios), figures: runs.at(-1) as Figures };
 }
 
 function requestsPerCpuSecond({ cpu: { generator: _generator, ...system } }: Figures): number {

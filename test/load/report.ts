@@ -5,7 +5,7 @@ import type { Driven } from './drive.ts';
 import type { Figures } from './load.ts';
 import type { Replicated } from './replicas.ts';
 import type { Scraped } from './scrapes.ts';
-import { nameOfRate, RATES } from './stage.ts';
+import { median, nameOfRate, quantile, type Rate, RATES } from './stage.ts';
 
 const MIB = 2 ** 20;
 const fixed = (value: number, digits = 2) => value.toFixed(digits);
@@ -20,18 +20,17 @@ export function machine(): string {
 
 export function printComparison(compared: readonly Compared[]): void {
   if (compared.length === 0) return;
-  const bare = cpuAt(compared, BARE, undefined);
   printTable(
-    ['program', 'load', 'requests/s', 'CPU µs', 'of bare', 'p50 ms', 'p99 ms', 'p99.9 ms', 'Redis µs', 'rounds µs'],
-    compared.map(({ name, rate, cpu, rounds, figures }) => [
-      name,
-      rate,
-      fixed(figures.perSecond, 0),
-      fixed(cpu, 1),
-      fixed(cpu / (rate === nameOfRate(undefined) ? bare : cpuAt(compared, BARE, Number.parseInt(rate, 10)))),
-      ...latencies(figures),
-      fixed(figures.cpu['redis'] ?? 0, 1),
-      rounds.map((round) => fixed(round, 0)).join(' '),
+    ['program', 'load', 'requests/s', 'CPU µs', 'quarters', 'of bare', 'p50 ms', 'p99 ms', 'p99.9 ms', 'Redis µs'],
+    compared.map((one) => [
+      one.name,
+      one.rate,
+      fixed(one.figures.perSecond, 0),
+      fixed(median(one.rounds), 1),
+      [0.25, 0.75].map((share) => fixed(quantile(one.rounds, share), 0)).join(' to '),
+      fixed(ratioOf(one, find(compared, BARE, one.rate))),
+      ...latencies(one.figures),
+      fixed(one.figures.cpu['redis'] ?? 0, 1),
     ]),
   );
 }
@@ -70,14 +69,13 @@ export function printScenarios(driven: readonly Driven[]): void {
 }
 
 export function printReplicas(replicated: readonly Replicated[]): void {
-  const one = replicated[0]?.perCore ?? Number.NaN;
   printTable(
     ['gateways and services', 'requests/s', 'requests per CPU second', 'of one'],
-    replicated.map(({ replicas, perCore, figures }) => [
+    replicated.map(({ replicas, perCore, ofOne, figures }) => [
       String(replicas),
       fixed(figures.perSecond, 0),
       fixed(perCore, 0),
-      fixed(perCore / one),
+      fixed(ofOne),
     ]),
   );
 }
@@ -86,6 +84,7 @@ export function printReplicas(replicated: readonly Replicated[]): void {
 export function printTargets(
   compared: readonly Compared[],
   driven: readonly Driven[],
+  replicated: readonly Replicated[],
   scraped: Scraped | undefined,
 ): void {
   const rows: string[][] = [];
@@ -95,8 +94,8 @@ export function printTargets(
   const added = (where: string, value: number) =>
     target(`added p99 ${where}`, value < 0 ? Number.NaN : value, 3, ' ms');
   if (compared.length > 0) {
-    const ratio = (name: string, rate: number | undefined, of: string) =>
-      cpuAt(compared, name, rate) / cpuAt(compared, of, rate);
+    const ratio = (name: string, rate: Rate, of: string) =>
+      ratioOf(find(compared, name, nameOfRate(rate)), find(compared, of, nameOfRate(rate)));
     target('gateway CPU per proxied request, saturation, of bare', ratio(GATEWAY, undefined, BARE), 1);
     target('gateway CPU per proxied request, 1,500/s, of bare', ratio(GATEWAY, 1_500, BARE), 1.3);
     for (const code of [401, 429]) {
@@ -104,7 +103,7 @@ export function printTargets(
       target(`${name}, CPU, of a bare Node answer`, ratio(`${GATEWAY}: ${name}`, undefined, SERVER), 2.5);
     }
     for (const rate of RATES) {
-      const p99 = (name: string) => find(compared, name, rate)?.p99 ?? Number.NaN;
+      const p99 = (name: string) => find(compared, name, nameOfRate(rate))?.p99 ?? Number.NaN;
       added(`before a bare server at ${nameOfRate(rate)}`, p99(GATEWAY) - p99(SERVER));
     }
   }
@@ -116,6 +115,9 @@ export function printTargets(
     if (name !== 'lookup by game' || !straight) continue;
     added(`of a look-up at ${rate}`, through.latency.p99 - straight.latency.p99);
   }
+  for (const { replicas, ofOne } of replicated.slice(1)) {
+    target(`throughput per core that ${replicas} replicas lose`, 1 - ofOne, 0.15);
+  }
   printTable(['target', 'measured', 'at most', ''], rows);
 }
 
@@ -125,12 +127,14 @@ function verdictOn(value: number, most: number): string {
   return value <= most ? 'met' : 'NOT MET';
 }
 
-function find(compared: readonly Compared[], name: string, rate: number | undefined): Compared | undefined {
-  return compared.find((one) => one.name === name && one.rate === nameOfRate(rate));
+function find(compared: readonly Compared[], name: string, rate: string): Compared | undefined {
+  return compared.find((one) => one.name === name && one.rate === rate);
 }
 
-function cpuAt(compared: readonly Compared[], name: string, rate: number | undefined): number {
-  return find(compared, name, rate)?.cpu ?? Number.NaN;
+/** Of CPU time: the median of what each round says, for the machine's speed changes between rounds. */
+function ratioOf(one: Compared | undefined, other: Compared | undefined): number {
+  if (!one || !other) return Number.NaN;
+  return median(one.rounds.map((cpu, round) => cpu / (other.rounds[round] ?? Number.NaN)));
 }
 
 const latencies = ({ latency }: Figures) => [latency.p50, latency.p99, latency.p999].map((value) => fixed(value));

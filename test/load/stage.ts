@@ -33,10 +33,13 @@ export type Rate = number | undefined;
 
 export const nameOfRate = (rate: Rate): string => (rate === undefined ? 'saturation' : `${rate}/s`);
 
-/** The middle one; of an even count the lower. */
-export function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? Number.NaN;
+/** The value below which such a share of them lies; between two the lower. */
+export function quantile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * share)] ?? Number.NaN;
 }
+
+/** The middle one; of an even count the lower. */
+export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
 /** Some answers had another status: a figure of something else is worth nothing. */
 export class OtherAnswers extends Error {}
