@@ -5,7 +5,7 @@ import { createLog } from '#kit/log.ts';
 import type { Database, Queryable } from '#kit/postgres.ts';
 import { Retention } from '#kit/retention.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
-import { scansOf } from '#test/explain.ts';
+import { keptPlansOf, scansOf } from '#test/explain.ts';
 import { testEnvironment } from '#test/sealed.ts';
 import { readActivityConfig } from './config.ts';
 import { ADMIN_SECRET, NO_PEERS } from './fixture.ts';
@@ -184,6 +184,15 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['deleteStaffRole', (on) => staffRoles.deleteStaffRole(on, GUILD, staffRole.chatRoleId), ['staff_roles_guild']],
 ])(`on ${ROWS} rows %s reads through its index alone`, async (_name, statement, indexes) => {
   expect(new Set(await scansOf(database, statement))).toEqual(new Set(indexes));
+});
+
+test.each<[string, (on: Queryable) => Promise<unknown>]>([
+  ['leaseCommands', (on) => leases.leaseCommands(on, asked.slice(0, 1), now, now)],
+  ['readLeaseEnds', (on) => leases.readLeaseEnds(on, asked.slice(0, 1), now)],
+  ['readIntervals', (on) => servers.readIntervals(on, [GUILD], now)],
+  ['saveHeartbeats', (on) => servers.saveHeartbeats(on, heartbeats.slice(0, 1), now)],
+])('the plan of %s is kept', async (_name, statement) => {
+  expect(await keptPlansOf(database, statement)).toBe(5);
 });
 
 test.each([

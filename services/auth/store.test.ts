@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database, Queryable } from '#kit/postgres.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
-import { nodesOf, scansOf } from '#test/explain.ts';
+import { keptPlansOf, nodesOf, scansOf } from '#test/explain.ts';
 import * as store from './store.ts';
 
 const GUILDS = 10_000;
@@ -77,6 +77,10 @@ test.each([
   const readThrough: string[] = [];
   for (const [name, run] of statements) if ((await nodesOf(database, run)).includes('Seq Scan')) readThrough.push(name);
   expect(readThrough).toEqual([]);
+});
+
+test('the plan of a verification is kept', async () => {
+  expect(await keptPlansOf(database, verify)).toBe(5);
 });
 
 test('to verify hashes looks into indexes where there are few keys too', async () => {

@@ -114,7 +114,7 @@ export const processConfig = {
 /** What every service with a schema of its own is told. */
 export const databaseConfig = {
   DATABASE_URL: url('postgres', 'postgresql'),
-  /** Past a transaction pooler, for LISTEN and migrations; DATABASE_URL when left out. */
+  /** Past a transaction pooler, for LISTEN and migrations; left out where DATABASE_URL leads through none. */
   DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
   PG_POOL_MAX: number(5, 1, 100),
 };

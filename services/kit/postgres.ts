@@ -21,9 +21,9 @@ let preparedCount = 0;
 /**
  * For what is asked again and again: to plan a look-up takes several times as long as to run it. The plan is made without
  * the values, for a guild of average size, so the text leaves it no choice: each item of a list is looked up by itself, in
- * `unnest((SELECT $1::text[])) … CROSS JOIN LATERAL (…)` whose LIMIT or OFFSET 0 keeps it from reading all of a guild, and
- * whose SELECT hides how long the list is: a list that is short for once would be planned anew. Called when a module is
- * loaded, once for each text.
+ * `unnest((SELECT $1::text[])) … CROSS JOIN LATERAL (…)` whose LIMIT or OFFSET 0 keeps it from reading all of a guild. The
+ * SELECT hides how long the list is, and elsewhere which time a range begins at: where values would promise a cheaper plan
+ * it is made anew for each call, which keptPlansOf tells tests. Called when a module is loaded, once for each text.
  */
 export function prepared(text: string): Prepared {
   preparedCount += 1;

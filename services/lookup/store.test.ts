@@ -5,7 +5,7 @@ import { createLog } from '#kit/log.ts';
 import type { Database, Queryable } from '#kit/postgres.ts';
 import { Retention } from '#kit/retention.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
-import { scansOf } from '#test/explain.ts';
+import { keptPlansOf, scansOf } from '#test/explain.ts';
 import { testEnvironment } from '#test/sealed.ts';
 import { readLookupConfig } from './config.ts';
 import { retentionRules } from './service.ts';
@@ -63,6 +63,11 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['findOutcome', (on) => store.findOutcome(on, GUILD, randomUUID(), 'linked'), ['link_history_operation']],
 ])('on 100,000 links %s reads through its index alone', async (_name, statement, indexes) => {
   expect(await scansOf(database, statement)).toEqual(indexes);
+});
+
+test('the plan of findLinks is kept, for one user of the largest guild as for a page', async () => {
+  expect(await keptPlansOf(database, (on) => store.findLinks(on, GUILD, { gameIds: [1] }))).toBe(5);
+  expect(await keptPlansOf(database, (on) => store.findLinks(on, GUILD, { gameIds: page }))).toBe(10);
 });
 
 test('operations are forgotten after a week, and links and their history never', async () => {

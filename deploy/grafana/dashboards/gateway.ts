@@ -83,9 +83,12 @@ export const gateway: DashboardSpec = {
       {
         title: 'Look-ups of keys',
         description:
-          'Answered from memory (hit, refusal_hit), by auth (miss), or for want of auth (stale, unavailable).',
+          'Answered from memory (hit, refusal_hit), by auth (miss), or for want of auth (stale, unavailable); and keys in use that are verified again in time.',
         unit: 'reqps',
-        queries: { '{{outcome}}': `sum by (outcome) (rate(gateway_key_cache_total{${GATEWAY}}[$__rate_interval]))` },
+        queries: {
+          '{{outcome}}': `sum by (outcome) (rate(gateway_key_cache_total{${GATEWAY}}[$__rate_interval]))`,
+          renewed: `sum(rate(gateway_key_renewals_total{${GATEWAY}}[$__rate_interval]))`,
+        },
         alerts: ['GuildDataKeysNotVerified'],
       },
       {

@@ -31,7 +31,7 @@ const SAVE_HEARTBEATS = prepared(
        "pluginVersion" text, "isFinal" boolean)
    ), live AS (
      SELECT guild_id, server_id FROM activity.servers
-     WHERE guild_id = ANY(ARRAY(SELECT unnest($2::text[]))) AND live_until > $3
+     WHERE guild_id = ANY(ARRAY(SELECT unnest($2::text[]))) AND live_until > (SELECT $3::timestamptz)
      UNION SELECT "guildId", "serverId" FROM beat
      EXCEPT SELECT "guildId", "serverId" FROM beat WHERE "isFinal"
    ), counted AS (
@@ -68,7 +68,8 @@ const READ_INTERVALS = prepared(
   `SELECT guild_id AS "guildId", ${INTERVAL} AS "intervalSeconds"
    FROM unnest((SELECT $1::text[])) AS asked (guild_id)
    CROSS JOIN LATERAL (
-     SELECT count(*) AS servers FROM activity.servers WHERE servers.guild_id = asked.guild_id AND live_until > $2
+     SELECT count(*) AS servers FROM activity.servers
+     WHERE servers.guild_id = asked.guild_id AND live_until > (SELECT $2::timestamptz)
    ) AS live`,
 );
 

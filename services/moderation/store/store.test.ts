@@ -4,7 +4,7 @@ import { createLog } from '#kit/log.ts';
 import type { Database, Queryable } from '#kit/postgres.ts';
 import { Retention } from '#kit/retention.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
-import { scansOf } from '#test/explain.ts';
+import { keptPlansOf, scansOf } from '#test/explain.ts';
 import { testEnvironment } from '#test/sealed.ts';
 import { readModerationConfig } from '../config.ts';
 import { retentionRules } from '../service.ts';
@@ -128,6 +128,11 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['listEntries', (on) => shield.listEntries(on, GUILD, 100, 5), ['shield_pkey']],
 ])('on 100,000 rows %s reads through its index alone', async (_name, statement, indexes) => {
   expect((await scansOf(database, statement)).toSorted()).toEqual(indexes.toSorted());
+});
+
+test('the plan of a status is kept, for one user of the largest guild as for 25', async () => {
+  expect(await keptPlansOf(database, (on) => findStandings(on, GUILD, [500], null, now))).toBe(5);
+  expect(await keptPlansOf(database, (on) => findStandings(on, GUILD, batch, 3, now))).toBe(10);
 });
 
 test('what was delivered goes after a day; what was decided, and what waits, stays', async () => {
