@@ -192,7 +192,11 @@ export class Network {
     const { game, chat } = this.simulators;
     this.#told.DATABASE_URL = await this.#through('postgres', this.databaseUrl);
     // Only where it is another one: without it everything goes by DATABASE_URL.
-    if (this.#options.through) this.#told.DATABASE_DIRECT_URL = await this.#through('listen', this.databaseUrl);
+    if (this.#options.through) {
+      this.#told.DATABASE_DIRECT_URL = await this.#through('listen', this.databaseUrl);
+      // What lies between is no pooler.
+      this.#told.PG_PREPARE = 'true';
+    }
     if (this.redisUrl) this.#told.REDIS_URL = await this.#through('redis', this.redisUrl);
     this.#told.CHAT_API_URL = `${await this.#through('chat', chat)}/api/v10`;
     const gameUrl = await this.#through('game', game);

@@ -1,3 +1,6 @@
+/** Longer than any note lies ahead, unless the clock was set back since. */
+const FURTHEST_MS = 120_000;
+
 /** Keys by the second from which on they are to be verified again. */
 export class Calendar {
   readonly #seconds = new Map<number, string[]>();
@@ -18,11 +21,12 @@ export class Calendar {
     else this.#seconds.set(second, [id]);
   }
 
-  /** Takes out the keys whose time has come. */
+  /** Takes out the keys whose time has come, or can't be told any more because the clock was set back. */
   take(now: number): string[] {
     const taken: string[] = [];
     for (const [second, ids] of this.#seconds) {
-      if (second * 1000 > now) continue;
+      const ahead = second * 1000 - now;
+      if (ahead > 0 && ahead < FURTHEST_MS) continue;
       this.#seconds.delete(second);
       this.#size -= ids.length;
       for (const id of ids) taken.push(id);

@@ -13,6 +13,13 @@ test('keys are taken once, not before their time and within a second after it', 
   expect(calendar.take(99_000)).toEqual([]);
 });
 
+test('a clock that is set back by more than a note lies ahead brings all back', () => {
+  const calendar = new Calendar(10);
+  calendar.add('a', 9_000_000);
+  expect(calendar.take(8_900_000)).toEqual([]);
+  expect(calendar.take(1_000_000)).toEqual(['a']);
+});
+
 test('no more are noted than may be, and again when some were taken', () => {
   const calendar = new Calendar(2);
   for (const id of ['a', 'b', 'c']) calendar.add(id, 1_000);

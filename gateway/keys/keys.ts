@@ -70,7 +70,7 @@ export class Keys {
     const isProven = this.#options.proof.covers(entry.readAt, now);
     if (isFresh(entry, isProven, now) && !this.#hasLapsed(entry.grant)) {
       this.#outcomes.inc({ outcome: 'hit' });
-      entry.isUsed = true;
+      if (!entry.isUsed) this.#use(key.hashText, entry, now);
       return entry.grant;
     }
     // Nobody waits in vain for an auth that has just failed to answer.
@@ -78,6 +78,12 @@ export class Keys {
     this.#outcomes.inc({ outcome: 'stale' });
     this.#probe(now);
     return entry.grant;
+  }
+
+  /** Once for each time that it is read; later than its calendar has it, it is due now. */
+  #use(id: string, entry: CachedGrant, now: number): void {
+    entry.isUsed = true;
+    if (isDue(entry, now) && this.#due.size < this.#options.max) this.#due.add(id);
   }
 
   /**
@@ -175,7 +181,9 @@ export class Keys {
       const spread = 1 + SPREAD * (2 * this.#options.random() - 1);
       if (grant.version < changedTo) return;
       this.#cache.keep(id, grant, askedAt, spread);
-      this.#calendar.add(id, askedAt + PROVEN_MS * spread * RENEWED_FROM);
+      // Without a stream keys are asked about every few seconds, and no beat takes the notes.
+      if (this.#options.proof.isAlive(this.#options.clock.now()))
+        this.#calendar.add(id, askedAt + PROVEN_MS * spread * RENEWED_FROM);
       return;
     }
     this.#cache.drop(id);

@@ -40,6 +40,22 @@ test('a key that was used in the time before last alone is verified when it is u
   expect(keys.peek(key)).toBeUndefined();
 });
 
+test('a key that is first used in the last quarter of its time is verified again at the next beat', async () => {
+  const { peer, keys, beat, beatFor, asked } = await startKeys();
+  const key = newKey();
+  peer.grant(key);
+  beat();
+  await keys.find(key);
+  beatFor(50);
+  await keys.renew();
+  expect(asked()).toBe(1);
+  expect(keys.peek(key)).toBeDefined();
+  await keys.renew();
+  expect(asked()).toBe(2);
+  beatFor(40);
+  expect(keys.peek(key)).toBeDefined();
+});
+
 test('an auth that fails is not asked to renew keys, and is asked again when it is back', async () => {
   const { peer, clock, keys, beat, beatFor, asked, dueKey } = await startKeys();
   const key = await dueKey();

@@ -266,7 +266,7 @@ export interface KeyUse extends KeyRef {
 
 /**
  * Moves the time of last use forward, never back, and never past `now`; by a minute or more, so that a key is written
- * once a minute however many gateways tell of it.
+ * once a minute however many gateways tell of it, and is two minutes behind at most.
  */
 export async function recordUse(database: Queryable, uses: readonly KeyUse[], now: Date): Promise<void> {
   await database.query(

@@ -63,12 +63,19 @@ export const redisUrl = () =>
     if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
   });
 
+const truth = () => z.enum(['true', 'false'], { error: 'must be true or false' });
+
 /** `true` or `false`. */
 export const flag = (fallback: boolean) =>
-  z
-    .enum(['true', 'false'], { error: 'must be true or false' })
+  truth()
     .default(fallback ? 'true' : 'false')
     .transform((value) => value === 'true');
+
+/** The same where being left out means something else. */
+const optionalFlag = () =>
+  truth()
+    .transform((value) => value === 'true')
+    .optional();
 
 /** A list parted by commas; empty when left out. */
 export const list = (item: z.ZodType<string, string>) =>
@@ -116,6 +123,8 @@ export const databaseConfig = {
   DATABASE_URL: url('postgres', 'postgresql'),
   /** Past a transaction pooler, for LISTEN and migrations; left out where DATABASE_URL leads through none. */
   DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
+  /** Whether connections keep prepared statements; left out where DATABASE_DIRECT_URL tells of no pooler. */
+  PG_PREPARE: optionalFlag(),
   PG_POOL_MAX: number(5, 1, 100),
 };
 

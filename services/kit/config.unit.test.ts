@@ -43,6 +43,7 @@ test('what has a default may be left out or be empty', () => {
     INTERNAL_SECRETS: [SECRET],
     DATABASE_URL: 'postgres://localhost/guild',
     DATABASE_DIRECT_URL: undefined,
+    PG_PREPARE: undefined,
     PG_POOL_MAX: 5,
     GRPC_PORT: 0,
     GRPC_REFLECTION: true,

@@ -7,7 +7,7 @@ import { ManualClock } from './clock.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { ApiError } from './errors.ts';
 import { Metrics } from './metrics.ts';
-import { type Database, isUniqueViolation, openDatabase, prepared } from './postgres.ts';
+import { type Database, isUniqueViolation, openDatabase } from './postgres.ts';
 
 const log = pino({ level: 'silent' });
 const UNAVAILABLE = expect.objectContaining({ code: 'UNAVAILABLE' });
@@ -46,43 +46,6 @@ test('64-bit integers are numbers, alone and in arrays', async () => {
   const text =
     "SELECT 9007199254740991::bigint AS a, ARRAY[1, NULL, 9007199254740991]::bigint[] AS b, count(*) AS c, '1' AS d";
   expect(await database.query(text)).toEqual([{ a: 9007199254740991, b: [1, null, 9007199254740991], c: 1, d: '1' }]);
-});
-
-const FIND_BOATS = prepared(
-  `SELECT boat.* FROM unnest((SELECT $1::bigint[])) AS asked (id)
-   CROSS JOIN LATERAL (SELECT id, name FROM public.boats WHERE boats.id = asked.id LIMIT 1) AS boat`,
-);
-const kept = (on: Pick<Database, 'query'>) =>
-  on.query('SELECT statement, generic_plans AS plans FROM pg_prepared_statements');
-
-test('a prepared statement is prepared once by each connection, whose plan is kept however short the lists are', async () => {
-  const single = open(testDatabase.url, 1);
-  await single.query(...insert(1));
-  for (let time = 0; time < 8; time++) expect(await single.query(FIND_BOATS, [[1]])).toEqual([{ id: 1, name: null }]);
-  expect(await kept(single)).toEqual([{ statement: FIND_BOATS.text, plans: 3 }]);
-  await single.close();
-});
-
-test('through a transaction pooler nothing is prepared', async () => {
-  const pooled = openDatabase({ url: testDatabase.url, poolMax: 1, name: 'kit-test', metrics, log, isPooled: true });
-  expect(await pooled.query(FIND_BOATS, [[1]])).toEqual([]);
-  expect(await kept(pooled)).toEqual([]);
-  await pooled.close();
-});
-
-test.each([
-  ['whose columns were changed', 'ALTER TABLE public.boats ALTER name TYPE varchar(9)'],
-  ['that the connection has forgotten', 'DEALLOCATE ALL'],
-])('a statement %s fails once as UNAVAILABLE and is prepared anew on another connection', async (_, change) => {
-  const single = open(testDatabase.url, 1);
-  await single.query(FIND_BOATS, [[1]]);
-  const before = await backend(single);
-  await single.query(change);
-  await expect(single.query(FIND_BOATS, [[1]])).rejects.toEqual(UNAVAILABLE);
-  expect(await single.query(FIND_BOATS, [[1]])).toEqual([]);
-  expect(await backend(single)).not.toBe(before);
-  await single.query('ALTER TABLE public.boats ALTER name TYPE text');
-  await single.close();
 });
 
 test('a transaction commits what the work did, or rolls all of it back and tells its error', async () => {

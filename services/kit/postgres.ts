@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type ClientBase, DatabaseError, Pool, type QueryConfig, type QueryResult, types } from 'pg';
 import { ApiError } from './errors.ts';
 import type { Logger } from './log.ts';
@@ -16,18 +17,13 @@ export interface Prepared {
   readonly text: string;
 }
 
-let preparedCount = 0;
-
 /**
- * For what is asked again and again: to plan a look-up takes several times as long as to run it. The plan is made without
- * the values, for a guild of average size, so the text leaves it no choice: each item of a list is looked up by itself, in
- * `unnest((SELECT $1::text[])) … CROSS JOIN LATERAL (…)` whose LIMIT or OFFSET 0 keeps it from reading all of a guild. The
- * SELECT hides how long the list is, and elsewhere which time a range begins at: where values would promise a cheaper plan
- * it is made anew for each call, which keptPlansOf tells tests. Called when a module is loaded, once for each text.
+ * For a constant text that is asked again and again. Its plan is made once and without the values, so the text must leave
+ * PostgreSQL no choice: see deploy/decisions/0008.
  */
 export function prepared(text: string): Prepared {
-  preparedCount += 1;
-  return { name: `s${preparedCount}`, text };
+  // By the text, so that no session, whoever had it before, takes one for another.
+  return { name: `p${createHash('sha256').update(text).digest('hex').slice(0, 32)}`, text };
 }
 
 /** What statements run on: a pool, or one transaction of it. */
@@ -45,8 +41,8 @@ export interface Database extends Queryable {
 
 export interface DatabaseOptions {
   url: string;
-  /** Whether a transaction pooler lies between: sessions change with transactions then, and nothing is prepared. */
-  isPooled?: boolean;
+  /** Whether connections keep prepared statements: not through a pooler that changes sessions between transactions. */
+  mayPrepare?: boolean;
   poolMax: number;
   /** Shown in pg_stat_activity. */
   name: string;
@@ -82,10 +78,10 @@ export function openDatabase(options: DatabaseOptions): Database {
     waited();
     return client;
   };
-  const isPooled = options.isPooled ?? false;
+  const mayPrepare = options.mayPrepare ?? true;
   const use: Use = async (work) => {
     const client = await connect();
-    const connection = new Connection(client, isPooled);
+    const connection = new Connection(client, mayPrepare);
     try {
       return await work(connection);
     } finally {
@@ -112,13 +108,13 @@ type Use = <Result>(work: (connection: Connection) => Promise<Result>) => Promis
 /** One connection while it is taken from the pool. */
 class Connection implements Queryable {
   readonly #client: ClientBase;
-  readonly #isPooled: boolean;
+  readonly #mayPrepare: boolean;
   /** Set when it can't be trusted any more: it is thrown away then, which also rolls back what was begun. */
   isBroken = false;
 
-  constructor(client: ClientBase, isPooled: boolean) {
+  constructor(client: ClientBase, mayPrepare: boolean) {
     this.#client = client;
-    this.#isPooled = isPooled;
+    this.#mayPrepare = mayPrepare;
   }
 
   async query<Result extends object = Row>(
@@ -131,7 +127,7 @@ class Connection implements Queryable {
   async run(statement: string | Prepared, values?: readonly unknown[]): Promise<QueryResult> {
     const { name, text } = typeof statement === 'string' ? { text: statement } : statement;
     try {
-      return await this.#client.query({ text, values, ...(!this.#isPooled && { name }) } as QueryConfig);
+      return await this.#client.query({ text, values, ...(this.#mayPrepare && { name }) } as QueryConfig);
     } catch (error) {
       if (isRefusal(error)) throw error;
       this.isBroken ||= !isRetryable(error);
@@ -178,13 +174,15 @@ function isRetryable(error: unknown): boolean {
 }
 
 /** What was prepared is gone, or its columns have changed since: a new connection prepares it anew. */
-function isForgotten({ code, message }: DatabaseError): boolean {
-  return code === NO_SUCH_STATEMENT || code === SAME_STATEMENT || message === CHANGED_COLUMNS;
+function isForgotten({ code, routine }: DatabaseError): boolean {
+  // By the place in PostgreSQL that tells it: the text is in the server's language.
+  const hasChanged = code === NOT_SUPPORTED && routine === 'RevalidateCachedQuery';
+  return code === NO_SUCH_STATEMENT || code === SAME_STATEMENT || hasChanged;
 }
 
 const NO_SUCH_STATEMENT = '26000';
 const SAME_STATEMENT = '42P05';
-const CHANGED_COLUMNS = 'cached plan must not change result type';
+const NOT_SUPPORTED = '0A000';
 const READ_ONLY = '25006';
 const LOCK_NOT_AVAILABLE = '55P03';
 const INT8 = 20;

@@ -95,7 +95,7 @@ export class ServiceContext<Config extends ProcessConfig> {
       metrics,
       log,
       url: config.DATABASE_URL,
-      isPooled: config.DATABASE_DIRECT_URL !== undefined,
+      mayPrepare: config.PG_PREPARE ?? config.DATABASE_DIRECT_URL === undefined,
       poolMax: config.PG_POOL_MAX,
     });
     const stopped = new AbortController();

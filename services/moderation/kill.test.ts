@@ -57,6 +57,10 @@ test('kill -9 before the commit leaves nothing; the repeat with the same key dec
   await kill('SIGKILL');
   expect(await answer).toBe('nothing');
   await fixture.query('COMMIT');
+  // PostgreSQL finds out that nobody is there any more, and rolls back.
+  await expect
+    .poll(() => fixture.query(`SELECT 1 FROM pg_locks WHERE relation = 'moderation.log'::regclass`))
+    .toHaveLength(0);
   expect(await countsOf(guildId)).toEqual({ decided: 1, logged: 1, queued: 1, whole: 1, remembered: 0 });
   const repeat = await fixture.decide('ban', { game_id: 1 }, { guildId, key: 'killed' });
   expect([repeat.status, repeat.headers.get('idempotency-replayed')]).toEqual([201, null]);

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 /** Linux counts the CPU time of processes in hundredths of a second, whatever its own timer does. */
 const TICKS_PER_SECOND = 100;
@@ -20,13 +20,17 @@ export function cpuSeconds(pid: number): number {
 /** Of all threads, to the nanosecond: what `stat` tells is in hundredths of a second, too coarse for a short round. */
 function runSeconds(pid: number): number {
   const tasks = `/proc/${pid}/task`;
-  try {
-    const nanoseconds = readdirSync(tasks).map((task) => readFileSync(`${tasks}/${task}/schedstat`, 'utf8'));
-    return nanoseconds.reduce((sum, text) => sum + Number(text.split(' ')[0]), 0) / 1e9;
-  } catch {
-    // It has ended, or one of its threads just now.
-    return stat(pid)?.cpuSeconds ?? 0;
-  }
+  const nanoseconds = listed(tasks).map((task) => Number(contentOf(`${tasks}/${task}/schedstat`).split(' ')[0]));
+  return nanoseconds.reduce((sum, thread) => sum + thread, 0) / 1e9;
+}
+
+/** Nothing of a process or a thread that has ended. */
+function listed(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder) : [];
+}
+
+function contentOf(file: string): string {
+  return existsSync(file) ? readFileSync(file, 'utf8') : '0';
 }
 
 /** Resident memory of a process in bytes, its children left out. */

@@ -34,7 +34,13 @@ export async function driveReplicas(stage: Stage): Promise<Replicated[]> {
     for (const pair of pairs) await measure({ ...stage, seconds: WARM_UP_SECONDS }, [pair]);
     const rounds = COUNTS.map(() => [] as Figures[]);
     for (let round = 0; round < stage.rounds; round += 1) {
-      for (const [index, count] of COUNTS.entries()) rounds[index]?.push(await measure(stage, pairs.slice(0, count)));
+      for (const [index, count] of COUNTS.entries()) {
+        const figures = await measure(stage, pairs.slice(0, count));
+        rounds[index]?.push(figures);
+        console.log(
+          `round ${round + 1}: ${count} gateways: ${requestsPerCpuSecond(figures).toFixed(0)} per CPU second`,
+        );
+      }
     }
     return rounds.map((runs, index) => summaryOf(COUNTS[index] as number, runs, rounds[0] as Figures[]));
   } finally {
@@ -61,9 +67,7 @@ async function measure(stage: Stage, pairs: readonly Pair[]): Promise<Figures> {
   const processes = { ...Object.fromEntries(own), redis, postgres };
   const requests = requestsOf(scenario, stage.world);
   const target = { host: '127.0.0.1', ports: pairs.map(({ gateway }) => gateway.port), requests };
-  const figures = await measureAt(stage, target, undefined, { status: scenario.status, processes });
-  console.log(`${pairs.length} gateways: ${requestsPerCpuSecond(figures).toFixed(0)} requests per CPU second`);
-  return figures;
+  return measureAt(stage, target, undefined, { status: scenario.status, processes });
 }
 
 function summaryOf(replicas: number, runs: readonly Figures[], ofOne: readonly Figures[]): Replicated {

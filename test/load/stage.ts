@@ -33,12 +33,14 @@ export type Rate = number | undefined;
 
 export const nameOfRate = (rate: Rate): string => (rate === undefined ? 'saturation' : `${rate}/s`);
 
-/** The value below which such a share of them lies; between two the lower. */
+/** The value below which such a share of them lies, between two in proportion. */
 export function quantile(values: readonly number[], share: number): number {
-  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * share)] ?? Number.NaN;
+  const sorted = values.toSorted((a, b) => a - b);
+  const place = (sorted.length - 1) * share;
+  const [low = Number.NaN, high = low] = sorted.slice(Math.floor(place));
+  return low + (high - low) * (place % 1);
 }
 
-/** The middle one; of an even count the lower. */
 export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
 /** Some answers had another status: a figure of something else is worth nothing. */
