@@ -1,3 +1,4 @@
+import { dropOldest } from '#kit/bounded.ts';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
 import type { Part } from '#kit/lifecycle.ts';
@@ -17,13 +18,13 @@ export interface KeyUsageOptions {
   max: number;
 }
 
-/** Tells auth when keys were last used: at most once a minute per key, in batches. What can't be told is lost. */
+/** Tells auth when keys were last used: at most once a minute per key, in batches, and again what can't be told. */
 export class KeyUsage implements Part {
   readonly name = 'key usage';
   readonly #options: KeyUsageOptions;
   /** When each key was last recorded, the oldest first. */
   readonly #recordedAt = new Map<string, number>();
-  #unsent: KeyUse[] = [];
+  #unsent = new Map<string, KeyUse>();
   #sending: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
 
@@ -53,7 +54,7 @@ export class KeyUsage implements Part {
     if (recordedAt === undefined && this.#recordedAt.size >= this.#options.max) return;
     this.#recordedAt.delete(grant.keyId);
     this.#recordedAt.set(grant.keyId, now);
-    this.#unsent.push({ guildId: grant.guildId, keyId: grant.keyId, usedAt: unixSeconds(now) });
+    this.#unsent.set(grant.keyId, { guildId: grant.guildId, keyId: grant.keyId, usedAt: unixSeconds(now) });
   }
 
   /** Sends what was recorded, after what is already being sent. */
@@ -64,15 +65,22 @@ export class KeyUsage implements Part {
 
   async #send(): Promise<void> {
     this.#forget();
-    const uses = this.#unsent;
-    this.#unsent = [];
+    let uses = [...this.#unsent.values()];
+    this.#unsent.clear();
     try {
-      for (let start = 0; start < uses.length; start += BATCH) {
-        await this.#options.client.recordUse({ uses: uses.slice(start, start + BATCH) });
+      for (; uses.length > 0; uses = uses.slice(BATCH)) {
+        await this.#options.client.recordUse({ uses: uses.slice(0, BATCH) });
       }
     } catch (error) {
-      this.#options.log.debug({ err: error }, 'the last use of some keys is lost');
+      this.#options.log.debug({ err: error }, 'the last use of some keys could not be told yet');
+      this.#keep(uses);
     }
+  }
+
+  /** For the next time, but for keys that were used again meanwhile. */
+  #keep(uses: readonly KeyUse[]): void {
+    this.#unsent = new Map([...uses.map((use) => [use.keyId, use] as const), ...this.#unsent]);
+    dropOldest(this.#unsent, this.#options.max);
   }
 
   /** Drops what is too old to hold anything back. */

@@ -48,19 +48,20 @@ test('it is bounded, and has room again a minute later', async () => {
   expect(told()).toEqual([1, 2, 3]);
 });
 
-test('uses that auth can not take are lost, and nobody is told', async () => {
+test('uses that auth can not take are told when it can, each key once', async () => {
   const { peer, clock, usage, use, told } = await setUp();
   peer.isFailing = true;
   use(1);
   await usage.send();
-  peer.isFailing = false;
-  use(1);
-  await usage.send();
-  expect(told()).toEqual([]);
   clock.advance(60_000);
   use(1);
+  use(2);
   await usage.send();
-  expect(told()).toEqual([1]);
+  peer.isFailing = false;
+  await usage.send();
+  await usage.send();
+  expect(told()).toEqual([1, 2]);
+  expect(peer.uses.flat()[0]?.usedAt).toBe(Math.floor(clock.now() / 1000));
 });
 
 test('uses are told while it runs, when it drains, and when it stops', async () => {
