@@ -1,7 +1,8 @@
+import { pin } from './cpu.ts';
 import type { Figures } from './load.ts';
 import type { Replica } from './running.ts';
 import { requestsOf, SCENARIOS, type Scenario } from './scenarios.ts';
-import { measureAt, median, type Stage } from './stage.ts';
+import { MEASURED_CORE, measureAt, median, OTHER_CORE, type Stage } from './stage.ts';
 
 /** So many gateways, each with a service of its own behind it. */
 export interface Replicated {
@@ -54,6 +55,8 @@ export async function driveReplicas(stage: Stage): Promise<Replicated[]> {
 async function startPair({ system }: Stage): Promise<Pair> {
   const service = await system.startReplica('lookup');
   const gateway = await system.startReplica('gateway', { LOOKUP_HTTP_URL: `http://127.0.0.1:${service.port}` });
+  // They would inherit our own core, and eight processes on one would be a measurement of its caches.
+  for (const { child } of [service, gateway]) pin(child.pid, `${MEASURED_CORE},${OTHER_CORE}`);
   return { service, gateway };
 }
 
