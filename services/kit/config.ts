@@ -123,7 +123,7 @@ export const databaseConfig = {
   DATABASE_URL: url('postgres', 'postgresql'),
   /** Past a transaction pooler, for LISTEN and migrations; left out where DATABASE_URL leads through none. */
   DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
-  /** Whether connections keep prepared statements; left out where DATABASE_DIRECT_URL tells of no pooler. */
+  /** Whether connections keep prepared statements; when left out they do unless DATABASE_DIRECT_URL is set. */
   PG_PREPARE: optionalFlag(),
   PG_POOL_MAX: number(5, 1, 100),
 };

@@ -127,7 +127,7 @@ class Connection implements Queryable {
   async run(statement: string | Prepared, values?: readonly unknown[]): Promise<QueryResult> {
     const { name, text } = typeof statement === 'string' ? { text: statement } : statement;
     try {
-      return await this.#client.query({ text, values, ...(this.#mayPrepare && { name }) } as QueryConfig);
+      return await this.#client.query({ name: this.#mayPrepare ? name : undefined, text, values } as QueryConfig);
     } catch (error) {
       if (isRefusal(error)) throw error;
       this.isBroken ||= !isRetryable(error);

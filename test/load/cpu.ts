@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** Linux counts the CPU time of processes in hundredths of a second, whatever its own timer does. */
 const TICKS_PER_SECOND = 100;
@@ -7,7 +7,6 @@ const PAGE_BYTES = 4096;
 
 interface Stat {
   parent: number;
-  cpuSeconds: number;
   /** Those of children that ended. */
   endedSeconds: number;
 }
@@ -24,13 +23,22 @@ function runSeconds(pid: number): number {
   return nanoseconds.reduce((sum, thread) => sum + thread, 0) / 1e9;
 }
 
-/** Nothing of a process or a thread that has ended. */
+/** Nothing of a process that has ended. */
 function listed(folder: string): string[] {
-  return existsSync(folder) ? readdirSync(folder) : [];
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }
 
+/** Nothing of a thread that has ended. */
 function contentOf(file: string): string {
-  return existsSync(file) ? readFileSync(file, 'utf8') : '0';
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '0';
+  }
 }
 
 /** Resident memory of a process in bytes, its children left out. */
@@ -66,10 +74,9 @@ function stat(pid: number): Stat | undefined {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The second field is the program's name, in brackets, and may hold blanks.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15).map(Number);
+    const [endedUser = 0, endedSystem = 0] = fields.slice(13, 15).map(Number);
     return {
       parent: Number(fields[1]),
-      cpuSeconds: (user + system) / TICKS_PER_SECOND,
       endedSeconds: (endedUser + endedSystem) / TICKS_PER_SECOND,
     };
   } catch {
