@@ -65,18 +65,13 @@ function randomAnswer(isLast: boolean): Answer {
   const status = framing === 'none' ? pick([204, 304]) : pick([200, 200, 404, 503, 999]);
   const message = pick(['OK', '', 'Not  Found ', 'Fa\xe7on']);
   const body = framing === 'none' ? '' : bodyText();
-  const headers: Record<string, string | string[]> = {};
-  const lines = several(4, () => {
-    const [name, value] = [chance(0.2) ? pick(OWN) : pick(PASSED), pick(VALUES)];
-    const before = headers[name];
-    if (!OWN.includes(name)) headers[name] = before === undefined ? value : [before, value].flat();
-    return lineOf(name, value);
-  });
+  const given = several(4, () => [chance(0.2) ? pick(OWN) : pick(PASSED), pick(VALUES)] as const);
   if (framing === 'length' || (status === 304 && chance(0.3))) {
     const length = pick(['', '00']) + (framing === 'length' ? body.length : 7);
-    headers['content-length'] = length;
-    lines.splice(below(lines.length + 1), 0, lineOf('content-length', length));
+    given.splice(below(given.length + 1), 0, ['content-length', length]);
   }
+  const headers = given.filter(([name]) => !OWN.includes(name)).flat();
+  const lines = given.map(([name, value]) => lineOf(name, value));
   if (framing === 'chunks')
     lines.splice(below(lines.length + 1), 0, `${cased('transfer-encoding')}:${pick(['', ' '])}${cased('chunked')}\n`);
   const isClosed = isLast && chance(0.2);

@@ -1,4 +1,4 @@
-import type { OutgoingHttpHeaders } from 'node:http';
+import type { HeaderList } from '#kit/answer-headers.ts';
 import { HOP_BY_HOP, withoutBlanks } from './headers.ts';
 
 /** As much as Node's own parser takes. */
@@ -19,8 +19,8 @@ const BODILESS = [204, 304];
 
 /** Who hears of an answer. What it throws ends the reading. */
 export interface AnswerListener {
-  /** The status and those headers that are not the connection's own, names in lower case. */
-  onHead(status: number, message: string, headers: OutgoingHttpHeaders): void;
+  /** The status and those headers that are not the connection's own, in their order. */
+  onHead(status: number, message: string, headers: Readonly<HeaderList>): void;
   onPiece(piece: Buffer): void;
   /** The end; `whole` is the body where it came in one piece with the head, a byte a character. */
   onEnd(whole: string): void;
@@ -34,7 +34,7 @@ type Phase = 'nothing' | 'head' | 'length' | 'until close' | 'chunk size' | 'chu
 interface Head {
   status: number;
   message: string;
-  headers: OutgoingHttpHeaders;
+  headers: HeaderList;
   isKept: boolean;
   length: string | undefined;
   encoding: string | undefined;
@@ -204,7 +204,7 @@ function readHead(text: string): Head {
   const head: Head = {
     status: Number(status),
     message,
-    headers: {},
+    headers: [],
     isKept: minor === '1',
     length: undefined,
     encoding: undefined,
@@ -228,8 +228,6 @@ function addLine(head: Head, line: string): void {
       if (head.length !== undefined) throw new MalformedAnswer('framed in two ways');
       head.length = value;
     }
-    // Its own: every object has a constructor.
-    const before = Object.hasOwn(head.headers, name) ? head.headers[name] : undefined;
-    head.headers[name] = before === undefined ? value : [before, value].flat().map(String);
+    head.headers.push(name, value);
   }
 }

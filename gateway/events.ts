@@ -7,6 +7,7 @@ import type { Metrics } from '#kit/metrics.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { OverloadError, OverloadLog } from './overload.ts';
 import type { KeyActivity } from './keys/activity.ts';
+import { RefusalLog, type Told } from './refusal-log.ts';
 
 export interface Outcome {
   /** performance.now() when the request came. */
@@ -30,6 +31,7 @@ export class GatewayEvents {
   readonly #overhead;
   readonly #authentication;
   readonly #overload;
+  readonly #refusals;
   readonly #activity: KeyActivity;
 
   constructor(metrics: Metrics, log: Logger, activity: KeyActivity) {
@@ -40,6 +42,7 @@ export class GatewayEvents {
     this.#overhead = metrics.duration('gateway_overhead_seconds', 'Time to answer, less that of the service');
     this.#authentication = metrics.counter('gateway_authentication_total', 'Keys judged', ['result']);
     this.#overload = new OverloadLog(metrics, log);
+    this.#refusals = new RefusalLog(log);
   }
 
   authenticated(grant: KeyGrant): void {
@@ -50,9 +53,10 @@ export class GatewayEvents {
   answered(
     request: IncomingMessage,
     response: ServerResponse,
-    { route, keyId }: RequestContext,
+    context: RequestContext,
     { started, upstreamMs, refusal }: Outcome,
   ): void {
+    const { route, keyId } = context;
     const ms = performance.now() - started;
     const method = KNOWN_METHODS.includes(request.method ?? '') ? (request.method ?? '') : 'other';
     const code = response.headersSent ? response.statusCode : CALLER_GONE;
@@ -61,7 +65,7 @@ export class GatewayEvents {
     this.#seconds.observe({ route, method }, ms / 1000);
     this.#overhead.observe({}, Math.max(0, ms - upstreamMs) / 1000);
     if (refusal?.httpStatus === 401) this.#authentication.inc({ result: refusal.code });
-    this.#write(method, code, Math.round(ms * 10) / 10, refusal);
+    this.#write(context, { method, code, ms: Math.round(ms * 10) / 10 }, refusal);
   }
 
   /** What Node's parser refused before there was a request. */
@@ -70,10 +74,10 @@ export class GatewayEvents {
     this.#log.info({ refusal: code }, 'bytes that are no request were refused');
   }
 
-  #write(method: string, code: number, ms: number, refusal: ApiError | undefined): void {
-    if (!refusal) return this.#log.debug({ method, code, ms }, 'answered');
+  #write(context: RequestContext, told: Told, refusal: ApiError | undefined): void {
+    if (!refusal) return this.#log.debug(told, 'answered');
     if (refusal instanceof OverloadError) return this.#overload.refused();
-    if (isFault(refusal)) return this.#log.error({ method, code, ms, err: refusal }, 'failed');
-    this.#log.info({ method, code, ms, refusal: refusal.code }, 'refused');
+    if (isFault(refusal)) return this.#log.error({ ...told, err: refusal }, 'failed');
+    this.#refusals.refused(context, told, refusal.code);
   }
 }

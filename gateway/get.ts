@@ -1,5 +1,5 @@
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import { writeAnswerHead } from '#kit/answer-headers.ts';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { type HeaderList, writeAnswerHead } from '#kit/answer-headers.ts';
 import type { Attempt, Sending } from './attempt.ts';
 import type { Asker, Connection, Connections } from './connections.ts';
 
@@ -61,7 +61,7 @@ class Exchange implements Asker, Sending {
     return this.#connection.wasHeardOf;
   }
 
-  onHead(status: number, message: string, headers: OutgoingHttpHeaders): void {
+  onHead(status: number, message: string, headers: Readonly<HeaderList>): void {
     writeAnswerHead(this.#response, status, headers, message);
     this.#attempt.answered();
   }

@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { HeaderList } from '#kit/answer-headers.ts';
 
 /** Meant for one connection, not for whoever is behind it. Transfer-Encoding frames the body and is not among them. */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -89,9 +90,11 @@ export function stripCredentials(request: IncomingMessage): void {
 }
 
 /** Of a service's answer, what is not its connection's own. */
-export function passedHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  const passed: OutgoingHttpHeaders = {};
-  for (const name in headers) if (!HOP_BY_HOP.has(name) && name !== 'transfer-encoding') passed[name] = headers[name];
+export function passedHeaders(headers: IncomingHttpHeaders): HeaderList {
+  const passed: HeaderList = [];
+  for (const name in headers) {
+    if (!HOP_BY_HOP.has(name) && name !== 'transfer-encoding') passed.push(name, headers[name] as string | string[]);
+  }
   return passed;
 }
 

@@ -1,4 +1,5 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { HeaderList } from '#kit/answer-headers.ts';
 import { sendBody, sendError, successBody } from '#kit/envelope.ts';
 import { ApiError, asApiError, invalidRequest, methodNotAllowed } from '#kit/errors.ts';
 import type { Readiness } from '#kit/health.ts';
@@ -14,10 +15,10 @@ import { scopesOf } from './steps/scope.ts';
 /** Answered without a key and without being counted. */
 export const PUBLIC_PATHS = ['/healthz', '/openapi.json', '/docs'];
 
-const PAGE_HEADERS = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': DOCS_SECURITY_POLICY,
-};
+const PAGE_HEADERS: Readonly<HeaderList> = [
+  ['content-type', 'text/html; charset=utf-8'],
+  ['content-security-policy', DOCS_SECURITY_POLICY],
+].flat();
 
 export interface OwnAnswersOptions {
   routes: readonly Route[];

@@ -15,10 +15,10 @@ import type { Route } from '#proto/rest/route.ts';
 import { andThen, type Awaitable } from './and-then.ts';
 import { type Address, type AddressList, clientAddress, peerAddress } from './client-address.ts';
 import type { GatewayEvents } from './events.ts';
-import { connectionOptions, stripCredentials, stripReserved } from './headers.ts';
 import { expectsContinue } from './expectation.ts';
-import { boundLeftover } from './leftover.ts';
+import { connectionOptions, stripCredentials, stripReserved } from './headers.ts';
 import type { KeyUsage } from './keys/usage.ts';
+import { boundLeftover } from './leftover.ts';
 import type { Limiter } from './limits/limiter.ts';
 import { OverloadError } from './overload.ts';
 import { type Proxy, WaitEnded } from './proxy.ts';
@@ -58,6 +58,8 @@ interface UnderWay {
   context: RequestContext;
   /** X-Forwarded-For as it came. */
   forwarded: string | undefined;
+  /** The caller's, once it was found. */
+  address: Address | undefined;
   /** Whether it counts towards `maxInFlight`. */
   isInFlight: boolean;
   /** performance.now() when its turn came. */
@@ -88,7 +90,16 @@ export class Pipeline {
     const context = { requestId, route: 'none' };
     // Read before anything is taken away: what `Connection` names is, and no caller can have its address forgotten.
     const forwarded = oneHeader(request, 'x-forwarded-for');
-    const underWay = { request, response, context, forwarded, isInFlight: false, started: 0, upstreamMs: 0 };
+    const underWay: UnderWay = {
+      request,
+      response,
+      context,
+      forwarded,
+      address: undefined,
+      isInFlight: false,
+      started: 0,
+      upstreamMs: 0,
+    };
     noteHeader(response, REQUEST_ID_HEADER, requestId);
     boundLeftover(request, response);
     this.#turns.take(request, response, {
@@ -113,7 +124,7 @@ export class Pipeline {
 
   #end(underWay: UnderWay, refusal: Refusal): void {
     const { request, response, context, started, upstreamMs } = underWay;
-    if (refusal) sendError(response, refusal, expectsContinue(request) ? { connection: 'close' } : {});
+    if (refusal) sendError(response, refusal, expectsContinue(request) ? ['connection', 'close'] : []);
     this.#parts.events.answered(request, response, context, { started, upstreamMs, refusal });
   }
 
@@ -210,8 +221,10 @@ export class Pipeline {
     underWay.isInFlight = false;
   }
 
-  #clientAddress({ request, forwarded }: UnderWay): Address | undefined {
-    return clientAddress(request.socket.remoteAddress, forwarded, this.#parts.trustedProxies);
+  #clientAddress(underWay: UnderWay): Address | undefined {
+    const { request, forwarded } = underWay;
+    underWay.address ??= clientAddress(request.socket.remoteAddress, forwarded, this.#parts.trustedProxies);
+    return underWay.address;
   }
 }
 

@@ -89,7 +89,7 @@ function closeAfterAnswer({ request, response }: Exchange, refusal: ApiError, so
   response.once('close', () => socket.destroySoon());
   // The service has begun to answer.
   if (request.complete || response.headersSent) return;
-  sendError(response, refusal, { connection: 'close' });
+  sendError(response, refusal, ['connection', 'close']);
 }
 
 function endWith(
@@ -97,7 +97,7 @@ function endWith(
   refusal: ApiError,
   { requestId = newRequestId(), isHead }: { requestId?: string; isHead: boolean },
 ): void {
-  const answer = rawErrorResponse(refusal, { [REQUEST_ID_HEADER]: requestId });
+  const answer = rawErrorResponse(refusal, [REQUEST_ID_HEADER, requestId]);
   socket.write(isHead ? answer.slice(0, answer.indexOf(HEAD_END) + HEAD_END.length) : answer);
   socket.destroySoon();
 }

@@ -1,6 +1,7 @@
 import type { Database, Prepared, Queryable } from '#kit/postgres.ts';
 
-interface Plan {
+/** A node of a plan. */
+export interface Plan {
   'Node Type': string;
   'Relation Name'?: string;
   'Index Name'?: string;
@@ -19,9 +20,7 @@ const READS_A_TABLE = /^(Seq|Index|Index Only|Bitmap Index|Tid|Sample) Scan$/;
 /** How a store's statement reads its tables: the name of each index, or `Seq Scan of table`. Nothing is changed. */
 export async function scansOf(database: Database, statement: (on: Queryable) => Promise<unknown>): Promise<string[]> {
   const plans = await plansOf(database, statement);
-  return plans
-    .filter((plan) => READS_A_TABLE.test(plan['Node Type']))
-    .map((plan) => plan['Index Name'] ?? `${plan['Node Type']} of ${plan['Relation Name']}`);
+  return plans.filter((plan) => READS_A_TABLE.test(plan['Node Type'])).map(scanOf);
 }
 
 /** Each node of the plan of a store's statement, from the top: its type, and the index that it uses. */
@@ -59,8 +58,17 @@ async function plansOf(database: Database, statement: (on: Queryable) => Promise
       return [];
     },
   });
-  const all = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(all)];
-  return plans.flatMap(all);
+  return plans.flatMap(allNodes);
+}
+
+/** A node and all below it. */
+export function allNodes(plan: Plan): Plan[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(allNodes)];
+}
+
+/** What a node reads by: the name of its index, or `Seq Scan of table`. */
+export function scanOf(plan: Plan): string {
+  return plan['Index Name'] ?? `${plan['Node Type']} of ${plan['Relation Name']}`;
 }
 
 /** The plan that connections keep, which is made without looking at values. */

@@ -6,6 +6,9 @@ import { Metrics } from '#kit/metrics.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import { TEST_SECRETS } from './sealed.ts';
 
+/** Milliseconds: what prepares a test, or asks how things are, waits out a machine that stalls. */
+const PATIENCE_MS = 20_000;
+
 /** Calls a service's gRPC as another service does, or as whoever holds these secrets. */
 export function connect<Definition extends DefinitionShape>(
   definition: Definition,
@@ -23,6 +26,7 @@ export function connect<Definition extends DefinitionShape>(
     ring: new SecretRing(secrets),
     clock,
     metrics,
+    deadlineMs: PATIENCE_MS,
     breaker: breakers.create(audience, isGrpcFailure),
   });
   const close = () => {

@@ -56,6 +56,19 @@ test('a key that is first used in the last quarter of its time is verified again
   expect(keys.peek(key)).toBeDefined();
 });
 
+test('a key that was verified without a stream is verified when it is used, and at no beat', async () => {
+  const { peer, keys, beatFor, asked } = await startKeys();
+  const key = newKey();
+  peer.grant(key);
+  await keys.find(key);
+  expect(keys.peek(key)).toBeDefined();
+  beatFor(50);
+  await keys.renew();
+  expect(asked()).toBe(1);
+  await keys.find(key);
+  expect(asked()).toBe(2);
+});
+
 test('an auth that fails is not asked to renew keys, and is asked again when it is back', async () => {
   const { peer, clock, keys, beat, beatFor, asked, dueKey } = await startKeys();
   const key = await dueKey();

@@ -8,7 +8,6 @@ import { WINDOW_MS } from './limiter.ts';
 const MAX_ADDRESSES = 100_000;
 /** What one customer of a provider is commonly given, and can choose addresses in at will (RFC 6177). */
 const IPV6_NETWORK_BYTES = 8;
-const IPV4_BYTES = 4;
 
 export interface FailureState {
   /** Whether this refusal is one too many and told as 429. */
@@ -73,7 +72,7 @@ type Network = number | string;
 /** Callers without an address are counted together. */
 function networkOf(address: Address | undefined): Network {
   if (!address) return '';
-  const bytes = address.toByteArray();
-  if (bytes.length > IPV4_BYTES) return Buffer.from(bytes.slice(0, IPV6_NETWORK_BYTES)).toString('hex');
-  return bytes.reduce((bits, byte) => (bits << 8) | byte, 0);
+  if (!('octets' in address)) return Buffer.from(address.toByteArray().slice(0, IPV6_NETWORK_BYTES)).toString('hex');
+  const [first = 0, second = 0, third = 0, fourth = 0] = address.octets;
+  return (first << 24) | (second << 16) | (third << 8) | fourth;
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { BODY_LIMIT, hasBody } from '#kit/body.ts';
 import { ApiError, type Fault, invalidRequest, type Refusal } from '#kit/errors.ts';
 import { splitTarget } from '#kit/target.ts';
@@ -23,10 +23,12 @@ const TOO_LARGE = new ApiError('PAYLOAD_TOO_LARGE');
  * Node's parser has refused the rest: both lengths at once, differing lengths, folded headers, bare line feeds.
  */
 export function guard(request: IncomingMessage): Refusal {
-  const [target, header, framing] = [targetFault(request.url ?? ''), headerFault(request), framingFault(request)];
-  if (target || header || framing) {
-    return invalidRequest([target, header, framing].filter((fault) => fault !== undefined));
+  const { headers, url = '' } = request;
+  const faults = nameFaults(request);
+  for (const fault of [targetFault(url), hostFault(headers), connectionFault(headers), framingFault(request)]) {
+    if (fault) faults.push(fault);
   }
+  if (faults.length > 0) return invalidRequest(faults);
   const isTooLarge = Number(request.headers['content-length'] ?? 0) > BODY_LIMIT;
   return checkExpectation(request) ?? (isTooLarge ? TOO_LARGE : undefined);
 }
@@ -45,31 +47,34 @@ function targetFault(target: string): Fault | undefined {
   return undefined;
 }
 
-function headerFault(request: IncomingMessage): Fault | undefined {
-  const { headers } = request;
-  const fault = nameFault(request);
-  if (fault) return fault;
-  if (headers.host === undefined) return { path: 'header.Host', message: 'must be given exactly once' };
-  if (!HOST.test(headers.host)) return { path: 'header.Host', message: 'must be a host' };
-  if (connectionOptions(headers).some((name) => FRAMING.includes(name))) {
-    return { path: 'header.Connection', message: 'must not name headers that frame the request' };
-  }
-  return undefined;
+function hostFault({ host }: IncomingHttpHeaders): Fault | undefined {
+  if (host === undefined) return { path: 'header.Host', message: 'must be given exactly once' };
+  return HOST.test(host) ? undefined : { path: 'header.Host', message: 'must be a host' };
 }
 
-function nameFault({ headers, rawHeaders }: IncomingMessage): Fault | undefined {
+function connectionFault(headers: IncomingHttpHeaders): Fault | undefined {
+  if (!connectionOptions(headers).some((name) => FRAMING.includes(name))) return undefined;
+  return { path: 'header.Connection', message: 'must not name headers that frame the request' };
+}
+
+/** One fault for each name, of so many names: they are the caller's, and short ones make long answers. */
+const MOST_NAMES_TOLD = 20;
+
+function nameFaults({ headers, rawHeaders }: IncomingMessage): Fault[] {
   // Node holds each name once, so there is none twice; and it holds all but `__proto__` and those behind many.
   const names = Object.keys(headers);
-  if (names.length * 2 === rawHeaders.length && !names.some(hasUnderscore)) return undefined;
+  if (names.length * 2 === rawHeaders.length && !names.some(hasUnderscore)) return [];
+  const faults = new Map<string, Fault>();
   const seen = new Set<string>();
-  for (let index = 0; index < rawHeaders.length; index += 2) {
+  for (let index = 0; index < rawHeaders.length && faults.size < MOST_NAMES_TOLD; index += 2) {
     const given = rawHeaders[index] as string;
     const name = given.toLowerCase();
-    if (name.includes('_')) return { path: `header.${given}`, message: 'must not have an underscore in its name' };
-    if (seen.has(name) && SINGLE.has(name)) return { path: `header.${given}`, message: 'must be given only once' };
+    const path = `header.${given}`;
+    if (name.includes('_')) faults.set(name, { path, message: 'must not have an underscore in its name' });
+    else if (seen.has(name) && SINGLE.has(name)) faults.set(name, { path, message: 'must be given only once' });
     seen.add(name);
   }
-  return undefined;
+  return [...faults.values()];
 }
 
 function hasUnderscore(name: string): boolean {

@@ -5,9 +5,14 @@ import { seededRandom, wholeNumber } from '#test/random.ts';
 import { sendRaw } from '#test/raw-http.ts';
 import { guard, PLAIN_TARGET } from './guard.ts';
 
+/** What the last request was refused with. */
+let faults: unknown;
+
 /** Answers with the code of the refusal, or `passed`. */
 function verdict(request: IncomingMessage): string {
-  return guard(request)?.code ?? 'passed';
+  const refusal = guard(request);
+  faults = refusal?.details.errors;
+  return refusal?.code ?? 'passed';
 }
 
 const server = createServer({ requireHostHeader: false }, (request, response) => {
@@ -61,6 +66,28 @@ describe('the guard', () => {
     'Connection: Content-Length\n',
   ])('refuses GET with the header %j', async (headers) => {
     expect(await get('/', headers)).toContain('INVALID_REQUEST');
+  });
+
+  it('tells all faults of a request at once', async () => {
+    const names = 'X_A: 1\nHost: y\nx_a: 2\nHost: z\nAge: 1\nAge: 2\nX_B: 3\n';
+    const raw = `GET /%2f HTTP/1.1\nHost: a b\n${names}Connection: host\nContent-Length: 1\n\nb`;
+    expect(await send(raw)).toContain('INVALID_REQUEST');
+    expect(faults).toEqual([
+      { path: 'header.x_a', message: 'must not have an underscore in its name' },
+      { path: 'header.Host', message: 'must be given only once' },
+      { path: 'header.Age', message: 'must be given only once' },
+      { path: 'header.X_B', message: 'must not have an underscore in its name' },
+      { path: 'path', message: 'must not hold encoded dots, slashes, backslashes or zero bytes' },
+      { path: 'header.Host', message: 'must be a host' },
+      { path: 'header.Connection', message: 'must not name headers that frame the request' },
+      { path: 'body', message: 'must not come with GET' },
+    ]);
+  });
+
+  it('tells no more than 20 names, however many there are', async () => {
+    const names = Array.from({ length: 500 }, (_, number) => `a_${number}: \n`).join('');
+    expect(await get('/', names)).toContain('INVALID_REQUEST');
+    expect(faults).toHaveLength(20);
   });
 
   it('refuses a request without a Host', async () => {

@@ -63,19 +63,11 @@ export const redisUrl = () =>
     if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
   });
 
-const truth = () => z.enum(['true', 'false'], { error: 'must be true or false' });
+const truth = () =>
+  z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true');
 
 /** `true` or `false`. */
-export const flag = (fallback: boolean) =>
-  truth()
-    .default(fallback ? 'true' : 'false')
-    .transform((value) => value === 'true');
-
-/** The same where being left out means something else. */
-const optionalFlag = () =>
-  truth()
-    .transform((value) => value === 'true')
-    .optional();
+export const flag = (fallback: boolean) => truth().default(fallback);
 
 /** A list parted by commas; empty when left out. */
 export const list = (item: z.ZodType<string, string>) =>
@@ -124,9 +116,23 @@ export const databaseConfig = {
   /** Past a transaction pooler, for LISTEN and migrations; left out where DATABASE_URL leads through none. */
   DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
   /** Whether connections keep prepared statements; when left out they do unless DATABASE_DIRECT_URL is set. */
-  PG_PREPARE: optionalFlag(),
+  PG_PREPARE: truth().optional(),
   PG_POOL_MAX: number(5, 1, 100),
 };
+
+/**
+ * Whether a service's connections keep prepared statements: behind a transaction pooler the next transaction may have
+ * another session, without them.
+ */
+export function keepsPrepared({
+  PG_PREPARE,
+  DATABASE_DIRECT_URL,
+}: {
+  PG_PREPARE?: boolean | undefined;
+  DATABASE_DIRECT_URL?: string | undefined;
+}): boolean {
+  return PG_PREPARE ?? DATABASE_DIRECT_URL === undefined;
+}
 
 /** What every service that operators change is told: held by guildctl and such services alone. */
 export const adminConfig = { ADMIN_SECRETS: secrets() };

@@ -8,6 +8,7 @@ import {
   grpcAddress,
   grpcConfig,
   httpConfig,
+  keepsPrepared,
   list,
   number,
   processConfig,
@@ -98,6 +99,14 @@ test('every fault is told at once, by the name of its variable, and no value is'
     'WHOLE must be a whole number',
   ]);
   expect(faults.join('\n')).not.toMatch(/hidden|192\.0\.2\.1|999/);
+});
+
+test('connections keep prepared statements unless a pooler is told of, or as PG_PREPARE says', () => {
+  const read = (environment: Environment) =>
+    keepsPrepared(readConfig(databaseConfig, { DATABASE_URL: 'postgres://pooler/guild', ...environment }));
+  const pooled = { DATABASE_DIRECT_URL: 'postgres://postgres/guild' };
+  expect([read({}), read({ PG_PREPARE: 'false' })]).toEqual([true, false]);
+  expect([read(pooled), read({ ...pooled, PG_PREPARE: 'true' })]).toEqual([false, true]);
 });
 
 test('a service does not start without a secret, nor with one under 32 bytes beside a good one', () => {

@@ -90,18 +90,16 @@ test('the message of a 400 names the first fault and counts the others', () => {
 });
 
 test('an answer for a socket without a parser is whole HTTP/1.1 and closes the connection', () => {
-  const [head = '', body = ''] = rawErrorResponse(new ApiError('UNAVAILABLE'), { 'x-request-id': 'a' }).split(
-    '\r\n\r\n',
-  );
+  const [head = '', body = ''] = rawErrorResponse(new ApiError('UNAVAILABLE'), ['x-request-id', 'a']).split('\r\n\r\n');
   expect(head.split('\r\n')).toEqual([
     'HTTP/1.1 503 Service Unavailable',
-    'content-type: application/json; charset=utf-8',
-    'cache-control: no-store',
-    'x-content-type-options: nosniff',
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
     'retry-after: 1',
     'x-request-id: a',
+    'content-type: application/json; charset=utf-8',
+    'cache-control: no-store',
+    'x-content-type-options: nosniff',
   ]);
   expect(JSON.parse(body)).toMatchObject({ status: 'error', code: 503, details: { code: 'UNAVAILABLE' } });
 });

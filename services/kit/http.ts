@@ -112,7 +112,7 @@ function answerWith(route: Route, handler: Handler, { metrics, log }: HttpAppOpt
 
 function sendAnswer(response: Response, route: Route, answer: Answer | Replay): void {
   if (answer instanceof Replay) {
-    return sendBody(response, answer.status, answer.body, { 'idempotency-replayed': 'true' });
+    return sendBody(response, answer.status, answer.body, ['idempotency-replayed', 'true']);
   }
   const status = answer.status ?? route.status;
   sendBody(response, status, successBody(status, answer.message ?? route.message, answer.data));

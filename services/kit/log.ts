@@ -12,7 +12,10 @@ export interface LogOptions {
   destination?: DestinationStream;
 }
 
-/** JSON lines on standard output, pretty ones in a terminal; each with its request's ID and without a key's secret. */
+/**
+ * JSON lines on standard output, pretty ones in a terminal; each with its request's ID and without a key's secret.
+ * The gateway's refusal-log.ts writes such lines by itself.
+ */
 export async function createLog(options: LogOptions): Promise<Logger> {
   return pino(
     {

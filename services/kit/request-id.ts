@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
 
+// Nothing that JSON would escape: the gateway writes it into lines as it is.
 const ALLOWED = /^[A-Za-z0-9._-]{1,128}$/;
 
 export function newRequestId(): string {

@@ -2,7 +2,13 @@ import type { z } from 'zod';
 import type { Route } from '#proto/rest/route.ts';
 import { Breakers } from './breaker.ts';
 import { type Clock, systemClock } from './clock.ts';
-import type { databaseConfig, Environment, processConfig, redisConfig } from './config.ts';
+import {
+  type databaseConfig,
+  type Environment,
+  keepsPrepared,
+  type processConfig,
+  type redisConfig,
+} from './config.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { type DefinitionShape, type GrpcHandlers, GrpcServer } from './grpc.ts';
 import { GrpcChannel, type GrpcClient, type GrpcClientOptions, isGrpcFailure } from './grpc-client.ts';
@@ -95,7 +101,7 @@ export class ServiceContext<Config extends ProcessConfig> {
       metrics,
       log,
       url: config.DATABASE_URL,
-      mayPrepare: config.PG_PREPARE ?? config.DATABASE_DIRECT_URL === undefined,
+      mayPrepare: keepsPrepared(config),
       poolMax: config.PG_POOL_MAX,
     });
     const stopped = new AbortController();

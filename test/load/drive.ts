@@ -17,10 +17,9 @@ export async function driveSystem(stage: Stage, scenarios: readonly Scenario[]):
   const driven: Driven[] = [];
   await warmKeys(stage);
   for (const scenario of [...scenarios, MIXED].filter(({ name }) => stage.filter.test(name))) {
-    const requests = requestsOf(scenario, stage.world);
     for (const rate of [...RATES, undefined]) {
       try {
-        driven.push(await drive(stage, scenario, requests, rate));
+        driven.push(await drive(stage, scenario, rate));
       } catch (error) {
         if (!(error instanceof OtherAnswers)) throw error;
         // What a machine is too small for takes no figures away from the rest.
@@ -32,23 +31,27 @@ export async function driveSystem(stage: Stage, scenarios: readonly Scenario[]):
   return driven;
 }
 
+/** One scenario under one load, through the gateway. */
+export async function driveThrough(stage: Stage, scenario: Scenario, rate: Rate): Promise<Figures> {
+  const requests = requestsOf(scenario, stage.world);
+  return measure(stage, scenario, requests, rate, new URL(stage.system.up.gateway), await stage.system.processes());
+}
+
 /** One scenario under one load, through the gateway and, at a given rate, straight to the service too. */
-export async function drive(stage: Stage, scenario: Scenario, requests: string[], rate: Rate): Promise<Driven> {
-  const { up } = stage.system;
-  const processes = await stage.system.processes();
-  const through = await measure(stage, scenario, requests, rate, new URL(up.gateway), processes);
-  const address = up.services[scenario.service]?.http;
+async function drive(stage: Stage, scenario: Scenario, rate: Rate): Promise<Driven> {
+  const through = await driveThrough(stage, scenario, rate);
+  const address = stage.system.up.services[scenario.service]?.http;
   let straight: Figures | undefined;
   if (address && rate !== undefined) {
     const sealed = sealedRequestsOf(scenario, stage.world, stage.system.ring);
-    straight = await measure(stage, scenario, sealed, rate, new URL(address), processes);
+    straight = await measure(stage, scenario, sealed, rate, new URL(address), await stage.system.processes());
   }
   console.log(`${scenario.name}, ${nameOfRate(rate)}: p99 ${through.latency.p99.toFixed(2)} ms`);
   return { name: scenario.name, service: scenario.service, rate: nameOfRate(rate), through, straight };
 }
 
 /** Each key is known before anything is measured. */
-async function warmKeys(stage: Stage): Promise<void> {
+export async function warmKeys(stage: Stage): Promise<void> {
   const whoami: Scenario = {
     name: 'keys',
     service: 'gateway',

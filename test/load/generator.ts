@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
 /** What to send. */
 export interface Load {
@@ -37,13 +37,14 @@ const GRACE_MS = 10_000;
 /** One kept connection with at most one request under way. */
 class Connection {
   readonly #socket: Socket;
-  readonly #answered: (connection: Connection, status: number, due: number) => void;
+  /** Of whoever sends on it. */
+  answered: (connection: Connection, status: number, due: number) => void;
   #buffered: Buffer | undefined;
   #due = 0;
   #busy = false;
 
   constructor(host: string, port: number, answered: (connection: Connection, status: number, due: number) => void) {
-    this.#answered = answered;
+    this.answered = answered;
     this.#socket = connect({ host, port, noDelay: true });
     this.#socket.on('data', (data: Buffer) => this.#read(data));
     this.#socket.on('error', () => undefined);
@@ -83,7 +84,7 @@ class Connection {
   #settle(status: number): void {
     if (!this.#busy) return;
     this.#busy = false;
-    this.#answered(this, status, this.#due);
+    this.answered(this, status, this.#due);
   }
 }
 
@@ -93,8 +94,13 @@ function lengthOf(head: string): number {
   return Number(length ?? 0);
 }
 
+/** What the last load has left open, and where: a warm-up opens connections for what is measured after it. */
+let kept: { target: string; connections: Connection[] } = { target: '', connections: [] };
+
 /** How many requests all loads have sent: were each to begin at the first, its guild would soon be at its limit. */
 let sent = 0;
+
+const targetOf = ({ host, ports }: Load): string => `${host} ${ports.join()}`;
 
 /** Sends one load until its time is over, and waits for the answers that are under way then. */
 class Run {
@@ -106,18 +112,23 @@ class Run {
   readonly #started = performance.now();
   #open = 0;
   #underWay = 0;
+  #whenIdle: (() => void) | undefined;
 
   constructor(load: Load) {
     this.#load = load;
+    const { target, connections } = kept;
+    for (const connection of connections) {
+      if (target === targetOf(load) && connection.isOpen) this.#adopt(connection);
+      else connection.end();
+    }
   }
 
   async measure(): Promise<Measured> {
     if (this.#load.rate === undefined) await this.#saturate();
     else await this.#pace(this.#load.rate);
     const [answered, seconds] = [this.#latencies.length, (performance.now() - this.#started) / 1000];
-    const late = performance.now() + GRACE_MS;
-    while (this.#underWay + this.#waiting.length > 0 && performance.now() < late) await tick();
-    for (const connection of this.#free) connection.end();
+    await Promise.race([this.#idle(), sleep(GRACE_MS, undefined, { ref: false })]);
+    kept = { target: targetOf(this.#load), connections: this.#free };
     return { answered, seconds, statuses: this.#statuses, latency: percentiles(this.#latencies) };
   }
 
@@ -127,9 +138,11 @@ class Run {
 
   /** Each connection sends its next request when it has its answer. */
   async #saturate(): Promise<void> {
-    const connections = Array.from({ length: this.#load.connections }, () => this.#connect());
-    for (const connection of await Promise.all(connections)) this.#send(connection, this.#next(), performance.now());
-    while (performance.now() < this.#end) await (this.#load.isAwake ? nextTurn() : tick());
+    const missing = Array.from({ length: this.#load.connections - this.#open }, () => this.#connect());
+    const connections = [...this.#free.splice(0), ...(await Promise.all(missing))];
+    for (const connection of connections) this.#send(connection, this.#next(), performance.now());
+    if (this.#load.isAwake) while (performance.now() < this.#end) await nextTurn();
+    else await sleep(this.#end - performance.now());
   }
 
   /** Requests are due at a constant rate, whether earlier ones were answered or not. */
@@ -140,12 +153,24 @@ class Run {
         if (due >= this.#end) return;
         count += 1;
         this.#waiting.push({ request: this.#next(), due });
-        const connection = this.#free.pop();
+        const connection = this.#takeFree();
         if (connection) this.#use(connection);
         else if (this.#open < this.#load.connections) void this.#connect().then((fresh) => this.#use(fresh));
       }
-      await tick();
+      await sleep(1);
     }
+  }
+
+  /** Resolves once nothing is under way or waits. */
+  #idle(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#whenIdle = resolve;
+    this.#tellIdle();
+    return promise;
+  }
+
+  #tellIdle(): void {
+    if (this.#underWay + this.#waiting.length === 0) this.#whenIdle?.();
   }
 
   #due(count: number, rate: number): number {
@@ -163,6 +188,22 @@ class Run {
     this.#open += 1;
     await connection.open();
     return connection;
+  }
+
+  /** A connection that has nothing to do and that the other side has not closed. */
+  #takeFree(): Connection | undefined {
+    for (let connection = this.#free.pop(); connection; connection = this.#free.pop()) {
+      if (connection.isOpen) return connection;
+      this.#open -= 1;
+    }
+    return undefined;
+  }
+
+  #adopt(connection: Connection): void {
+    if (this.#open === this.#load.connections) return connection.end();
+    connection.answered = this.#answered;
+    this.#open += 1;
+    this.#free.push(connection);
   }
 
   /** Gives a connection the request that has waited longest. */
@@ -185,11 +226,8 @@ class Run {
     if (!connection.isOpen) this.#open -= 1;
     else if (this.#load.rate === undefined && now < this.#end) this.#send(connection, this.#next(), now);
     else this.#use(connection);
+    this.#tellIdle();
   };
-}
-
-function tick(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 function percentiles(latencies: number[]): Measured['latency'] {
@@ -203,4 +241,5 @@ if (process.send) {
   process.on('message', (load: Load) => {
     void new Run(load).measure().then((measured) => process.send?.(measured));
   });
+  process.on('disconnect', () => process.exit());
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Client } from 'pg';
+import { allNodes, type Plan, scanOf } from '#test/explain.ts';
 
 /** Tables smaller than this are read whole sooner than by an index. */
 const LARGE = 10_000;
@@ -10,13 +11,6 @@ export const PLAN_SETTINGS = {
   'auto_explain.log_format': 'json',
   'auto_explain.log_nested_statements': 'off',
 };
-
-interface Plan {
-  'Node Type': string;
-  'Relation Name'?: string;
-  'Index Name'?: string;
-  Plans?: Plan[];
-}
 
 /** A statement that was executed, and how it read its tables. */
 export interface Planned {
@@ -48,8 +42,8 @@ export async function plansIn(url: string, logFile: string): Promise<Planned[]> 
       Plan: Plan;
     };
     const statement = query.replaceAll(/\s+/g, ' ').trim();
-    const nodes = flatten(plan);
-    const scans = nodes.filter((node) => node['Relation Name'] || node['Index Name']).map(nameOf);
+    const nodes = allNodes(plan);
+    const scans = nodes.filter((node) => node['Relation Name'] || node['Index Name']).map(scanOf);
     const whole = nodes
       .filter((node) => node['Node Type'] === 'Seq Scan' && large.has(node['Relation Name'] ?? ''))
       .map((node) => node['Relation Name'] as string);
@@ -69,12 +63,4 @@ async function largeTables(url: string): Promise<Set<string>> {
   } finally {
     await client.end();
   }
-}
-
-function flatten(plan: Plan): Plan[] {
-  return [plan, ...(plan.Plans ?? []).flatMap(flatten)];
-}
-
-function nameOf(node: Plan): string {
-  return node['Index Name'] ?? `${node['Node Type']} of ${node['Relation Name']}`;
 }
