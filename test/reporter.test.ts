@@ -28,7 +28,7 @@ async function run(
   writeFileSync(join(folder, 'vitest.config.mjs'), `export default ${JSON.stringify(config)}`);
   if (setup !== undefined) writeFileSync(join(folder, 'setup.mjs'), setup);
   for (const [name, text] of Object.entries(files)) {
-    writeFileSync(join(folder, name), `import { beforeAll, expect, test } from 'vitest';\n${text}`);
+    writeFileSync(join(folder, name), `import { beforeAll, describe, expect, test } from 'vitest';\n${text}`);
   }
   const vitest = join(repository, 'node_modules', 'vitest', 'vitest.mjs');
   const script = runScript([process.execPath, vitest, 'run', '--root', folder], { VITEST: '', CI: 'true' });
@@ -84,4 +84,22 @@ test('measured figures are listed again before the last line', async () => {
   const { last, output } = await run({ 'a.case.mjs': text });
   expect(last).toBe('1 passed, 0 failed');
   expect(output.trimEnd()).toMatch(/\n\nfigure: how long: 3 ms\n\n1 passed, 0 failed$/);
+});
+
+test('what failed is named again, with its reason, before the last line', async () => {
+  const text = `
+    test('a', () => { console.log('figure: how long: 3 ms'); });
+    describe('all', () => { test('b', () => expect(1, 'one is not two').toBe(2)); });
+    describe('none', () => { beforeAll(() => { throw new Error('no hook'); }); test('c', () => {}); });
+  `;
+  const { last, output } = await run({ 'a.case.mjs': text });
+  expect(last).toBe('1 passed, 2 failed, 1 skipped');
+  expect(output.trimEnd().split('\n').slice(-6)).toEqual([
+    'figure: how long: 3 ms',
+    '',
+    'failed: a.case.mjs > none: no hook',
+    'failed: a.case.mjs > all > b: one is not two: expected 1 to be 2 // Object.is equality',
+    '',
+    last,
+  ]);
 });

@@ -1,35 +1,52 @@
+import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 import { FIGURE } from './figures.ts';
 
-export type Counts = { passed: number; failed: number; skipped: number };
+type Counts = { passed: number; failed: number; skipped: number };
 
 /** `3 passed, 0 failed`, with `, 1 skipped` where tests were left out. */
-export function summaryLine({ passed, failed, skipped }: Counts): string {
+function summaryLine({ passed, failed, skipped }: Counts): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
 }
 
+type Result = { counts: Counts; failures: string[] };
+
 /** What a run came to. Suites and files that broke outside a test, and errors nobody caught, count as failed too. */
-export function countResults(modules: readonly TestModule[], errors: readonly SerializedError[]): Counts {
-  const counts = { passed: 0, failed: errors.length, skipped: 0 };
+function resultOf(modules: readonly TestModule[], errors: readonly SerializedError[]): Result {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  const failures: string[] = [];
+  const fail = (where: string, reason: string) => {
+    counts.failed += 1;
+    failures.push(`failed: ${where}: ${firstLine(reason)}`);
+  };
   for (const module of modules) {
-    counts.failed += module.errors().length;
-    for (const suite of module.children.allSuites()) counts.failed += suite.errors().length;
+    const file = module.relativeModuleId;
+    for (const { message } of module.errors()) fail(file, message);
+    for (const suite of module.children.allSuites()) {
+      for (const { message } of suite.errors()) fail(`${file} > ${suite.fullName}`, message);
+    }
     for (const test of module.children.allTests()) {
-      const { state } = test.result();
+      const { state, errors: reasons } = test.result();
       // A test that was begun or queued and never ended did not pass.
-      if (state === 'pending') counts.failed += 1;
+      if (state === 'pending') fail(`${file} > ${test.fullName}`, 'it did not end');
+      else if (state === 'failed') fail(`${file} > ${test.fullName}`, reasons[0]?.message ?? 'without an error');
       else counts[state] += 1;
     }
   }
-  return counts;
+  for (const { message } of errors) fail('outside the tests', message);
+  return { counts, failures };
+}
+
+function firstLine(message: string): string {
+  return stripVTControlCharacters(message).split('\n', 1)[0] ?? '';
 }
 
 /**
- * Prints the measured figures together, then the result as the very last line of the process, alone, and makes sure that
- * the exit status agrees.
+ * Prints the measured figures together, then what failed, for whoever sees the end of a log alone, then the result as
+ * the very last line of the process, alone, and makes sure that the exit status agrees.
  */
 export default class SummaryReporter implements Reporter {
-  private counts: Counts | undefined;
+  private result: Result = { counts: { passed: 0, failed: 1, skipped: 0 }, failures: [] };
   private readonly figures: string[] = [];
 
   onInit(): void {
@@ -41,14 +58,16 @@ export default class SummaryReporter implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
-    this.counts = countResults(modules, errors);
+    this.result = resultOf(modules, errors);
   }
 
   private finish(status: number): void {
-    const counts = this.counts ?? { passed: 0, failed: 1, skipped: 0 };
+    const { counts, failures } = this.result;
     if (status !== 0 && counts.failed === 0) counts.failed = 1;
     if (status === 0 && counts.failed > 0) process.exitCode = 1;
-    if (this.figures.length > 0) process.stdout.write(`\n${this.figures.join('\n')}\n`);
+    for (const lines of [this.figures, failures]) {
+      if (lines.length > 0) process.stdout.write(`\n${lines.join('\n')}\n`);
+    }
     process.stdout.write(`\n${summaryLine(counts)}\n`);
   }
 }
