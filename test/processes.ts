@@ -14,6 +14,12 @@ export function processesUsing(path: string): string[] {
     .map((pid) => `${pid} ${read(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ')}`);
 }
 
+/** What a program of ours needs of this process's environment, where it gets nothing else of it. */
+export function inheritedEnvironment(): Record<string, string | undefined> {
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  return { PATH, NODE_COMPILE_CACHE };
+}
+
 export type RunningScript = {
   process: ChildProcess;
   /** What it has printed so far, both streams. */

@@ -1,7 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Database } from '#kit/postgres.ts';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
@@ -16,6 +14,7 @@ import {
 import { DecisionServiceService, type DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { connect } from '#test/grpc.ts';
+import { type ReplicaProcess, startReplicaProcess } from '#test/replica-process.ts';
 import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/sealed.ts';
 import { activityService } from './service.ts';
 import { MOST_WAITING } from './store/new-commands.ts';
@@ -63,7 +62,7 @@ export class ActivityFixture {
   }
 
   async stop(): Promise<void> {
-    for (const close of this.#closers) close();
+    for (const close of this.#closers) await close();
     await this.activity.stop();
     await this.database.close();
     await this.testDatabase.drop();
@@ -83,18 +82,11 @@ export class ActivityFixture {
   }
 
   /** Activity as a process of its own, at the machine's time, once it is ready. */
-  async startProcess(databaseUrl: string): Promise<{ process: ChildProcess; at: RunningService }> {
-    const env = { ...this.environment(), DATABASE_URL: databaseUrl, LOG_LEVEL: 'info' };
-    const main = join(import.meta.dirname, 'main.ts');
-    const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    this.#closers.push(() => child.kill('SIGKILL'));
-    for await (const line of createInterface({ input: child.stdout })) {
-      const { addresses } = JSON.parse(line) as { addresses?: RunningService['addresses'] };
-      // Its log is read no further, and must not fill the pipe.
-      child.stdout.resume();
-      if (addresses) return { process: child, at: { ...this.activity, addresses } };
-    }
-    throw new Error('activity did not become ready');
+  async startProcess(databaseUrl: string): Promise<ReplicaProcess> {
+    const environment = { ...this.environment(), DATABASE_URL: databaseUrl };
+    const replica = await startReplicaProcess(join(import.meta.dirname, 'main.ts'), environment);
+    this.#closers.push(() => replica.kill());
+    return replica;
   }
 
   get = (path: string, { at, guildId = GUILD, signal }: Request & { signal?: AbortSignal } = {}) =>

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Queryable } from '#kit/postgres.ts';
@@ -200,7 +199,7 @@ test('kill -9 between the lease and its answer loses nothing: the command comes 
   const url = new URL(fixture.testDatabase.url);
   url.port = String(proxy.port);
   fixture.clock.advance(Date.now() - fixture.clock.now());
-  const { process: activity, at } = await fixture.startProcess(url.href);
+  const { kill, at } = await fixture.startProcess(url.href);
   const [id] = await fixture.send('a', { guildId, ttlSeconds: 600 });
   expect(await fixture.take('nobody', '', { guildId, at })).toEqual([]);
 
@@ -219,8 +218,7 @@ test('kill -9 between the lease and its answer loses nothing: the command comes 
   });
   const leased = async () => (await fixture.admin().listCommands({ guildId, limit: 1 })).commands[0]?.attempt;
   await expect.poll(leased).toBe(1);
-  activity.kill('SIGKILL');
-  await once(activity, 'exit');
+  await kill();
   expect(await told).toBe('nothing');
 
   expect(await fixture.take('a', '', { guildId })).toEqual([]);

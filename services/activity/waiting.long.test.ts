@@ -40,7 +40,7 @@ const openPolls = (at: RunningService) => fixture.metric('activity_open_polls', 
 
 test(`${POLLS} polls that wait in one process cost no connection each, little memory, and are woken in time`, async () => {
   fixture.clock.advance(Date.now() - fixture.clock.now());
-  const { process: activity, at } = await fixture.startProcess(fixture.testDatabase.url);
+  const { kill, at } = await fixture.startProcess(fixture.testDatabase.url);
   await fixture.activity.stop();
   // What a process that has served for a while has anyway is there before it is measured.
   for (let round = 0; round < POLLS / AT_ONCE; round++) {
@@ -74,9 +74,9 @@ test(`${POLLS} polls that wait in one process cost no connection each, little me
   }
   withinBound(`one of ${POLLS} waiting polls is woken, slowest of ${delays.length}`, Math.max(...delays), 200);
 
-  activity.kill('SIGTERM');
+  const ended = kill('SIGTERM');
   const drainedAt = performance.now();
   for (const body of await Promise.all(polls)) expect(body).toContain('"status":"success"');
   withinBound(`${POLLS} waiting polls are ended by a drain`, performance.now() - drainedAt, 10_000);
-  await once(activity, 'exit');
+  await ended;
 }, 120_000);

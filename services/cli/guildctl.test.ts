@@ -8,6 +8,7 @@ import type { Environment } from '#kit/config.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { ADMIN_SECRET, startTestAuth, type TestAuth } from '#test/auth.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { inheritedEnvironment } from '#test/processes.ts';
 import { guildctl as run } from './guildctl.ts';
 
 interface Result {
@@ -41,7 +42,7 @@ const newGuild = () => String(++lastGuild);
 /** Runs guildctl as a process of its own, as an operator does. */
 function guildctl(words: string[], environment?: Environment): Promise<Result> {
   const access = environment ?? { GUILDCTL_AUTH: service.address, ADMIN_SECRETS: ADMIN_SECRET };
-  const env = { PATH: process.env['PATH'], DATA_DIR: folder, ...access };
+  const env = { ...inheritedEnvironment(), DATA_DIR: folder, ...access };
   const main = join(REPOSITORY, 'services', 'cli', 'main.ts');
   return new Promise((resolve) => {
     execFile(process.execPath, [main, ...words], { env, cwd: tmpdir() }, (failure, out, error) =>

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
+import { inheritedEnvironment } from '#test/processes.ts';
 import { GUILD } from './fixtures/sample-http.ts';
 import { PRINCIPAL_HEADER, sealPrincipal } from './principal.ts';
 import { SecretRing } from './secrets.ts';
@@ -27,7 +28,7 @@ interface Ran {
 /** Runs the sample service as a process. */
 function run(environment: Record<string, string>): Ran {
   const program = join(import.meta.dirname, 'fixtures/sample-service.ts');
-  const child = spawn(process.execPath, [program], { env: { PATH: process.env.PATH, ...environment } });
+  const child = spawn(process.execPath, [program], { env: { ...inheritedEnvironment(), ...environment } });
   children.push(child);
   const ended = once(child, 'close').then(([code, signal]) => (signal ?? code) as number | NodeJS.Signals | null);
   const ran: Ran = { child, stdout: '', stderr: '', ended };

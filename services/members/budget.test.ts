@@ -1,5 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -79,11 +77,6 @@ test('two processes share the budget of calls: never more in a second, and reque
   expect(most).toBeLessThanOrEqual(CALLS_PER_SECOND);
   expect(arrivals.length).toBeGreaterThan(2 * MEMBERS);
   expect(Math.max(...delays)).toBeLessThan(5_000);
-  for (const { process } of both) await kill(process);
+  for (const { kill } of both) await kill();
   fixture.members = await fixture.startMembers();
 }, 120_000);
-
-async function kill(process: ChildProcess): Promise<void> {
-  process.kill('SIGKILL');
-  await once(process, 'exit');
-}

@@ -1,7 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { Client } from 'pg';
 import { ManualClock } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
@@ -14,6 +12,7 @@ import { bindingsService } from '#services/bindings/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { connect } from '#test/grpc.ts';
+import { type ReplicaProcess, startReplicaProcess } from '#test/replica-process.ts';
 import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/sealed.ts';
 import { membersService } from './service.ts';
 
@@ -85,19 +84,8 @@ export class MembersFixture {
   }
 
   /** Members as a process of its own, which can be killed; it is ready. */
-  async startMembersProcess(environment: Environment = {}): Promise<{ process: ChildProcess; at: RunningService }> {
-    const env = { ...this.environment(), LOG_LEVEL: 'info', ...environment };
-    const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    // The lines that follow are read too, or the pipe would fill up.
-    const lines = createInterface({ input: child.stdout });
-    const addresses = await new Promise<RunningService['addresses']>((resolve, reject) => {
-      lines.on('line', (line) => {
-        const told = JSON.parse(line) as { addresses?: RunningService['addresses'] };
-        if (told.addresses) resolve(told.addresses);
-      });
-      child.once('exit', () => reject(new Error('members did not become ready')));
-    });
-    return { process: child, at: { ...this.members, addresses } };
+  startMembersProcess(environment: Environment = {}): Promise<ReplicaProcess> {
+    return startReplicaProcess(MAIN, { ...this.environment(), ...environment });
   }
 
   startBindings(environment: Environment = {}): Promise<RunningService> {

@@ -1,7 +1,6 @@
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { scrape } from '#test/metrics.ts';
+import type { ReplicaProcess } from '#test/replica-process.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { GUILD, portOf } from './fixture.ts';
 import { chatIdOf, DECK } from './fixtures/crew.ts';
@@ -25,9 +24,8 @@ afterEach(async () => {
 });
 afterAll(() => fixture.stop());
 
-async function kill({ process }: { process: ChildProcess }): Promise<void> {
-  process.kill('SIGKILL');
-  await once(process, 'exit');
+async function kill(replica: ReplicaProcess): Promise<void> {
+  await replica.kill();
   clearInterval(ticking);
 }
 const given = async () => (await fixture.chat.calls())[GIVE] ?? 0;
@@ -78,7 +76,7 @@ test('kill -9 in the middle of taking roles back: they are taken within seconds'
   await fixture.chat.fault('/roles/', { delay_ms: 4_000, reset: true, times: 1 });
   const told = fixture.unlink({ game_id: 1 }, { at: killed.at }).catch(() => undefined);
   await until(async () => Object.keys(await fixture.chat.calls()).some((name) => name.startsWith('DELETE')));
-  killed.process.kill('SIGKILL');
+  await killed.kill();
   await told;
   // Time goes on at its own pace: a lease of half a minute would keep the role that long.
   await expect.poll(() => rolesOf(1), { timeout: 20_000 }).toEqual([]);

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { GUILD, MembersFixture, newAccounts, portOf } from './fixture.ts';
@@ -12,7 +11,7 @@ test('kill -9 between the two stores: another process gives the answer that the 
   const { token, code } = await fixture.token(chatId);
   const proxy = await startTcpProxy(portOf(fixture.lookup.addresses.grpc));
   const lookupAddress = `127.0.0.1:${proxy.port}`;
-  const { process: members, at } = await fixture.startMembersProcess({ LOOKUP_GRPC_ADDRESS: lookupAddress });
+  const { kill, at } = await fixture.startMembersProcess({ LOOKUP_GRPC_ADDRESS: lookupAddress });
   // A connection to lookup first: the one that is lost later must have been there.
   expect((await fixture.get(`/guilds/${GUILD}/verified`, { at })).status).toBe(200);
 
@@ -22,8 +21,7 @@ test('kill -9 between the two stores: another process gives the answer that the 
     () => 'nothing',
   );
   await expect.poll(() => fixture.linkOf(chatId)).toMatchObject({ gameId });
-  members.kill('SIGKILL');
-  await once(members, 'exit');
+  await kill();
   expect(await told).toBe('nothing');
   expect(await fixture.openIntents()).toBe(1);
   expect((await fixture.get(`/verification/tokens/${token}`)).body.data.status).toBe('pending');

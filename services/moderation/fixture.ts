@@ -1,12 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { Client } from 'pg';
 import { type Clock, ManualClock } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { type ReplicaProcess, startReplicaProcess } from '#test/replica-process.ts';
 import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/sealed.ts';
 import { ActivityPeer } from './fixtures/activity-peer.ts';
 import { moderationService } from './service.ts';
@@ -29,19 +27,6 @@ interface Request {
   guildId?: string;
   /** Another replica than the first. */
   at?: RunningService;
-}
-
-export interface ReplicaProcess {
-  at: RunningService;
-  /** Resolves when it has ended. */
-  kill: (signal: 'SIGKILL' | 'SIGTERM') => Promise<void>;
-}
-
-async function kill(child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, 'exit');
-  child.kill(signal);
-  await exited;
 }
 
 /** Real moderation on a real database, and an activity that tests control. */
@@ -85,22 +70,8 @@ export class ModerationFixture {
   }
 
   /** A replica that is a process of its own, once it is ready. */
-  async startProcess(environment: Environment = {}): Promise<ReplicaProcess> {
-    const env = { ...this.environment(), LOG_LEVEL: 'info', ...environment };
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'main.ts')], {
-      env,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const lines = createInterface({ input: child.stdout });
-    const addresses = await new Promise<RunningService['addresses']>((resolve, reject) => {
-      // Read to the end, or the process would wait for room to write.
-      lines.on('line', (line) => {
-        const told = JSON.parse(line) as { addresses?: RunningService['addresses'] };
-        if (told.addresses) resolve(told.addresses);
-      });
-      lines.on('close', () => reject(new Error('moderation did not become ready')));
-    });
-    return { at: { ...this.moderation, addresses }, kill: (signal) => kill(child, signal) };
+  startProcess(environment: Environment = {}): Promise<ReplicaProcess> {
+    return startReplicaProcess(join(import.meta.dirname, 'main.ts'), { ...this.environment(), ...environment });
   }
 
   /** Time passes. */

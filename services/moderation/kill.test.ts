@@ -32,7 +32,7 @@ test('kill -9 after the commit: another process delivers what the first could no
   // Only the process knows of it, and nobody else looks before it is dead.
   await fixture.moderation.stop();
   for (const action of ['ban', 'unban', 'mute']) await fixture.decide(action, { game_id: 1 }, { guildId, at });
-  await kill('SIGKILL');
+  await kill();
   expect(await countsOf(guildId)).toMatchObject({ decided: 2, logged: 3, queued: 3 });
   expect(fixture.activity.typesOf(guildId)).toEqual([]);
   fixture.moderation = await fixture.startReplica();
@@ -54,7 +54,7 @@ test('kill -9 before the commit leaves nothing; the repeat with the same key dec
   await expect
     .poll(() => fixture.query(`SELECT 1 FROM pg_locks WHERE relation = 'moderation.log'::regclass AND NOT granted`))
     .toHaveLength(1);
-  await kill('SIGKILL');
+  await kill();
   expect(await answer).toBe('nothing');
   await fixture.query('COMMIT');
   // PostgreSQL finds out that nobody is there any more, and rolls back.
@@ -81,7 +81,7 @@ test('kill -9 at any moment leaves each decision whole or not at all, and repeat
       if (--left === 0) enough.resolve();
     });
     await enough.promise;
-    await kill('SIGKILL');
+    await kill();
     await Promise.all(bans);
     const { decided, ...others } = await countsOf(guildId);
     expect(others).toEqual({ logged: decided, queued: decided, whole: decided, remembered: decided });

@@ -4,7 +4,7 @@ import type { RunningService } from '#kit/service.ts';
 import { withinBound } from '#test/bounds.ts';
 import { printFigure, round } from '#test/figures.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
-import { GUILD, ModerationFixture, newPlayer, type ReplicaProcess } from './fixture.ts';
+import { GUILD, ModerationFixture, newPlayer } from './fixture.ts';
 
 /** On its clock nothing that is remembered grows old. */
 const fixture = new ModerationFixture();
@@ -53,7 +53,7 @@ async function insertBan(gameId: number): Promise<void> {
 
 test('a decision shows in another process within 500 ms, and at once in its own', { timeout: 120_000 }, async () => {
   const real = await new ModerationFixture(systemClock).start();
-  const processes: ReplicaProcess[] = await Promise.all([real.startProcess(), real.startProcess()]);
+  const processes = await Promise.all([real.startProcess(), real.startProcess()]);
   try {
     const [taker, other] = processes.map(({ at }) => at) as [RunningService, RunningService];
     await Promise.all([hears(taker), hears(other)]);
@@ -72,7 +72,7 @@ test('a decision shows in another process within 500 ms, and at once in its own'
     printFigure('a decision shows in another process, median of 40', `${round(sorted[20] ?? 0)} ms`);
     withinBound('a decision shows in another process, longest of 40', sorted.at(-1) ?? 0, 500);
   } finally {
-    for (const one of processes) await one.kill('SIGTERM');
+    for (const one of processes) await one.at.stop();
     await real.stop();
   }
 });
@@ -131,7 +131,7 @@ test('a decision whose process was killed before it could tell others shows in t
   // As the process leaves it that has committed, and no more.
   await insertBan(gameId);
   expect(await fixture.banStatus(gameId, '', { at: other })).toEqual({ banned: false });
-  await dying.kill('SIGKILL');
+  await dying.kill();
   const shown = await until(other, gameId, true, fixture);
   withinBound('a decision of a process that was killed shows in others', shown, 1_500);
   await other.stop();

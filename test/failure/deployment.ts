@@ -9,6 +9,7 @@ import { type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { connect } from '../grpc.ts';
+import { inheritedEnvironment } from '../processes.ts';
 import { type Balancer, startBalancer } from './balancer.ts';
 import { worldOf } from './faulty-network.ts';
 
@@ -90,7 +91,7 @@ export class Deployment {
   async startReplica(name: string): Promise<Replica> {
     const deployable = DEPLOYABLES.find((candidate) => candidate.name === name) as Deployable;
     const ports = await choosePorts(deployable);
-    const environment = { PATH: process.env['PATH'], LOG_LEVEL: 'warn', ...this.#options.environment };
+    const environment = { ...inheritedEnvironment(), LOG_LEVEL: 'warn', ...this.#options.environment };
     const replica: Replica = { deployable, ports, child: undefined as never, isReady: false, output: '' };
     replica.child = await startChild({
       command: [process.execPath, join(REPOSITORY, deployable.main)],
