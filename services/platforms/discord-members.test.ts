@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Discord } from './discord.ts';
-import { PlatformsFixture } from './fixture.ts';
+import { deadlineFor, PlatformsFixture } from './fixture.ts';
 
 const GUILD = '900000000000000001';
 const BOT = '930000000000000001';
@@ -207,6 +207,8 @@ describe('changes of a member', () => {
     ['429', { status: 429, retry_after: 5 }, 'UNAVAILABLE'],
     ['nothing in time', { delay_ms: 10_000 }, 'TIMEOUT'],
   ])('%s is an error, and the call is not repeated', async (_what, fault, code) => {
+    fixture.deadlineMs = deadlineFor(fault);
+    discord = fixture.discord();
     await fixture.chat.fault('/roles/', { ...fault, times: 1 });
     await expect(role(CAPTAIN)).rejects.toMatchObject({ code });
     expect((await fixture.chat.calls())[GIVE]).toBe(1);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import { PlatformsFixture } from './fixture.ts';
+import { deadlineFor, PlatformsFixture } from './fixture.ts';
 
 const GUILD = '900000000000000001';
 const OTHER_GUILD = '900000000000000009';
@@ -113,6 +113,7 @@ const FAULTS: [string, Record<string, unknown>, string][] = [
 test.each(['/users/@me', '/roles', '/members/'].flatMap((path) => FAULTS.map((fault) => [path, ...fault] as const)))(
   'at %s a platform that %s is an error, and forgotten the next time',
   async (path, _what, fault, code) => {
+    fixture.deadlineMs = deadlineFor(fault);
     const discord = fixture.discord();
     await fixture.chat.fault(path, { ...fault, times: 1 });
     await expect(discord.roles(GUILD)).rejects.toMatchObject({ code });

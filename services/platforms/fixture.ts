@@ -11,8 +11,12 @@ import { Discord } from './discord.ts';
 import type { PlatformOptions } from './http.ts';
 import { Roblox } from './roblox.ts';
 
-/** Of every call, so that no test waits for long. */
-const DEADLINE_MS = 500;
+/** Enough for a machine that stands still for a while. */
+const DEADLINE_MS = 10_000;
+const SHORT_MS = 500;
+
+/** Of calls that are shown this fault: short where they are to be too slow, so that no test waits for long. */
+export const deadlineFor = (fault: Record<string, unknown>) => ('delay_ms' in fault ? SHORT_MS : DEADLINE_MS);
 
 /** One simulated platform, from the outside. */
 export class Platform {
@@ -54,6 +58,8 @@ export class PlatformsFixture {
   readonly clock = new ManualClock();
   readonly metrics = new Metrics();
   readonly logLines: string[] = [];
+  /** Of each call of connectors that are made from now on. */
+  deadlineMs = DEADLINE_MS;
   readonly game: Platform;
   readonly chat: Platform;
   readonly #simulators: Simulators;
@@ -77,8 +83,8 @@ export class PlatformsFixture {
   }
 
   /** A connector without anything in its caches and with its breakers closed. */
-  roblox(config: Partial<GamePlatformConfig> = {}, options: Partial<PlatformOptions> = {}): Roblox {
-    return new Roblox({ config: { ...gameConfig(this.game.url), ...config }, ...this.#options(), ...options });
+  roblox(config: Partial<GamePlatformConfig> = {}): Roblox {
+    return new Roblox({ config: { ...gameConfig(this.game.url), ...config }, ...this.#options() });
   }
 
   /** The same with a key for Open Cloud. */
@@ -101,7 +107,7 @@ export class PlatformsFixture {
   #options(): PlatformOptions {
     const breakers = new Breakers(this.metrics);
     this.#cleanups.push(() => breakers.stop());
-    return { breakers, metrics: this.metrics, clock: this.clock, deadlineMs: DEADLINE_MS };
+    return { breakers, metrics: this.metrics, clock: this.clock, deadlineMs: this.deadlineMs };
   }
 
   /** A server of the test's own, for what the simulator does not do. */

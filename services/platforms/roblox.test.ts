@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { PlatformsFixture } from './fixture.ts';
+import { deadlineFor, PlatformsFixture } from './fixture.ts';
 
 const USER = { id: 7001, name: 'AdaBuilds' };
 
@@ -64,7 +64,9 @@ test('a platform that does not listen is a PLATFORM_ERROR', async () => {
 });
 
 test('a platform that is too slow, also in the middle of its answer, is a TIMEOUT', async () => {
-  await fault({ delay_ms: 10_000, times: 1 });
+  const slow = { delay_ms: 10_000, times: 1 };
+  fixture.deadlineMs = deadlineFor(slow);
+  await fault(slow);
   await expect(fixture.roblox().user(7001)).rejects.toMatchObject({ code: 'TIMEOUT' });
   const url = await fixture.serve((_path, response) => response.writeHead(200).write('{"id": 7001,'));
   await expect(ofUsers(url).user(7001)).rejects.toMatchObject({ code: 'TIMEOUT' });

@@ -51,7 +51,7 @@ export class Deployment {
   readonly #stopped = new AbortController();
   readonly #secrets = { internal: randomBytes(32).toString('hex'), admin: randomBytes(32).toString('hex') };
   #simulators!: Simulators;
-  #watching: Promise<void> = Promise.resolve();
+  readonly #watching: Promise<void>[] = [];
 
   constructor(options: DeploymentOptions) {
     this.#options = options;
@@ -60,7 +60,6 @@ export class Deployment {
   async start(): Promise<this> {
     this.#simulators = await startSimulators(worldOf(this.#options.guilds));
     for (const deployable of DEPLOYABLES) await this.#startBalancers(deployable);
-    this.#watching = this.#watchReadiness();
     for (const deployable of DEPLOYABLES) {
       const starts = Array.from({ length: this.#options.replicas }, () => this.startReplica(deployable.name));
       await Promise.all(starts);
@@ -71,7 +70,7 @@ export class Deployment {
 
   async stop(): Promise<void> {
     this.#stopped.abort();
-    await this.#watching;
+    await Promise.all(this.#watching);
     await Promise.all(this.replicas.map(({ child }) => child.stop(0)));
     await Promise.all(this.#balancers.map((balancer) => balancer.close()));
     await this.#simulators?.stop();
@@ -99,6 +98,7 @@ export class Deployment {
       output: (text) => (replica.output += text),
     });
     this.replicas.push(replica);
+    this.#watching.push(this.#watchReadiness(replica));
     await untilReady(replica.child, async () => replica.isReady, READY_MS);
     return replica;
   }
@@ -147,11 +147,13 @@ export class Deployment {
     };
   }
 
-  async #watchReadiness(): Promise<void> {
-    while (!this.#stopped.signal.aborted) {
-      await Promise.all(this.replicas.filter(({ child }) => child && !child.exit()).map(lookAt));
+  /** Each by itself: one that is slow to answer must not keep others in the balancers that drain. */
+  async #watchReadiness(replica: Replica): Promise<void> {
+    while (!this.#stopped.signal.aborted && !replica.child.exit()) {
+      await lookAt(replica);
       await wait(LOOK_EVERY_MS);
     }
+    replica.isReady = false;
   }
 
   async #createKeys(): Promise<void> {

@@ -27,10 +27,15 @@ export interface Load {
 /** On a machine that can't keep up fewer are sent, rather than more and more under way. */
 const MOST_UNDER_WAY = 200;
 const TICK_MS = 10;
+/**
+ * Connections unused for so long are closed. Less than a drain: by then those in use were told that they end, and a
+ * request on another could meet its end, which no server can prevent.
+ */
+const IDLE_MS = 1_000;
 
 /** Sends requests at a steady rate over kept connections, without ever repeating one, until it is stopped. */
 export function startLoad(api: string, perSecond: number, next: () => LoadRequest): Load {
-  const agent = new Agent({ keepAlive: true });
+  const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   const good = new Map<string, number>();
   const failed: string[] = [];
   const underWay = new Set<Promise<void>>();

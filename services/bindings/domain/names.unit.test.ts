@@ -2,11 +2,16 @@ import { expect, test, vi } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
 import { Names } from './names.ts';
 
+/** Where something is slow, so that no test waits for long. */
+const SLOW_MS = 20;
+
 const forever = () => new Promise<string>(() => undefined);
 
-function named(load: (key: number) => Promise<string>, clock = new ManualClock()) {
+/** Waits only as long as is said where nothing comes; a machine that stands still is no slow platform. */
+function named(load: (key: number) => Promise<string>, waitMs = 60_000) {
+  const clock = new ManualClock();
   const asked = vi.fn<typeof load>(load);
-  return { names: new Names({ load: asked, freshMs: 60_000, clock, waitMs: 20 }), asked, clock };
+  return { names: new Names({ load: asked, freshMs: 60_000, clock, waitMs }), asked, clock };
 }
 
 test('each is asked for once while its answer is good', async () => {
@@ -40,7 +45,7 @@ test('one that fails takes no other along, is served as last known, and asked fo
 
 test('a slow platform is waited for once in ten seconds, by a few at a time, and never past the deadline', async () => {
   let isSlow = false;
-  const { names, asked, clock } = named((key) => (isSlow ? forever() : Promise.resolve(`name ${key}`)));
+  const { names, asked, clock } = named((key) => (isSlow ? forever() : Promise.resolve(`name ${key}`)), SLOW_MS);
   await names.of([1]);
   isSlow = true;
   clock.advance(60_000);
@@ -56,7 +61,7 @@ test('a slow platform is waited for once in ten seconds, by a few at a time, and
 
 test('what was slow counts when it comes after all', async () => {
   let answer = (_name: string) => undefined as void;
-  const { names } = named(() => new Promise((resolve) => (answer = resolve)));
+  const { names } = named(() => new Promise((resolve) => (answer = resolve)), SLOW_MS);
   expect(await names.of([1])).toEqual(new Map());
   answer('late');
   await vi.waitFor(async () => expect(await names.of([1])).toEqual(new Map([[1, 'late']])));
@@ -65,10 +70,12 @@ test('what was slow counts when it comes after all', async () => {
 test('names that were never asked for are not held back by those that are slow', async () => {
   const slow = new Set([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   const answers: (() => void)[] = [];
-  const { names, asked, clock } = named((key) =>
-    slow.has(key)
-      ? new Promise((resolve) => answers.push(() => resolve(`name ${key}`)))
-      : Promise.resolve(`name ${key}`),
+  const { names, asked, clock } = named(
+    (key) =>
+      slow.has(key)
+        ? new Promise((resolve) => answers.push(() => resolve(`name ${key}`)))
+        : Promise.resolve(`name ${key}`),
+    SLOW_MS,
   );
   // The first ten are slow, so that the eleventh is not even asked for.
   const keys = Array.from({ length: 11 }, (_, index) => index);

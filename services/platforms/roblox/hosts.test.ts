@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { PlatformsFixture } from '../fixture.ts';
+import { deadlineFor, PlatformsFixture } from '../fixture.ts';
 import type { GamePlatform } from '../game.ts';
 
 let fixture: PlatformsFixture;
@@ -36,6 +36,7 @@ const FAILING: [string, string, Ask, unknown][] = [
 
 describe.each(FAILING)('%s', (_what, match, ask, expected) => {
   test.each(FAULTS)('a host that %s is an error, and forgotten the next time', async (_how, fault, code) => {
+    fixture.deadlineMs = deadlineFor(fault);
     const game = fixture.roblox();
     await fixture.game.fault(match, { ...fault, times: 1 });
     await expect(ask(game)).rejects.toMatchObject({ code });
@@ -60,6 +61,7 @@ const UNKNOWN: [string, boolean, string, Ask, unknown, unknown][] = [
 
 describe.each(UNKNOWN)('%s', (_what, withKey, match, ask, expected, unknown) => {
   test.each(FAULTS)('with a host that %s it is unknown, and asked for the next time', async (_how, fault) => {
+    fixture.deadlineMs = deadlineFor(fault);
     const game = withKey ? fixture.robloxWithKey() : fixture.roblox();
     await fixture.game.fault(match, { ...fault, times: 1 });
     // Open Cloud refuses to show a private inventory.
@@ -87,8 +89,7 @@ test('a host is called at most twenty times at once', async () => {
     if (path === '/barrier') response.end();
     else held.push(() => response.end(JSON.stringify({ id: Number(path.split('/').at(-1)), name: 'Ada' })));
   });
-  // All of them wait for their turns, however slow the machine is.
-  const game = fixture.roblox({ GAME_USERS_URL: url }, { deadlineMs: 10_000 });
+  const game = fixture.roblox({ GAME_USERS_URL: url });
   const users = Promise.all(Array.from({ length: 100 }, (_, id) => game.user(id)));
   for (let round = 0; round < 5; round++) {
     await expect.poll(() => held).toHaveLength(20);
