@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { processesUsing, type RunningScript, runScript } from '#test/processes.ts';
 
 let folder: string;
@@ -44,12 +44,12 @@ test('packages are installed the first time and when package-lock.json has chang
 test('an installation that was killed half-way is done again, and leaves no npm at work', async () => {
   writeFileSync(join(folder, 'slow'), '');
   const killed = run('true');
-  await vi.waitFor(() => expect(calls()).toHaveLength(1));
-  await vi.waitFor(() => expect(processesUsing(folder).some((line) => line.includes('sleep'))).toBe(true));
+  await expect.poll(calls).toHaveLength(1);
+  await expect.poll(() => processesUsing(folder).some((line) => line.includes('sleep'))).toBe(true);
   killed.process.kill('SIGKILL');
   await killed.ended;
   expect(existsSync(stamp)).toBe(false);
-  await vi.waitFor(() => expect(processesUsing(folder).filter((line) => line.includes('sleep'))).toEqual([]));
+  await expect.poll(() => processesUsing(folder).filter((line) => line.includes('sleep'))).toEqual([]);
   rmSync(join(folder, 'slow'));
   expect(await run('true').ended).toBe(0);
   expect(calls()).toHaveLength(2);
@@ -80,7 +80,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   async (signal) => {
     const trap = `trap 'sleep 0.1; echo clean; exit 0' ${signal.slice(3)}; echo ready; while :; do sleep 0.05; done`;
     const script = run('sh', '-c', trap);
-    await vi.waitFor(() => expect(script.output()).toContain('ready'));
+    await expect.poll(() => script.output()).toContain('ready');
     // Twice, as from a terminal and from npm.
     script.process.kill(signal);
     script.process.kill(signal);

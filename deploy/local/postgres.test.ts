@@ -3,7 +3,7 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, sta
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { processesUsing, runScript } from '#test/processes.ts';
 import { startPostgres, VOLATILE } from './postgres.ts';
 
@@ -63,7 +63,7 @@ test('after a kill -9 of the server it starts again, with its data, beside what 
   await client.query('CREATE TABLE kept AS SELECT 1 AS id');
   // A session that is busy for long outlives its server for a while.
   const busy = client.query('SELECT pg_sleep(60)').catch(() => 'cut');
-  await vi.waitFor(() => expect(processesUsing(folder).length).toBeGreaterThan(1));
+  await expect.poll(() => processesUsing(folder).length).toBeGreaterThan(1);
   process.kill(server.pid, 'SIGKILL');
   const again = await startPostgres({ folder });
   expect(await busy).toBe('cut');

@@ -12,7 +12,7 @@ import { DEPLOYABLES } from './processes.ts';
 import type { Up } from './system.ts';
 
 const SCRIPT = join(import.meta.dirname, 'fixtures', 'start.ts');
-const WAIT = { timeout: 15_000, interval: 20 };
+const WAIT = { timeout: 30_000, interval: 20 };
 
 let folder: string;
 let file: string;
@@ -57,7 +57,7 @@ const untilUp = (script: RunningScript): Promise<Up> =>
 test('up.json is there when all is ready and not before, private, and gone when it ends with status 0', async () => {
   writeFileSync(file, '{"pid": 1}');
   const script = start({ READY_AFTER: '300' });
-  await vi.waitFor(() => expect(script.output()).toContain('PostgreSQL is ready'), WAIT);
+  await expect.poll(() => script.output(), WAIT).toContain('PostgreSQL is ready');
   expect(() => readUp()).toThrow('ENOENT');
   const up = await untilUp(script);
   const answers = await Promise.all(Object.values(up.services).map(({ admin }) => fetch(`${admin}/readyz`)));
@@ -92,7 +92,7 @@ test('a process that dies is started again within two seconds at the same addres
     const killed = Date.now();
     const { pid = 0, ...addresses } = readUp().services[name] ?? { admin: '' };
     process.kill(pid, 'SIGKILL');
-    await vi.waitFor(() => expect(readUp().services[name]?.pid).not.toBe(pid), WAIT);
+    await expect.poll(() => readUp().services[name]?.pid, WAIT).not.toBe(pid);
     expect(Date.now() - killed).toBeLessThan(2000);
     expect(readUp().services[name]).toMatchObject(addresses);
     expect((await fetch(`${addresses.admin}/readyz`)).status).toBe(200);
@@ -100,7 +100,7 @@ test('a process that dies is started again within two seconds at the same addres
   }
   const postmaster = processesUsing('postgres').find((line) => line.includes(`${folder}/postgres/data -c`));
   process.kill(Number.parseInt(postmaster ?? '', 10), 'SIGKILL');
-  await vi.waitFor(() => expect(script.output()).toContain('PostgreSQL is ready again'), WAIT);
+  await expect.poll(() => script.output(), WAIT).toContain('PostgreSQL is ready again');
   const client = new Client({ connectionString: before.database });
   await client.connect();
   await client.end();
@@ -116,7 +116,7 @@ test('given servers are used instead of own ones, and their passwords are not pr
   const up = await untilUp(script);
   expect(up).toMatchObject({ database: database.url, redis });
   expect(processesUsing(folder).filter((line) => /postgres|redis/.test(line))).toEqual([]);
-  await vi.waitFor(() => expect(script.output()).toContain('Database'), WAIT);
+  await expect.poll(() => script.output(), WAIT).toContain('Database');
   expect(script.output()).not.toContain(new URL(database.url).password);
   script.process.kill('SIGTERM');
   expect(await script.ended).toBe(0);
@@ -155,7 +155,7 @@ test('no process outlives a supervisor killed with -9, and the next start finds 
   script.process.kill('SIGKILL');
   // Started at once, while what was left is still ending.
   const again = start();
-  await vi.waitFor(() => expect(again.output()).toContain('Guild Data is ready'), WAIT);
+  await expect.poll(() => again.output(), WAIT).toContain('Guild Data is ready');
   const other = new Client({ connectionString: readUp().database });
   await other.connect();
   expect((await other.query('SELECT count(*)::int FROM kept')).rows).toEqual([{ count: 0 }]);
@@ -177,14 +177,14 @@ test('it starts again after a kill -9 of everything', async () => {
   }
   await script.ended;
   const again = start();
-  await vi.waitFor(() => expect(again.output()).toContain('Guild Data is ready'), WAIT);
+  await expect.poll(() => again.output(), WAIT).toContain('Guild Data is ready');
   again.process.kill('SIGTERM');
   expect(await again.ended).toBe(0);
 });
 
 test('a signal while it is starting stops it with status 0 and leaves nothing', async () => {
   const script = start({ READY_AFTER: '60000' });
-  await vi.waitFor(() => expect(script.output()).toContain('PostgreSQL is ready'), WAIT);
+  await expect.poll(() => script.output(), WAIT).toContain('PostgreSQL is ready');
   script.process.kill('SIGINT');
   script.process.kill('SIGINT');
   expect(await script.ended).toBe(0);

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { Lifecycle } from '#kit/lifecycle.ts';
 import { changeMessage, changeOf, metric, newKey, silentLog, startPeer } from './fixtures/auth-peer.ts';
 import { createKeys } from './create.ts';
@@ -15,7 +15,7 @@ async function setUp() {
   const isAlive = () => metric(metrics, 'gateway_key_stream_alive');
   /** Beats on the given stream, counted from 1, and waits until it was heard. */
   const beatOn = async (stream: number) => {
-    await vi.waitFor(() => expect(peer.opened).toBe(stream));
+    await expect.poll(() => peer.opened).toBe(stream);
     peer.beat();
     await expect.poll(isAlive).toBe(1);
   };
@@ -111,5 +111,5 @@ test('stopping ends the stream and tells the last uses', async () => {
   if (grant) usage.record(grant);
   await lifecycle.stop();
   expect(peer.uses.flat()).toHaveLength(1);
-  await vi.waitFor(() => expect(peer.streams).toBe(0));
+  await expect.poll(() => peer.streams).toBe(0);
 });

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { changeOf, newKey } from './fixtures/auth-peer.ts';
 import { startKeys } from './fixtures/keys.ts';
 
@@ -127,7 +127,7 @@ test('what auth answered before a change is neither used nor kept: it is asked a
   beat();
   peer.hold();
   const found = keys.find(key);
-  await vi.waitFor(() => expect(asked()).toBe(1));
+  await expect.poll(asked).toBe(1);
   peer.revoke(key);
   keys.changed(changeOf(key, 2, clock));
   peer.release();
@@ -143,7 +143,7 @@ test('an answer as new as the change that came meanwhile is kept', async () => {
   beat();
   peer.hold();
   const found = keys.find(key);
-  await vi.waitFor(() => expect(asked()).toBe(1));
+  await expect.poll(asked).toBe(1);
   keys.changed(changeOf(key, 2, clock));
   peer.release();
   expect(await found).toEqual(grant);
@@ -155,7 +155,7 @@ test('a refusal that a change came upon is not remembered', async () => {
   const key = newKey();
   peer.hold();
   const found = keys.find(key);
-  await vi.waitFor(() => expect(asked()).toBe(1));
+  await expect.poll(asked).toBe(1);
   peer.grant(key, { version: 1 });
   keys.changed(changeOf(key, 1, clock));
   peer.release();

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { unixSeconds } from '#kit/clock.ts';
 import { newKey, silentLog, startPeer } from './fixtures/auth-peer.ts';
 import { KeyUsage } from './usage.ts';
@@ -68,7 +68,7 @@ test('uses are told while it runs, when it drains, and when it stops', async () 
   const { usage, use, told } = await setUp();
   await usage.start();
   use(1);
-  await vi.waitFor(() => expect(told()).toEqual([1]), { timeout: 3_000 });
+  await expect.poll(told).toEqual([1]);
   use(2);
   await usage.drain();
   expect(told()).toEqual([1, 2]);

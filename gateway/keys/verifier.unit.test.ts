@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { newKey, startPeer } from './fixtures/auth-peer.ts';
 import { type Answer, Verifier } from './verifier.ts';
 
@@ -24,7 +24,7 @@ test('concurrent questions about one key are one, also while it is on its way, a
   const key = newKey();
   peer.hold();
   const first = [verify(key), verify(key)];
-  await vi.waitFor(() => expect(peer.messages).toHaveLength(1));
+  await expect.poll(() => peer.messages).toHaveLength(1);
   const later = verify(key);
   peer.release();
   await Promise.all([...first, later]);
@@ -37,7 +37,7 @@ test('at most 64 keys are asked about at a time; the others follow in order', as
   const keys = Array.from({ length: 150 }, newKey);
   peer.hold();
   const answers = Promise.all(keys.map((key) => verify(key)));
-  await vi.waitFor(() => expect(peer.messages).toHaveLength(1));
+  await expect.poll(() => peer.messages).toHaveLength(1);
   const late = verify();
   await new Promise((resolve) => setImmediate(resolve));
   expect(peer.messages).toHaveLength(1);
@@ -60,7 +60,7 @@ test('a key that has waited for a second is told to try again rather than asked 
   peer.hold();
   const asked = Array.from({ length: 64 }, () => verify());
   const outcomes = Promise.allSettled([...asked, verify()]);
-  await vi.waitFor(() => expect(peer.messages).toHaveLength(1));
+  await expect.poll(() => peer.messages).toHaveLength(1);
   clock.advance(1_000);
   peer.release();
   const last = (await outcomes).pop();
@@ -101,7 +101,7 @@ test('the newest change that is heard of while a key is asked about comes with t
   const key = newKey();
   peer.hold();
   const answer = verify(key);
-  await vi.waitFor(() => expect(peer.messages).toHaveLength(1));
+  await expect.poll(() => peer.messages).toHaveLength(1);
   verifier.markChanged(key.hashText, 7);
   verifier.markChanged(key.hashText, 6);
   peer.release();

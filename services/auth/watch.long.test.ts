@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { KeyChange } from '#proto/gen/guild/auth/v1/auth.ts';
 import { startTestAuth, type TestAuth, toldBeats, toldVersions, type Watched, watchKeys } from '#test/auth.ts';
 import { withinBound } from '#test/bounds.ts';
@@ -42,7 +42,7 @@ afterAll(async () => {
 async function watching(replica: TestAuth): Promise<Watched> {
   const watched = watchKeys(replica.auth);
   watchers.push(watched);
-  await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThan(0), { timeout: 5_000 });
+  await expect.poll(() => toldBeats(watched)).toBeGreaterThan(0);
   return watched;
 }
 
@@ -64,7 +64,7 @@ test('a change on one replica reaches the watchers of another within a second, w
   const watched = await watching(far);
   await near.admin.rotateKey({ keyId, graceSeconds: 60, actor: 'ada' });
   const rotatedAt = performance.now();
-  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000, interval: 5 });
+  await expect.poll(() => toldVersions(watched, keyId), { interval: 5 }).toContain(2);
   withinBound('a change is told by another replica of auth', performance.now() - rotatedAt, 1_000);
   const { hashes, changedAtMs, guildId } = changesOf(watched, keyId).find(
     (change) => change.version === 2,
@@ -102,7 +102,7 @@ test('a change that is rolled back is not told', async () => {
   await expect(near.admin.updateKey({ keyId, name: 'x', actor: 'ada' })).rejects.toMatchObject({ code: 'INTERNAL' });
   await client.query('DROP FUNCTION auth.refuse CASCADE');
   await near.admin.rotateKey({ keyId, graceSeconds: 0, actor: 'ada' });
-  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000 });
+  await expect.poll(() => toldVersions(watched, keyId)).toContain(2);
   // The update would have been version 2 with one secret.
   const second = changesOf(watched, keyId).filter((change) => change.version === 2);
   expect(second.map((change) => change.hashes.length)).toEqual(second.map(() => 2));
@@ -116,11 +116,11 @@ test('a change that was not heard is told within 5 s, also when it is committed 
   await writer.query('BEGIN');
   await writer.query('UPDATE auth.keys SET version = 7, changed_at = now() WHERE number = $1', [numberOf(late)]);
   await near.admin.updateKey({ keyId: other, name: 'x', actor: 'ada' });
-  await vi.waitFor(() => expect(toldVersions(watched, other)).toContain(2), { timeout: 12_000 });
+  await expect.poll(() => toldVersions(watched, other)).toContain(2);
   await writer.query('COMMIT');
   const committedAt = performance.now();
   await writer.end();
-  await vi.waitFor(() => expect(toldVersions(watched, late)).toContain(7), { timeout: 15_000 });
+  await expect.poll(() => toldVersions(watched, late)).toContain(7);
   withinBound('a change that was not heard is told', performance.now() - committedAt, 5_000);
 });
 
@@ -133,7 +133,7 @@ test('a key with more secrets than a notification holds is told all the same', a
     [GUILD, numberOf(keyId)],
   );
   await near.admin.revokeKey({ keyId, actor: 'ada' });
-  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000 });
+  await expect.poll(() => toldVersions(watched, keyId)).toContain(2);
   expect(changesOf(watched, keyId).at(-1)?.hashes).toHaveLength(301);
 });
 
@@ -143,12 +143,12 @@ test('a notification that nobody can read does no harm', async () => {
   for (const payload of ['', 'nonsense', '{}', '[1]'])
     await client.query('SELECT pg_notify($1, $2)', ['auth_keys', payload]);
   await near.admin.revokeKey({ keyId, actor: 'ada' });
-  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000 });
+  await expect.poll(() => toldVersions(watched, keyId)).toContain(2);
 });
 
 test('beats come once a second', async () => {
   const watched = await watching(near);
-  await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThanOrEqual(4), { timeout: 6_000 });
+  await expect.poll(() => toldBeats(watched)).toBeGreaterThanOrEqual(4);
   const [first, second, third] = watched.told.filter(({ event }) => event.$case === 'beat').slice(1);
   expect((third?.at ?? 0) - (second?.at ?? 0)).toBeGreaterThan(800);
   withinBound('two beats take', (third?.at ?? 0) - (first?.at ?? 0), 2_800);
@@ -161,13 +161,13 @@ test('beats stop within three seconds when LISTEN goes deaf, and come again when
   const frozenAt = performance.now();
   await near.admin.revokeKey({ keyId, actor: 'ada' });
   const lastBeat = () => watched.told.findLast(({ event }) => event.$case === 'beat')?.at ?? 0;
-  await vi.waitFor(() => expect(performance.now() - lastBeat()).toBeGreaterThan(3_500), { timeout: 15_000 });
+  await expect.poll(() => performance.now() - lastBeat()).toBeGreaterThan(3_500);
   withinBound('the last beat after LISTEN went deaf', lastBeat() - frozenAt, 3_000);
   const metrics = await fetch(`http://${far.service.addresses.admin}/metrics`);
   expect(await metrics.text()).toContain('listener_hearing{channel="auth_keys"} 0');
   const beats = toldBeats(watched);
   proxy.thaw();
-  await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThan(beats), { timeout: 15_000 });
+  await expect.poll(() => toldBeats(watched)).toBeGreaterThan(beats);
   const all = watched.told.map(({ event }) => event);
   const resumed = all.filter((event) => event.$case === 'beat')[beats];
   const before = all.slice(
@@ -188,8 +188,8 @@ test('a LISTEN connection that is ended is made anew', async () => {
   expect(ended.rowCount).toBe(2);
   const beats = toldBeats(watched);
   await near.admin.revokeKey({ keyId, actor: 'ada' });
-  await vi.waitFor(() => expect(toldVersions(watched, keyId)).toContain(2), { timeout: 12_000 });
-  await vi.waitFor(() => expect(toldBeats(watched)).toBeGreaterThan(beats), { timeout: 12_000 });
+  await expect.poll(() => toldVersions(watched, keyId)).toContain(2);
+  await expect.poll(() => toldBeats(watched)).toBeGreaterThan(beats);
 });
 
 test('a service that stops ends its streams and stops at once', async () => {
@@ -198,5 +198,5 @@ test('a service that stops ends its streams and stops at once', async () => {
   const began = performance.now();
   await replica.stop();
   withinBound('a service that ends its streams stops', performance.now() - began, 2_000);
-  await vi.waitFor(() => expect(watched.hasEnded).toBe(true));
+  await expect.poll(() => watched.hasEnded).toBe(true);
 });

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { createLog } from '#kit/log.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { AuthEvents } from './events.ts';
@@ -49,7 +49,7 @@ test('what happens while the latest changes are read is told too, and no beat be
   watchers.beat();
   expect(told).toEqual([2]);
   reading.resolve([change(1)]);
-  await vi.waitFor(() => expect(told).toEqual([2, 1, 'beat']));
+  await expect.poll(() => told).toEqual([2, 1, 'beat']);
   leave();
   await watched;
   watchers.tell(change(3));
@@ -73,14 +73,14 @@ test('there are no beats while the latest changes can not be read; the next proo
   const { world, watchers } = await setUp();
   const { watcher, told, leave } = newWatcher();
   const watched = watchers.watch(watcher);
-  await vi.waitFor(() => expect(told).toEqual(['beat']));
+  await expect.poll(() => told).toEqual(['beat']);
   world.recent = () => Promise.reject(new Error('no database'));
   await watchers.lookAgain();
   watchers.beat();
   expect(told).toEqual(['beat']);
   world.recent = async () => [change(4)];
   watchers.beat();
-  await vi.waitFor(() => expect(told).toEqual(['beat', 4]));
+  await expect.poll(() => told).toEqual(['beat', 4]);
   watchers.beat();
   expect(told).toEqual(['beat', 4, 'beat']);
   leave();

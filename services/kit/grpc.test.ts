@@ -174,11 +174,14 @@ test('both sides count calls by method and code, and the server times them', asy
     [metrics.registry, 'grpc_server_handled_total'],
     [caller.metrics.registry, 'grpc_client_handled_total'],
   ] as const) {
-    await vi.waitFor(async () => {
-      const text = await registry.getSingleMetricAsString(name);
-      expect(text).toContain(`${name}{method="${SampleService.say.path}",code="NOT_FOUND"} 1`);
-      expect(text).toContain(`${name}{method="${SampleService.count.path}",code="OK"} 1`);
-    });
+    await vi.waitFor(
+      async () => {
+        const text = await registry.getSingleMetricAsString(name);
+        expect(text).toContain(`${name}{method="${SampleService.say.path}",code="NOT_FOUND"} 1`);
+        expect(text).toContain(`${name}{method="${SampleService.count.path}",code="OK"} 1`);
+      },
+      { timeout: 30_000 },
+    );
   }
   const seconds = await metrics.registry.getSingleMetricAsString('grpc_server_handling_seconds');
   expect(seconds).toContain(`grpc_server_handling_seconds_count{method="${SampleService.say.path}"} 1`);

@@ -92,7 +92,7 @@ test('a connection that was opened and never asked does not hold a drain up', as
   const silent = await open(server);
   const accepted = () =>
     new Promise<number>((resolve) => server.server.getConnections((_error, count) => resolve(count)));
-  await vi.waitFor(async () => expect(await accepted()).toBe(1));
+  await expect.poll(accepted).toBe(1);
   const started = performance.now();
   await Promise.all([untilClosed(silent), server.drain()]);
   expect(performance.now() - started).toBeLessThan(5_000);
@@ -102,7 +102,7 @@ test('a stop without a drain cuts everything off, and may come twice or before a
   const server = await serve(() => undefined);
   const socket = await open(server);
   socket.write(REQUEST);
-  await vi.waitFor(() => expect(socket.bytesWritten).toBe(REQUEST.length));
+  await expect.poll(() => socket.bytesWritten).toBe(REQUEST.length);
   await Promise.all([server.stop(), untilClosed(socket)]);
   await server.stop();
   await new HttpServer('127.0.0.1', 0, answer).stop();

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { makeApiKey } from './api-key.ts';
 import { hashJson } from './body.ts';
 import { requestContext } from './context.ts';
@@ -164,9 +164,9 @@ test('a handler hears that its caller has gone, and nothing where the answer was
   };
   const body = JSON.stringify(good);
   const socket = await raw(head(body.length) + body);
-  await vi.waitFor(() => expect(signals).toHaveLength(2));
+  await expect.poll(() => signals).toHaveLength(2);
   socket.destroy();
-  await vi.waitFor(() => expect(signals.map((signal) => signal?.aborted)).toEqual([false, true]));
+  await expect.poll(() => signals.map((signal) => signal?.aborted)).toEqual([false, true]);
 });
 
 test('requests are counted and timed by the name of their route, never by their path', async () => {
@@ -174,7 +174,7 @@ test('requests are counted and timed by the name of their route, never by their 
   const [found, unknown] = await counts();
   await call({ method: 'GET', path: BOAT });
   await call({ method: 'GET', path: '/api/v1/hidden' });
-  await vi.waitFor(async () => expect(await counts()).toEqual([(found ?? 0) + 1, (unknown ?? 0) + 1]));
+  await expect.poll(counts).toEqual([(found ?? 0) + 1, (unknown ?? 0) + 1]);
   const text = await metrics.registry.metrics();
   expect(text).toMatch(/http_request_duration_seconds_count\{route="getBoat",method="GET"\} [1-9]/);
   expect(text).not.toMatch(/hidden|\/api\/v1/);

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { createLog } from './log.ts';
 import { Notifier, readNames } from './notifier.ts';
 import { ApiError } from './errors.ts';
@@ -51,13 +51,11 @@ test('tries again while the database is away, ever less often', async () => {
   database.state.isAway = true;
   notifier.tell('1');
   notifier.tell('2');
-  await vi.waitFor(() => expect(database.refused.length).toBeGreaterThan(3), { timeout: 10_000 });
+  await expect.poll(() => database.refused.length).toBeGreaterThan(3);
   const pauses = database.refused.slice(1, 4).map((at, index) => at - (database.refused[index] ?? 0));
   for (const [index, pause] of pauses.entries()) expect(pause).toBeGreaterThan(100 * 2 ** index - 5);
   database.state.isAway = false;
-  await vi.waitFor(() => expect(database.sent.flatMap(({ names }) => names).toSorted()).toEqual(['1', '2']), {
-    timeout: 10_000,
-  });
+  await expect.poll(() => database.sent.flatMap(({ names }) => names).toSorted()).toEqual(['1', '2']);
 });
 
 test('does not wait for a database that is away once it is to stop', async () => {
@@ -65,7 +63,7 @@ test('does not wait for a database that is away once it is to stop', async () =>
   const notifier = new Notifier(database, 'changes', log);
   database.state.isAway = true;
   notifier.tell('1');
-  await vi.waitFor(() => expect(database.refused.length).toBeGreaterThan(1), { timeout: 10_000 });
+  await expect.poll(() => database.refused.length).toBeGreaterThan(1);
   const tries = database.refused.length;
   await notifier.drain();
   expect(database.refused.length).toBe(tries + 1);

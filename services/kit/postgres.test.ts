@@ -141,9 +141,7 @@ test('a connection lost between two statements rolls back, is told UNAVAILABLE a
     await transaction.query(...insert(1));
     const pid = await backend(transaction);
     await database.query('SELECT pg_terminate_backend($1)', [pid]);
-    await vi.waitFor(async () => {
-      expect(await database.query('SELECT 1 FROM pg_stat_activity WHERE pid = $1', [pid])).toEqual([]);
-    });
+    await expect.poll(() => database.query('SELECT 1 FROM pg_stat_activity WHERE pid = $1', [pid])).toEqual([]);
     // The loss is an event of its own, which nobody here waits for.
     await wait(20);
     await transaction.query(...insert(2));
@@ -154,12 +152,11 @@ test('a connection lost between two statements rolls back, is told UNAVAILABLE a
 
 test('a session that the server ends while a statement runs is told UNAVAILABLE and is replaced', async () => {
   const told = database.query('SELECT pg_sleep(30)').catch((error: unknown) => error);
-  await vi.waitFor(async () => {
-    const ended = await database.query(
+  const end = () =>
+    database.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep(30)%' AND pid <> pg_backend_pid()",
     );
-    expect(ended).toHaveLength(1);
-  });
+  await expect.poll(end).toHaveLength(1);
   expect(await told).toEqual(UNAVAILABLE);
   await Promise.all([1, 2, 3].map(() => database.query('SELECT 1')));
 });
@@ -221,16 +218,13 @@ test('the pool shows its size, who uses it, who waits, and who got no connection
   const held = [0, 1].map(() => database.transaction(() => release.promise));
   const third = database.query('SELECT 1');
   const shown = async () => (await metrics.registry.metrics()).split('\n');
-  await vi.waitFor(async () => {
-    expect(await shown()).toEqual(
-      expect.arrayContaining([
-        'postgres_pool_connections{state="used"} 2',
-        'postgres_pool_connections{state="waiting"} 1',
-        'postgres_pool_connections_max 2',
-        'postgres_pool_failures_total 0',
-      ]),
-    );
-  });
+  const busy = [
+    'postgres_pool_connections{state="used"} 2',
+    'postgres_pool_connections{state="waiting"} 1',
+    'postgres_pool_connections_max 2',
+    'postgres_pool_failures_total 0',
+  ];
+  await expect.poll(shown).toEqual(expect.arrayContaining(busy));
   await expect(third).rejects.toThrow(UNAVAILABLE);
   expect(await shown()).toContain('postgres_pool_failures_total 1');
   release.resolve();

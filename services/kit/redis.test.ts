@@ -39,8 +39,9 @@ async function startNode(settings: string[], flags: string[] = []): Promise<Redi
   return node;
 }
 
-const untilReady = ({ client }: RedisConnection) =>
-  vi.waitFor(() => expect(client.status).toBe('ready'), { timeout: 10_000 });
+async function untilReady({ client }: RedisConnection, options: { timeout?: number } = {}): Promise<void> {
+  await expect.poll(() => client.status, options).toBe('ready');
+}
 
 async function duration(work: () => Promise<unknown>): Promise<number> {
   const start = performance.now();
@@ -67,10 +68,10 @@ test('without a server start succeeds, a command is refused at once, and the rea
   const [port] = await freePorts(1);
   const connection = await connect(`redis://:hunter2@127.0.0.1:${port}`);
   await expectRefused(connection);
-  await vi.waitFor(() => expect(lines.join('')).toContain('ECONNREFUSED'));
+  await expect.poll(() => lines.join('')).toContain('ECONNREFUSED');
   const attempts = vi.fn<() => void>();
   connection.client.on('connecting', attempts);
-  await vi.waitFor(() => expect(attempts.mock.calls.length).toBeGreaterThan(2), { timeout: 5_000 });
+  await expect.poll(() => attempts.mock.calls.length).toBeGreaterThan(2);
   expect(lines.filter((line) => line.includes('ECONNREFUSED'))).toHaveLength(1);
   expect(lines.join('')).not.toContain('hunter2');
 });
@@ -82,11 +83,11 @@ test('a server that dies is found again within seconds, and its loss and return 
   const connection = await connect(server.url);
   await untilReady(connection);
   await first.stop(0);
-  await vi.waitFor(() => expect(lines.join('')).toContain('can not be used'), { timeout: 5_000 });
+  await expect.poll(() => lines.join('')).toContain('can not be used');
   await expectRefused(connection);
   const second = await startProgram(server.program);
   cleanups.push(() => second.stop(0));
-  await untilReady(connection);
+  await untilReady(connection, { timeout: 10_000 });
   expect(await connection.client.set('key', 'value')).toBe('OK');
   expect(lines.filter((line) => line.includes('connected to Redis'))).toHaveLength(2);
 });
@@ -94,7 +95,7 @@ test('a server that dies is found again within seconds, and its loss and return 
 test('a wrong password is logged without it', async () => {
   const node = await startNode(['requirepass right']);
   await connect(`redis://:hunter2@127.0.0.1:${node.port}`);
-  await vi.waitFor(() => expect(lines.join('')).toContain('WRONGPASS'), { timeout: 5_000 });
+  await expect.poll(() => lines.join('')).toContain('WRONGPASS');
   expect(lines.join('')).not.toContain('hunter2');
 });
 
@@ -117,7 +118,7 @@ test('a server that hangs: a command is refused in time, the connection made ane
   process.kill(node.pid(), 'SIGSTOP');
   const increment = () => expect(connection.client.incr('key')).rejects.toThrow('timed out');
   expect(await duration(increment)).toBeLessThan(200);
-  await vi.waitFor(() => expect(connection.client.status).not.toBe('ready'), { timeout: 5_000 });
+  await expect.poll(() => connection.client.status).not.toBe('ready');
   process.kill(node.pid(), 'SIGCONT');
   await untilReady(connection);
   expect(Number(await connection.client.get('key'))).toBeLessThanOrEqual(1);
@@ -133,7 +134,7 @@ test('a server that takes connections and says nothing is no reason to wait or t
     silent.close();
   });
   const connection = await connect(`redis://127.0.0.1:${port}`, 100);
-  await vi.waitFor(() => expect(sockets.size).toBeGreaterThan(1), { timeout: 5_000 });
+  await expect.poll(() => sockets.size).toBeGreaterThan(1);
   await expectRefused(connection);
 });
 
@@ -141,7 +142,7 @@ test('a client that gave up for good is connected again', async () => {
   const connection = await connect(await testRedisUrl());
   await untilReady(connection);
   connection.client.disconnect();
-  await vi.waitFor(() => expect(connection.client.status).toBe('end'));
+  await expect.poll(() => connection.client.status).toBe('end');
   await untilReady(connection);
 });
 
@@ -152,8 +153,8 @@ test('through sentinels the primary is used, and after a failover the new one', 
   await untilReady(connection);
   await connection.client.set('key', 'value');
   const direct = await connect(`redis://:secret@127.0.0.1:${replica.port}/1`);
-  await vi.waitFor(async () => expect(await direct.client.get('key')).toBe('value'), { timeout: 10_000 });
+  await expect.poll(() => direct.client.get('key')).toBe('value');
   await primary.stop();
-  await vi.waitFor(async () => expect(await connection.client.set('key', 'after')).toBe('OK'), { timeout: 15_000 });
+  await expect.poll(() => connection.client.set('key', 'after')).toBe('OK');
   expect(await direct.client.get('key')).toBe('after');
 }, 45_000);

@@ -40,14 +40,14 @@ test('a service waits for the newest migration of its code, says what for, and d
   write('0001_boats.sql');
   const ready = vi.fn<() => void>();
   const waiting = wait().then(ready);
-  await vi.waitFor(() => expect(logged).toEqual(['the schema fleet']));
+  await expect.poll(() => logged).toEqual(['the schema fleet']);
   expect(ready).not.toHaveBeenCalled();
   await run();
   await waiting;
 
   write('0002_crews.sql');
   const again = wait();
-  await vi.waitFor(() => expect(logged).toEqual(['the schema fleet', 'migration 0002_crews of fleet']));
+  await expect.poll(() => logged).toEqual(['the schema fleet', 'migration 0002_crews of fleet']);
   await run();
   await again;
   rmSync(join(directory, '0002_crews.sql'));
@@ -61,7 +61,7 @@ test('a stop ends the wait for a database that can not be reached, and the log s
   const stop = new AbortController();
   const parts = { log, metrics: new Metrics(), signal: stop.signal };
   const waiting = waitForSchema(database, 'fleet', parts, directory);
-  await vi.waitFor(() => expect(logged[0]).toContain('a connection (connect ECONNREFUSED 127.0.0.1:1)'));
+  await expect.poll(() => logged[0]).toContain('a connection (connect ECONNREFUSED 127.0.0.1:1)');
   stop.abort();
   await expect(waiting).rejects.toThrow('aborted');
   await database.close();

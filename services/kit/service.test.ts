@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { inheritedEnvironment } from '#test/processes.ts';
 import { GUILD } from './fixtures/sample-http.ts';
 import { PRINCIPAL_HEADER, sealPrincipal } from './principal.ts';
@@ -38,7 +38,7 @@ function run(environment: Record<string, string>): Ran {
 }
 
 function until(ran: Ran, logged: string): Promise<void> {
-  return vi.waitFor(() => expect(ran.stdout).toContain(logged), { timeout: 10_000 });
+  return expect.poll(() => ran.stdout).toContain(logged);
 }
 
 async function untilReady(ran: Ran): Promise<Record<'admin' | 'http' | 'grpc', string>> {
@@ -86,7 +86,7 @@ test('SIGTERM makes a process not ready, lets it answer what is under way, and e
   const asked = ask(http, 'GET', BOAT);
   await until(ran, 'asked');
   ran.child.kill('SIGTERM');
-  await vi.waitFor(async () => expect(await readiness()).toBe(503));
+  await expect.poll(readiness).toBe(503);
   // As Ctrl+C does, which reaches a whole group of processes.
   ran.child.kill('SIGTERM');
   ran.child.kill('SIGINT');
@@ -102,7 +102,7 @@ test('for the drain delay a process that is not ready takes new requests, and cl
   expect((await ask(http, 'GET', BOAT)).headers.get('connection')).toBe('keep-alive');
   const told = performance.now();
   ran.child.kill('SIGTERM');
-  await vi.waitFor(async () => expect((await fetch(`http://${admin}/readyz`)).status).toBe(503));
+  await expect.poll(async () => (await fetch(`http://${admin}/readyz`)).status).toBe(503);
   const answered = await ask(http, 'GET', BOAT);
   expect([answered.status, answered.headers.get('connection')]).toEqual([200, 'close']);
   expect(await ran.ended).toBe(0);

@@ -49,7 +49,7 @@ async function finishAbandoned(): Promise<void> {
     fixture.clock.advance(1_000);
     return fixture.openIntents();
   };
-  await expect.poll(open, { timeout: 10_000, interval: 100 }).toBe(0);
+  await expect.poll(open, { interval: 100 }).toBe(0);
 }
 
 /** From here on lookup does what the distant replica asks of it, and its answers are lost. */
@@ -178,7 +178,7 @@ describe('what its caller has given up', () => {
     const repeat = () => fixture.link(chatId, gameId, { key: 'minute' });
     // 503 until it has found lookup again.
     const done = { status: 201, body: { data: { chat_id: chatId, game_id: gameId } } };
-    await expect.poll(repeat, { timeout: 10_000 }).toMatchObject(done);
+    await expect.poll(repeat).toMatchObject(done);
     expect(replayed(await fixture.link(chatId, gameId, { key: 'minute' }))).toBe('true');
   });
 
@@ -186,7 +186,7 @@ describe('what its caller has given up', () => {
     const { chatId, gameId } = newAccounts();
     const repeat = () => fixture.link(chatId, gameId, { key: 'meanwhile' });
     // 503 until it has found lookup again.
-    await expect.poll(async () => (await repeat()).status, { timeout: 10_000 }).toBe(201);
+    await expect.poll(async () => (await repeat()).status).toBe(201);
     const { body } = await repeat();
     // As the repeat finds it that took the claim in the moment before the first was settled.
     await fixture.query(

@@ -103,7 +103,7 @@ describe('roles follow a change of the link', () => {
     await chat.forget();
     expect(await rolesOfAda()).toContain(DECKHAND);
     fixture.clock.advance(1_000);
-    await expect.poll(rolesOfAda, { timeout: 10_000 }).not.toContain(DECKHAND);
+    await expect.poll(rolesOfAda).not.toContain(DECKHAND);
     await expect.poll(tasks).toBe(0);
   });
 
@@ -113,7 +113,7 @@ describe('roles follow a change of the link', () => {
     const started = performance.now();
     expect((await fixture.unlink({ chat_id: ADA })).status).toBe(200);
     expect(performance.now() - started).toBeLessThan(4_400);
-    await expect.poll(rolesOfAda, { timeout: 10_000 }).not.toContain(DECKHAND);
+    await expect.poll(rolesOfAda).not.toContain(DECKHAND);
     await expect.poll(tasks).toBe(0);
   });
 
@@ -126,7 +126,7 @@ describe('roles follow a change of the link', () => {
        VALUES ($1, $2, gen_random_uuid(), $3, $3)`,
       [GUILD, ADA, new Date(fixture.clock.now())],
     );
-    await expect.poll(rolesOfAda, { timeout: 10_000 }).not.toContain(DECKHAND);
+    await expect.poll(rolesOfAda).not.toContain(DECKHAND);
     await expect.poll(tasks).toBe(0);
   });
 
@@ -172,7 +172,7 @@ describe('roles follow a change of the link', () => {
       if (code === 'ROLE_ABOVE_BOT') await putDeckhand(place);
       await chat.forget();
       fixture.clock.advance(120_000);
-      await expect.poll(rolesOfAda, { timeout: 10_000 }).not.toContain(DECKHAND);
+      await expect.poll(rolesOfAda).not.toContain(DECKHAND);
       await expect.poll(tasks).toBe(0);
       expect(await fixture.query('SELECT 1 FROM members.grants')).toEqual([]);
     },

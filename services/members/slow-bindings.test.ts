@@ -37,5 +37,5 @@ test('while bindings does not answer a sync is told so before the gateway gives 
   // The key is free, and no lock is held.
   proxy.thaw();
   proxy.cut();
-  await expect.poll(async () => (await sync()).body.details.code, { timeout: 15_000 }).toBe('NOT_FOUND');
+  await expect.poll(async () => (await sync()).body.details.code).toBe('NOT_FOUND');
 }, 60_000);

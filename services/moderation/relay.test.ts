@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
 import { type DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
 import { ModerationFixture, newGuild } from './fixture.ts';
@@ -29,8 +29,9 @@ async function logged(guild = guildId): Promise<string[]> {
 }
 
 /** Waits until nothing of the guild waits. */
-const delivered = (guild = guildId) =>
-  vi.waitUntil(async () => (await fixture.undelivered(guild)) === 0, { timeout: 15_000 });
+async function delivered(guild = guildId): Promise<void> {
+  await expect.poll(() => fixture.undelivered(guild)).toBe(0);
+}
 
 describe('a decision reaches activity', () => {
   test('with all that a game server needs to act on it', async () => {
@@ -124,22 +125,22 @@ describe('a decision reaches activity', () => {
       const metrics = await (await fetch(`http://${fixture.moderation.addresses.admin}/metrics`)).text();
       return Number(/^moderation_outbox_oldest_seconds (.+)$/m.exec(metrics)?.[1]);
     };
-    await expect.poll(shown, { timeout: 10_000 }).toBe(0);
+    await expect.poll(shown).toBe(0);
     fixture.activity.failing.set(guildId, 'UNAVAILABLE');
     await decide('ban', { game_id: 1 });
     await decide('unban', { game_id: 1 });
     const decidedAt = performance.now();
-    await expect.poll(shown, { timeout: 10_000 }).toBeGreaterThan(1);
+    await expect.poll(shown).toBeGreaterThan(1);
     expect(await shown()).toBeLessThanOrEqual((performance.now() - decidedAt) / 1000 + 1);
     fixture.activity.failing.delete(guildId);
     await delivered();
-    await expect.poll(shown, { timeout: 10_000 }).toBe(0);
+    await expect.poll(shown).toBe(0);
   });
 
   test('again when its answer was lost, as the same event', async () => {
     fixture.activity.losesAnswers = true;
     await decide('ban', { game_id: 1 });
-    await expect.poll(() => callsOf(guildId).length, { timeout: 10_000 }).toBeGreaterThan(1);
+    await expect.poll(() => callsOf(guildId).length).toBeGreaterThan(1);
     fixture.activity.losesAnswers = false;
     await decide('unban', { game_id: 1 });
     await delivered();
@@ -155,7 +156,7 @@ describe('a guild whose deliveries', () => {
     async (code) => {
       fixture.activity.failing.set(guildId, code);
       for (const action of ['ban', 'unban', 'ban']) await decide(action, { game_id: 1 });
-      await expect.poll(() => callsOf(guildId).length, { timeout: 5_000 }).toBeGreaterThan(1);
+      await expect.poll(() => callsOf(guildId).length).toBeGreaterThan(1);
       const others = Array.from({ length: 10 }, newGuild);
       const started = performance.now();
       for (const other of others) await decide('ban', { game_id: 1 }, other);

@@ -26,7 +26,7 @@ test.each([
   const deliver = vi.fn<() => Promise<void>>(async () => undefined);
   const relay = new Relay({ database, clock, deliver, events: new ModerationEvents(new Metrics(), log) });
   await relay.start();
-  await vi.waitFor(() => expect(taken).toBeGreaterThan(0), { timeout: 5_000 });
+  await expect.poll(() => taken).toBeGreaterThan(0);
   await relay.drain();
   expect(deliver).toHaveBeenCalledTimes(times);
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
 import type { RunningService } from '#kit/service.ts';
 import { withinBound } from '#test/bounds.ts';
@@ -13,22 +13,14 @@ afterAll(() => fixture.stop());
 
 /** Waits until a replica remembers what it is asked. */
 async function hears(at: RunningService): Promise<void> {
-  await vi.waitFor(
-    async () => {
-      const metrics = await (await fetch(`http://${at.addresses.admin}/metrics`)).text();
-      expect(metrics).toContain('listener_hearing{channel="moderation_changes"} 1');
-    },
-    { timeout: 10_000 },
-  );
+  const metrics = async () => (await fetch(`http://${at.addresses.admin}/metrics`)).text();
+  await expect.poll(metrics).toContain('listener_hearing{channel="moderation_changes"} 1');
 }
 
 /** Milliseconds until the replica tells the player as banned or not. */
 async function until(at: RunningService, gameId: number, banned: boolean, with_: ModerationFixture): Promise<number> {
   const started = performance.now();
-  await vi.waitFor(async () => expect((await with_.banStatus(gameId, '', { at })).banned).toBe(banned), {
-    interval: 1,
-    timeout: 10_000,
-  });
+  await expect.poll(async () => (await with_.banStatus(gameId, '', { at })).banned, { interval: 1 }).toBe(banned);
   return performance.now() - started;
 }
 
@@ -39,7 +31,7 @@ async function knowEachOther(): Promise<void> {
       SELECT max(backend_start) + interval '1 second' FROM pg_stat_activity
       WHERE datname = current_database() AND application_name = 'moderation listener')) AS all
     FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'moderation listener'`;
-  await expect.poll(() => fixture.query(haveLooked), { timeout: 10_000 }).toEqual([{ all: true }]);
+  await expect.poll(() => fixture.query(haveLooked)).toEqual([{ all: true }]);
 }
 
 /** Bans a player past all replicas. */

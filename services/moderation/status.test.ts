@@ -8,7 +8,7 @@ import { GUILD, ModerationFixture, newGuild, newPlayer, OTHER_GUILD } from './fi
 const fixture = new ModerationFixture();
 beforeAll(async () => {
   await fixture.start();
-  await vi.waitUntil(() => isRemembering(fixture.moderation));
+  await vi.waitUntil(() => isRemembering(fixture.moderation), { timeout: 30_000 });
 });
 afterAll(() => fixture.stop());
 
@@ -218,7 +218,7 @@ test('a status that is remembered makes no call to the database, which may be aw
   // The connection on which changes are heard stays.
   const databases = { DATABASE_URL: url.href, DATABASE_DIRECT_URL: fixture.database.url };
   const service = await fixture.startReplica(databases);
-  await vi.waitUntil(() => isRemembering(service));
+  await expect.poll(() => isRemembering(service)).toBe(true);
   const [known, unknown] = [newPlayer(), newPlayer()];
   const path = (gameId: number) => `/moderation/${GUILD}/ban-status/${gameId}`;
   expect((await fixture.get(path(known), { at: service })).body.data).toEqual({ banned: false });

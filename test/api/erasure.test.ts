@@ -186,7 +186,8 @@ describe('guildctl guild erase', () => {
 
     const begun = Date.now();
     const erasing = run('guild', 'erase', '--guild', OTHER_GUILD, '--yes', '--actor', 'grace');
-    await expect.poll(async () => (await network.call('/whoami', { key })).status).toBe(401);
+    // Before the 15 s for which the gateways are waited for.
+    await expect.poll(async () => (await network.call('/whoami', { key })).status, { timeout: 10_000 }).toBe(401);
     const { status, out, error } = await erasing;
     printFigure('erasing a guild, of which 15 s are for gateways to hear of its keys', `${Date.now() - begun} ms`);
     expect({ status, error }).toEqual({

@@ -3,7 +3,7 @@ import { withinBound } from '../bounds.ts';
 import { type Network, OTHER_GUILD, startNetwork } from '../network.ts';
 
 const EVERYWHERE_MS = 1_000;
-const WAIT = { interval: 10, timeout: 15_000 };
+const OFTEN = { interval: 10 };
 
 let network: Network;
 /** Two gateways, each on another auth replica. */
@@ -26,7 +26,7 @@ async function statuses(secret: string): Promise<number[]> {
 /** Milliseconds until every gateway answers with the status. */
 async function until(secret: string, status: number): Promise<number> {
   const started = performance.now();
-  await expect.poll(() => statuses(secret), WAIT).toEqual([status, status]);
+  await expect.poll(() => statuses(secret), OFTEN).toEqual([status, status]);
   return performance.now() - started;
 }
 
@@ -62,7 +62,7 @@ describe('a change of a key reaches every gateway within a second, whichever aut
     expect((await lookup()).map(({ status }) => status)).toEqual([404, 404]);
     await network.admin().updateKey({ keyId: id, scopes: { values: ['server:write'] }, actor: 'test' });
     const started = performance.now();
-    await expect.poll(async () => (await lookup()).map(({ status }) => status), WAIT).toEqual([403, 403]);
+    await expect.poll(async () => (await lookup()).map(({ status }) => status), OFTEN).toEqual([403, 403]);
     withinBound('a scope that was taken away is missing', performance.now() - started, EVERYWHERE_MS);
   });
 });

@@ -38,7 +38,7 @@ async function hearing(...names: string[]): Promise<void> {
         const metrics = await (await fetch(`http://${admins.get(name)}/metrics`)).text();
         expect(metrics).toMatch(/^listener_hearing\{.*\} 1$/m);
       },
-      { timeout: 15_000 },
+      { timeout: 30_000 },
     );
   }
 }
@@ -59,20 +59,20 @@ test('with a half-open connection for notifications no ban is stale for long', a
   await system.inflict('listen', 'deaf');
   await decide('ban');
   const started = performance.now();
-  await vi.waitFor(async () => expect(await isBanned()).toBe(true), { timeout: 20_000, interval: 20 });
+  await expect.poll(isBanned, { interval: 20 }).toBe(true);
   withinBound('a ban shows in a replica that has become deaf', performance.now() - started, 2_500);
   // It has made its connection anew.
   await hearing('moderation');
   expect(await isBanned()).toBe(true);
   await decide('unban');
-  await vi.waitFor(async () => expect(await isBanned()).toBe(false), { timeout: 5_000, interval: 20 });
+  await expect.poll(isBanned, { timeout: 5_000, interval: 20 }).toBe(false);
 });
 
 test('with a half-open connection for notifications polls that wait are still answered', async () => {
   await hearing('activity');
   const poll = get(`/game/servers/${SERVER}/commands?wait=25`);
   const metrics = async () => (await fetch(`http://${admins.get('activity')}/metrics`)).text();
-  await vi.waitFor(async () => expect(await metrics()).toMatch(/^activity_open_polls 1$/m), { timeout: 5_000 });
+  await expect.poll(metrics).toMatch(/^activity_open_polls 1$/m);
   await system.inflict('listen', 'deaf');
   const { network } = system;
   const address = others.activity.addresses.grpc ?? '';

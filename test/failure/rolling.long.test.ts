@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEPLOYABLES } from '#local/processes.ts';
 import { amount, withinBound } from '../bounds.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
@@ -72,9 +72,7 @@ test('a rolling restart of every deployable under load loses no request', { time
   const stream = requests();
   const load = startLoad(deployment.api, RATE, () => stream.next().value);
   // Both gateways have seen most keys by then.
-  await vi.waitFor(() => expect(answered(load)).toBeGreaterThan(2 * GUILDS.length * REQUESTS.length), {
-    timeout: 60_000,
-  });
+  await expect.poll(() => answered(load), { timeout: 60_000 }).toBeGreaterThan(2 * GUILDS.length * REQUESTS.length);
   const stops: string[] = [];
   for (const { name } of DEPLOYABLES) {
     // All of them in the long form; in the short one the other replica is as good as new.

@@ -67,7 +67,7 @@ test('INTERNAL_SECRETS and ADMIN_SECRETS are replaced one process after the othe
       const ports = { ...network.samePorts(name), GATEWAY_PORT: network.address('gateway', 'http').split(':').at(-1) };
       await network.services.get(name)?.stop();
       await network.startOne(name, { ...ports, INTERNAL_SECRETS: internal, ADMIN_SECRETS: admin });
-      await expect.poll(() => statuses(key), { timeout: 15_000 }).toEqual(good);
+      await expect.poll(() => statuses(key)).toEqual(good);
     }
     key = await createKey(admin?.split(',')[0] ?? '');
   }

@@ -106,12 +106,12 @@ async function databaseFaults(key: string): Promise<void> {
   system.databaseProxy.cut();
   await traffic(key, 'refused by the database');
   await guildctl(['keys', 'create', '--guild', GUILD, '--legacy']);
-  await vi.waitFor(() => expect(system.logs().includes('password authentication failed')).toBe(true), WAIT);
+  await expect.poll(() => system.logs().includes('password authentication failed'), WAIT).toBe(true);
   const other = new URL(system.postgres.url);
   other.password = 'another';
   await databaseRows(other.href, `ALTER ROLE guild PASSWORD '${password}'`);
   system.databaseProxy.cut();
-  await vi.waitFor(async () => expect((await call('/bindings/list', read(key))).status).toBe(200), WAIT);
+  await expect.poll(async () => (await call('/bindings/list', read(key))).status, WAIT).toBe(200);
 }
 
 async function redisFaults(key: string): Promise<void> {
@@ -119,7 +119,7 @@ async function redisFaults(key: string): Promise<void> {
   await admin.config('SET', 'requirepass', 'another');
   await admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
   await traffic(key, 'refused by Redis');
-  await vi.waitFor(() => expect(system.logs().includes('WRONGPASS')).toBe(true), WAIT);
+  await expect.poll(() => system.logs().includes('WRONGPASS'), WAIT).toBe(true);
   await admin.config('SET', 'requirepass', secrets.redis);
   admin.disconnect();
   await system.redis.stop();

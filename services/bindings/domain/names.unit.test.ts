@@ -64,7 +64,7 @@ test('what was slow counts when it comes after all', async () => {
   const { names } = named(() => new Promise((resolve) => (answer = resolve)), SLOW_MS);
   expect(await names.of([1])).toEqual(new Map());
   answer('late');
-  await vi.waitFor(async () => expect(await names.of([1])).toEqual(new Map([[1, 'late']])));
+  await expect.poll(() => names.of([1])).toEqual(new Map([[1, 'late']]));
 });
 
 test('names that were never asked for are not held back by those that are slow', async () => {
@@ -82,7 +82,7 @@ test('names that were never asked for are not held back by those that are slow',
   expect(await names.of(keys)).toEqual(new Map());
   expect(asked).toHaveBeenCalledTimes(10);
   for (const answer of answers) answer();
-  await vi.waitFor(async () => expect((await names.of(keys)).size).toBe(11));
+  await expect.poll(async () => (await names.of(keys)).size).toBe(11);
   // Those ten were asked for once, and not again because they were late.
   expect(asked).toHaveBeenCalledTimes(11);
   expect(clock.now()).toBe(new ManualClock().now());

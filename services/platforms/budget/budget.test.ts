@@ -42,7 +42,7 @@ async function startProcess(callsPerSecond: number, withRedis = true): Promise<P
     connection = connectRedis(url, { name: 'test', log });
     await connection.start();
     const { client } = connection;
-    await vi.waitFor(() => client.ping());
+    await vi.waitFor(() => client.ping(), { timeout: 30_000 });
     cleanups.push(() => connection?.stop());
   }
   const redis = connection?.client;
@@ -153,13 +153,10 @@ describe('without Redis', () => {
     expect(await isDegraded(one)).toBe(true);
     proxy.thaw();
     await expect
-      .poll(
-        async () => {
-          await one.budget.run(GUILD, 5_000, async () => undefined);
-          return isDegraded(one);
-        },
-        { timeout: 15_000 },
-      )
+      .poll(async () => {
+        await one.budget.run(GUILD, 5_000, async () => undefined);
+        return isDegraded(one);
+      })
       .toBe(false);
   });
 });
