@@ -4,6 +4,7 @@ import { Cluster, Command } from 'ioredis';
 import type { RedisClient } from '#kit/redis.ts';
 import { Batches } from './batches.ts';
 import { type Decision, type Limit, type Limiter, guildTag, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
+import { ScriptCall } from './script-call.ts';
 
 const SCRIPT = readFileSync(new URL('./limits.lua', import.meta.url), 'utf8');
 const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
@@ -109,21 +110,20 @@ export class RedisLimiter implements Limiter {
   /** `group`: a guild of a Cluster's, or the only server. */
   async #call(group: string, parts: readonly Part[]): Promise<Answer[]> {
     const server = this.#redis instanceof Cluster ? this.serverOf(group) : group;
-    const words: (string | number)[] = [];
-    for (const { keys } of parts) words.push(...keys);
-    const keyCount = words.length;
-    words.push(this.#windowMs);
+    const keys: string[] = [];
+    for (const part of parts) keys.push(...part.keys);
+    const words = [keys.length, ...keys, this.#windowMs];
     for (const { values } of parts) words.push(...values);
-    return readAnswers(await this.#guard(server, () => this.#run(keyCount, words)), parts);
+    return readAnswers(await this.#guard(server, () => this.#run(words)), parts);
   }
 
-  /** `words`: the keys, then the arguments. */
-  async #run(keyCount: number, words: (string | number)[]): Promise<number[]> {
+  /** `words`: the number of keys, the keys, then the arguments. */
+  async #run(words: readonly (string | number)[]): Promise<number[]> {
     try {
-      return (await this.#redis.evalsha(SCRIPT_SHA, keyCount, ...words)) as number[];
+      return await new ScriptCall('evalsha', [SCRIPT_SHA, ...words]).sendTo(this.#redis);
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return (await this.#redis.eval(SCRIPT, keyCount, ...words)) as number[];
+      return new ScriptCall('eval', [SCRIPT, ...words]).sendTo(this.#redis);
     }
   }
 }
