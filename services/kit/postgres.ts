@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type ClientBase, DatabaseError, Pool, type QueryConfig, type QueryResult, types } from 'pg';
+import { within } from './deadline.ts';
 import { ApiError } from './errors.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -58,7 +59,6 @@ export function openDatabase(options: DatabaseOptions): Database {
     max: options.poolMax,
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: STATEMENT_MS,
-    query_timeout: DEAF_MS,
     idle_in_transaction_session_timeout: 2 * STATEMENT_MS,
     keepAlive: true,
     types: { getTypeParser },
@@ -127,12 +127,25 @@ class Connection implements Queryable {
   async run(statement: string | Prepared, values?: readonly unknown[]): Promise<QueryResult> {
     const { name, text } = typeof statement === 'string' ? { text: statement } : statement;
     try {
-      return await this.#client.query({ name: this.#mayPrepare ? name : undefined, text, values } as QueryConfig);
+      return await this.#send({ name: this.#mayPrepare ? name : undefined, text, values } as QueryConfig);
     } catch (error) {
+      // Where the statement was asked, not where its answer was read.
+      if (error instanceof Error) Error.captureStackTrace(error);
       if (isRefusal(error)) throw error;
       this.isBroken ||= !isRetryable(error);
       throw new ApiError('UNAVAILABLE', { cause: error });
     }
+  }
+
+  /**
+   * With a callback and a deadline of our own: pg's are function literals written to a property of the query, which V8
+   * allocates where only a full collection looks, so that every query would outlive its answer with all its rows.
+   */
+  #send(config: QueryConfig): Promise<QueryResult> {
+    const answer = new Promise<QueryResult>((resolve, reject) => {
+      this.#client.query(config, (error, result) => (error ? reject(error) : resolve(result)));
+    });
+    return within(DEAF_MS, answer);
   }
 }
 
