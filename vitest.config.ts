@@ -1,23 +1,20 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { PATIENCE } from './test/patience.ts';
 
-// Tests start hundreds of processes, most of whose time until they are ready is that of their code being compiled.
+// Tests start hundreds of processes, which compile for most of the time until they are ready. Emptied by `npm ci`.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/compile');
 
 // What must be over sooner is asserted where it is. A busy machine takes thrice as long as a quiet one.
-const PATIENCE_MS = 60_000;
-
-// What is waited for may take long on a machine that is busy or stands still for a moment, which proves nothing.
-// Whoever guarantees it sooner says so with a timeout or a bound of its own.
-const waiting = { poll: { timeout: 30_000 } } as const;
+const TEST_MS = 60_000;
 
 const integration = {
   globalSetup: './test/integration.setup.ts',
   pool: 'forks',
-  testTimeout: PATIENCE_MS,
+  testTimeout: TEST_MS,
   hookTimeout: 60_000,
-  expect: waiting,
+  expect: { poll: PATIENCE },
 } as const;
 
 export default defineConfig({
@@ -33,8 +30,8 @@ export default defineConfig({
           include: ['{services,gateway,proto,deploy,test}/**/*.unit.test.ts'],
           pool: 'threads',
           isolate: false,
-          testTimeout: PATIENCE_MS,
-          expect: waiting,
+          testTimeout: TEST_MS,
+          expect: { poll: PATIENCE },
         },
       },
       {
@@ -47,7 +44,12 @@ export default defineConfig({
       },
       {
         // `npm run test:chart`: what needs Helm, in LAB_BIN or on the path.
-        test: { name: 'chart', include: ['test/chart/**/*.helm.test.ts'], testTimeout: PATIENCE_MS, expect: waiting },
+        test: {
+          name: 'chart',
+          include: ['test/chart/**/*.helm.test.ts'],
+          testTimeout: TEST_MS,
+          expect: { poll: PATIENCE },
+        },
       },
       {
         // `npm run test:long`: the bounds in time themselves, one file after the other.

@@ -16,13 +16,14 @@ export interface ReplicaProcess {
 
 /** Starts the program `main`, a path; resolves when it has logged its addresses, which is when it is ready. */
 export async function startReplicaProcess(main: string, environment: Environment): Promise<ReplicaProcess> {
+  // Its addresses are told by a line of that level.
   const env = { ...inheritedEnvironment(), ...environment, LOG_LEVEL: 'info' };
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const addresses = await new Promise<RunningService['addresses']>((resolve, reject) => {
     // Read to the end, or the process would wait for room to write.
     createInterface({ input: child.stdout }).on('line', (line) => {
-      const told = JSON.parse(line) as Partial<RunningService>;
-      if (told.addresses) resolve(told.addresses);
+      const addresses = addressesIn(line);
+      if (addresses) resolve(addresses);
     });
     child.once('exit', () => reject(new Error(`${main} did not become ready`)));
   });
@@ -34,4 +35,9 @@ export async function startReplicaProcess(main: string, environment: Environment
   };
   const log = pino({ level: 'silent' });
   return { at: { name: basename(dirname(main)), addresses, log, stop: () => kill('SIGTERM') }, kill };
+}
+
+/** Not every line is of the log: Node itself may have something to say. */
+function addressesIn(line: string): RunningService['addresses'] | undefined {
+  return line.startsWith('{') ? (JSON.parse(line) as Partial<RunningService>).addresses : undefined;
 }

@@ -86,6 +86,21 @@ test('measured figures are listed again before the last line', async () => {
   expect(output.trimEnd()).toMatch(/\n\nfigure: how long: 3 ms\n\n1 passed, 0 failed$/);
 });
 
+test('what was thrown without a message counts and is named too', async () => {
+  const text = `
+    beforeAll(() => { throw { code: 'hook' }; });
+    test('a', () => { throw { code: 'test' }; });
+  `;
+  const other = "test('b', () => { void Promise.reject({ code: 'lost' }); throw null; });";
+  const { last, output } = await run({ 'a.case.mjs': text, 'b.case.mjs': other });
+  expect(last).toBe('0 passed, 3 failed, 1 skipped');
+  expect(output.match(/^failed: .*/gm)).toEqual([
+    'failed: a.case.mjs: no reason was given',
+    'failed: b.case.mjs > b: null',
+    'failed: outside the tests: no reason was given',
+  ]);
+});
+
 test('what failed is named again, with its reason, before the last line', async () => {
   const text = `
     test('a', () => { console.log('figure: how long: 3 ms'); });

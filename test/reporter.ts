@@ -15,30 +15,31 @@ type Result = { counts: Counts; failures: string[] };
 function resultOf(modules: readonly TestModule[], errors: readonly SerializedError[]): Result {
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const failures: string[] = [];
-  const fail = (where: string, reason: string) => {
+  const fail = (where: string, error: { message?: unknown } | undefined) => {
     counts.failed += 1;
-    failures.push(`failed: ${where}: ${firstLine(reason)}`);
+    failures.push(`failed: ${where}: ${reasonOf(error)}`);
   };
   for (const module of modules) {
     const file = module.relativeModuleId;
-    for (const { message } of module.errors()) fail(file, message);
+    for (const error of module.errors()) fail(file, error);
     for (const suite of module.children.allSuites()) {
-      for (const { message } of suite.errors()) fail(`${file} > ${suite.fullName}`, message);
+      for (const error of suite.errors()) fail(`${file} > ${suite.fullName}`, error);
     }
     for (const test of module.children.allTests()) {
       const { state, errors: reasons } = test.result();
       // A test that was begun or queued and never ended did not pass.
-      if (state === 'pending') fail(`${file} > ${test.fullName}`, 'it did not end');
-      else if (state === 'failed') fail(`${file} > ${test.fullName}`, reasons[0]?.message ?? 'without an error');
+      if (state === 'pending' || state === 'failed') fail(`${file} > ${test.fullName}`, reasons?.[0]);
       else counts[state] += 1;
     }
   }
-  for (const { message } of errors) fail('outside the tests', message);
+  for (const error of errors) fail('outside the tests', error);
   return { counts, failures };
 }
 
-function firstLine(message: string): string {
-  return stripVTControlCharacters(message).split('\n', 1)[0] ?? '';
+/** The first line of what was thrown, which may be anything. */
+function reasonOf(error: { message?: unknown } | undefined): string {
+  const message = typeof error?.message === 'string' ? stripVTControlCharacters(error.message).trim() : '';
+  return message.split('\n', 1)[0] || 'no reason was given';
 }
 
 /**

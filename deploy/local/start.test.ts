@@ -10,9 +10,10 @@ import { processesUsing, type RunningScript, runScript } from '#test/processes.t
 import { testRedisUrl } from '#test/redis.ts';
 import { DEPLOYABLES } from './processes.ts';
 import type { Up } from './system.ts';
+import { PATIENCE } from '#test/patience.ts';
 
 const SCRIPT = join(import.meta.dirname, 'fixtures', 'start.ts');
-const WAIT = { timeout: 30_000, interval: 20 };
+const WAIT = { ...PATIENCE, interval: 20 };
 
 let folder: string;
 let file: string;

@@ -11,6 +11,7 @@ import { type RedisNode, startRedisCluster } from '#test/redis-nodes.ts';
 import { type Limit, type Limiter, limitKey } from './limiter.ts';
 import { limiterSuite } from './limits.suite.ts';
 import { RedisLimiter } from './redis.ts';
+import { PATIENCE } from '#test/patience.ts';
 
 /** Some 30 years: no window ends during a test. */
 const ENDLESS_MS = 1e12;
@@ -26,9 +27,9 @@ beforeAll(async () => {
 afterAll(() => Promise.all(connections.map((connection) => connection.stop())));
 
 async function connect(to: string): Promise<RedisConnection> {
-  const connection = connectRedis(to, { name: 'test', log: pino({ level: 'silent' }) });
+  const connection = connectRedis(to, { name: 'test', log: pino({ level: 'silent' }), commandTimeoutMs: null });
   await connection.start();
-  await vi.waitFor(() => expect(connection.client.status).toBe('ready'), { timeout: 30_000 });
+  await vi.waitFor(() => expect(connection.client.status).toBe('ready'), PATIENCE);
   return connection;
 }
 

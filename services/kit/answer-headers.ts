@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http';
 
-/** Names in lower case, each before its value, as Node's rawHeaders: written in half the time an object takes. */
+/**
+ * Names in lower case, each before its value and none twice, as Node's rawHeaders: written in half the time an object
+ * takes.
+ */
 export type HeaderList = (string | number | readonly string[])[];
 
 const NOTED = Symbol('noted headers');

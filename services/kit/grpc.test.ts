@@ -16,6 +16,7 @@ import {
   readAll,
   serve,
 } from './fixtures/sample-grpc.ts';
+import { PATIENCE } from '#test/patience.ts';
 
 const INTERNAL = expect.objectContaining({ code: 'INTERNAL' });
 
@@ -174,14 +175,11 @@ test('both sides count calls by method and code, and the server times them', asy
     [metrics.registry, 'grpc_server_handled_total'],
     [caller.metrics.registry, 'grpc_client_handled_total'],
   ] as const) {
-    await vi.waitFor(
-      async () => {
-        const text = await registry.getSingleMetricAsString(name);
-        expect(text).toContain(`${name}{method="${SampleService.say.path}",code="NOT_FOUND"} 1`);
-        expect(text).toContain(`${name}{method="${SampleService.count.path}",code="OK"} 1`);
-      },
-      { timeout: 30_000 },
-    );
+    await vi.waitFor(async () => {
+      const text = await registry.getSingleMetricAsString(name);
+      expect(text).toContain(`${name}{method="${SampleService.say.path}",code="NOT_FOUND"} 1`);
+      expect(text).toContain(`${name}{method="${SampleService.count.path}",code="OK"} 1`);
+    }, PATIENCE);
   }
   const seconds = await metrics.registry.getSingleMetricAsString('grpc_server_handling_seconds');
   expect(seconds).toContain(`grpc_server_handling_seconds_count{method="${SampleService.say.path}"} 1`);

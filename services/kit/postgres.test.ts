@@ -1,8 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { Client } from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { isYoung } from '#test/young.ts';
 import { ManualClock } from './clock.ts';
 import { DatabaseClock } from './database-clock.ts';
 import { ApiError } from './errors.ts';
@@ -211,6 +213,28 @@ test('a connection gone deaf in a transaction is told UNAVAILABLE once, and is r
   expect(await other.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   await other.close();
   await proxy.close();
+});
+
+test('a transaction whose connection broke is UNAVAILABLE, though its work went on', async () => {
+  const going = database.transaction(async (transaction) => {
+    await transaction.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => undefined);
+    return 'done';
+  });
+  await expect(going).rejects.toThrow(UNAVAILABLE);
+});
+
+test('what refuses a statement tells where it was asked', async () => {
+  await expect(database.query('SELECT 1 / 0')).rejects.toMatchObject({
+    stack: expect.stringMatching(/^error: division by zero\n[^]*postgres\.test\.ts/),
+  });
+});
+
+test('what a query holds, its rows among it, does not wait for a full collection', async () => {
+  const sent = vi.spyOn(Client.prototype, 'query');
+  await database.query('SELECT 1');
+  const [, callback] = sent.mock.lastCall as unknown[];
+  sent.mockRestore();
+  expect(isYoung(callback)).toBe(true);
 });
 
 test('the pool shows its size, who uses it, who waits, and who got no connection', async () => {

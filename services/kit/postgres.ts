@@ -125,6 +125,8 @@ class Connection implements Queryable {
   }
 
   async run(statement: string | Prepared, values?: readonly unknown[]): Promise<QueryResult> {
+    // What is thrown away must not do anything more, such as commit what a statement failed in.
+    if (this.isBroken) throw new ApiError('UNAVAILABLE', { cause: new Error('the connection is broken') });
     const { name, text } = typeof statement === 'string' ? { text: statement } : statement;
     try {
       return await this.#send({ name: this.#mayPrepare ? name : undefined, text, values } as QueryConfig);

@@ -118,7 +118,7 @@ test('a server that hangs: a command is refused in time, the connection made ane
   process.kill(node.pid(), 'SIGSTOP');
   const increment = () => expect(connection.client.incr('key')).rejects.toThrow('timed out');
   expect(await duration(increment)).toBeLessThan(200);
-  await expect.poll(() => connection.client.status).not.toBe('ready');
+  await expect.poll(() => connection.client.status, { timeout: 10_000 }).not.toBe('ready');
   process.kill(node.pid(), 'SIGCONT');
   await untilReady(connection);
   expect(Number(await connection.client.get('key'))).toBeLessThanOrEqual(1);

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addressOf, listen } from '#kit/health.ts';
 import { printFigure } from '#test/figures.ts';
+import { mostWithin, watchSecond } from '#test/rates.ts';
 import { testRedisUrl } from '#test/redis.ts';
 import { GUILD } from './fixture.ts';
 import { chatIdOf, DECK } from './fixtures/crew.ts';
@@ -57,6 +58,7 @@ test('two processes share the budget of calls: never more in a second, and reque
   const answer = await fixture.startJob({ at: one });
   const job = async () => (await fixture.getJob(answer.body.data.job_id, { at: other })).body.data;
   const delays: number[] = [];
+  const second = watchSecond();
   for (let member = 1; (await job()).state !== 'done'; member = (member % MEMBERS) + 1) {
     const started = performance.now();
     const path = `/guilds/${GUILD}/members/${chatIdOf(member)}`;
@@ -67,7 +69,7 @@ test('two processes share the budget of calls: never more in a second, and reque
     await pause(EVERY_MS);
   }
   expect((await job()).changed).toBe(MEMBERS);
-  const most = Math.max(...arrivals.map((start) => arrivals.filter((at) => at >= start && at < start + 1_000).length));
+  const most = mostWithin(second(), arrivals);
   const seconds = ((arrivals.at(-1) ?? 0) - (arrivals[0] ?? 0)) / 1000;
   const longest = Math.max(...delays).toFixed(0);
   printFigure(

@@ -4,11 +4,12 @@ import type { RunningService } from '#kit/service.ts';
 import { createTestDatabase, databaseRows } from '#test/database.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { GUILD, ModerationFixture, newGuild, newPlayer, OTHER_GUILD } from './fixture.ts';
+import { PATIENCE } from '#test/patience.ts';
 
 const fixture = new ModerationFixture();
 beforeAll(async () => {
   await fixture.start();
-  await vi.waitUntil(() => isRemembering(fixture.moderation), { timeout: 30_000 });
+  await vi.waitUntil(() => isRemembering(fixture.moderation), PATIENCE);
 });
 afterAll(() => fixture.stop());
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GUILD, type Network, startNetwork } from '../network.ts';
+import { untilWindowHas } from '../windows.ts';
 import { openSocket, sendRaw, wire } from '../raw-http.ts';
 
 let network: Network;
@@ -215,6 +216,7 @@ describe('headers that a caller could forge', () => {
       const headers = { 'x-forwarded-for': address };
       return Number((await network.call('/whoami', { key: 'wrong', headers })).headers.get('x-ratelimit-remaining'));
     };
+    await untilWindowHas(10_000);
     const before = await left('127.0.0.1');
     await ask('wrong');
     expect(await left('127.0.0.1')).toBe(before - 1);

@@ -16,6 +16,7 @@ import { GUILD, type Network, startNetwork } from '../network.ts';
 import { isMatch, type Matcher, readExpression, type Selector } from '../promql.ts';
 import { openSocket, wire } from '../raw-http.ts';
 import { testEnvironment } from '../sealed.ts';
+import { PATIENCE } from '../patience.ts';
 
 /** What Prometheus adds, as deploy/prometheus/README.md has it. */
 const TARGET_LABELS = ['namespace', 'job', 'instance'];
@@ -28,7 +29,6 @@ const TAKEN = [...TARGET_LABELS, 'service', 'pod', 'container', 'endpoint', 'nod
 /** Each could hold a key, a person, an address or whatever a caller sends. */
 const FORBIDDEN = /(?:^|_)(?:key|guild|user|chat_id|game_id|id|name|address|ip|path|url|server|token|code_text)(?:$|_)/;
 const MOST_SERIES = 3_000;
-const WAIT = { timeout: 30_000 };
 
 let network: Network;
 let key: { id: string; secret: string };
@@ -65,7 +65,7 @@ async function exercise(): Promise<void> {
   await network.admin().revokeKey({ keyId: other.id, actor: 'test' });
   await takeCommand();
   await listWithoutNames();
-  await vi.waitUntil(async () => (await network.call('/whoami', { key: other.secret })).status === 401, WAIT);
+  await vi.waitUntil(async () => (await network.call('/whoami', { key: other.secret })).status === 401, PATIENCE);
 }
 
 /** What a replica shows of its certificates, which the others do without. */
@@ -88,7 +88,7 @@ async function takeCommand(): Promise<void> {
   const id = await vi.waitUntil(async () => {
     const { json } = await network.call(commands, call);
     return json.data.commands[0]?.command_id as string | undefined;
-  }, WAIT);
+  }, PATIENCE);
   const body = { guild_id: GUILD, status: 'success' };
   await network.call(`${commands}/${id}/ack`, { method: 'POST', key: key.secret, body });
 }

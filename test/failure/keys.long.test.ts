@@ -8,6 +8,7 @@ import { GUILD, type Network, startNetwork } from '../network.ts';
 import { seededRandom, wholeNumber } from '../random.ts';
 import { startTcpProxy, type TcpProxy } from '../tcp-proxy.ts';
 import { forEach, type HotKey, keepHot, statuses, type Use, use } from './hot-keys.ts';
+import { PATIENCE } from '../patience.ts';
 
 const GATEWAYS = 3;
 const KEYS_OF_A_GUILD = 10;
@@ -66,7 +67,7 @@ afterAll(async () => {
 async function untilHeard(): Promise<void> {
   const isAlive = async (url: string) => (await (await fetch(url)).text()).includes('gateway_key_stream_alive 1');
   await vi.waitFor(async () => expect(await Promise.all(metrics.map(isAlive))).not.toContain(false), {
-    timeout: 30_000,
+    ...PATIENCE,
     interval: 100,
   });
 }

@@ -8,6 +8,7 @@ import { GUILD } from '../network.ts';
 import { sealedFetch } from '../sealed.ts';
 import { FaultyNetwork } from './faulty-network.ts';
 import { expectNothingUnhandled } from './faults.ts';
+import { PATIENCE } from '../patience.ts';
 
 const SERVER = 'server-1';
 const PLAYER = 7001;
@@ -33,13 +34,10 @@ const admins = new Map<string, string>();
 async function hearing(...names: string[]): Promise<void> {
   for (const name of names) {
     if (!admins.has(name)) admins.set(name, system.network.address(name, 'admin'));
-    await vi.waitFor(
-      async () => {
-        const metrics = await (await fetch(`http://${admins.get(name)}/metrics`)).text();
-        expect(metrics).toMatch(/^listener_hearing\{.*\} 1$/m);
-      },
-      { timeout: 30_000 },
-    );
+    await vi.waitFor(async () => {
+      const metrics = await (await fetch(`http://${admins.get(name)}/metrics`)).text();
+      expect(metrics).toMatch(/^listener_hearing\{.*\} 1$/m);
+    }, PATIENCE);
   }
 }
 

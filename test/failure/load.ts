@@ -31,7 +31,7 @@ const TICK_MS = 10;
  * Connections unused for so long are closed. Less than a drain: by then those in use were told that they end, and a
  * request on another could meet its end, which no server can prevent.
  */
-const IDLE_MS = 1_000;
+export const IDLE_MS = 1_000;
 
 /** Sends requests at a steady rate over kept connections, without ever repeating one, until it is stopped. */
 export function startLoad(api: string, perSecond: number, next: () => LoadRequest): Load {

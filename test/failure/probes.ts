@@ -3,6 +3,7 @@ import { systemClock } from '#kit/clock.ts';
 import { StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { connect } from '../grpc.ts';
 import type { Call, CallResult, Network } from '../network.ts';
+import { PATIENCE } from '../patience.ts';
 
 // As in the simulators' demo world.
 const ADA = { chat_id: '920000000000000001', game_id: 7001, game_username: 'AdaBuilds' };
@@ -11,7 +12,7 @@ const CREW = 501;
 const PLACE = 40001;
 /** Keys that no gateway has seen yet. */
 const UNKNOWN_KEYS = 6;
-const SETUP = { timeout: 30_000, interval: 500 };
+const SETUP = { ...PATIENCE, interval: 500 };
 
 /** A guild with all that the probes look at, and its keys. */
 export class Cell {

@@ -5,13 +5,13 @@ import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { printFigure } from '../figures.ts';
 import { testRedisUrl } from '../redis.ts';
 import { Deployment } from './deployment.ts';
-import { type Load, type LoadRequest, startLoad } from './load.ts';
+import { IDLE_MS, type Load, type LoadRequest, startLoad } from './load.ts';
 
 /** So many that none reaches a limit of its own. */
 const GUILDS = Array.from({ length: amount(20, 100) }, (_, index) => `90000000000000${index + 1000}`);
 /** A second. */
 const RATE = amount(40, 200);
-const DRAIN_DELAY_SECONDS = 2;
+const DRAIN_DELAY_SECONDS = (2 * IDLE_MS) / 1_000;
 
 let database: TestDatabase;
 let deployment: Deployment;

@@ -4,10 +4,12 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Breakers } from '#kit/breaker.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { connectRedis, type RedisConnection } from '#kit/redis.ts';
+import { mostWithin, watchSecond } from '#test/rates.ts';
 import { testRedisUrl } from '#test/redis.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 import { CallBudget } from './budget.ts';
 import { inBackground } from './purpose.ts';
+import { PATIENCE } from '#test/patience.ts';
 
 const log = pino({ level: 'silent' });
 const GUILD = '900000000000000001';
@@ -42,7 +44,7 @@ async function startProcess(callsPerSecond: number, withRedis = true): Promise<P
     connection = connectRedis(url, { name: 'test', log });
     await connection.start();
     const { client } = connection;
-    await vi.waitFor(() => client.ping(), { timeout: 30_000 });
+    await vi.waitFor(() => client.ping(), PATIENCE);
     cleanups.push(() => connection?.stop());
   }
   const redis = connection?.client;
@@ -52,12 +54,6 @@ async function startProcess(callsPerSecond: number, withRedis = true): Promise<P
 
 const isDegraded = async ({ metrics }: Process) =>
   /^chat_budget_degraded (\d)$/m.exec(await metrics.registry.metrics())?.[1] === '1';
-
-/** The most of these times that lie within one second. */
-function mostInASecond(times: readonly number[]): number {
-  const sorted = times.toSorted((left, right) => left - right);
-  return Math.max(0, ...sorted.map((start) => sorted.filter((time) => time >= start && time < start + 1_000).length));
-}
 
 /** Makes as many calls as it can for so long, and says when each was made. */
 async function flood({ budget }: Process, milliseconds: number, guildId = GUILD): Promise<number[]> {
@@ -78,8 +74,9 @@ async function flood({ budget }: Process, milliseconds: number, guildId = GUILD)
 describe('two processes', () => {
   test('together never make more calls in any second than there are, and use most of them', async () => {
     const both = [await startProcess(20), await startProcess(20)];
+    const second = watchSecond();
     const times = (await Promise.all(both.map((one) => flood(one, 4_000)))).flat();
-    expect(mostInASecond(times)).toBeLessThanOrEqual(20);
+    expect(mostWithin(second(), times)).toBeLessThanOrEqual(20);
     console.log(`two processes made ${times.length} calls in 4 s with a budget of 20 a second`);
     expect(times.length).toBeGreaterThan(30);
     for (const one of both) expect(await isDegraded(one)).toBe(false);
@@ -114,8 +111,9 @@ describe('two processes', () => {
 describe('without Redis', () => {
   test('each process has its share from the start, and says so', async () => {
     const both = [await startProcess(20, false), await startProcess(20, false)];
+    const second = watchSecond();
     const times = (await Promise.all(both.map((one) => flood(one, 2_500)))).flat();
-    expect(mostInASecond(times)).toBeLessThanOrEqual(20);
+    expect(mostWithin(second(), times)).toBeLessThanOrEqual(20);
     expect(await isDegraded(both[0] as Process)).toBe(true);
   });
 
@@ -128,10 +126,12 @@ describe('without Redis', () => {
       const one = await startProcess(20);
       await one.budget.run(GUILD, 1_000, async () => undefined);
       await lose();
+      const second = watchSecond();
       const times = await flood(one, 3_000);
       expect(times.length).toBeGreaterThan(10);
       // The first few may still have been let through by Redis.
-      expect(mostInASecond(times.filter((time) => time > (times[0] ?? 0) + 1_100))).toBeLessThanOrEqual(10);
+      const later = times.filter((time) => time > (times[0] ?? 0) + 1_100);
+      expect(mostWithin(second(), later)).toBeLessThanOrEqual(10);
       expect(await isDegraded(one)).toBe(true);
     },
   );

@@ -7,7 +7,10 @@ let fixture: PlatformsFixture;
 beforeAll(async () => {
   fixture = await PlatformsFixture.start();
 });
-afterEach(() => fixture.game.forget());
+afterEach(() => {
+  fixture.deadlineMs = deadlineFor({});
+  return fixture.game.forget();
+});
 afterAll(() => fixture.stop());
 
 const GATEWAY_404 = { status: 404, body: { errors: [{ code: 0, message: 'NotFound' }] } };

@@ -1,11 +1,7 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInThisContext } from 'node:vm';
 import { Command } from 'ioredis';
 import { expect, test } from 'vitest';
+import { isYoung } from '#test/young.ts';
 import { ScriptCall } from './script-call.ts';
-
-setFlagsFromString('--allow-natives-syntax');
-const isYoung = runInThisContext('(value) => %InYoungGeneration(value)') as (value: unknown) => boolean;
 
 test('a call and all that it holds are where the next collection of young garbage finds them', () => {
   const { promise, resolve, reject, args } = new ScriptCall('evalsha', ['sha', 1, 'key', 60]);
