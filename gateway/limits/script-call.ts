@@ -7,10 +7,8 @@ const PublicCommand = Command as unknown as new (
 ) => Pick<Command, keyof Command>;
 
 /**
- * A call of a script that answers with integers. ioredis itself writes function literals to properties of each command.
- * V8 allocates such functions where only a full collection looks, so that every call outlived its answer with all that
- * it refers to: that was four fifths of what collections of young garbage found alive and copied (test/load/README.md).
- * A Cluster writes such literals itself. The connection must have no commandTimeout, whose timer nothing here ends.
+ * A call of a script that answers with integers, and does not outlive its answer as ioredis's own do (decision 9). The
+ * connection must have no commandTimeout, whose timer nothing here ends.
  */
 export class ScriptCall extends PublicCommand {
   declare promise: Promise<number[]>;

@@ -139,10 +139,7 @@ class Connection implements Queryable {
     }
   }
 
-  /**
-   * With a callback and a deadline of our own: pg's are function literals written to a property of the query, which V8
-   * allocates where only a full collection looks, so that every query would outlive its answer with all its rows.
-   */
+  /** With a callback and a deadline of our own: with pg's, a query and its rows outlive their answer (decision 9). */
   #send(config: QueryConfig): Promise<QueryResult> {
     const answer = new Promise<QueryResult>((resolve, reject) => {
       this.#client.query(config, (error, result) => (error ? reject(error) : resolve(result)));

@@ -128,6 +128,8 @@ class Run {
     else await this.#pace(this.#load.rate);
     const [answered, seconds] = [this.#latencies.length, (performance.now() - this.#started) / 1000];
     await Promise.race([this.#idle(), sleep(GRACE_MS, undefined, { ref: false })]);
+    // Who comes later than that must not send in the time of the next load.
+    this.#waiting.length = 0;
     kept = { target: targetOf(this.#load), connections: this.#free };
     return { answered, seconds, statuses: this.#statuses, latency: percentiles(this.#latencies) };
   }
@@ -138,8 +140,10 @@ class Run {
 
   /** Each connection sends its next request when it has its answer. */
   async #saturate(): Promise<void> {
+    const connections: Connection[] = [];
+    for (let free = this.#takeFree(); free; free = this.#takeFree()) connections.push(free);
     const missing = Array.from({ length: this.#load.connections - this.#open }, () => this.#connect());
-    const connections = [...this.#free.splice(0), ...(await Promise.all(missing))];
+    connections.push(...(await Promise.all(missing)));
     for (const connection of connections) this.#send(connection, this.#next(), performance.now());
     if (this.#load.isAwake) while (performance.now() < this.#end) await nextTurn();
     else await sleep(this.#end - performance.now());
