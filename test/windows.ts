@@ -1,7 +1,5 @@
 import { expect } from 'vitest';
-
-/** Windows of limits are minutes by the clock. */
-const WINDOW_MS = 60_000;
+import { WINDOW_MS } from '#gateway/limits/limiter.ts';
 
 /** Waits until the window has so much time left: what is to be counted together must not meet a new one. */
 export async function untilWindowHas(milliseconds: number): Promise<void> {

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createTestDatabase } from '#test/database.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { processesUsing, type RunningScript, runScript } from '#test/processes.ts';
 import { testRedisUrl } from '#test/redis.ts';
 import { DEPLOYABLES } from './processes.ts';
 import type { Up } from './system.ts';
-import { PATIENCE } from '#test/patience.ts';
 
 const SCRIPT = join(import.meta.dirname, 'fixtures', 'start.ts');
 const WAIT = { ...PATIENCE, interval: 20 };

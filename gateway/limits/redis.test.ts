@@ -5,13 +5,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { connectRedis, type RedisConnection } from '#kit/redis.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { testRedisUrl } from '#test/redis.ts';
 import { type RedisNode, startRedisCluster } from '#test/redis-nodes.ts';
 import { type Limit, type Limiter, limitKey } from './limiter.ts';
 import { limiterSuite } from './limits.suite.ts';
 import { RedisLimiter } from './redis.ts';
-import { PATIENCE } from '#test/patience.ts';
 
 /** Some 30 years: no window ends during a test. */
 const ENDLESS_MS = 1e12;

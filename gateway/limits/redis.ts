@@ -112,18 +112,18 @@ export class RedisLimiter implements Limiter {
     const server = this.#redis instanceof Cluster ? this.serverOf(group) : group;
     const keys: string[] = [];
     for (const part of parts) keys.push(...part.keys);
-    const words = [keys.length, ...keys, this.#windowMs];
+    const words = [SCRIPT_SHA, keys.length, ...keys, this.#windowMs];
     for (const { values } of parts) words.push(...values);
     return readAnswers(await this.#guard(server, () => this.#run(words)), parts);
   }
 
-  /** `words`: the number of keys, the keys, then the arguments. */
-  async #run(words: readonly (string | number)[]): Promise<number[]> {
+  /** `words`: the script's name, the number of keys, the keys, then the arguments. */
+  async #run(words: (string | number)[]): Promise<number[]> {
     try {
-      return await new ScriptCall('evalsha', [SCRIPT_SHA, ...words]).sendTo(this.#redis);
+      return await new ScriptCall('evalsha', words).sendTo(this.#redis);
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return new ScriptCall('eval', [SCRIPT, ...words]).sendTo(this.#redis);
+      return new ScriptCall('eval', words.with(0, SCRIPT)).sendTo(this.#redis);
     }
   }
 }

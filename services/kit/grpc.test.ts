@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type ServiceError, status } from '@grpc/grpc-js';
 import { afterEach, expect, test, vi } from 'vitest';
+import { PATIENCE } from '#test/patience.ts';
 import { ManualClock } from './clock.ts';
 import { requestContext } from './context.ts';
 import { ApiError } from './errors.ts';
@@ -16,7 +17,6 @@ import {
   readAll,
   serve,
 } from './fixtures/sample-grpc.ts';
-import { PATIENCE } from '#test/patience.ts';
 
 const INTERNAL = expect.objectContaining({ code: 'INTERNAL' });
 

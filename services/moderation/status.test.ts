@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { unixSeconds } from '#kit/clock.ts';
 import type { RunningService } from '#kit/service.ts';
 import { createTestDatabase, databaseRows } from '#test/database.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { GUILD, ModerationFixture, newGuild, newPlayer, OTHER_GUILD } from './fixture.ts';
-import { PATIENCE } from '#test/patience.ts';
 
 const fixture = new ModerationFixture();
 beforeAll(async () => {

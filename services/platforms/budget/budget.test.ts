@@ -4,12 +4,12 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Breakers } from '#kit/breaker.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { connectRedis, type RedisConnection } from '#kit/redis.ts';
+import { PATIENCE } from '#test/patience.ts';
 import { mostWithin, watchSecond } from '#test/rates.ts';
 import { testRedisUrl } from '#test/redis.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 import { CallBudget } from './budget.ts';
 import { inBackground } from './purpose.ts';
-import { PATIENCE } from '#test/patience.ts';
 
 const log = pino({ level: 'silent' });
 const GUILD = '900000000000000001';
