@@ -9,7 +9,11 @@ export type Direction = 'input' | 'output';
  * referred to; one that reads differently in requests and answers is an error, since one name can't be both.
  */
 export function toJsonSchema(schema: z.ZodType, io: Direction, shared: Record<string, JsonSchema>): JsonSchema {
-  const { $schema: _, $defs = {}, ...generated } = z.toJSONSchema(schema, { io, override: sayWhatChecksMean });
+  const override = (found: Found) => {
+    addRulesOfChecks(found);
+    addItems(found, io);
+  };
+  const { $schema: _, $defs = {}, ...generated } = z.toJSONSchema(schema, { io, override });
   for (const [id, definition] of Object.entries($defs)) share(shared, id, tidy(definition as JsonSchema));
   return tidy(generated as JsonSchema);
 }
@@ -22,8 +26,21 @@ function share(shared: Record<string, JsonSchema>, id: string, definition: JsonS
   shared[id] = definition;
 }
 
+/** A part of a schema, and the JSON Schema that zod generated for it. */
+interface Found {
+  zodSchema: z.core.$ZodTypes;
+  jsonSchema: { items?: unknown };
+}
+
+/** The items of `listOf` are a zod schema in its metadata, because zod cannot describe a transform. */
+function addItems({ jsonSchema }: Found, io: Direction): void {
+  if (!(jsonSchema.items instanceof z.ZodType)) return;
+  const { $schema: _, ...items } = z.toJSONSchema(jsonSchema.items, { io, override: addRulesOfChecks });
+  jsonSchema.items = items;
+}
+
 /** Adds to an object's schema the rules that are functions in zod. */
-function sayWhatChecksMean({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: object }): void {
+function addRulesOfChecks({ zodSchema, jsonSchema }: Found): void {
   for (const check of zodSchema._zod.def.checks ?? []) {
     const { params } = check._zod.def as { params?: { exactlyOneOf?: string[] } };
     if (!params?.exactlyOneOf) continue;

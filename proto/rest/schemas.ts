@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_FAULTS, messageOf } from './messages.ts';
 
 const LARGEST_SNOWFLAKE = '18446744073709551615';
 const SNOWFLAKE = /^[1-9][0-9]{16,19}$/;
@@ -114,22 +115,42 @@ function characters(value: string, enough: number): number {
 /** The most IDs in one batch (specification, section 8). */
 export const BATCH_LIMIT = 25;
 
-/** How many times too long a list may be for its items to be judged too. */
-const JUDGED_TIMES = 4;
+/** The items of a list are checked only when it is at most this many times too long. */
+const CHECKED_TIMES = 4;
 
 /**
- * Up to `max` of the same thing, which are called `what`. The items of a list that is too long are judged as well, so
- * that all its faults are told at once; not those of one so long that the answer would be far longer than the request.
+ * Up to `max` of the same thing, called `what` in the message. Items are checked one after the other until there are
+ * MAX_FAULTS faults, so that a small request cannot cost much time or get a response far longer than itself. zod's own
+ * array would check every item. The items of a list that is a little too long are checked too, so that the response
+ * lists all faults at once.
  */
 export function listOf<Schema extends z.ZodType>(item: Schema, max: number, what = '') {
-  const most = max * JUDGED_TIMES;
-  const error = `must hold at most ${max}${what && ` ${what}`}`;
-  const isJudged = (value: unknown): value is unknown[] => Array.isArray(value) && value.length <= most;
-  return z
-    .array(item, { error: 'must be a list' })
-    .max(most, { error })
-    .refine((list) => list.length <= max, { error, when: ({ value }) => isJudged(value) })
-    .meta({ maxItems: max });
+  return (
+    z
+      .array(z.unknown(), { error: 'must be a list' })
+      .transform((list, context): z.output<Schema>[] => {
+        if (list.length > max) {
+          context.addIssue({ code: 'custom', message: `must hold at most ${max}${what && ` ${what}`}` });
+        }
+        return list.length > max * CHECKED_TIMES ? [] : checkItems(item, list, context);
+      })
+      // A transform has no JSON Schema of its own.
+      .meta({ type: 'array', items: item, maxItems: max })
+  );
+}
+
+function checkItems<Schema extends z.ZodType>(item: Schema, list: readonly unknown[], context: z.RefinementCtx) {
+  const checked: z.output<Schema>[] = [];
+  for (const [index, value] of list.entries()) {
+    const { data, error } = item.safeParse(value, { error: messageOf });
+    if (error) {
+      for (const issue of error.issues) {
+        context.issues.push({ ...issue, input: value, path: [index, ...issue.path] } as z.core.$ZodRawIssue);
+      }
+      if (context.issues.length >= MAX_FAULTS) break;
+    } else checked.push(data);
+  }
+  return checked;
 }
 
 /** Up to 25 of the same thing. */

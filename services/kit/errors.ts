@@ -1,4 +1,5 @@
 import { status as grpcStatus } from '@grpc/grpc-js';
+import { MAX_FAULTS } from '#proto/rest/messages.ts';
 
 /**
  * Every error that a caller can be told: its HTTP status, its gRPC status, and the text where no better one is given.
@@ -82,8 +83,9 @@ export class ApiError extends Error {
   }
 }
 
-/** A 400 that lists every fault at once. */
-export function invalidRequest(errors: Fault[], message?: string): ApiError {
+/** A 400 that lists all faults at once, up to MAX_FAULTS. */
+export function invalidRequest(faults: Fault[], message?: string): ApiError {
+  const errors = faults.slice(0, MAX_FAULTS);
   return new ApiError('INVALID_REQUEST', { message: message ?? summary(errors), details: { errors } });
 }
 

@@ -1,12 +1,13 @@
 import { parse as parseQuery } from 'node:querystring';
 import type { z } from 'zod';
+import { MAX_FAULTS, messageOf } from '#proto/rest/messages.ts';
 import { type Fault, invalidRequest } from './errors.ts';
 
 /** `request` is that of a gRPC call. */
 export type FaultPlace = 'body' | 'query' | 'path' | 'request';
 
 /**
- * The value where it fits its schema, else its faults, each with a path such as `body.chat_ids[3]`.
+ * The value where it fits its schema, else its first MAX_FAULTS faults, each with a path such as `body.chat_ids[3]`.
  * An empty list in the value reads as an empty object where the schema wants one, and is replaced by it.
  */
 export function validate<Schema extends z.ZodType>(
@@ -18,7 +19,7 @@ export function validate<Schema extends z.ZodType>(
   let result = parse();
   while (result.error && mendEmptyTables(value, result.error.issues)) result = parse();
   if (result.success) return { value: result.data };
-  const faults = result.error.issues.map((issue) => ({
+  const faults = result.error.issues.slice(0, MAX_FAULTS).map((issue) => ({
     path: place + issue.path.map(pathPart).join(''),
     message: issue.path.length > 0 && valueAt(value, issue.path) === undefined ? 'is required' : issue.message,
   }));
@@ -54,26 +55,6 @@ function mendEmptyTables(value: unknown, issues: readonly z.core.$ZodIssue[]): b
 /** What zod calls the things that braces stand for. */
 const OBJECTS = ['object', 'record'];
 
-const KINDS: Readonly<Record<string, string>> = {
-  object: 'an object',
-  record: 'an object',
-  array: 'a list',
-  string: 'a string',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-};
-
-const NUMBERS = ['number', 'int'];
-
-/** The message of a fault where its schema has none of its own; undefined leaves it to zod. */
-function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
-  if (issue.code === 'invalid_type') return KINDS[issue.expected] && `must be ${KINDS[issue.expected]}`;
-  if (issue.code === 'too_small' && NUMBERS.includes(issue.origin)) return `must be at least ${issue.minimum}`;
-  if (issue.code === 'too_big' && NUMBERS.includes(issue.origin)) return `must be at most ${issue.maximum}`;
-  return undefined;
-}
-
 /** What stands at a path; undefined where the path leads nowhere. */
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   let found = value;
@@ -86,11 +67,12 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 
 const pathPart = (part: PropertyKey) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`);
 
-/** A query string as an object; parameters that stand there twice are faults. */
+/** A query string as an object; repeated parameters are faults, of which the first MAX_FAULTS are listed. */
 export function readQuery(query: string): { value: Record<string, unknown>; faults: Fault[] } {
   const value = parseQuery(query, '&', '=', { maxKeys: 0 });
   const faults = Object.entries(value)
     .filter(([, given]) => Array.isArray(given))
+    .slice(0, MAX_FAULTS)
     .map(([name]) => ({ path: `query.${name}`, message: 'must be given only once' }));
   return { value, faults };
 }

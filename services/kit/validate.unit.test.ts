@@ -1,9 +1,20 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { batch, chatId, exactlyOneOf, gameId, optional, page, text, timestampQuery } from '#proto/rest/schemas.ts';
+import { MAX_FAULTS } from '#proto/rest/messages.ts';
+import {
+  batch,
+  chatId,
+  exactlyOneOf,
+  gameId,
+  listOf,
+  optional,
+  page,
+  text,
+  timestampQuery,
+} from '#proto/rest/schemas.ts';
 import { seededRandom, shuffled, wholeNumber } from '#test/random.ts';
 import { hashJson, parseBody } from './body.ts';
-import type { ApiError } from './errors.ts';
+import { type ApiError, invalidRequest } from './errors.ts';
 import { readQuery, validate } from './validate.ts';
 
 const json = (value: string) => parseBody(Buffer.from(value));
@@ -71,16 +82,42 @@ test('a fault that its schema has no words for is told in ours', () => {
   ]);
 });
 
-test('a list over its limit is told together with the faults of its items', () => {
+test('a list over its limit is reported together with the faults of its items', () => {
   const ids = [...Array(26).keys()].map((index) => index + 1);
   const tooMany = { path: 'body.ids', message: 'must hold at most 25 IDs' };
   const faultsOf = (value: unknown) => validate(z.object({ ids: batch(gameId) }), { ids: value }, 'body').faults;
   expect(faultsOf(ids)).toEqual([tooMany]);
   expect(faultsOf(ids.with(3, 0).with(25, -1))?.map(({ path }) => path)).toEqual([
+    'body.ids',
     'body.ids[3]',
     'body.ids[25]',
-    'body.ids',
   ]);
+});
+
+test('at most 20 faults are listed, and no further item of a list is checked', () => {
+  let checks = 0;
+  const item = z.object({ id: gameId }).refine(
+    () => {
+      checks++;
+      return false;
+    },
+    { error: 'is wrong', when: () => true },
+  );
+  const value = { ids: Array(200).fill({}), name: 1 };
+  const { faults } = validate(z.object({ name: z.string(), ids: listOf(item, 200) }), value, 'body');
+  expect(faults).toHaveLength(MAX_FAULTS);
+  expect(faults?.slice(0, 3)).toEqual([
+    { path: 'body.name', message: 'must be a string' },
+    { path: 'body.ids[0].id', message: 'is required' },
+    { path: 'body.ids[0]', message: 'is wrong' },
+  ]);
+  expect(checks).toBe(MAX_FAULTS / 2);
+  expect(readQuery(Array.from({ length: 900 }, (_, index) => `p${index % 450}=1`).join('&')).faults).toHaveLength(
+    MAX_FAULTS,
+  );
+  expect(invalidRequest(Array(500).fill({ path: 'body', message: 'is wrong' })).details['errors']).toHaveLength(
+    MAX_FAULTS,
+  );
 });
 
 test('a list far over its limit costs one fault, not one per item', () => {
