@@ -41,8 +41,9 @@ test('the contracts import nothing that runs', () => {
   expect(forbidden(below('proto/'), (target) => isBelow(target, 'proto/') || !isCode(target))).toEqual([]);
 });
 
-test('the kit imports no service and of the contracts only what a route is', () => {
-  const isAllowed = (target: string) => isBelow(target, 'services/kit/', 'proto/rest/route.ts') || !isCode(target);
+test('the kit imports no service and of the contracts only what a route is and how faults are worded', () => {
+  const contracts = ['proto/rest/route.ts', 'proto/rest/messages.ts'];
+  const isAllowed = (target: string) => isBelow(target, 'services/kit/', ...contracts) || !isCode(target);
   expect(forbidden(below('services/kit/'), isAllowed)).toEqual([]);
 });
 
