@@ -47,6 +47,43 @@ export async function keptPlansOf(database: Database, statement: (on: Queryable)
   return (await taken()) - before;
 }
 
+/** What a reading statement costs where it runs. */
+export interface Cost {
+  /** Pages of 8 KiB that were looked at, in memory or on disk. */
+  pages: number;
+  /** Rows that were read and did not match. */
+  discarded: number;
+}
+
+interface Analyzed extends Plan {
+  'Rows Removed by Filter'?: number;
+  'Rows Removed by Index Recheck'?: number;
+  'Actual Loops': number;
+  'Shared Hit Blocks': number;
+  'Shared Read Blocks': number;
+}
+
+/** Runs a store's reading statement and counts what it looked at. */
+export async function costOf(database: Database, statement: (on: Queryable) => Promise<unknown>): Promise<Cost> {
+  const cost: Cost = { pages: 0, discarded: 0 };
+  await statement({
+    query: async (asked, values = []) => {
+      const text = typeof asked === 'string' ? asked : asked.text;
+      const rows = await database.query<Explained>(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, values);
+      for (const { Plan: top } of rows.flatMap((row) => row['QUERY PLAN'])) {
+        const nodes = allNodes(top) as Analyzed[];
+        cost.pages += (nodes[0]?.['Shared Hit Blocks'] ?? 0) + (nodes[0]?.['Shared Read Blocks'] ?? 0);
+        for (const node of nodes) {
+          const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+          cost.discarded += removed * node['Actual Loops'];
+        }
+      }
+      return [];
+    },
+  });
+  return cost;
+}
+
 async function plansOf(database: Database, statement: (on: Queryable) => Promise<unknown>): Promise<Plan[]> {
   const plans: Plan[] = [];
   await statement({

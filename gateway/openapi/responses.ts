@@ -29,6 +29,10 @@ export const errorEnvelope = z
         .optional()
         .meta({ description: 'With INVALID_REQUEST: every fault at once' }),
       required_scope: z.string().optional().meta({ description: 'With MISSING_SCOPE' }),
+      conflict: z
+        .object({ chat_id: z.string(), game_id: z.int() })
+        .optional()
+        .meta({ description: 'With CONFLICT of a link: the link that is in the way' }),
       client_ip: z.string().optional().meta({ description: 'With IP_NOT_ALLOWED: the address that we saw' }),
       category: z.string().optional().meta({ description: 'With RATE_LIMITED: the limit that refused' }),
       limit: z.int().optional().meta({ description: 'With RATE_LIMITED: requests a window' }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineRoutes, route } from './route.ts';
-import { chatId, guildId, numberId, optional } from './schemas.ts';
+import { chatId, guildId, numberId, optional, roleId } from './schemas.ts';
 
 export const BINDING_TYPES = ['group_rank', 'gamepass', 'asset', 'badge', 'account_age'] as const;
 
@@ -26,8 +26,7 @@ const MOST_DAYS = 36_500;
 const LARGEST_PRIORITY = 2 ** 31 - 1;
 
 const bindingId = numberId('a binding ID').meta({ description: 'The binding', example: 17 });
-const roleId = chatId.meta({ description: 'Chat role to give, a snowflake', example: '910000000000000001' });
-const groupId = numberId('a game ID').meta({ description: 'Group on the game platform', example: 501 });
+const groupId = numberId('a group ID').meta({ description: 'Group on the game platform', example: 501 });
 const minRank = whole(0, 255).meta({ description: 'Lowest rank that counts', example: 50 });
 const maxRank = whole(0, 255).meta({ description: 'Highest rank that counts, at least `min_rank`', example: 255 });
 const priority = whole(-LARGEST_PRIORITY, LARGEST_PRIORITY);
@@ -145,9 +144,9 @@ export const bindingsRoutes = defineRoutes('bindings', {
           description: 'Required by `group_rank`: highest rank, at least `min_rank`',
           example: 255,
         }),
-        game_gamepass_id: optional(numberId('a game ID')).meta({ description: 'Required by `gamepass`' }),
-        game_asset_id: optional(numberId('a game ID')).meta({ description: 'Required by `asset`' }),
-        game_badge_id: optional(numberId('a game ID')).meta({ description: 'Required by `badge`' }),
+        game_gamepass_id: optional(numberId('a gamepass ID')).meta({ description: 'Required by `gamepass`' }),
+        game_asset_id: optional(numberId('an asset ID')).meta({ description: 'Required by `asset`' }),
+        game_badge_id: optional(numberId('a badge ID')).meta({ description: 'Required by `badge`' }),
         account_age_platform: optional(z.enum(['chat', 'game'], { error: 'must be chat or game' })).meta({
           description: 'Required by `account_age`: whose account counts',
         }),
@@ -189,15 +188,16 @@ export const bindingsRoutes = defineRoutes('bindings', {
     body: z
       .object({
         binding_id: bindingId,
-        // Not null: a binding has both ranks for good.
-        min_rank: minRank.optional(),
-        max_rank: maxRank.optional(),
-        priority: priority.nullish().meta({ description: 'null takes it away', example: 5 }),
+        min_rank: optional(minRank).meta({ description: 'Lowest rank that counts', example: 100 }),
+        max_rank: optional(maxRank).meta({ description: 'Highest rank that counts', example: 255 }),
+        priority: priority.nullish().meta({ description: 'null removes it', example: 5 }),
       })
       .refine(...soundRange)
       .refine(
-        ...rule([], 'must hold at least one of min_rank, max_rank, priority', (fields) =>
-          ['min_rank', 'max_rank', 'priority'].some((field) => fields[field] !== undefined),
+        ...rule(
+          [],
+          'must hold at least one of min_rank, max_rank, priority',
+          (fields) => fields['min_rank'] != null || fields['max_rank'] != null || fields['priority'] !== undefined,
         ),
       )
       .meta({ example: { binding_id: 17, min_rank: 100, priority: 5 } }),
@@ -205,7 +205,7 @@ export const bindingsRoutes = defineRoutes('bindings', {
     status: 200,
     message: 'Binding updated',
     summary: 'Changes the range or the priority of a binding',
-    description: 'What is left out stays as it is. Ranks only of a `group_rank`.',
+    description: 'What is left out stays as it is, and so does a rank that is null. Ranks only of a `group_rank`.',
     writes: true,
     errors: { ...noSuchBinding, CONFLICT: identical },
   }),

@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { defineRoutes, route } from './route.ts';
-import { chatId, gameIdOut, guildId, nextCursor, page, timestamp } from './schemas.ts';
-
-const roleId = chatId.meta({ description: 'Chat role, a snowflake', example: '910000000000000001' });
+import { chatId, gameIdOut, guildId, nextCursor, page, roleId, timestamp } from './schemas.ts';
 
 const member = z
   .object({

@@ -95,6 +95,7 @@ export const membersRoutes = defineRoutes('members', {
     message: 'Verification token created',
     summary: 'A token and a code with which a player proves to own a game account',
     writes: true,
+    errors: { CONFLICT: 'The chat account is linked in this guild already' },
   }),
   getToken: route({
     method: 'GET',

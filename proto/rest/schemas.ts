@@ -22,6 +22,10 @@ export const chatId = snowflake('a chat ID').meta({
   description: 'Chat account, a snowflake',
   example: '920000000000000001',
 });
+export const roleId = snowflake('a role ID').meta({
+  description: 'Chat role, a snowflake',
+  example: '910000000000000001',
+});
 export const guildId = snowflake('a guild ID').meta({
   description: 'Guild, a snowflake',
   example: '900000000000000001',
@@ -54,6 +58,11 @@ export function numberId(what: string) {
 export const gameId = numberId('a game ID').meta({
   description: 'Game account: a whole number, or its digits as a string',
   example: 7001,
+});
+
+export const placeId = numberId('a place ID').meta({
+  description: 'Place of a game: a whole number, or its digits as a string',
+  example: 4001,
 });
 
 /** A game ID as answered. */
@@ -92,17 +101,40 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 const CONTROL_BUT_BREAKS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
 
 /** Text of `min` to `max` Unicode characters without control characters; `lines` allows line breaks and tabs. */
-export function text(min: number, max: number, { lines = false } = {}) {
-  const control = lines ? CONTROL_BUT_BREAKS : CONTROL;
+export function text(min: number, max: number, options: { lines?: boolean } = {}) {
+  const { control, error } = forbiddenCharacters(options);
   return z
     .string({ error: 'must be a string' })
-    .refine((value) => value.isWellFormed() && !control.test(value), {
-      error: 'must not hold control characters or broken Unicode',
-    })
-    .refine((value) => characters(value, max + 1) >= min && characters(value, max + 1) <= max, {
-      error: `must have ${min} to ${max} characters`,
-    })
+    .refine((value) => value.isWellFormed() && !control.test(value), { error })
+    .refine(...lengthBetween(min, max))
     .meta({ minLength: min, maxLength: max });
+}
+
+/** Like `text`, without the white space around it; its length is that of what is left. */
+export function trimmedText(min: number, max: number, options: { lines?: boolean } = {}) {
+  const { control, error } = forbiddenCharacters(options);
+  return z
+    .string({ error: 'must be a string' })
+    .refine((value) => value.isWellFormed() && !control.test(value), { error })
+    .trim()
+    .refine(...lengthBetween(min, max))
+    .meta({ minLength: min, maxLength: max });
+}
+
+function forbiddenCharacters({ lines = false }: { lines?: boolean }) {
+  return {
+    control: lines ? CONTROL_BUT_BREAKS : CONTROL,
+    error: 'must not hold control characters or broken Unicode',
+  };
+}
+
+/** Counts Unicode characters. */
+function lengthBetween(min: number, max: number) {
+  const isWithin = (value: string) => {
+    const count = characters(value, max + 1);
+    return count >= min && count <= max;
+  };
+  return [isWithin, { error: `must have ${min} to ${max} characters` }] as const;
 }
 
 /** Unicode characters of a text, counted up to `enough`. */

@@ -8,6 +8,7 @@ import {
   guildId,
   numberId,
   optional,
+  roleId,
   text,
   timestamp,
   uuid,
@@ -29,7 +30,6 @@ const nickname = z
   .nullable()
   .meta({ description: 'The name in this guild; null for none', example: 'AdaBuilds' });
 
-const roleId = chatId.meta({ description: 'Chat role, a snowflake', example: '910000000000000001' });
 const roles = (description: string) => z.array(roleId).meta({ description });
 
 const ROLE_FAILURES = [
@@ -93,6 +93,9 @@ export const syncRoutes = defineRoutes('members', {
           }),
         })
         .meta({ description: 'What the roles follow from' }),
+      dry_run: z
+        .boolean()
+        .meta({ description: 'Whether nothing was changed because a dry run was requested', example: false }),
     }),
     status: 200,
     message: 'Roles synchronised',
@@ -110,7 +113,7 @@ export const syncRoutes = defineRoutes('members', {
     guild: 'body',
     body: z.object({
       guild_id: guildId,
-      game_group_id: numberId('a game ID').meta({ description: 'Group on the game platform', example: 501 }),
+      game_group_id: numberId('a group ID').meta({ description: 'Group on the game platform', example: 501 }),
     }),
     data: z.object({
       job_id: uuidOut.meta({ description: 'To ask for its state by' }),
@@ -192,7 +195,7 @@ export const syncRoutes = defineRoutes('members', {
           description:
             'In place of `nickname`: a text with `{game_username}`, `{chat_username}` and `{rank_name}`. Who is not in the group has the rank Guest',
         }),
-        game_group_id: optional(numberId('a game ID')).meta({
+        game_group_id: optional(numberId('a group ID')).meta({
           description: 'The group of `{rank_name}`; that of the first `group_rank` binding when left out',
         }),
       })

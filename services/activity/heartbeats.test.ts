@@ -113,7 +113,7 @@ describe('a heartbeat', () => {
     ['server_id', { server_id: 'a b' }, 'body.server_id', 'must be 1 to 64 of A-Z a-z 0-9 . _ : -'],
     ['server_id', { server_id: 'x'.repeat(65) }, 'body.server_id', 'must be 1 to 64 of A-Z a-z 0-9 . _ : -'],
     ['place_id', { place_id: undefined }, 'body.place_id', 'is required'],
-    ['place_id', { place_id: 0 }, 'body.place_id', 'must be a game ID: a whole number from 1 to 9007199254740991'],
+    ['place_id', { place_id: 0 }, 'body.place_id', 'must be a place ID: a whole number from 1 to 9007199254740991'],
     ['player_count', { player_count: -1 }, 'body.player_count', 'must be at least 0'],
     ['player_count', { player_count: 1.5 }, 'body.player_count', 'must be a whole number'],
     ['max_players', { max_players: undefined }, 'body.max_players', 'is required'],

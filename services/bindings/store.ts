@@ -66,9 +66,16 @@ export async function insertBinding(
   now: Date,
 ): Promise<Binding | undefined> {
   const [inserted] = await on.query<Binding>(
-    `INSERT INTO bindings.bindings (guild_id, chat_role_id, type, game_group_id, min_rank, max_rank, gamepass_id,
+    `WITH numbered AS (
+       INSERT INTO bindings.counters AS counter (guild_id, last_id) VALUES ($1, 1)
+       ON CONFLICT (guild_id) DO UPDATE SET last_id = counter.last_id + 1
+       RETURNING last_id
+     )
+     INSERT INTO bindings.bindings (guild_id, id, chat_role_id, type, game_group_id, min_rank, max_rank, gamepass_id,
        asset_id, badge_id, account_age_platform, account_age_min_days, priority, created_at, updated_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
+     SELECT $1, last_id, $2, $3, $4::bigint, $5::smallint, $6::smallint, $7::bigint, $8::bigint, $9::bigint, $10,
+       $11::integer, $12::integer, $13::timestamptz, $13
+     FROM numbered
      ON CONFLICT ON CONSTRAINT bindings_identical DO NOTHING
      RETURNING ${BINDING}`,
     [

@@ -27,6 +27,8 @@ export interface HandlerRequest<Spec extends RouteSpec> {
   params: Part<Spec['params']>;
   query: Part<Spec['query']>;
   body: Part<Spec['body']>;
+  /** Names of fields of the body that the route does not know, the first 20; long names are cut. */
+  ignoredFields: readonly string[];
   /** For Idempotency, on routes that write. */
   write: RepeatableWrite;
   /** Aborted when the caller has gone without waiting for the answer. */
@@ -147,7 +149,19 @@ async function readRequest(
   const { method, path } = request;
   const bodyHash = key === undefined ? NO_HASH : hashJson(given);
   const write = { guildId, method, path, key, bodyHash, status: route.status, message: route.message };
-  return { principal, guildId, ...parts, write, signal: goneSignal(response) };
+  const ignoredFields = unknownFields(route.body, given ?? {});
+  return { principal, guildId, ...parts, ignoredFields, write, signal: goneSignal(response) };
+}
+
+const MAX_IGNORED_FIELDS = 20;
+const MAX_FIELD_NAME = 64;
+
+function unknownFields(schema: z.ZodType | undefined, given: Record<string, unknown>): string[] {
+  const known = schema instanceof z.ZodObject ? schema.shape : {};
+  return Object.keys(given)
+    .filter((name) => name !== 'guild_id' && !Object.hasOwn(known, name))
+    .slice(0, MAX_IGNORED_FIELDS)
+    .map((name) => name.slice(0, MAX_FIELD_NAME));
 }
 
 /** Cursors are opaque to schemas: of which list one is, its handler finds out, but whether it is one is told here. */

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from './clock.ts';
 import { type Answer, errorBody, successBody } from './envelope.ts';
-import { ApiError, asApiError } from './errors.ts';
+import { ApiError, asApiError, type ErrorCode } from './errors.ts';
 import type { Database, Queryable } from './postgres.ts';
 import type { SecretRing } from './secrets.ts';
 
 /** How long a claim on an outside effect holds (contract, section 7). */
 const CLAIM_MS = 60_000;
-const KEPT_REFUSALS = [404, 409, 422];
+/** Errors whose response is stored (contract, section 7): a repeat of the request cannot have another outcome. */
+const STORED_ERRORS: readonly ErrorCode[] = ['NOT_FOUND', 'CONFLICT', 'NOT_APPLICABLE'];
 const PURPOSE = 'idempotency';
 
 /** What names a write that its caller may repeat. */
@@ -261,7 +262,8 @@ const UNREADABLE =
 const stillRunning = () =>
   new ApiError('CONFLICT', { message: 'The first request with this Idempotency-Key is still running', retryAfter: 1 });
 
-const isKept = (error: ApiError) => KEPT_REFUSALS.includes(error.httpStatus);
+/** An error with Retry-After asks for the same request again, so it is not stored. */
+const isKept = (error: ApiError) => STORED_ERRORS.includes(error.code) && error.retryAfter === undefined;
 
 /** Refusals that are kept become values; all else is thrown on. */
 function keptRefusal(error: unknown): ApiError {

@@ -8,6 +8,8 @@ import type { Account, Link, LinkChange, Position } from './store.ts';
 /** A change gets its time before it commits, so who asks "since when" is answered from a little earlier. */
 const OVERLAP_SECONDS = 5;
 
+const ALREADY_LINKED = 'One of the two accounts is linked in this guild already';
+
 export interface LinkPage {
   links: Link[];
   /** Where the next page begins; undefined on the last. */
@@ -63,7 +65,10 @@ export class Links {
     return { link: changes.find((change) => change.version === change.linkedVersion), changes };
   }
 
-  /** Links two accounts; CONFLICT if either is linked. The same operation again has its first outcome. */
+  /**
+   * Links two accounts; CONFLICT if either is linked, whose `details.conflict` is that link. The same operation again
+   * has its first outcome.
+   */
   async create(guildId: string, operationId: string, link: Omit<Link, 'version'>): Promise<Link> {
     const now = new Date(this.#clock.now());
     const created = await store.insertLink(this.#database, guildId, operationId, now, link);
@@ -74,7 +79,15 @@ export class Links {
     const earlier = await store.findOutcome(this.#database, guildId, operationId, 'linked');
     if (earlier) return earlier;
     this.#events.refused(guildId, operationId, 'linked already');
-    throw new ApiError('CONFLICT', { message: 'One of the two accounts is linked in this guild already' });
+    throw await this.#conflict(guildId, link);
+  }
+
+  /** Names the link of the chat account, or else that of the game account; none if it was removed a moment ago. */
+  async #conflict(guildId: string, { chatId, gameId }: Omit<Link, 'version'>): Promise<ApiError> {
+    const links = await this.find(guildId, { chatIds: [chatId], gameIds: [gameId] });
+    const link = links.find((found) => found.chatId === chatId) ?? links[0];
+    const details = link && { conflict: { chat_id: link.chatId, game_id: link.gameId } };
+    return new ApiError('CONFLICT', { message: ALREADY_LINKED, ...(details && { details }) });
   }
 
   /** Removes a link; NOT_FOUND if there is none. The same operation again has its first outcome. */

@@ -81,17 +81,20 @@ describe('POST /verification/link', () => {
   test('is a 409 where either side is linked in the guild, and not where it is linked in another', async () => {
     const { chatId, gameId } = newAccounts();
     await fixture.link(chatId, gameId);
+    const other = newAccounts();
+    await fixture.link(other.chatId, other.gameId);
     for (const answer of [
       await fixture.link(chatId, gameId),
       await fixture.link(chatId, newAccounts().gameId),
       await fixture.link(newAccounts().chatId, gameId),
+      await fixture.link(chatId, other.gameId),
     ]) {
       expect(answer.status).toBe(409);
       expect(answer.body).toEqual({
         status: 'error',
         code: 409,
         message: 'One of the two accounts is linked in this guild already',
-        details: { code: 'CONFLICT' },
+        details: { code: 'CONFLICT', conflict: { chat_id: chatId, game_id: gameId } },
       });
     }
     const body = { guild_id: OTHER_GUILD, chat_id: chatId, game_id: gameId, game_username: 'Player' };

@@ -70,8 +70,8 @@ test("wrong, used and expired codes and another guild's read the same", async ()
 
 test('where either side is linked the answer is 409, and the code still works for another player', async () => {
   const linked = newAccounts();
-  await fixture.link(linked.chatId, linked.gameId);
   const ownToken = await fixture.token(linked.chatId);
+  await fixture.link(linked.chatId, linked.gameId);
   const { chatId, gameId } = newAccounts();
   const token = await fixture.token(chatId);
   for (const [code, player] of [
@@ -80,7 +80,8 @@ test('where either side is linked the answer is 409, and the code still works fo
   ] as const) {
     const answer = await fixture.redeem({ code }, player);
     expect(answer.status).toBe(409);
-    expect(answer.body).toEqual(taken);
+    const conflict = { chat_id: linked.chatId, game_id: linked.gameId };
+    expect(answer.body).toEqual({ ...taken, details: { ...taken.details, conflict } });
   }
   expect(await statusOf(token.token)).toBe('pending');
   expect((await fixture.redeem({ code: token.code }, gameId)).status).toBe(200);

@@ -20,7 +20,6 @@ const fixture = new MembersFixture();
 let chat: Platform;
 let game: Platform;
 let world: unknown;
-
 beforeAll(async () => {
   await fixture.start();
   chat = new Platform(fixture.simulators.chat);
@@ -81,6 +80,7 @@ describe('POST /sync/roles', () => {
         failed: [],
         nickname: null,
         bindings: { evaluated: 3, matched: 1, unknown: 0 },
+        dry_run: false,
       },
     });
     expect(await rolesOf(ADA)).toEqual(['910000000000000006', DECKHAND]);
@@ -200,8 +200,8 @@ describe('POST /sync/roles', () => {
     await fixture.bindRank(OFFICER, { min: 200 });
     await fixture.bindRank(HARBORMASTER, { min: 50 });
     const dry = (await syncAda({ dry_run: true })).body.data;
-    expect([await writes(), await granted()]).toEqual([0, []]);
-    expect((await syncAda()).body.data).toEqual(dry);
+    expect([await writes(), await granted(), dry.dry_run]).toEqual([0, [], true]);
+    expect((await syncAda()).body.data).toEqual({ ...dry, dry_run: false });
     expect(dry).toMatchObject({ added: [DECKHAND], removed: [OFFICER], failed: [{ role_id: HARBORMASTER }] });
   });
 

@@ -65,7 +65,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       clock,
       keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
-    const tokens = new VerificationTokens({ database, idempotency, ring, clock, random: randomBytes, events });
+    const tokens = new VerificationTokens({ lookup, database, idempotency, ring, clock, random: randomBytes, events });
     const members = new Members(chat, lookup);
     const locks = new MemberLocks(database, clock, randomUUID);
     const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, events });

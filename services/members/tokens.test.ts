@@ -47,6 +47,18 @@ describe('POST /verification/tokens', () => {
     expect(other).toMatchObject({ status: 403, body: { details: { code: 'GUILD_MISMATCH' } } });
   });
 
+  test('of an account that is linked is a 409 that names the link; it works again once it is unlinked', async () => {
+    const { chatId, gameId } = newAccounts();
+    await fixture.link(chatId, gameId);
+    const body = { guild_id: GUILD, chat_id: chatId };
+    expect(await fixture.post('/verification/tokens', body)).toMatchObject({
+      status: 409,
+      body: { details: { code: 'CONFLICT', conflict: { chat_id: chatId, game_id: gameId } } },
+    });
+    await fixture.post('/verification/unlink', body);
+    expect((await fixture.post('/verification/tokens', body)).status).toBe(201);
+  });
+
   test('a newer token leaves older ones of the account valid', async () => {
     const { chatId } = newAccounts();
     const older = await fixture.token(chatId);

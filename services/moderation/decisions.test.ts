@@ -243,7 +243,7 @@ describe.each([
       status: 'success',
       code: 200,
       message: kind === 'ban' ? 'Player unbanned' : 'Player unmuted',
-      data: made.body.data,
+      data: { ...made.body.data, lifted_at: now(), lifted_count: 1 },
     });
     expect((await logOf(gameId))[1]).toEqual({
       id: expect.any(Number),
@@ -273,7 +273,7 @@ describe.each([
     await place(1);
     await place(2);
     const lifted = await fixture.decide(lift, { game_id: gameId });
-    expect(lifted.body.data).toEqual(global.body.data);
+    expect(lifted.body.data).toEqual({ ...global.body.data, lifted_at: now(), lifted_count: 3 });
     expect((await logOf(gameId)).filter(({ action }) => action === lift)).toHaveLength(3);
     await place(2);
     await place(1);

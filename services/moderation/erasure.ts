@@ -22,6 +22,8 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'moderation.log', users: DECISIONS },
   // Entries for all guilds are no guild's.
   { table: 'moderation.shield', users: [{ column: 'game_id', account: 'game' }] },
+  // How many records there were; a guild that comes back starts anew.
+  { table: 'moderation.counters' },
   // Encrypted answers, found by what their callers named them; gone within a day.
   { table: 'moderation.idempotency' },
 ];

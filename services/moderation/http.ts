@@ -9,7 +9,15 @@ import type { Decisions } from './domain/decisions.ts';
 import type { ActivePage, Lists } from './domain/lists.ts';
 import type { Decider, Kind, NewLift, NewPunishment } from './domain/punishment.ts';
 import type { Standings } from './domain/standings.ts';
-import { banInfoView, liftedView, logView, muteInfoView, punishmentView, shieldView } from './views.ts';
+import {
+  banInfoView,
+  liftedPunishmentView,
+  liftedView,
+  logView,
+  muteInfoView,
+  punishmentView,
+  shieldView,
+} from './views.ts';
 
 type Handlers = HttpHandlers<typeof moderationRoutes>;
 type Request<Name extends keyof Handlers> = Parameters<Handlers[Name]>[0];
@@ -76,10 +84,13 @@ function statusHandlers({ standings, clock }: HandlerOptions) {
 }
 
 function decisionHandlers({ decisions }: HandlerOptions) {
-  const punish = async ({ write, body }: Request<'banPlayer'>, kind: Kind) =>
-    decisions.punish(write, punishmentOf(body, kind), body.replace ?? false, punishmentView);
+  const punish = async ({ write, body, ignoredFields }: Request<'banPlayer'>, kind: Kind) =>
+    decisions.punish(write, punishmentOf(body, kind), body.replace ?? false, (made) => ({
+      ...punishmentView(made),
+      ...(ignoredFields.length > 0 && { ignored_fields: [...ignoredFields] }),
+    }));
   const lift = async ({ write, body }: Request<'unbanPlayer'>, kind: Kind) =>
-    decisions.lift(write, liftOf(body, kind), punishmentView);
+    decisions.lift(write, liftOf(body, kind), liftedPunishmentView);
   return {
     banPlayer: (request) => punish(request, 'ban'),
     mutePlayer: (request) => punish(request, 'mute'),

@@ -29,7 +29,7 @@ describe('a reason', () => {
     '👩‍👩‍👧‍👦 🏴󠁧󠁢󠁳󠁣󠁴󠁿 ☠️',
     'e\u0301 stays two characters, é one',
     'Lines\nand\ttabs',
-    '"quotes" \\ \' $1 {} <b> %s \u2028 \ufeff',
+    '"quotes" \\ \' $1 {} <b> %s \u2028 \ufeff.',
     'x'.repeat(400),
     '𝕏'.repeat(400),
   ])('in any script comes back as it was sent: %#', async (reason) => {
@@ -41,15 +41,30 @@ describe('a reason', () => {
     expect((await logOf(gameId)).map((entry) => entry['reason'])).toEqual([reason, reason]);
   });
 
-  test.each(['', 'x'.repeat(401), '𝕏'.repeat(401), 'a\u0000b', 'a\rb', '\u001b[31m', '\u007f', '\u0085', '\ud800', 5])(
-    'that is empty, too long or holds control characters is a 400: %#',
-    async (reason) => {
-      for (const action of ['ban', 'mute', 'unban', 'unmute']) {
-        const answer = await fixture.decide(action, { game_id: newPlayer(), reason });
-        expect([answer.status, faultsOf(answer)]).toEqual([400, ['body.reason']]);
-      }
-    },
-  );
+  test('loses the white space around it, which does not count', async () => {
+    const { body } = await fixture.decide('ban', { game_id: newPlayer(), reason: ` \n\t${'x'.repeat(400)}\u00a0 ` });
+    expect(body.data.reason).toBe('x'.repeat(400));
+  });
+
+  test.each([
+    '',
+    ' ',
+    '\n\t\u3000\u00a0',
+    'x'.repeat(401),
+    '𝕏'.repeat(401),
+    'a\u0000b',
+    'a\rb',
+    '\u001b[31m',
+    '\u007f',
+    '\u0085',
+    '\ud800',
+    5,
+  ])('that is empty or blank, too long or holds control characters is a 400: %#', async (reason) => {
+    for (const action of ['ban', 'mute', 'unban', 'unmute']) {
+      const answer = await fixture.decide(action, { game_id: newPlayer(), reason });
+      expect([answer.status, faultsOf(answer)]).toEqual([400, ['body.reason']]);
+    }
+  });
 });
 
 describe('with an Idempotency-Key', () => {

@@ -30,6 +30,11 @@ export function punishmentView(punishment: Punishment) {
   };
 }
 
+/** The response to a lift: what was lifted, of several the foremost. */
+export function liftedPunishmentView(punishment: Punishment, liftedAt: Date, count: number) {
+  return { ...punishmentView(punishment), lifted_at: unixSeconds(liftedAt), lifted_count: count };
+}
+
 export function liftedView({ id, gameId, placeId, liftedAt }: Punishment & { liftedAt: Date }) {
   return { id, game_id: gameId, scope: scopeOf(placeId), place_id: placeId, lifted_at: unixSeconds(liftedAt) };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { gameId, gameIdOut, text } from '../schemas.ts';
+import { gameIdOut, numberId, text } from '../schemas.ts';
 
 const BRACED_UUID = /^\{?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\}?$/i;
 const WRONG_UUID = 'must be a UUID';
@@ -16,9 +16,12 @@ export const callersUuid = z
 export const NO_SERVER_ID =
   'server_id is empty: a game opened in the editor has no job ID. Report only from published game servers';
 
-export const placeId = gameId.meta({ description: 'Place of the game', example: 40001 });
+export const placeId = numberId('a place ID').meta({ description: 'Place of the game', example: 40001 });
 export const placeIdOut = gameIdOut.meta({ description: 'Place of the game', example: 40001 });
-export const universeId = gameId.meta({ description: 'The game that the place belongs to', example: 30001 });
+export const universeId = numberId('a universe ID').meta({
+  description: 'The game that the place belongs to',
+  example: 30001,
+});
 export const gameUsername = text(1, 50).meta({ description: 'The name in the game', example: 'AdaBuilds' });
 export const pluginVersion = text(0, 64).meta({ description: 'Of the plugin that calls', example: '2.4.0' });
 

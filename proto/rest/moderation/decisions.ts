@@ -1,7 +1,16 @@
 import { z } from 'zod';
 import { defineRoutes, route } from '../route.ts';
-import { gameId, guildId, nextCursor, page, timestamp, timestampQuery } from '../schemas.ts';
-import { action, liftBody, lifted, logEntry, placeId, punishBody, punishment } from './schemas.ts';
+import { gameId, guildId, nextCursor, page, placeId, timestamp, timestampQuery } from '../schemas.ts';
+import {
+  action,
+  createdPunishment,
+  liftBody,
+  lifted,
+  liftedPunishment,
+  logEntry,
+  punishBody,
+  punishment,
+} from './schemas.ts';
 
 const params = z.object({ guildId });
 
@@ -53,7 +62,7 @@ export const decisionRoutes = defineRoutes('moderation', {
     ...write,
     path: '/moderation/:guildId/game/ban',
     body: punishBody,
-    data: punishment,
+    data: createdPunishment,
     status: 201,
     message: 'Player banned',
     summary: 'Bans a player, and tells every live game server but the one that it came from',
@@ -65,7 +74,7 @@ export const decisionRoutes = defineRoutes('moderation', {
     body: punishBody.meta({
       example: { game_id: 7001, reason: 'Spams the chat', moderator_game_id: 7002, duration: '1h' },
     }),
-    data: punishment,
+    data: createdPunishment,
     status: 201,
     message: 'Player muted',
     summary: 'Mutes a player, and tells every live game server but the one that it came from',
@@ -75,7 +84,7 @@ export const decisionRoutes = defineRoutes('moderation', {
     ...write,
     path: '/moderation/:guildId/game/unban',
     body: liftBody,
-    data: punishment,
+    data: liftedPunishment,
     status: 200,
     message: 'Player unbanned',
     summary: "Lifts a player's bans",
@@ -85,7 +94,7 @@ export const decisionRoutes = defineRoutes('moderation', {
     ...write,
     path: '/moderation/:guildId/game/unmute',
     body: liftBody,
-    data: punishment,
+    data: liftedPunishment,
     status: 200,
     message: 'Player unmuted',
     summary: "Lifts a player's mutes",

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { chatId, gameId, gameIdOut, optional, text, timestamp } from '../schemas.ts';
+import { chatId, gameId, gameIdOut, optional, placeId, text, timestamp, trimmedText } from '../schemas.ts';
 import { serverId } from '../server-id.ts';
 
 const DURATION = /^([0-9]{1,12})([smhd]?)$/;
@@ -33,14 +33,11 @@ function secondsOf(text: string): number {
   return Number(count) * SECONDS[unit as keyof typeof SECONDS];
 }
 
-export const reasonText = text(1, 400, { lines: true });
+export const reasonText = trimmedText(1, 400, { lines: true });
 
 export const scope = z
   .enum(['global', 'place'], { error: 'must be global or place' })
   .meta({ description: 'Whether it counts everywhere or in one place', example: 'global' });
-
-/** A place, in bodies and in queries. */
-export const placeId = gameId.meta({ description: 'Place of a game', example: 4001 });
 
 /** Who decides, and from where. */
 const decidedBy = {
@@ -91,7 +88,10 @@ const moderatorGameId = gameIdOut.nullable().meta({ description: 'The moderator 
 const moderatorChatId = chatId.nullable().meta({ description: 'The moderator on the chat platform', example: null });
 const placeIdOut = gameIdOut.nullable().meta({ description: 'null of scope `global`', example: null });
 const serverOut = z.string().nullable().meta({ description: 'The game server that it came from', example: null });
-const recordId = z.int().min(1).meta({ description: 'Grows with each record', example: 81 });
+const recordId = z
+  .int()
+  .min(1)
+  .meta({ description: 'Unique in the guild; a newer record has a higher one', example: 81 });
 export const expiresAt = timestamp
   .nullable()
   .meta({ description: 'Unix seconds; null when permanent', example: 1790604800 });
@@ -115,6 +115,33 @@ export const punishment = z
     source_server_id: serverOut,
   })
   .meta({ id: 'Punishment', description: 'A ban or mute as it was decided' });
+
+/** The response to a ban or mute. */
+export const createdPunishment = z
+  .object({
+    ...punishment.shape,
+    ignored_fields: z
+      .array(z.string())
+      .optional()
+      .meta({
+        description:
+          'Fields of the body that this route does not know, where there were any: a misspelt one, for example',
+        example: ['durration'],
+      }),
+  })
+  .meta({ id: 'CreatedPunishment', description: 'A ban or mute that was made' });
+
+/** The response to an unban or unmute. */
+export const liftedPunishment = z
+  .object({
+    ...punishment.shape,
+    lifted_at: timestamp,
+    lifted_count: z
+      .int()
+      .min(1)
+      .meta({ description: 'How many were lifted; this is the global or the newest', example: 1 }),
+  })
+  .meta({ id: 'LiftedPunishment', description: 'A ban or mute that was lifted, as it was decided' });
 
 /** That a ban or mute was lifted before its end. */
 export const lifted = z

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineRoutes, route } from '../route.ts';
-import { batch, gameId, guildId, optional } from '../schemas.ts';
-import { banInfo, muteInfo, placeId, shieldEntry } from './schemas.ts';
+import { batch, gameId, guildId, optional, placeId } from '../schemas.ts';
+import { banInfo, muteInfo, shieldEntry } from './schemas.ts';
 
 const statusQuery = z.object({
   place_id: placeId.optional().meta({ description: 'Punishments of this place count too' }),

@@ -41,12 +41,16 @@ export class RoleSync {
   }
 
   /** NOT_FOUND for who is not verified or not in the guild. A dry run says what would be done, as far as is known. */
-  sync(write: RepeatableWrite, account: MemberAccount, dryRun: boolean): Promise<WriteOutcome<RoleSyncResult>> {
+  sync(
+    write: RepeatableWrite,
+    account: MemberAccount,
+    dryRun: boolean,
+  ): Promise<WriteOutcome<RoleSyncResult & { dry_run: boolean }>> {
     const { guildId } = write;
     return this.#options.idempotency.afterPreparing(
       write,
       () => (dryRun ? this.#preview(guildId, account) : this.#sync(guildId, account)),
-      async (_, result) => ok(result),
+      async (_, result) => ok({ ...result, dry_run: dryRun }),
     );
   }
 

@@ -2,9 +2,11 @@ import type { RandomBytes } from '#kit/base62.ts';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { ok } from '#kit/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
+import type { GrpcClient } from '#kit/grpc-client.ts';
 import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import type { SecretRing } from '#kit/secrets.ts';
+import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MembersEvents } from '../events.ts';
 import * as store from '../store/tokens.ts';
 import { newCode, newToken, readCode } from './codes.ts';
@@ -24,6 +26,7 @@ export interface CreatedToken {
 export type Secret = { token: string } | { code: string };
 
 export interface TokensOptions {
+  lookup: Pick<GrpcClient<typeof LookupServiceService>, 'getLinks'>;
   database: Queryable;
   idempotency: Idempotency;
   /** Tokens and codes are kept as MACs under its secrets. */
@@ -41,18 +44,36 @@ export class VerificationTokens {
     this.#options = options;
   }
 
-  /** A token of a chat account; older ones of the same account stay valid. */
+  /**
+   * A token of a chat account; older ones of the same account stay valid. CONFLICT with `details.conflict` if the account
+   * is linked.
+   */
   create(
     write: RepeatableWrite,
     chatId: string,
     ttlSeconds = DEFAULT_TTL_SECONDS,
   ): Promise<WriteOutcome<CreatedToken>> {
-    return this.#options.idempotency.inTransaction(write, async (transaction) => {
-      const now = this.#options.clock.now();
-      const times = { createdAt: new Date(now), expiresAt: new Date(now + ttlSeconds * 1000) };
-      const { token, code } = await this.#insert(transaction, write.guildId, { chatId, ...times });
-      this.#options.events.tokenCreated(write.guildId, chatId);
-      return ok({ token, code, expires_at: unixSeconds(times.expiresAt) });
+    const { guildId } = write;
+    return this.#options.idempotency.afterPreparing(
+      write,
+      () => this.#refuseLinked(guildId, chatId),
+      async (transaction) => {
+        const now = this.#options.clock.now();
+        const times = { createdAt: new Date(now), expiresAt: new Date(now + ttlSeconds * 1000) };
+        const { token, code } = await this.#insert(transaction, guildId, { chatId, ...times });
+        this.#options.events.tokenCreated(guildId, chatId);
+        return ok({ token, code, expires_at: unixSeconds(times.expiresAt) });
+      },
+    );
+  }
+
+  async #refuseLinked(guildId: string, chatId: string): Promise<void> {
+    const { links } = await this.#options.lookup.getLinks({ guildId, chatIds: [chatId], gameIds: [] });
+    const [link] = links;
+    if (!link) return;
+    throw new ApiError('CONFLICT', {
+      message: 'The chat account is linked in this guild already',
+      details: { conflict: { chat_id: link.chatId, game_id: link.gameId } },
     });
   }
 

@@ -25,10 +25,16 @@ export interface DecisionsOptions {
   changed: (guildId: string) => void;
 }
 
-interface Outcome {
+interface Done {
+  action: Action;
   punishment: Punishment;
+}
+
+interface Outcome<Data> {
+  /** The response. */
+  data: Data;
   /** What was done, in order. */
-  done: { action: Action; punishment: Punishment }[];
+  done: Done[];
 }
 
 /** Bans, mutes and lifts: the decision, its log rows and its events for the game servers are one transaction. */
@@ -48,43 +54,46 @@ export class Decisions {
   ): Promise<WriteOutcome<Data>> {
     const { guildId } = write;
     const { kind } = punishment;
-    return this.#decide(write, punishment.gameId, view, async (transaction, now) => {
+    return this.#decide(write, punishment.gameId, async (transaction, now) => {
       await store.endExpired(transaction, guildId, punishment, now);
       const lifted = replace
         ? await store.liftPunishments(transaction, guildId, { ...punishment, reason: null }, now)
         : [];
       const made = await store.insertPunishment(transaction, guildId, punishment, now);
       if (!made) throw new ApiError('CONFLICT', { message: `The player is ${WORDS[kind]} already` });
-      return { punishment: made, done: [...asDone(LIFTING[kind], lifted), ...asDone(kind, [made])] };
+      return { data: view(made), done: [...asDone(LIFTING[kind], lifted), ...asDone(kind, [made])] };
     });
   }
 
-  /** Unbans or unmutes in one scope, or in all; NOT_FOUND if nothing is in force. */
-  lift<Data>(write: RepeatableWrite, lift: NewLift, view: (lifted: Punishment) => Data): Promise<WriteOutcome<Data>> {
-    return this.#decide(write, lift.gameId, view, async (transaction, now) => {
+  /** Unbans or unmutes in one scope, or in all; NOT_FOUND if nothing is in force. `view` gets the foremost of them. */
+  lift<Data>(
+    write: RepeatableWrite,
+    lift: NewLift,
+    view: (lifted: Punishment, liftedAt: Date, count: number) => Data,
+  ): Promise<WriteOutcome<Data>> {
+    return this.#decide(write, lift.gameId, async (transaction, now) => {
       const lifted = await store.liftPunishments(transaction, write.guildId, lift, now);
       const punishment = foremost(lifted);
       if (!punishment) throw new ApiError('NOT_FOUND', { message: `The player is not ${WORDS[lift.kind]}` });
-      return { punishment, done: asDone(LIFTING[lift.kind], lifted) };
+      return { data: view(punishment, now, lifted.length), done: asDone(LIFTING[lift.kind], lifted) };
     });
   }
 
   async #decide<Data>(
     write: RepeatableWrite,
     gameId: number,
-    view: (punishment: Punishment) => Data,
-    work: (transaction: Queryable, now: Date) => Promise<Outcome>,
+    work: (transaction: Queryable, now: Date) => Promise<Outcome<Data>>,
   ): Promise<WriteOutcome<Data>> {
     const { idempotency, clock, events, changed } = this.#options;
     const { guildId } = write;
-    let done: Outcome['done'] = [];
+    let done: Done[] = [];
     try {
       const outcome = await idempotency.inTransaction(write, async (transaction) => {
         await store.lockUser(transaction, guildId, gameId);
         // Later than the user's decision before: whoever comes second waits at the lock.
         const result = await work(transaction, new Date(clock.now()));
         done = result.done;
-        return ok(view(result.punishment));
+        return ok(result.data);
       });
       if (outcome instanceof Replay) return outcome;
       changed(guildId);
@@ -98,5 +107,5 @@ export class Decisions {
   }
 }
 
-const asDone = (action: Action, punishments: readonly Punishment[]) =>
+const asDone = (action: Action, punishments: readonly Punishment[]): Done[] =>
   punishments.map((punishment) => ({ action, punishment }));

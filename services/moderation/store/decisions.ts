@@ -12,6 +12,12 @@ export async function lockUser(on: Queryable, guildId: string, gameId: number): 
   ]);
 }
 
+/** Takes as many of the guild's numbers as the query counts; its row has the last of them. */
+const takeNumbers = (count: string) => `
+  INSERT INTO moderation.counters AS counter (guild_id, last_id) SELECT $1, count FROM (${count}) AS wanted (count)
+  ON CONFLICT (guild_id) DO UPDATE SET last_id = counter.last_id + excluded.last_id
+  RETURNING last_id`;
+
 /** Makes room where a punishment has expired. */
 export async function endExpired(
   on: Queryable,
@@ -34,17 +40,18 @@ export async function insertPunishment(
   now: Date,
 ): Promise<Punishment | undefined> {
   const [inserted] = await on.query<Punishment>(
-    `WITH punished AS (
-       INSERT INTO moderation.punishments (guild_id, kind, game_id, place_id, game_username, reason,
+    `WITH numbered AS (${takeNumbers('SELECT 2')}), punished AS (
+       INSERT INTO moderation.punishments (guild_id, id, kind, game_id, place_id, game_username, reason,
          moderator_game_id, moderator_chat_id, source_server_id, created_at, expires_at, updated_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-         COALESCE($10::timestamptz + $11::bigint * interval '1 second', 'infinity'), $10)
+       SELECT $1, last_id - 1, $2, $3::bigint, $4::bigint, $5, $6, $7::bigint, $8, $9, $10,
+         COALESCE($10::timestamptz + $11::bigint * interval '1 second', 'infinity'), $10
+       FROM numbered
        ON CONFLICT (guild_id, game_id, place_id, kind) WHERE ended_at IS NULL DO NOTHING
        RETURNING *
      ), logged AS (
-       INSERT INTO moderation.log (guild_id, action, punishment_id, game_id, place_id, game_username, reason,
+       INSERT INTO moderation.log (guild_id, id, action, punishment_id, game_id, place_id, game_username, reason,
          moderator_game_id, moderator_chat_id, source_server_id, duration_seconds, expires_at, created_at)
-       SELECT guild_id, kind, id, game_id, place_id, game_username, reason,
+       SELECT guild_id, id + 1, kind, id, game_id, place_id, game_username, reason,
          moderator_game_id, moderator_chat_id, source_server_id, $11, NULLIF(expires_at, 'infinity'), created_at
        FROM punished RETURNING guild_id, id
      ), queued AS (
@@ -77,11 +84,14 @@ export function liftPunishments(on: Queryable, guildId: string, lift: NewLift, n
        WHERE guild_id = $1 AND game_id = $2 AND kind = $3 AND ended_at IS NULL AND expires_at > $4
          AND ($5::bigint IS NULL OR place_id = $5)
        RETURNING *
+     ), numbered AS (
+       ${takeNumbers('SELECT count(*) FROM lifted HAVING count(*) > 0')}
      ), logged AS (
-       INSERT INTO moderation.log (guild_id, action, punishment_id, game_id, place_id, game_username, reason,
+       INSERT INTO moderation.log (guild_id, id, action, punishment_id, game_id, place_id, game_username, reason,
          moderator_game_id, moderator_chat_id, source_server_id, created_at)
-       SELECT guild_id, $6, id, game_id, place_id, game_username, $7, $8, $9, $10, $4
-       FROM lifted ORDER BY id RETURNING guild_id, id
+       SELECT lifted.guild_id, last_id + 1 - row_number() OVER (ORDER BY lifted.id DESC), $6, lifted.id, game_id,
+         place_id, game_username, $7, $8::bigint, $9, $10, $4
+       FROM lifted, numbered RETURNING guild_id, id
      ), queued AS (
        INSERT INTO moderation.outbox (guild_id, log_id, due_at) SELECT guild_id, id, $4 FROM logged
      )

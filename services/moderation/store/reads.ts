@@ -12,6 +12,9 @@ export async function oldestWriterAge(on: Queryable): Promise<number> {
   return Math.max(0, row?.age ?? 0);
 }
 
+/** Of a bigint column. */
+const MAX_ID = '9223372036854775807';
+
 /** A place in the order of the active list. */
 export interface ActivePosition {
   /** null: permanent. */
@@ -26,14 +29,26 @@ export function listActive(
   { kind, placeId }: { kind: Kind; placeId: number | undefined },
   { now, after, limit }: { now: Date; after: ActivePosition; limit: number },
 ): Promise<Punishment[]> {
+  // One condition: with two PostgreSQL may begin to read at the wrong one, and pass over everything that has expired.
+  const start = after.expiresAt !== null && after.expiresAt <= now ? { expiresAt: now, id: MAX_ID } : after;
+  const rows = (place: string) => `
+    SELECT * FROM moderation.punishments
+    WHERE guild_id = $1 AND kind = $2 AND ended_at IS NULL
+      AND (expires_at, id) > (COALESCE($3::timestamptz, 'infinity'), $4) ${place}
+    ORDER BY expires_at, id LIMIT $5`;
   return on.query(
-    `SELECT ${PUNISHMENT} FROM moderation.punishments
-     WHERE guild_id = $1 AND kind = $2 AND ended_at IS NULL AND expires_at > $3
-       AND (expires_at, id) > (COALESCE($4::timestamptz, 'infinity'), $5)
-       AND ($6::bigint IS NULL OR place_id IN (${EVERYWHERE}, $6))
-     ORDER BY expires_at, id LIMIT $7`,
-    [guildId, kind, now, after.expiresAt, after.id, placeId, limit],
+    `SELECT ${PUNISHMENT} FROM (${inPlaces(rows, placeId === undefined ? undefined : '$6')}) found ORDER BY found.expires_at, found.id LIMIT $5`,
+    [guildId, kind, start.expiresAt, start.id, limit, ...(placeId === undefined ? [] : [placeId])],
   );
+}
+
+/**
+ * What counts everywhere together with what counts in the place: two reads of an index in order, since one read
+ * would pass over the rows of all other places. Everything where no place is given.
+ */
+function inPlaces(rows: (place: string) => string, parameter: string | undefined): string {
+  if (parameter === undefined) return rows('');
+  return `(${rows(`AND place_id = ${EVERYWHERE}`)}) UNION ALL (${rows(`AND place_id = ${parameter}`)})`;
 }
 
 export interface ChangedPunishment extends Punishment {
@@ -51,14 +66,15 @@ export function listChanged(
   { kind, placeId }: { kind: Kind; placeId: number | undefined },
   { after, limit }: { after: { updatedAt: Date; id: number }; limit: number },
 ): Promise<ChangedPunishment[]> {
+  const rows = (place: string) => `
+    SELECT * FROM moderation.punishments
+    WHERE guild_id = $1 AND kind = $2 AND (updated_at, id) > ($3, $4) ${place}
+    ORDER BY updated_at, id LIMIT $5`;
   return on.query(
     `SELECT ${PUNISHMENT}, updated_at AS "updatedAt", ended_at IS NOT NULL AS "isEnded",
        CASE WHEN ended_at < expires_at THEN ended_at END AS "liftedAt"
-     FROM moderation.punishments
-     WHERE guild_id = $1 AND kind = $2 AND (updated_at, id) > ($3, $4)
-       AND ($5::bigint IS NULL OR place_id IN (${EVERYWHERE}, $5))
-     ORDER BY updated_at, id LIMIT $6`,
-    [guildId, kind, after.updatedAt, after.id, placeId, limit],
+     FROM (${inPlaces(rows, placeId === undefined ? undefined : '$6')}) found ORDER BY found.updated_at, found.id LIMIT $5`,
+    [guildId, kind, after.updatedAt, after.id, limit, ...(placeId === undefined ? [] : [placeId])],
   );
 }
 
@@ -86,8 +102,10 @@ export function listLog(
   if (filters.moderatorGameId !== undefined) conditions.push(`moderator_game_id = ${place(filters.moderatorGameId)}`);
   if (filters.action !== undefined) conditions.push(`action = ${place(filters.action)}`);
   if (filters.from) conditions.push(`created_at >= ${place(filters.from)}`);
-  if (filters.before) conditions.push(`created_at < ${place(filters.before)}`);
-  if (after) conditions.push(`(created_at, id) < (${place(after.createdAt)}, ${place(after.id)})`);
+  // One upper bound: with two PostgreSQL may begin to read at the wrong one, and pass over all rows between them.
+  if (after && !(filters.before && filters.before <= after.createdAt)) {
+    conditions.push(`(created_at, id) < (${place(after.createdAt)}, ${place(after.id)})`);
+  } else if (filters.before) conditions.push(`created_at < ${place(filters.before)}`);
   return on.query(
     `SELECT id, action, game_id AS "gameId", game_username AS "gameUsername", reason,
        moderator_game_id AS "moderatorGameId", moderator_chat_id AS "moderatorChatId",

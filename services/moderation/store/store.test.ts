@@ -106,7 +106,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   [
     'listActive of a place',
     (on) => reads.listActive(on, GUILD, { kind: 'ban', placeId: 3 }, active),
-    ['punishments_active'],
+    ['punishments_active_place', 'punishments_active_place'],
   ],
   [
     'listChanged',
@@ -118,7 +118,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['listLog of a player', log({ gameId: 500 }), ['log_game']],
   ['listLog of a moderator', log({ moderatorGameId: 7 }), ['log_moderator']],
   ['listLog of an action that is rare', log({ action: 'unban' }), ['log_action']],
-  ['listLog of a player and an action', log({ gameId: 500, action: 'ban' }), ['log_game']],
+  ['listLog of a player and an action', log({ gameId: 500, action: 'ban' }), ['log_game_action']],
   ['findHeads', (on) => outbox.findHeads(on, '', now, 100), ['outbox_open', 'outbox_open', 'log_pkey']],
   ['takeHead', (on) => outbox.takeHead(on, GUILD, now, now), ['outbox_open', 'outbox_open', 'log_pkey']],
   ['markDelivered', (on) => outbox.markDelivered(on, GUILD, 5, now), ['outbox_pkey']],

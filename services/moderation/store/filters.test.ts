@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Database, Queryable } from '#kit/postgres.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
+import { costOf } from '#test/explain.ts';
+import * as reads from './reads.ts';
+
+const GUILD = '900000000000000001';
+const ROWS = 1_000_000;
+const LIMIT = 101;
+/** A page of rows that lie apart from each other, and a few levels of the index. */
+const MAX_PAGES = 2 * LIMIT + 50;
+
+/** Half of all decisions are about this player, and half of them by this moderator: the worst cases of each filter. */
+const PLAYER = 7;
+const MODERATOR = 8;
+const PLACE = 3;
+
+const end = new Date('2026-06-01T00:00:00Z');
+const hours = (count: number) => new Date(end.getTime() - count * 3600_000);
+
+let testDatabase: TestDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = await openTestPool(testDatabase.url);
+  const seed = (text: string, values: unknown[] = []) => databaseRows(testDatabase.url, text, values);
+  // Nearly all are of other places than the one that is read, and one action never occurs.
+  await seed(
+    `INSERT INTO moderation.punishments (guild_id, kind, game_id, place_id, reason, created_at, expires_at, updated_at)
+     SELECT $1, 'ban', n, CASE WHEN n % 20000 = 0 THEN 0 WHEN n % 20000 = 1 THEN $2 ELSE 100 + n % 50 END, 'Cheats', at,
+       at + interval '1 year', at
+     FROM generate_series(1, $3::int) n, LATERAL (SELECT $4::timestamptz - n * interval '1 second' AS at) times`,
+    [GUILD, PLACE, ROWS, end],
+  );
+  await seed(
+    `INSERT INTO moderation.log (guild_id, action, punishment_id, game_id, place_id, moderator_game_id, created_at)
+     SELECT $1, CASE n % 3 WHEN 0 THEN 'ban' WHEN 1 THEN 'unban' ELSE 'mute' END, n,
+       CASE WHEN n % 2 = 0 THEN $2 ELSE n END, 0, CASE WHEN n % 4 < 2 THEN $3 ELSE n END,
+       $5::timestamptz - n * interval '1 second'
+     FROM generate_series(1, $4::int) n`,
+    [GUILD, PLAYER, MODERATOR, ROWS, end],
+  );
+  for (const table of ['punishments', 'log']) await seed(`VACUUM ANALYZE moderation.${table}`);
+}, 300_000);
+
+afterAll(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+/** Every choice of the given values or of none. */
+function combinations<Filters extends object>(values: Filters): Partial<Filters>[] {
+  return Object.entries(values).reduce<Partial<Filters>[]>(
+    (found, [name, value]) => found.flatMap((filters) => [filters, { ...filters, [name]: value }]),
+    [{}],
+  );
+}
+
+const logFilters = ['unmute', 'mute'].flatMap((action) =>
+  combinations({
+    gameId: PLAYER,
+    moderatorGameId: MODERATOR,
+    action: action as 'mute',
+    from: hours(200),
+    before: hours(100),
+  }),
+);
+const cases = [
+  ...logFilters.flatMap((filters) =>
+    [undefined, { createdAt: hours(150), id: 5 }, { createdAt: hours(10), id: 5 }].map(
+      (after) =>
+        [
+          `log ${JSON.stringify({ ...filters, after })}`,
+          (on: Queryable) => reads.listLog(on, GUILD, filters, { after, limit: LIMIT }),
+        ] as const,
+    ),
+  ),
+  ...(['ban', 'mute'] as const).flatMap((kind) =>
+    [undefined, PLACE, 99].flatMap((placeId) => [
+      ...[hours(50), hours(-9000)].map(
+        (expiresAt) =>
+          [
+            `active ${kind}s of place ${placeId} after ${expiresAt.toISOString()}`,
+            (on: Queryable) =>
+              reads.listActive(
+                on,
+                GUILD,
+                { kind, placeId },
+                { now: hours(-8700), after: { expiresAt, id: 0 }, limit: LIMIT },
+              ),
+          ] as const,
+      ),
+      [
+        `changed ${kind}s of place ${placeId}`,
+        (on: Queryable) =>
+          reads.listChanged(on, GUILD, { kind, placeId }, { after: { updatedAt: hours(200), id: 0 }, limit: LIMIT }),
+      ] as const,
+    ]),
+  ),
+];
+
+test.each(cases)(
+  `on ${ROWS} rows of one guild a page of the %s reads hardly more than the page`,
+  async (_name, statement) => {
+    const { pages, discarded } = await costOf(database, statement);
+    expect(discarded).toBe(0);
+    expect(pages).toBeLessThanOrEqual(MAX_PAGES);
+  },
+);
