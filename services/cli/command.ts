@@ -1,10 +1,19 @@
 import type { ParseArgsOptionsConfig } from 'node:util';
 import type { Connections } from './connections.ts';
+import { readDuration, readTime, TIME_FORMATS } from './times.ts';
 
 /** What a command says: a document for programs, and text for people. */
 export interface Output {
   document: unknown;
   text: string;
+}
+
+/** Writes a part of standard output; what it returns is awaited before more is written. */
+export type Write = (text: string) => unknown;
+
+/** An output that is written in parts while it is read, since it may be larger than memory. */
+export interface StreamedOutput {
+  write(write: Write, isJson: boolean): Promise<void>;
 }
 
 /** For whoever waits in front of a long command; nothing that a program reads. */
@@ -28,7 +37,7 @@ export interface Command {
   options: ParseArgsOptionsConfig;
   /** The one argument that is not an option, such as `KEY_ID`. */
   argument?: string;
-  run(input: Input, connections: Connections, screen: Screen): Promise<Output>;
+  run(input: Input, connections: Connections, screen: Screen): Promise<Output | StreamedOutput>;
 }
 
 /** A command line that can not be understood; `faults` lists all that is wrong with it. */
@@ -41,6 +50,17 @@ export class UsageError extends Error {
     this.faults = faults;
   }
 }
+
+/** A command that was not confirmed with `--yes`: it says what it would do, and nothing was changed. */
+export class ConfirmationError extends Error {
+  constructor(consequence: string) {
+    super(`This ${consequence}. Nothing was changed. Repeat the command with --yes to do it`);
+    this.name = 'ConfirmationError';
+  }
+}
+
+/** The option of commands that require confirmation. */
+export const YES_OPTION = { yes: { type: 'boolean' } } as const;
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -94,6 +114,32 @@ export class Input {
     if (value >= min && value <= max) return value;
     this.fault(`--${name} must be a whole number from ${min} to ${max}`);
     return undefined;
+  }
+
+  /**
+   * A time in Unix seconds; a relative one lies before now (`ago`) or after it (`ahead`). undefined when left out, and
+   * a fault when it is no time.
+   */
+  time(name: string, direction: 'ago' | 'ahead'): number | undefined {
+    const given = this.text(name);
+    if (given === undefined) return undefined;
+    const value = readTime(given, direction, Math.floor(Date.now() / 1000));
+    if (value === undefined) this.fault(`--${name} must be a time: ${TIME_FORMATS}`);
+    return value;
+  }
+
+  /** A duration such as `14d` in seconds. */
+  duration(name: string): number | undefined {
+    const given = this.text(name);
+    if (given === undefined) return undefined;
+    const value = readDuration(given);
+    if (value === undefined) this.fault(`--${name} must be a duration, such as 90s, 30m, 1h, 14d or 2w`);
+    return value;
+  }
+
+  /** Throws a ConfirmationError unless `--yes` was given; `consequence` continues the sentence "This …". */
+  confirm(consequence: string): void {
+    if (!this.flag('yes')) throw new ConfirmationError(consequence);
   }
 
   /** Exactly one of the options; undefined, and a fault, when it is none or several. */

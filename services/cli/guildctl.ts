@@ -2,7 +2,7 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ConfigError, type Environment } from '#kit/config.ts';
 import { ApiError, type Fault } from '#kit/errors.ts';
 import { redactKeys } from '#kit/redact.ts';
-import { type Command, Input, type Screen, UsageError } from './command.ts';
+import { type Command, ConfirmationError, Input, type Screen, UsageError, type Write } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { ConnectionError, Connections, explain } from './connections.ts';
 import { UnfinishedError } from './erase.ts';
@@ -12,7 +12,7 @@ export interface Surroundings {
   /** The operating system's user: who asks, where `--actor` does not say. */
   user: string;
   /** Standard output and standard error, a text at a time. */
-  out: (text: string) => void;
+  out: Write;
   error: (text: string) => void;
   /** Whether a person looks at standard output. */
   isTerminal?: boolean;
@@ -37,7 +37,7 @@ export async function guildctl(words: readonly string[], surroundings: Surroundi
   try {
     return await runCommand(command, words.slice(command.name.split(' ').length), surroundings);
   } catch (thrown) {
-    return say(error, `guildctl: ${reason(thrown, command)}`, 1);
+    return await say(error, `guildctl: ${reason(thrown, command)}`, 1);
   }
 }
 
@@ -47,8 +47,11 @@ async function runCommand(command: Command, rest: string[], surroundings: Surrou
   const input = new Input(values, positionals[0], surroundings.user);
   const connections = new Connections(surroundings.environment);
   try {
-    const { document, text } = await command.run(input, connections, screenOf(surroundings, values['json'] === true));
-    return say(surroundings.out, values['json'] ? JSON.stringify(document) : text, 0);
+    const isJson = values['json'] === true;
+    const output = await command.run(input, connections, screenOf(surroundings, isJson));
+    if ('document' in output) return say(surroundings.out, isJson ? JSON.stringify(output.document) : output.text, 0);
+    await output.write(surroundings.out, isJson);
+    return 0;
   } finally {
     connections.close();
   }
@@ -58,7 +61,7 @@ const CLEAR = '\u001b[H\u001b[2J';
 
 function screenOf({ out, error, isTerminal = false }: Surroundings, isForPrograms: boolean): Screen {
   if (isForPrograms) return { tell: () => undefined, redraw: undefined };
-  const redraw = (text: string) => out(`${CLEAR}${text}\n`);
+  const redraw = (text: string) => void out(`${CLEAR}${text}\n`);
   return { tell: (line) => error(`${line}\n`), redraw: isTerminal ? redraw : undefined };
 }
 
@@ -75,8 +78,8 @@ function read({ options, argument }: Command, words: string[]) {
   }
 }
 
-function say(write: (text: string) => void, text: string, status: number): number {
-  write(`${text}\n`);
+async function say(write: Write, text: string, status: number): Promise<number> {
+  await write(`${text}\n`);
   return status;
 }
 
@@ -84,7 +87,8 @@ function reason(error: unknown, command: Command): string {
   if (error instanceof UsageError) {
     return `${error.faults.join('\n          ')}\n\n${usage(command)}\nMore with --help.`;
   }
-  for (const kind of [ConfigError, ConnectionError, UnfinishedError]) if (error instanceof kind) return error.message;
+  for (const kind of [ConfigError, ConfirmationError, ConnectionError, UnfinishedError])
+    if (error instanceof kind) return error.message;
   if (!(error instanceof ApiError))
     return `something went wrong: ${error instanceof Error ? error.message : 'unknown'}`;
   const faults = (error.details['errors'] as Fault[] | undefined) ?? [];

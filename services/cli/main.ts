@@ -10,10 +10,20 @@ function userName(): string {
   }
 }
 
+/** Resolves when the text was taken, so that a list is not gathered in memory for a slow reader. */
+function print(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+// A reader such as `head` may have had enough.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
 process.exitCode = await guildctl(process.argv.slice(2), {
   environment: process.env,
   user: userName(),
-  out: (text) => void process.stdout.write(text),
+  out: print,
   error: (text) => void process.stderr.write(text),
   isTerminal: process.stdout.isTTY,
 });

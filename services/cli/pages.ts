@@ -1,0 +1,122 @@
+import type { Input, StreamedOutput, Write } from './command.ts';
+import { Table } from './text.ts';
+
+/** What a service returns in a page at most, and unless `--limit` says otherwise. */
+const MAX_PAGE = 1_000;
+const DEFAULT_PAGE = 100;
+
+/** The options of every list, for `Command.options`. */
+export const PAGE_OPTIONS = {
+  limit: { type: 'string' },
+  cursor: { type: 'string' },
+  all: { type: 'boolean' },
+} as const;
+
+/** For `Command.usage` and `Command.notes` of a list. */
+export const PAGE_USAGE = '[--limit N | --all] [--cursor CURSOR]';
+export const PAGE_NOTES: readonly string[] = [
+  `--limit N        entries of this page: 1 to ${MAX_PAGE}; ${DEFAULT_PAGE} when left out`,
+  '--cursor CURSOR  continue where an earlier page ended: its next_cursor',
+  '--all            every page, written as it arrives',
+];
+
+export interface PageRequest {
+  /** 1 to 1000. */
+  limit: number;
+  /** Empty for the first page. */
+  cursor: string;
+}
+
+export interface Page<Item> {
+  items: readonly Item[];
+  /** Where the next page begins; empty (or undefined) on the last page. */
+  nextCursor: string | undefined;
+}
+
+export interface ListOptions<Item> {
+  /** The name of the array in the JSON document, such as `keys`. */
+  field: string;
+  /** Fields of the JSON document in front of the array. */
+  head?: Readonly<Record<string, unknown>>;
+  /** What is printed where the list is empty. */
+  none: string;
+  headings: readonly string[];
+  cells(item: Item): readonly string[];
+  /** The item in the JSON document. */
+  document(item: Item): unknown;
+  /** Requests one page of the service. */
+  page(request: PageRequest): Promise<Page<Item>>;
+}
+
+/** Reads `--limit`, `--cursor` and `--all`; call it before `input.check()`. */
+export function readPageOptions(input: Input): { first: PageRequest; isAll: boolean } {
+  input.notBoth('limit', 'all');
+  const isAll = input.flag('all');
+  const limit = input.wholeNumber('limit', { min: 1, max: MAX_PAGE }) ?? (isAll ? MAX_PAGE : DEFAULT_PAGE);
+  return { first: { limit, cursor: input.text('cursor') ?? '' }, isAll };
+}
+
+/**
+ * A list as one page, or with `--all` as every page. Pages are written as they arrive, so that memory does not grow with
+ * the list. With `--json` it is one document, `{<field>: […], next_cursor}`; a failure on a later page leaves that
+ * document unfinished, so that no program takes a part for the whole.
+ */
+export function listOutput<Item>(
+  { first, isAll }: { first: PageRequest; isAll: boolean },
+  options: ListOptions<Item>,
+): StreamedOutput {
+  return {
+    write: (write, isJson) => {
+      const pages = pagesOf(options, first, isAll);
+      return isJson ? writeJson(write, pages, options) : writeText(write, pages, options);
+    },
+  };
+}
+
+/** Every page from the first one on, or only that one. Throws when a service repeats a cursor: that would never end. */
+export async function* pagesOf<Item>(
+  { page }: Pick<ListOptions<Item>, 'page'>,
+  first: PageRequest,
+  isAll: boolean,
+): AsyncGenerator<Page<Item>, void> {
+  for (let request = first; ; ) {
+    const found = await page(request);
+    yield found;
+    const cursor = found.nextCursor || '';
+    if (!isAll || cursor === '') return;
+    if (cursor === request.cursor) throw new Error('the service returned the same page twice');
+    request = { ...request, cursor };
+  }
+}
+
+async function writeJson<Item>(write: Write, pages: AsyncIterable<Page<Item>>, options: ListOptions<Item>) {
+  // Written with the first page, so that a list that cannot be read at all prints nothing.
+  let opening = openingOf(options);
+  let separator = '';
+  let next: string | undefined;
+  for await (const { items, nextCursor } of pages) {
+    const text = items.map((item) => JSON.stringify(options.document(item))).join(',');
+    await write(`${opening}${text && separator}${text}`);
+    opening = '';
+    if (text) separator = ',';
+    next = nextCursor;
+  }
+  await write(`],"next_cursor":${JSON.stringify(next || null)}}\n`);
+}
+
+/** The document up to its first item. */
+function openingOf({ head = {}, field }: Pick<ListOptions<unknown>, 'head' | 'field'>): string {
+  const fields = Object.entries(head).map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)},`);
+  return `{${fields.join('')}${JSON.stringify(field)}:[`;
+}
+
+async function writeText<Item>(write: Write, pages: AsyncIterable<Page<Item>>, options: ListOptions<Item>) {
+  const table = new Table(options.headings);
+  let next: string | undefined;
+  for await (const { items, nextCursor } of pages) {
+    if (items.length > 0) await write(`${table.rows(items.map((item) => options.cells(item)))}\n`);
+    next = nextCursor;
+  }
+  if (table.isEmpty && !next) await write(`${options.none}\n`);
+  if (next) await write(`\nThere is more: --cursor ${next}\n`);
+}
