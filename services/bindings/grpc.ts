@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { GrpcHandlers } from '#kit/grpc.ts';
 import { checked } from '#kit/validate.ts';
+import type { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
 import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
-import { chatId, gameId, guildId } from '#proto/rest/schemas.ts';
+import { chatId, gameId, guildId, numberId } from '#proto/rest/schemas.ts';
 import { MOST_BINDINGS } from './binding.ts';
 import type { Bindings } from './domain/bindings.ts';
 import type { Evaluation } from './domain/evaluation.ts';
@@ -22,6 +23,19 @@ const evaluate = z.object({
   chatRoleIds: z.array(chatId).max(MOST_BINDINGS, { error: `must hold at most ${MOST_BINDINGS} roles` }),
   rolesOnly: z.boolean(),
 });
+
+const showBindings = z.object({ guildId, bindingId: numberId('a binding ID').optional() });
+
+/** What guildctl calls. */
+export function bindingAdminMethods(bindings: Bindings): GrpcHandlers<typeof BindingAdminServiceService> {
+  return {
+    async showBindings(message) {
+      const { guildId, bindingId } = checked(showBindings, message);
+      const found = bindingId === undefined ? await bindings.stored(guildId) : [await bindings.get(guildId, bindingId)];
+      return { bindings: found.map(bindingMessage) };
+    },
+  };
+}
 
 /** The methods of guild.bindings.v1.BindingsService. */
 export function bindingsMethods(

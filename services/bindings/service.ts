@@ -5,6 +5,7 @@ import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';
+import { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
@@ -15,7 +16,7 @@ import { Checks } from './domain/checks.ts';
 import { Evaluation } from './domain/evaluation.ts';
 import { erasureRules } from './erasure.ts';
 import { BindingsEvents } from './events.ts';
-import { bindingsMethods } from './grpc.ts';
+import { bindingAdminMethods, bindingsMethods } from './grpc.ts';
 import { bindingsHandlers } from './http.ts';
 
 /** Owns the bindings of chat roles to game data, and says which roles members are to have. */
@@ -49,6 +50,7 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     service.serveInternal(grpc, BindingsServiceService, bindingsMethods(bindings, evaluation));
     // Whoever holds INTERNAL_SECRETS alone can not erase.
     const operators = new SecretRing(config.ADMIN_SECRETS);
+    grpc.add(BindingAdminServiceService, bindingAdminMethods(bindings), operators);
     grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
     service.serveHttp(config, bindingsRoutes, bindingsHandlers(bindings, checks));
   },

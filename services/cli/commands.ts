@@ -4,6 +4,7 @@ import { eraseCommands } from './erase.ts';
 import { gameCommands } from './game-commands.ts';
 import { keyCommands } from './keys.ts';
 import { shieldCommands } from './shield.ts';
+import { showCommands } from './show.ts';
 import { staffCommands } from './staff.ts';
 import { topCommands } from './top.ts';
 
@@ -13,6 +14,7 @@ export const COMMANDS: readonly Command[] = [
   ...auditCommands,
   ...gameCommands,
   ...shieldCommands,
+  ...showCommands,
   ...staffCommands,
   ...eraseCommands,
   ...topCommands,

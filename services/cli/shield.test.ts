@@ -39,7 +39,7 @@ async function json(...words: string[]): Promise<Record<string, unknown>> {
 }
 
 test('the list is empty; shield add, list and remove answer as documented', async () => {
-  expect(await json('shield', 'list')).toEqual({ entries: [] });
+  expect(await json('shield', 'list')).toEqual({ entries: [], next_cursor: null });
   const settings = ['--reason', 'Verkauft Gegenstände', '--category', 'scammer'];
   const common = await json('shield', 'add', '--game-id', '7001', ...settings);
   expect(common).toEqual({
@@ -57,11 +57,25 @@ test('the list is empty; shield add, list and remove answer as documented', asyn
   const own = await json('shield', 'add', '--guild', GUILD, '--game-id', '7001', ...settings, ...more);
   expect(own).toMatchObject({ guild_id: GUILD, source: 'partners', game_username: 'Ada', actor: 'ben' });
   expect(own['expires_at']).toBe(4102444800);
-  expect(await json('shield', 'list')).toEqual({ entries: [common] });
-  expect(await json('shield', 'list', '--guild', GUILD)).toEqual({ entries: [own] });
-  expect(await json('shield', 'list', '--guild', GUILD, '--after', '7001')).toEqual({ entries: [] });
+  expect(await json('shield', 'list')).toEqual({ entries: [common], next_cursor: null });
+  expect(await json('shield', 'list', '--guild', GUILD)).toEqual({ entries: [own], next_cursor: null });
+  expect(await json('shield', 'list', '--guild', GUILD, '--cursor', '7001')).toEqual({
+    entries: [],
+    next_cursor: null,
+  });
   expect(await json('shield', 'remove', '--guild', GUILD, '--game-id', '7001')).toEqual(own);
-  expect(await json('shield', 'list', '--guild', GUILD)).toEqual({ entries: [] });
+  expect(await json('shield', 'list', '--guild', GUILD)).toEqual({ entries: [], next_cursor: null });
+});
+
+test('a list is read page by page, or as a whole', async () => {
+  for (const id of ['11', '12', '13']) {
+    await json('shield', 'add', '--guild', GUILD, '--game-id', id, '--reason', 'R', '--category', 'c');
+  }
+  const list = (...words: string[]) => json('shield', 'list', '--guild', GUILD, ...words);
+  expect(await list('--limit', '2')).toMatchObject({ entries: [{ game_id: 11 }, { game_id: 12 }], next_cursor: '12' });
+  expect(await list('--limit', '2', '--cursor', '12')).toMatchObject({ entries: [{ game_id: 13 }], next_cursor: null });
+  expect((await list('--all'))['entries']).toHaveLength(3);
+  for (const id of ['11', '12', '13']) await json('shield', 'remove', '--guild', GUILD, '--game-id', id);
 });
 
 test('people read aligned text', async () => {
@@ -88,6 +102,7 @@ test.each([
   [['add', '--game-id', '5', '--reason', 'a\u0007', '--category', 'c'], '--reason must not hold control'],
   [['remove', '--game-id', '99'], 'The player is not on this list'],
   [['remove'], '--game-id is required'],
+  [['list', '--cursor', 'x'], '--cursor must be a whole number'],
 ])('shield %j fails on standard error alone', async (words, message) => {
   const { status, out, error } = await run('shield', ...words, '--json');
   expect({ status, out }).toEqual({ status: 1, out: '' });

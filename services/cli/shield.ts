@@ -1,10 +1,10 @@
 import { ShieldAdminServiceService, type ShieldEntry } from '#proto/gen/guild/moderation/v1/admin.ts';
 import type { Command, Input, Output } from './command.ts';
 import type { Connections } from './connections.ts';
-import { properties, table, time } from './text.ts';
+import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from './pages.ts';
+import { properties, time } from './text.ts';
 
 const ID = { min: 1, max: Number.MAX_SAFE_INTEGER };
-const MOST_LISTED = 1_000;
 
 const PLAYER = { guild: { type: 'string' }, 'game-id': { type: 'string' }, actor: { type: 'string' } } as const;
 const OWNER = '--guild ID        the guild in which it counts; every guild when left out';
@@ -61,28 +61,37 @@ const remove: Command = {
 
 const list: Command = {
   name: 'shield list',
-  summary: 'the flagged players of a guild, or those flagged for every guild, at most 1000',
-  usage: '[--guild ID] [--after GAME_ID]',
-  notes: [OWNER, '--after GAME_ID   only players with a greater ID: the last one of the list before'],
-  options: { guild: { type: 'string' }, after: { type: 'string' } },
+  summary: 'the flagged players of a guild, or those flagged for every guild, ordered by player',
+  usage: `[--guild ID] ${PAGE_USAGE}`,
+  notes: [OWNER, ...PAGE_NOTES],
+  options: { guild: { type: 'string' }, ...PAGE_OPTIONS },
   run: async (input, connections) => {
     const guildId = input.text('guild') ?? '';
-    const afterGameId = input.wholeNumber('after', ID) ?? 0;
+    const pages = readPageOptions(input);
+    // The cursor is the last player of the page before.
+    input.wholeNumber('cursor', ID);
     input.check();
-    const { entries } = await admin(connections).listEntries({ guildId, limit: MOST_LISTED, afterGameId });
-    const headings = ['PLAYER', 'NAME', 'CATEGORY', 'SOURCE', 'FLAGGED', 'EXPIRES', 'BY', 'REASON'];
-    const rows = entries.map((entry) => [
-      String(entry.gameId),
-      entry.gameUsername ?? '-',
-      entry.category,
-      entry.source,
-      time(entry.flaggedAt),
-      ending(entry),
-      entry.actor,
-      JSON.stringify(entry.reason),
-    ]);
-    const text = entries.length > 0 ? table(headings, rows) : 'Nobody is on this list.';
-    return { document: { entries: entries.map(entryDocument) }, text };
+    return listOutput(pages, {
+      field: 'entries',
+      none: 'Nobody is on this list.',
+      headings: ['PLAYER', 'NAME', 'CATEGORY', 'SOURCE', 'FLAGGED', 'EXPIRES', 'BY', 'REASON'],
+      cells: (entry) => [
+        String(entry.gameId),
+        entry.gameUsername ?? '-',
+        entry.category,
+        entry.source,
+        time(entry.flaggedAt),
+        ending(entry),
+        entry.actor,
+        JSON.stringify(entry.reason),
+      ],
+      document: entryDocument,
+      page: async ({ limit, cursor }) => {
+        const { entries } = await admin(connections).listEntries({ guildId, limit, afterGameId: Number(cursor) });
+        const last = entries.length === limit ? entries.at(-1) : undefined;
+        return { items: entries, nextCursor: last && String(last.gameId) };
+      },
+    });
   },
 };
 

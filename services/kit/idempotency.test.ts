@@ -172,6 +172,8 @@ test('a unique constraint that the work turns into CONFLICT does not spoil the t
 test.each([
   ['INVALID_REQUEST', invalidRequest([])],
   ['RATE_LIMITED', new ApiError('RATE_LIMITED')],
+  ['CONFLICT with Retry-After', new ApiError('CONFLICT', { retryAfter: 60 })],
+  ['GUILD_MISMATCH', new ApiError('GUILD_MISMATCH')],
   ['PLATFORM_ERROR', new ApiError('PLATFORM_ERROR')],
   ['UNAVAILABLE', new ApiError('UNAVAILABLE')],
   ['a bug', new TypeError('of ours')],

@@ -16,6 +16,13 @@ export interface LinkPage {
   next: string | undefined;
 }
 
+export interface LinkHistory {
+  /** The link now. */
+  link: Link | undefined;
+  /** Newest first. */
+  changes: LinkChange[];
+}
+
 /** The links of a guild: reading them for everyone, changing them for members. */
 export class Links {
   readonly #database: Queryable;
@@ -33,10 +40,15 @@ export class Links {
     return store.findLinks(this.#database, guildId, users);
   }
 
+  /** The link of one user; undefined when there is none. */
+  async findOne(guildId: string, account: Account): Promise<Link | undefined> {
+    const users = 'chatId' in account ? { chatIds: [account.chatId] } : { gameIds: [account.gameId] };
+    return (await this.find(guildId, users))[0];
+  }
+
   /** The link of one user; NOT_FOUND when there is none. */
   async get(guildId: string, account: Account): Promise<Link> {
-    const users = 'chatId' in account ? { chatIds: [account.chatId] } : { gameIds: [account.gameId] };
-    const [link] = await this.find(guildId, users);
+    const link = await this.findOne(guildId, account);
     if (!link) throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
     return link;
   }
@@ -56,11 +68,7 @@ export class Links {
   }
 
   /** What happened to a chat account's links, newest first, and its link now. */
-  async history(
-    guildId: string,
-    chatId: string,
-    limit: number,
-  ): Promise<{ link: Link | undefined; changes: LinkChange[] }> {
+  async history(guildId: string, chatId: string, limit: number): Promise<LinkHistory> {
     const changes = await store.listChanges(this.#database, guildId, chatId, limit);
     return { link: changes.find((change) => change.version === change.linkedVersion), changes };
   }

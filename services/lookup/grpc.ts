@@ -5,7 +5,7 @@ import { checked } from '#kit/validate.ts';
 import type { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { chatId, gameId, guildId, text } from '#proto/rest/schemas.ts';
-import type { Links } from './domain.ts';
+import type { LinkHistory, Links } from './domain.ts';
 
 /** The most users of one GetLinks, on either side. */
 const MOST_USERS = 1_000;
@@ -33,16 +33,24 @@ const account = z.discriminatedUnion('$case', [
 ]);
 const deleteLink = z.object({ guildId, operationId, account });
 
-const findAccounts = z.object({ guildId, account });
+const ofAccount = z.object({ guildId, account });
+
+/** Changes of links that an operator is shown. */
+const MAX_CHANGES = 100;
 
 /** What guildctl calls. */
 export function linkAdminMethods(links: Links): GrpcHandlers<typeof LinkAdminServiceService> {
   return {
     async findAccounts(message) {
-      const { guildId, account: given } = checked(findAccounts, message, 'request');
-      const users = 'chatId' in given ? { chatIds: [given.chatId] } : { gameIds: [given.gameId] };
-      const [link] = await links.find(guildId, users);
+      const { guildId, account: given } = checked(ofAccount, message, 'request');
+      const link = await links.findOne(guildId, given);
       return link ? { chatId: link.chatId, gameId: link.gameId } : given;
+    },
+    async showLink(message) {
+      const { guildId, account: given } = checked(ofAccount, message, 'request');
+      const chatId = 'chatId' in given ? given.chatId : (await links.findOne(guildId, given))?.chatId;
+      if (chatId === undefined) return { changes: [] };
+      return historyMessage(await links.history(guildId, chatId, MAX_CHANGES));
     },
   };
 }
@@ -65,8 +73,7 @@ export function lookupMethods(links: Links): GrpcHandlers<typeof LookupServiceSe
     },
     async listHistory(message) {
       const { guildId, chatId, limit } = checked(listHistory, message, 'request');
-      const { link, changes } = await links.history(guildId, chatId, limit);
-      return { link, changes: changes.map((change) => ({ ...change, createdAt: unixSeconds(change.createdAt) })) };
+      return historyMessage(await links.history(guildId, chatId, limit));
     },
     async createLink(message) {
       const { guildId, operationId, ...link } = checked(createLink, message, 'request');
@@ -78,3 +85,8 @@ export function lookupMethods(links: Links): GrpcHandlers<typeof LookupServiceSe
     },
   };
 }
+
+const historyMessage = ({ link, changes }: LinkHistory) => ({
+  link,
+  changes: changes.map((change) => ({ ...change, createdAt: unixSeconds(change.createdAt) })),
+});

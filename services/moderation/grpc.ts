@@ -108,7 +108,8 @@ function dataOf<Data>(outcome: WriteOutcome<Data>): Data {
   return outcome.data;
 }
 
-function punishmentMessage(punishment: Punishment): PunishmentMessage {
+/** A ban or mute as it travels over gRPC. */
+export function punishmentMessage(punishment: Punishment): PunishmentMessage {
   const { id, gameId, reason, createdAt, expiresAt } = punishment;
   return {
     id,

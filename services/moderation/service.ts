@@ -7,7 +7,7 @@ import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
-import { ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
+import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { moderationRoutes } from '#proto/rest/moderation.ts';
 import { type ModerationConfig, readModerationConfig } from './config.ts';
@@ -19,6 +19,7 @@ import { Standings } from './domain/standings.ts';
 import { erasureRules } from './erasure.ts';
 import { ModerationEvents } from './events.ts';
 import { moderationMethods, shieldMethods } from './grpc.ts';
+import { recordMethods } from './grpc-records.ts';
 import { moderationHandlers } from './http.ts';
 import { Relay } from './relay.ts';
 import type { Event } from './store/outbox.ts';
@@ -89,6 +90,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     service.serveInternal(grpc, ModerationServiceService, moderationMethods(standings, decisions, clock));
     // Whoever holds INTERNAL_SECRETS alone can neither flag players nor erase.
     const operators = new SecretRing(config.ADMIN_SECRETS);
+    grpc.add(RecordAdminServiceService, recordMethods(lists), operators);
     grpc.add(ShieldAdminServiceService, shieldMethods(shield, clock), operators);
     const erasure = erasureMethods({ database, rules: erasureRules, log, erased: changed });
     grpc.add(ErasureServiceService, erasure, operators);

@@ -74,6 +74,20 @@ export class Lists {
     };
   }
 
+  /** What is in force against a player in any place, and the newest entries of the log. */
+  async player(
+    guildId: string,
+    gameId: number,
+    limit: number,
+  ): Promise<{ punishments: Punishment[]; entries: LogEntry[] }> {
+    const now = new Date(this.#clock.now());
+    const [punishments, entries] = await Promise.all([
+      store.listOfPlayer(this.#database, guildId, gameId, now, limit),
+      store.listLog(this.#database, guildId, { gameId }, { after: undefined, limit }),
+    ]);
+    return { punishments, entries };
+  }
+
   /** A page of the log, newest first; `from` and `to` in Unix seconds, both included. */
   async log(
     guildId: string,

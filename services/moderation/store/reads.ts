@@ -51,6 +51,21 @@ function inPlaces(rows: (place: string) => string, parameter: string | undefined
   return `(${rows(`AND place_id = ${EVERYWHERE}`)}) UNION ALL (${rows(`AND place_id = ${parameter}`)})`;
 }
 
+/** Up to `limit` punishments of a player that are in force, in whatever place. */
+export function listOfPlayer(
+  on: Queryable,
+  guildId: string,
+  gameId: number,
+  now: Date,
+  limit: number,
+): Promise<Punishment[]> {
+  return on.query(
+    `SELECT ${PUNISHMENT} FROM moderation.punishments
+     WHERE guild_id = $1 AND game_id = $2 AND ended_at IS NULL AND expires_at > $3 ORDER BY id LIMIT $4`,
+    [guildId, gameId, now, limit],
+  );
+}
+
 export interface ChangedPunishment extends Punishment {
   updatedAt: Date;
   /** Lifted, or expired and followed by another. */

@@ -113,6 +113,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
     (on) => reads.listChanged(on, GUILD, { kind: 'ban', placeId: undefined }, changed),
     ['punishments_updated'],
   ],
+  ['listOfPlayer', (on) => reads.listOfPlayer(on, GUILD, 500, now, 100), ['punishments_current']],
   ['listLog', log({}), ['log_created']],
   ['listLog of a time', log({ from: new Date(now.getTime() - 3600_000), before: now }), ['log_created']],
   ['listLog of a player', log({ gameId: 500 }), ['log_game']],

@@ -7,6 +7,7 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
+import { Link, LinkChange } from "./lookup.ts";
 
 export const protobufPackage = "guild.lookup.v1";
 
@@ -20,6 +21,20 @@ export interface FindAccountsRequest {
 export interface FindAccountsResponse {
   chatId?: string | undefined;
   gameId?: number | undefined;
+}
+
+export interface ShowLinkRequest {
+  guildId: string;
+  account?: { $case: "chatId"; value: string } | { $case: "gameId"; value: number } | undefined;
+}
+
+export interface ShowLinkResponse {
+  /** Unset when the account is not linked. */
+  link?:
+    | Link
+    | undefined;
+  /** Newest first; empty for a game account that is not linked. */
+  changes: LinkChange[];
 }
 
 function createBaseFindAccountsRequest(): FindAccountsRequest {
@@ -149,6 +164,133 @@ export const FindAccountsResponse: MessageFns<FindAccountsResponse> = {
   },
 };
 
+function createBaseShowLinkRequest(): ShowLinkRequest {
+  return { guildId: "", account: undefined };
+}
+
+export const ShowLinkRequest: MessageFns<ShowLinkRequest> = {
+  encode(message: ShowLinkRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    switch (message.account?.$case) {
+      case "chatId":
+        writer.uint32(18).string(message.account.value);
+        break;
+      case "gameId":
+        writer.uint32(24).int64(message.account.value);
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ShowLinkRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseShowLinkRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.account = { $case: "chatId", value: reader.string() };
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.account = { $case: "gameId", value: longToNumber(reader.int64()) };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseShowLinkResponse(): ShowLinkResponse {
+  return { link: undefined, changes: [] };
+}
+
+export const ShowLinkResponse: MessageFns<ShowLinkResponse> = {
+  encode(message: ShowLinkResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.link !== undefined) {
+      Link.encode(message.link, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.changes) {
+      LinkChange.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ShowLinkResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseShowLinkResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.link = Link.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.changes.push(LinkChange.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** What operators ask about links. Every call needs a token made from ADMIN_SECRETS. */
 export type LinkAdminServiceService = typeof LinkAdminServiceService;
 export const LinkAdminServiceService = {
@@ -163,11 +305,23 @@ export const LinkAdminServiceService = {
       Buffer.from(FindAccountsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): FindAccountsResponse => FindAccountsResponse.decode(value),
   },
+  /** The link of an account, and the newest 100 changes of the links of its chat account. */
+  showLink: {
+    path: "/guild.lookup.v1.LinkAdminService/ShowLink" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ShowLinkRequest): Buffer => Buffer.from(ShowLinkRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ShowLinkRequest => ShowLinkRequest.decode(value),
+    responseSerialize: (value: ShowLinkResponse): Buffer => Buffer.from(ShowLinkResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ShowLinkResponse => ShowLinkResponse.decode(value),
+  },
 } as const;
 
 export interface LinkAdminServiceServer extends UntypedServiceImplementation {
   /** The account that was given, and the one that it is linked to now. */
   findAccounts: handleUnaryCall<FindAccountsRequest, FindAccountsResponse>;
+  /** The link of an account, and the newest 100 changes of the links of its chat account. */
+  showLink: handleUnaryCall<ShowLinkRequest, ShowLinkResponse>;
 }
 
 function longToNumber(int64: { toString(): string }): number {

@@ -7,6 +7,7 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { handleUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
+import { Punishment } from "./moderation.ts";
 
 export const protobufPackage = "guild.moderation.v1";
 
@@ -78,6 +79,37 @@ export interface ListEntriesRequest {
 
 export interface ListEntriesResponse {
   entries: ShieldEntry[];
+}
+
+export interface ShowPlayerRequest {
+  guildId: string;
+  gameId: number;
+}
+
+export interface ShowPlayerResponse {
+  /** In every place. */
+  bans: Punishment[];
+  mutes: Punishment[];
+  /** Newest first. */
+  log: LogEntry[];
+}
+
+export interface LogEntry {
+  id: number;
+  /** ban, unban, mute or unmute */
+  action: string;
+  reason?: string | undefined;
+  moderatorGameId?: number | undefined;
+  moderatorChatId?:
+    | string
+    | undefined;
+  /** Unset: it counts everywhere. */
+  placeId?:
+    | number
+    | undefined;
+  /** Unset: permanent, or an unban or unmute. */
+  expiresAt?: number | undefined;
+  createdAt: number;
 }
 
 function createBaseShieldEntry(): ShieldEntry {
@@ -630,6 +662,263 @@ export const ListEntriesResponse: MessageFns<ListEntriesResponse> = {
   },
 };
 
+function createBaseShowPlayerRequest(): ShowPlayerRequest {
+  return { guildId: "", gameId: 0 };
+}
+
+export const ShowPlayerRequest: MessageFns<ShowPlayerRequest> = {
+  encode(message: ShowPlayerRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.gameId !== 0) {
+      writer.uint32(16).int64(message.gameId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ShowPlayerRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseShowPlayerRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.gameId = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseShowPlayerResponse(): ShowPlayerResponse {
+  return { bans: [], mutes: [], log: [] };
+}
+
+export const ShowPlayerResponse: MessageFns<ShowPlayerResponse> = {
+  encode(message: ShowPlayerResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.bans) {
+      Punishment.encode(v!, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.mutes) {
+      Punishment.encode(v!, writer.uint32(18).fork()).join();
+    }
+    for (const v of message.log) {
+      LogEntry.encode(v!, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ShowPlayerResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseShowPlayerResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.bans.push(Punishment.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.mutes.push(Punishment.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.log.push(LogEntry.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseLogEntry(): LogEntry {
+  return {
+    id: 0,
+    action: "",
+    reason: undefined,
+    moderatorGameId: undefined,
+    moderatorChatId: undefined,
+    placeId: undefined,
+    expiresAt: undefined,
+    createdAt: 0,
+  };
+}
+
+export const LogEntry: MessageFns<LogEntry> = {
+  encode(message: LogEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== 0) {
+      writer.uint32(8).int64(message.id);
+    }
+    if (message.action !== "") {
+      writer.uint32(18).string(message.action);
+    }
+    if (message.reason !== undefined) {
+      writer.uint32(26).string(message.reason);
+    }
+    if (message.moderatorGameId !== undefined) {
+      writer.uint32(32).int64(message.moderatorGameId);
+    }
+    if (message.moderatorChatId !== undefined) {
+      writer.uint32(42).string(message.moderatorChatId);
+    }
+    if (message.placeId !== undefined) {
+      writer.uint32(48).int64(message.placeId);
+    }
+    if (message.expiresAt !== undefined) {
+      writer.uint32(56).int64(message.expiresAt);
+    }
+    if (message.createdAt !== 0) {
+      writer.uint32(64).int64(message.createdAt);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LogEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLogEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.id = longToNumber(reader.int64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.action = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.moderatorGameId = longToNumber(reader.int64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.moderatorChatId = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.placeId = longToNumber(reader.int64());
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.expiresAt = longToNumber(reader.int64());
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.createdAt = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** The shield list: players that operators flag. Every call needs a token made from ADMIN_SECRETS. */
 export type ShieldAdminServiceService = typeof ShieldAdminServiceService;
 export const ShieldAdminServiceService = {
@@ -672,6 +961,26 @@ export interface ShieldAdminServiceServer extends UntypedServiceImplementation {
   removeEntry: handleUnaryCall<RemoveEntryRequest, RemoveEntryResponse>;
   /** A page of the list, ordered by player. */
   listEntries: handleUnaryCall<ListEntriesRequest, ListEntriesResponse>;
+}
+
+/** What operators read about bans and mutes. */
+export type RecordAdminServiceService = typeof RecordAdminServiceService;
+export const RecordAdminServiceService = {
+  /** What is in force against a player, and the newest 100 entries of the log. */
+  showPlayer: {
+    path: "/guild.moderation.v1.RecordAdminService/ShowPlayer" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ShowPlayerRequest): Buffer => Buffer.from(ShowPlayerRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ShowPlayerRequest => ShowPlayerRequest.decode(value),
+    responseSerialize: (value: ShowPlayerResponse): Buffer => Buffer.from(ShowPlayerResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ShowPlayerResponse => ShowPlayerResponse.decode(value),
+  },
+} as const;
+
+export interface RecordAdminServiceServer extends UntypedServiceImplementation {
+  /** What is in force against a player, and the newest 100 entries of the log. */
+  showPlayer: handleUnaryCall<ShowPlayerRequest, ShowPlayerResponse>;
 }
 
 function longToNumber(int64: { toString(): string }): number {
