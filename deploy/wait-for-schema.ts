@@ -12,11 +12,17 @@ import { allMigrations } from './migrate.ts';
 async function main(service: string | undefined, environment: Environment): Promise<void> {
   const known = allMigrations().map((migrations) => migrations.service);
   if (service === undefined || !known.includes(service)) throw new Error(`name one of ${known.join(', ')}`);
-  const { LISTEN_HOST, ADMIN_PORT } = processConfig;
-  const config = readConfig({ DATABASE_URL: databaseConfig.DATABASE_URL, LISTEN_HOST, ADMIN_PORT }, environment);
+  const { ADMIN_HOST, ADMIN_PORT } = processConfig;
+  const config = readConfig({ DATABASE_URL: databaseConfig.DATABASE_URL, ADMIN_HOST, ADMIN_PORT }, environment);
   const log = await createLog({ service: `${service} wait-for-schema`, level: 'info' });
   const metrics = new Metrics();
-  const admin = new AdminServer(config.LISTEN_HOST, config.ADMIN_PORT, new Readiness(), metrics);
+  const admin = new AdminServer({
+    host: config.ADMIN_HOST,
+    port: config.ADMIN_PORT,
+    readiness: new Readiness(),
+    metrics,
+    admits: () => false,
+  });
   await admin.start();
   const database = openDatabase({ url: config.DATABASE_URL, poolMax: 1, name: service, metrics, log });
   await waitForSchema(database, service, { log, metrics, signal: new AbortController().signal });

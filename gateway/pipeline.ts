@@ -7,7 +7,7 @@ import { sendBody, sendError, successBody } from '#kit/envelope.ts';
 import { ApiError, asApiError, type Refusal } from '#kit/errors.ts';
 import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/principal.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
-import type { SecretRing } from '#kit/secrets.ts';
+import type { KeyRing } from '#kit/secrets.ts';
 import { splitTarget } from '#kit/target.ts';
 import { readQuery } from '#kit/validate.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
@@ -45,7 +45,7 @@ export interface PipelineParts {
   trustedProxies: AddressList;
   /** Of requests under way; as many may wait behind others of their connections. */
   maxInFlight: number;
-  ring: SecretRing;
+  ring: KeyRing;
   clock: Clock;
   events: GatewayEvents;
 }

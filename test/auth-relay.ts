@@ -5,9 +5,9 @@ import { ApiError } from '#kit/errors.ts';
 import { GrpcServer, type ResponseStream } from '#kit/grpc.ts';
 import { Readiness } from '#kit/health.ts';
 import { Metrics } from '#kit/metrics.ts';
-import { SecretRing } from '#kit/secrets.ts';
 import { AuthServiceService, type KeyHash, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
 import { connect } from './grpc.ts';
+import { allowedCallers } from './keys.ts';
 
 /** Frozen: streams stay open and nothing comes on them. Closed: they end, and no new one is opened. */
 type Watching = 'passed on' | 'frozen' | 'closed';
@@ -62,7 +62,7 @@ export class AuthRelay {
         watch: (_request, stream) => this.#watch(stream),
         recordUse: (request) => client.recordUse(request),
       },
-      new SecretRing([this.#secret]),
+      allowedCallers([this.#secret], 'gateway'),
     );
     await this.#server.start();
     this.#port = Number(this.#server.address.split(':')[1]);

@@ -3,6 +3,7 @@ import { readApiKey } from '#kit/api-key.ts';
 import type { Clock } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
 import { createLog } from '#kit/log.ts';
+import { internalKeysOf } from '#kit/process-keys.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { type CreateKeyRequest, type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { AuthServiceService, type KeyGrant, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
@@ -36,8 +37,7 @@ export async function startTestAuth({ databaseUrl, directUrl, clock }: TestAuthO
   const destination = { write: (line: string) => void log.push(line) };
   const environment = {
     LISTEN_HOST: '127.0.0.1',
-    INTERNAL_SECRETS: INTERNAL_SECRET,
-    ADMIN_SECRETS: ADMIN_SECRET,
+    INTERNAL_KEYS: internalKeysOf('auth', { internal: [INTERNAL_SECRET], admin: [ADMIN_SECRET] }),
     DATABASE_URL: databaseUrl,
     DATABASE_DIRECT_URL: directUrl,
   };

@@ -4,7 +4,7 @@ import type { DefinitionShape } from '#kit/grpc.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { SecretRing } from '#kit/secrets.ts';
-import { TEST_SECRETS } from './sealed.ts';
+import { TEST_SECRETS, testCallerOf } from './keys.ts';
 
 /** Milliseconds: what prepares a test, or asks how things are, waits out a machine that stalls. */
 const PATIENCE_MS = 20_000;
@@ -20,7 +20,7 @@ export function connect<Definition extends DefinitionShape>(
   const metrics = new Metrics();
   const breakers = new Breakers(metrics);
   const channel = new GrpcChannel({
-    caller: 'test',
+    caller: testCallerOf(definition, audience),
     audience,
     address,
     ring: new SecretRing(secrets),

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Environment } from '#kit/config.ts';
+import { type Environment, readRoots } from '#kit/config.ts';
 import { type Clock, systemClock } from '#kit/clock.ts';
 import { createLog, type Logger } from '#kit/log.ts';
+import { internalKeysOf } from '#kit/process-keys.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { type SimulatorOptions, startSimulators } from '#local/simulators/main.ts';
 import { type CreateKeyRequest, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
@@ -101,7 +102,7 @@ export class Network {
       log: this.#log.child({ service: name }),
       ...(this.#options.clock && { clock: this.#options.clock }),
     };
-    const all = { ...this.#environment(), ...this.#options.environment, ...environment };
+    const all = this.#withKeys(name, { ...this.#environment(), ...this.#options.environment, ...environment });
     const earlier = this.services.get(name);
     if (earlier) this.#cleanups.push(() => earlier.stop());
     const service = await this.#startNamed(name, all, overrides);
@@ -213,14 +214,19 @@ export class Network {
     return target.replace(address, await through(part, address));
   }
 
+  /** What one process is given: the keys that are derived for it, in place of the root secrets. */
+  #withKeys(name: string, { INTERNAL_SECRETS, ADMIN_SECRETS, ...others }: Environment): Environment {
+    const { internal, admin } = this.secrets;
+    const roots = { INTERNAL_SECRETS: INTERNAL_SECRETS ?? internal, ADMIN_SECRETS: ADMIN_SECRETS ?? admin };
+    return { INTERNAL_KEYS: internalKeysOf(name, readRoots(roots)), ...others };
+  }
+
   /** What every process is told. */
   #environment(): Environment {
     return {
       ...this.#told,
       LISTEN_HOST: '127.0.0.1',
       GATEWAY_PORT: '0',
-      INTERNAL_SECRETS: this.secrets.internal,
-      ADMIN_SECRETS: this.secrets.admin,
       CHAT_BOT_TOKEN: 'test-bot-token',
       GAME_API_KEY: 'test-game-key',
     };

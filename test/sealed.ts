@@ -2,19 +2,15 @@ import { type Clock, systemClock } from '#kit/clock.ts';
 import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/principal.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';
+import { TEST_ADMIN_SECRETS, TEST_SECRETS, testKeys } from './keys.ts';
 
-/** INTERNAL_SECRETS of the services that tests start. */
-export const TEST_SECRETS = ['a secret for tests of more than 32 bytes'];
-
-/** ADMIN_SECRETS of the services that tests start. */
-export const TEST_ADMIN_SECRETS = ['a secret for operators of more than 32 bytes'];
+export { TEST_ADMIN_SECRETS, TEST_SECRETS };
 
 /** What every service that a test starts is told; ports are free ones. */
 export const testEnvironment = (databaseUrl: string) => ({
   LISTEN_HOST: '127.0.0.1',
   LOG_LEVEL: 'silent',
-  INTERNAL_SECRETS: TEST_SECRETS.join(','),
-  ADMIN_SECRETS: TEST_ADMIN_SECRETS.join(','),
+  INTERNAL_KEYS: testKeys(),
   DATABASE_URL: databaseUrl,
 });
 

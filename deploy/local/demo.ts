@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { privateFolder, writePrivately } from './files.ts';
+import { withoutOthers } from './processes.ts';
 
 export type Demo = { guild_id: string; key: string };
 
@@ -50,7 +51,7 @@ async function createKey({ folder, authAddress, adminSecret }: DemoOptions): Pro
   const command = [guildctl, 'keys', 'create', '--guild', DEMO_GUILD, '--all-scopes', '--name', 'Demo', '--json'];
   const { stdout } = await promisify(execFile)(process.execPath, command, {
     timeout: TIMEOUT,
-    env: { ...process.env, GUILDCTL_AUTH: authAddress, ADMIN_SECRETS: adminSecret },
+    env: { ...withoutOthers(process.env), GUILDCTL_AUTH: authAddress, ADMIN_SECRETS: adminSecret },
   });
   const created: unknown = JSON.parse(stdout);
   if (typeof created !== 'object' || created === null || !('key' in created) || typeof created.key !== 'string') {

@@ -1,3 +1,6 @@
+import { internalKeysOf, type Roots } from '#kit/process-keys.ts';
+import { PROCESSES } from '#proto/processes.ts';
+
 /** A process of ours: what it listens on, whom it calls, and which of the shared configuration it is given. */
 export type Deployable = {
   name: string;
@@ -9,66 +12,66 @@ export type Deployable = {
   calls: readonly string[];
   /** Services whose REST routes it passes requests to. */
   proxies: readonly string[];
-  /** `admin` lets its holder be told what to do by operators; `platforms` is access to the chat and game platforms. */
+  /** `admin`: operators change what it holds; `platforms` is access to the chat and game platforms. */
   holds: readonly ('admin' | 'database' | 'redis' | 'platforms')[];
 };
 
-/** Everything that runs, as in production. A new service is one entry here, and a name in `proxies` below. */
+/** Everything that runs, as in production. A new service is one entry here, and one in proto/processes.ts. */
 export const DEPLOYABLES: readonly Deployable[] = [
   {
     name: 'auth',
     main: 'services/auth/main.ts',
     listens: ['grpc'],
-    calls: [],
-    proxies: [],
+    calls: PROCESSES.auth.calls,
+    proxies: PROCESSES.auth.proxies,
     holds: ['admin', 'database'],
   },
   {
     name: 'lookup',
     main: 'services/lookup/main.ts',
     listens: ['http', 'grpc'],
-    calls: [],
-    proxies: [],
+    calls: PROCESSES.lookup.calls,
+    proxies: PROCESSES.lookup.proxies,
     holds: ['admin', 'database'],
   },
   {
     name: 'bindings',
     main: 'services/bindings/main.ts',
     listens: ['http', 'grpc'],
-    calls: ['lookup'],
-    proxies: [],
+    calls: PROCESSES.bindings.calls,
+    proxies: PROCESSES.bindings.proxies,
     holds: ['admin', 'database', 'redis', 'platforms'],
   },
   {
     name: 'members',
     main: 'services/members/main.ts',
     listens: ['http', 'grpc'],
-    calls: ['lookup', 'bindings'],
-    proxies: [],
+    calls: PROCESSES.members.calls,
+    proxies: PROCESSES.members.proxies,
     holds: ['admin', 'database', 'redis', 'platforms'],
   },
   {
     name: 'activity',
     main: 'services/activity/main.ts',
     listens: ['http', 'grpc'],
-    calls: ['lookup', 'members'],
-    proxies: [],
+    calls: PROCESSES.activity.calls,
+    proxies: PROCESSES.activity.proxies,
     holds: ['admin', 'database'],
   },
   {
     name: 'moderation',
     main: 'services/moderation/main.ts',
     listens: ['http', 'grpc'],
-    calls: ['activity'],
-    proxies: [],
+    calls: PROCESSES.moderation.calls,
+    proxies: PROCESSES.moderation.proxies,
     holds: ['admin', 'database'],
   },
   {
     name: 'gateway',
     main: 'gateway/main.ts',
     listens: ['public'],
-    calls: ['auth'],
-    proxies: ['lookup', 'bindings', 'members', 'activity', 'moderation'],
+    calls: PROCESSES.gateway.calls,
+    proxies: PROCESSES.gateway.proxies,
     holds: ['redis'],
   },
 ];
@@ -82,8 +85,8 @@ export type Shared = {
   /** Past a pooler of transactions, through which nothing can be listened to. */
   databaseDirectUrl: string | undefined;
   redisUrl: string | null;
-  internalSecret: string;
-  adminSecret: string;
+  /** From which the keys of each process are derived; no process is given them. */
+  roots: Roots;
   chatUrl: string;
   gameUrl: string;
 };
@@ -93,7 +96,12 @@ const PORT_VARIABLES = { public: 'GATEWAY_PORT', http: 'HTTP_PORT', grpc: 'GRPC_
 const GAME_URLS = ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY'].map((name) => `GAME_${name}_URL`);
 /** Never handed on from our own environment: a process gets those that its entry names. */
 const GIVEN =
-  /^(?:INTERNAL_SECRETS|ADMIN_SECRETS|DATABASE_URL|DATABASE_DIRECT_URL|REDIS_URL|CHAT_API_URL|CHAT_BOT_TOKEN|GAME_\w+|\w+_PORT|npm_\w+)$/;
+  /^(?:INTERNAL_KEYS|INTERNAL_SECRETS|ADMIN_SECRETS|DATABASE_URL|DATABASE_DIRECT_URL|REDIS_URL|CHAT_API_URL|CHAT_BOT_TOKEN|GAME_\w+|\w+_PORT|npm_\w+)$/;
+
+/** The operator's settings without what belongs to single processes, such as secrets and ports. */
+export function withoutOthers(inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(inherited).filter(([name]) => !GIVEN.test(name)));
+}
 
 /**
  * The environment of one process: `inherited` (the operator's settings, such as TRUSTED_PROXIES) without what belongs
@@ -109,9 +117,10 @@ export function environmentOf(
   const environment: NodeJS.ProcessEnv = {
     NODE_ENV: 'production',
     LOG_LEVEL: 'info',
-    ...Object.fromEntries(Object.entries(inherited).filter(([name]) => !GIVEN.test(name))),
+    ...withoutOthers(inherited),
     LISTEN_HOST: HOST,
-    INTERNAL_SECRETS: shared.internalSecret,
+    ADMIN_HOST: HOST,
+    INTERNAL_KEYS: internalKeysOf(deployable.name, shared.roots),
     ADMIN_PORT: String(own.admin),
   };
   for (const listener of deployable.listens) environment[PORT_VARIABLES[listener]] = String(own[listener]);
@@ -129,7 +138,8 @@ export function environmentOf(
 function holdings(held: Deployable['holds'][number], shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   // Node leaves out variables that are undefined.
   const given = {
-    admin: { ADMIN_SECRETS: shared.adminSecret },
+    // Its keys are among INTERNAL_KEYS.
+    admin: {},
     database: { DATABASE_URL: shared.databaseUrl, DATABASE_DIRECT_URL: shared.databaseDirectUrl },
     redis: { REDIS_URL: shared.redisUrl ?? undefined },
     platforms: platforms(shared, inherited),

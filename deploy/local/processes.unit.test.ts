@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import { DEPLOYABLES, environmentOf, type Ports, type Shared } from './processes.ts';
+import { internalKeysOf, parseKeys } from '#kit/process-keys.ts';
+import { purposesOf } from '#kit/purposes.ts';
+import { DEPLOYABLES, environmentOf, type Ports, type Shared, withoutOthers } from './processes.ts';
 
 const ports: Record<string, Ports> = {
   auth: { admin: 1, grpc: 2 },
@@ -14,8 +16,7 @@ const shared: Shared = {
   databaseUrl: 'postgres://database',
   databaseDirectUrl: undefined,
   redisUrl: 'redis://redis',
-  internalSecret: 'internal',
-  adminSecret: 'admin',
+  roots: { internal: ['the internal root secret'], admin: ["the operators' root secret"] },
   chatUrl: 'http://chat',
   gameUrl: 'http://game',
 };
@@ -31,7 +32,8 @@ test('the gateway knows its peers and holds neither the database nor the platfor
     NODE_ENV: 'production',
     LOG_LEVEL: 'info',
     LISTEN_HOST: '127.0.0.1',
-    INTERNAL_SECRETS: 'internal',
+    ADMIN_HOST: '127.0.0.1',
+    INTERNAL_KEYS: internalKeysOf('gateway', shared.roots),
     ADMIN_PORT: '12',
     GATEWAY_PORT: '8080',
     AUTH_GRPC_ADDRESS: '127.0.0.1:2',
@@ -44,12 +46,15 @@ test('the gateway knows its peers and holds neither the database nor the platfor
   });
 });
 
-test('the secret of operators is given to every service, and never to the gateway, whatever the shell has set', () => {
-  const holders = DEPLOYABLES.filter(({ name }) => environment(name, { ADMIN_SECRETS: 'mine' })['ADMIN_SECRETS']);
-  expect(holders.map(({ name }) => name)).toEqual(
-    DEPLOYABLES.map(({ name }) => name).filter((name) => name !== 'gateway'),
-  );
-  expect(environment('auth', { ADMIN_SECRETS: 'mine' })['ADMIN_SECRETS']).toBe('admin');
+test('no process is given a root secret, whatever the shell has set, and each has the keys of its own', () => {
+  const shell = { ADMIN_SECRETS: 'mine', INTERNAL_SECRETS: 'mine', INTERNAL_KEYS: 'mine' };
+  for (const { name } of DEPLOYABLES) {
+    const given = environment(name, shell);
+    expect(Object.keys(given)).not.toEqual(expect.arrayContaining([expect.stringMatching(/_SECRETS$/)]));
+    expect(JSON.stringify(given)).not.toMatch(/root secret|mine/);
+    expect([...parseKeys(given['INTERNAL_KEYS'] ?? '').keys()]).toEqual(purposesOf(name));
+  }
+  expect(withoutOthers({ ...shell, TRUSTED_PROXIES: 'x' })).toEqual({ TRUSTED_PROXIES: 'x' });
 });
 
 test('members talks to the simulators unless real platforms are named', () => {

@@ -1,6 +1,8 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { readRoots } from '#kit/config.ts';
+import type { Roots } from '#kit/process-keys.ts';
 import { migrateAll } from '../migrate.ts';
 import { type Program, startChild, untilReady } from './child.ts';
 import type { Demo } from './demo.ts';
@@ -8,7 +10,7 @@ import { keptSecret, privateFolder, writePrivately } from './files.ts';
 import { Highlights, LogFile } from './logs.ts';
 import { freePorts, isPortFree } from './ports.ts';
 import { preparePostgres } from './postgres.ts';
-import { type Deployable, environmentOf, type Ports, type Shared } from './processes.ts';
+import { type Deployable, environmentOf, type Ports, type Shared, withoutOthers } from './processes.ts';
 import { prepareRedis } from './redis.ts';
 import type { Settings } from './settings.ts';
 import { Supervisor } from './supervisor.ts';
@@ -74,8 +76,7 @@ export class System {
       databaseUrl: database,
       databaseDirectUrl: settings.databaseDirectUrl,
       redisUrl: redis,
-      internalSecret: this.secret('INTERNAL_SECRETS', 'internal'),
-      adminSecret: this.secret('ADMIN_SECRETS', 'admin'),
+      roots: this.roots(),
       chatUrl: simulators.chat,
       gameUrl: simulators.game,
     };
@@ -87,7 +88,7 @@ export class System {
       folder: this.folder,
       gateway,
       authAddress,
-      adminSecret: shared.adminSecret,
+      adminSecret: shared.roots.admin.join(','),
     });
     const up = { pid: process.pid, gateway, services: this.services(ports), simulators, database, redis, demo };
     this.stopping.signal.throwIfAborted();
@@ -118,6 +119,14 @@ export class System {
   /** The operator's, else one that was made when the folder was new. */
   private secret(variable: string, file: string): string {
     return this.options.environment[variable] || keptSecret(join(privateFolder(join(this.folder, 'secrets')), file));
+  }
+
+  /** From which the keys of all processes are derived; only this process and guildctl ever hold them. */
+  private roots(): Roots {
+    return readRoots({
+      INTERNAL_SECRETS: this.secret('INTERNAL_SECRETS', 'internal'),
+      ADMIN_SECRETS: this.secret('ADMIN_SECRETS', 'admin'),
+    });
   }
 
   private async migrate(database: string): Promise<void> {
@@ -171,7 +180,7 @@ export class System {
   private async startSimulators(): Promise<{ chat: string; game: string }> {
     const [chatPort = 0, gamePort = 0] = await freePorts(2);
     const environment = {
-      ...this.options.environment,
+      ...withoutOthers(this.options.environment),
       CHAT_SIMULATOR_PORT: String(chatPort),
       GAME_SIMULATOR_PORT: String(gamePort),
     };

@@ -1,11 +1,9 @@
 import {
-  adminConfig,
   databaseConfig,
   type Environment,
   grpcAddress,
   grpcConfig,
   httpConfig,
-  keepAdminApart,
   number,
   processConfig,
   readConfig,
@@ -19,7 +17,6 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
-  ...adminConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
   MEMBERS_GRPC_ADDRESS: grpcAddress(),
   /** How long a heartbeat waits for others, to be written with them. */
@@ -39,6 +36,6 @@ const shape = {
 };
 
 /** What activity is told; throws a ConfigError that lists every fault. */
-export const readActivityConfig = (environment: Environment) => keepAdminApart(readConfig(shape, environment));
+export const readActivityConfig = (environment: Environment) => readConfig(shape, environment);
 
 export type ActivityConfig = ReturnType<typeof readActivityConfig>;

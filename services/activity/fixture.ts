@@ -15,14 +15,14 @@ import { DecisionServiceService, type DeliverDecisionRequest } from '#proto/gen/
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { connect } from '#test/grpc.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/replica-process.ts';
-import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/sealed.ts';
+import { type SealedAnswer, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
 import { activityService } from './service.ts';
 import { MOST_WAITING } from './store/new-commands.ts';
 
 export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
 export const PLACE = 40001;
-export const ADMIN_SECRET = 'a secret of operators for tests of more than 32 bytes';
+export const [ADMIN_SECRET = ''] = TEST_ADMIN_SECRETS;
 
 /** Where lookup and members are for tests that do not need them. */
 export const NO_PEERS = { LOOKUP_GRPC_ADDRESS: '127.0.0.1:1', MEMBERS_GRPC_ADDRESS: '127.0.0.1:1' };
@@ -72,7 +72,6 @@ export class ActivityFixture {
     return {
       ...testEnvironment(this.testDatabase.url),
       ...NO_PEERS,
-      ADMIN_SECRETS: ADMIN_SECRET,
       HEARTBEAT_GATHER_MS: '5',
     };
   }

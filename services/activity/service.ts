@@ -4,7 +4,6 @@ import { Idempotency } from '#kit/idempotency.ts';
 import { Listener } from '#kit/listener.ts';
 import { Notifier, readNames } from '#kit/notifier.ts';
 import { Retention } from '#kit/retention.ts';
-import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
@@ -98,8 +97,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, DecisionServiceService, decisionMethods(commands));
-    // Whoever holds INTERNAL_SECRETS alone can not tell servers whatever he likes, nor make himself staff.
-    const operators = new SecretRing(config.ADMIN_SECRETS);
+    const { operators } = service;
     grpc.add(CommandAdminServiceService, commandAdminMethods(commands, clock), operators);
     grpc.add(StaffAdminServiceService, staffAdminMethods(staffRoles), operators);
     grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);

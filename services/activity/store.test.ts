@@ -8,7 +8,7 @@ import { createTestDatabase, openTestPool, type TestDatabase } from '#test/datab
 import { keptPlansOf, scansOf } from '#test/explain.ts';
 import { testEnvironment } from '#test/sealed.ts';
 import { readActivityConfig } from './config.ts';
-import { ADMIN_SECRET, NO_PEERS } from './fixture.ts';
+import { NO_PEERS } from './fixture.ts';
 import { retentionRules } from './service.ts';
 import * as commands from './store/commands.ts';
 import * as leases from './store/leases.ts';
@@ -254,7 +254,4 @@ test('finished commands go after 7 days, sessions, actions and places after 400,
   });
 });
 
-const rulesOf = () =>
-  retentionRules(
-    readActivityConfig({ ...testEnvironment(testDatabase.url), ...NO_PEERS, ADMIN_SECRETS: ADMIN_SECRET }),
-  );
+const rulesOf = () => retentionRules(readActivityConfig({ ...testEnvironment(testDatabase.url), ...NO_PEERS }));

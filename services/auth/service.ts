@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { erasureMethods } from '#kit/erasure.ts';
 import { Listener } from '#kit/listener.ts';
-import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
@@ -49,8 +48,7 @@ export const authService: ServiceDefinition<AuthConfig> = {
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, AuthServiceService, authHandlers(database, clock, watchers, events));
-    // Whoever holds INTERNAL_SECRETS alone can not make keys, nor erase.
-    const operators = new SecretRing(config.ADMIN_SECRETS);
+    const { operators } = service;
     grpc.add(KeyAdminServiceService, keyAdminHandlers(keys, clock), operators);
     const isGuildFree = (guildId: string) => keys.mayBeForgotten(guildId);
     grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log, isGuildFree }), operators);

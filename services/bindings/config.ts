@@ -1,11 +1,9 @@
 import {
-  adminConfig,
   databaseConfig,
   type Environment,
   grpcAddress,
   grpcConfig,
   httpConfig,
-  keepAdminApart,
   number,
   processConfig,
   readConfig,
@@ -20,7 +18,6 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
-  ...adminConfig,
   ...gamePlatformConfig,
   ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
@@ -28,6 +25,6 @@ const shape = {
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
 };
 
-export const readBindingsConfig = (environment: Environment) => keepAdminApart(readConfig(shape, environment));
+export const readBindingsConfig = (environment: Environment) => readConfig(shape, environment);
 
 export type BindingsConfig = ReturnType<typeof readBindingsConfig>;

@@ -1,7 +1,6 @@
 import { erasureMethods } from '#kit/erasure.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
-import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';
@@ -48,8 +47,7 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, BindingsServiceService, bindingsMethods(bindings, evaluation));
-    // Whoever holds INTERNAL_SECRETS alone can not erase.
-    const operators = new SecretRing(config.ADMIN_SECRETS);
+    const { operators } = service;
     grpc.add(BindingAdminServiceService, bindingAdminMethods(bindings), operators);
     grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
     service.serveHttp(config, bindingsRoutes, bindingsHandlers(bindings, checks));

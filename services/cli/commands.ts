@@ -3,6 +3,7 @@ import type { Command } from './command.ts';
 import { eraseCommands } from './erase.ts';
 import { gameCommands } from './game-commands.ts';
 import { keyCommands } from './keys.ts';
+import { secretCommands } from './secrets.ts';
 import { shieldCommands } from './shield.ts';
 import { showCommands } from './show.ts';
 import { staffCommands } from './staff.ts';
@@ -18,4 +19,5 @@ export const COMMANDS: readonly Command[] = [
   ...staffCommands,
   ...eraseCommands,
   ...topCommands,
+  ...secretCommands,
 ];

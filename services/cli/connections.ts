@@ -2,15 +2,18 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { Breakers } from '#kit/breaker.ts';
+import { sealCall } from '#kit/call-token.ts';
 import { systemClock } from '#kit/clock.ts';
-import { type Environment, grpcAddress, readConfig, secrets } from '#kit/config.ts';
+import { type Environment, grpcAddress, processKeys, readConfig, readRoots, secrets } from '#kit/config.ts';
 import type { ApiError } from '#kit/errors.ts';
 import type { DefinitionShape } from '#kit/grpc.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
 import { isAnswer } from '#kit/grpc-errors.ts';
 import { InternalTls } from '#kit/internal-tls.ts';
 import { Metrics } from '#kit/metrics.ts';
-import { SecretRing } from '#kit/secrets.ts';
+import type { Roots } from '#kit/process-keys.ts';
+import { OPERATORS } from '#kit/purposes.ts';
+import { type KeyRing, SecretRing } from '#kit/secrets.ts';
 import { UsageError } from './command.ts';
 
 /** The name of a service that has just become ready can be unknown to a cluster for five seconds. */
@@ -43,12 +46,12 @@ export class Connections {
   }
 
   #connect(service: string): GrpcChannel {
-    const { address, adminSecrets } = readAccess(this.#environment, service);
+    const { address, ring } = readAccess(this.#environment, service);
     return new GrpcChannel({
-      caller: 'guildctl',
+      caller: OPERATORS,
       audience: service,
       address,
-      ring: new SecretRing(adminSecrets),
+      ring,
       clock: systemClock,
       metrics: this.#metrics,
       breaker: this.#breakers.create(service, isGrpcFailure),
@@ -62,6 +65,21 @@ export class Connections {
     return readProcesses(this.#environment, given);
   }
 
+  /** A token with which a process shows operators a page of its admin port; undefined without the operators' keys. */
+  pageToken(process: string, path: string): string | undefined {
+    try {
+      const ring = readOperators(this.#environment);
+      return sealCall(ring, { caller: OPERATORS, audience: process, method: `GET ${path}` }, systemClock.now());
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The root secrets of INTERNAL_SECRETS and ADMIN_SECRETS; throws a ConfigError that lists every fault. */
+  roots(): Roots {
+    return readRoots(this.#environment);
+  }
+
   close(): void {
     for (const channel of this.#open.values()) channel.close();
     this.#breakers.stop();
@@ -70,21 +88,25 @@ export class Connections {
 
 interface Access {
   address: string;
-  adminSecrets: string[];
+  ring: KeyRing;
 }
 
-/** GUILDCTL_<SERVICE> and ADMIN_SECRETS; what is left out comes from the system that `npm start` runs here. */
+/** GUILDCTL_<SERVICE> and the operators' keys; what is left out comes from the system that `npm start` runs here. */
 export function readAccess(environment: Environment, service: string): Access {
   const variable = `GUILDCTL_${service.toUpperCase()}`;
-  const config = readConfig(
-    { [variable]: grpcAddress().optional(), ADMIN_SECRETS: secrets().optional() },
-    environment,
-  ) as { ADMIN_SECRETS?: string[] };
-  const folder = dataFolder(environment);
+  readConfig({ [variable]: grpcAddress().optional(), ...OPERATORS_CONFIG }, environment);
   return {
-    address: environment[variable] || localAddress(folder, service, variable),
-    adminSecrets: config.ADMIN_SECRETS ?? [localAdminSecret(folder)],
+    address: environment[variable] || localAddress(dataFolder(environment), service, variable),
+    ring: readOperators(environment),
   };
+}
+
+const OPERATORS_CONFIG = { INTERNAL_KEYS: processKeys().optional(), ADMIN_SECRETS: secrets().optional() };
+
+/** INTERNAL_KEYS of guildctl, else what is derived from ADMIN_SECRETS, else from the secret of the system that runs here. */
+function readOperators(environment: Environment): KeyRing {
+  const { INTERNAL_KEYS, ADMIN_SECRETS } = readConfig(OPERATORS_CONFIG, environment);
+  return INTERNAL_KEYS ?? new SecretRing(ADMIN_SECRETS ?? [localAdminSecret(dataFolder(environment))]);
 }
 
 function dataFolder(environment: Environment): string {

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RunningService, startService } from '#kit/service.ts';
 import { moderationService } from '#services/moderation/service.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
-import { testEnvironment } from '#test/sealed.ts';
+import { TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
 import { guildctl } from './guildctl.ts';
 
 const GUILD = '900000000000000001';
-const ADMIN_SECRET = 'a secret for administrators of more than 32 bytes';
+const [ADMIN_SECRET = ''] = TEST_ADMIN_SECRETS;
 
 let database: TestDatabase;
 let moderation: RunningService;
@@ -14,7 +14,7 @@ let moderation: RunningService;
 beforeAll(async () => {
   database = await createTestDatabase();
   const environment = { ...testEnvironment(database.url), ACTIVITY_GRPC_ADDRESS: '127.0.0.1:1' };
-  moderation = await startService(moderationService, { ...environment, ADMIN_SECRETS: ADMIN_SECRET });
+  moderation = await startService(moderationService, environment);
 });
 afterAll(async () => {
   await moderation.stop();

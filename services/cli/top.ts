@@ -32,10 +32,11 @@ const top: Command = {
     const processes = connections.processes(given);
     const isOnce = input.flag('once') || (times === undefined && screen.redraw === undefined);
     let left = isOnce ? 1 : (times ?? Number.POSITIVE_INFINITY);
-    let before = await takeSamples(processes, Date.now);
+    const sampling = { now: Date.now, tokenFor: connections.pageToken.bind(connections) };
+    let before = await takeSamples(processes, sampling);
     for (;;) {
       await wait(seconds * 1000);
-      const after = await takeSamples(processes, Date.now);
+      const after = await takeSamples(processes, sampling);
       const view = viewOf(before, after, Date.now());
       left--;
       if (left === 0) return { document: view, text: viewText(view) };

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { parseKeys, type Roots } from './process-keys.ts';
 import { redisUrlFault } from './redis-url.ts';
+import { ProcessKeys } from './secrets.ts';
 
 /** Thrown at start; its message lists every fault of the environment and no value. */
 export class ConfigError extends Error {
@@ -92,18 +94,40 @@ export const secrets = () =>
       error: 'must hold secrets of at least 32 bytes, for example from `openssl rand -base64 48`',
     });
 
+/** The derived keys of one process, as `guildctl secrets derive` prints them. */
+export const processKeys = () =>
+  z.string(required).transform((text, context) => {
+    try {
+      return new ProcessKeys(parseKeys(text));
+    } catch (fault) {
+      context.addIssue({ code: 'custom', message: (fault as Error).message });
+      return z.NEVER;
+    }
+  });
+
+/** A root secret, which no process that serves requests may hold. */
+const rootSecret = () =>
+  z
+    .undefined({ error: 'must not be given to a process that serves requests: derive INTERNAL_KEYS from it' })
+    .optional();
+
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /** What every process is told. */
 export const processConfig = {
   LISTEN_HOST: z.string().default('0.0.0.0'),
+  /** Where metrics and probes are served: for this machine alone, unless a container says otherwise. */
+  ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: port(),
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
   /** How long a stop may take before what is left is cut off; the drain delay is part of it. */
   STOP_SECONDS: number(25, 1, 600),
   /** How long a process that is not ready any more still takes requests: until all balancers know. */
   DRAIN_DELAY_SECONDS: number(0, 0, 8),
-  INTERNAL_SECRETS: secrets(),
+  /** One derived key for each combination of caller and audience in which the process takes part. */
+  INTERNAL_KEYS: processKeys(),
+  INTERNAL_SECRETS: rootSecret(),
+  ADMIN_SECRETS: rootSecret(),
   /** PEM files: all three or none; with them processes speak mutual TLS with each other. */
   INTERNAL_TLS_CERT_FILE: z.string().optional(),
   INTERNAL_TLS_KEY_FILE: z.string().optional(),
@@ -134,14 +158,13 @@ export function keepsPrepared({
   return PG_PREPARE ?? DATABASE_DIRECT_URL === undefined;
 }
 
-/** What every service that operators change is told: held by guildctl and such services alone. */
-export const adminConfig = { ADMIN_SECRETS: secrets() };
+/** The root secrets: for guildctl and for what derives the keys of processes. */
+export const rootConfig = { INTERNAL_SECRETS: secrets(), ADMIN_SECRETS: secrets() };
 
-/** The configuration, unless every service could do then what only operators may: that is a ConfigError. */
-export function keepAdminApart<Config extends { ADMIN_SECRETS: string[]; INTERNAL_SECRETS: string[] }>(
-  config: Config,
-): Config {
-  if (!config.ADMIN_SECRETS.some((secret) => config.INTERNAL_SECRETS.includes(secret))) return config;
+/** Reads both root secrets; a ConfigError also where they share one, for then every service could act as an operator. */
+export function readRoots(environment: Environment): Roots {
+  const { INTERNAL_SECRETS: internal, ADMIN_SECRETS: admin } = readConfig(rootConfig, environment);
+  if (!admin.some((secret) => internal.includes(secret))) return { internal, admin };
   throw new ConfigError(['ADMIN_SECRETS must not hold a secret of INTERNAL_SECRETS']);
 }
 

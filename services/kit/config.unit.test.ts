@@ -13,11 +13,14 @@ import {
   number,
   processConfig,
   readConfig,
+  readRoots,
   secrets,
   url,
 } from './config.ts';
+import { ProcessKeys } from './secrets.ts';
 
 const SECRET = 'x'.repeat(32);
+const KEYS = `call:a:b=${Buffer.alloc(32).toString('base64url')}`;
 
 function faultsOf(shape: z.ZodRawShape, environment: Environment): string[] {
   try {
@@ -34,14 +37,15 @@ function faultsOf(shape: z.ZodRawShape, environment: Environment): string[] {
 
 test('what has a default may be left out or be empty', () => {
   const shape = { ...processConfig, ...databaseConfig, ...grpcConfig, ...httpConfig };
-  const environment = { INTERNAL_SECRETS: SECRET, DATABASE_URL: 'postgres://localhost/guild', PG_POOL_MAX: '' };
+  const environment = { INTERNAL_KEYS: KEYS, DATABASE_URL: 'postgres://localhost/guild', PG_POOL_MAX: '' };
   expect(readConfig(shape, environment)).toEqual({
     LISTEN_HOST: '0.0.0.0',
+    ADMIN_HOST: '127.0.0.1',
     ADMIN_PORT: 0,
     LOG_LEVEL: 'info',
     STOP_SECONDS: 25,
     DRAIN_DELAY_SECONDS: 0,
-    INTERNAL_SECRETS: [SECRET],
+    INTERNAL_KEYS: expect.any(ProcessKeys),
     DATABASE_URL: 'postgres://localhost/guild',
     DATABASE_DIRECT_URL: undefined,
     PG_PREPARE: undefined,
@@ -69,7 +73,9 @@ test('every fault is told at once, by the name of its variable, and no value is'
     LOG_LEVEL: 'hidden-level',
     STOP_SECONDS: '0',
     DRAIN_DELAY_SECONDS: '9',
-    INTERNAL_SECRETS: 'hidden-a,hidden-b,hidden-c',
+    INTERNAL_KEYS: 'hidden-a',
+    INTERNAL_SECRETS: 'hidden-b',
+    ADMIN_SECRETS: 'hidden-c',
     DATABASE_URL: 'mysql://user:hidden@host/db',
     PG_POOL_MAX: '-3',
     GRPC_REFLECTION: 'hidden-maybe',
@@ -85,8 +91,9 @@ test('every fault is told at once, by the name of its variable, and no value is'
     'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
     'STOP_SECONDS must be at least 1',
     'DRAIN_DELAY_SECONDS must be at most 8',
-    'INTERNAL_SECRETS must hold at most two secrets',
-    'INTERNAL_SECRETS must hold secrets of at least 32 bytes, for example from `openssl rand -base64 48`',
+    'INTERNAL_KEYS must be `purpose=KEY,…` as `guildctl secrets derive` prints it',
+    'INTERNAL_SECRETS must not be given to a process that serves requests: derive INTERNAL_KEYS from it',
+    'ADMIN_SECRETS must not be given to a process that serves requests: derive INTERNAL_KEYS from it',
     'DATABASE_URL must be a URL that begins with postgres:// or postgresql://',
     'PG_POOL_MAX must be a whole number',
     'GRPC_REFLECTION must be true or false',
@@ -109,7 +116,18 @@ test('connections keep prepared statements unless a pooler is told of, or as PG_
   expect([read(pooled), read({ ...pooled, PG_PREPARE: 'true' })]).toEqual([false, true]);
 });
 
-test('a service does not start without a secret, nor with one under 32 bytes beside a good one', () => {
+test('the root secrets are read apart: one that both share would make every service an operator', () => {
+  const [INTERNAL_SECRETS, ADMIN_SECRETS] = ['i'.repeat(32), 'a'.repeat(32)];
+  expect(readRoots({ INTERNAL_SECRETS, ADMIN_SECRETS })).toEqual({
+    internal: [INTERNAL_SECRETS],
+    admin: [ADMIN_SECRETS],
+  });
+  const shared = { INTERNAL_SECRETS, ADMIN_SECRETS: `${ADMIN_SECRETS},${INTERNAL_SECRETS}` };
+  expect(() => readRoots(shared)).toThrow('must not hold a secret of INTERNAL_SECRETS');
+  expect(() => readRoots({ INTERNAL_SECRETS })).toThrow('ADMIN_SECRETS is required');
+});
+
+test('root secrets are not read without one, or with one under 32 bytes beside a good one', () => {
   expect(faultsOf({ S: secrets() }, {})).toEqual(['S is required']);
   expect(faultsOf({ S: secrets() }, { S: `${SECRET},` })).toHaveLength(1);
   expect(faultsOf({ S: secrets() }, { S: `${SECRET},${'é'.repeat(15)}` })).toHaveLength(1);

@@ -19,7 +19,7 @@ import type { InternalTls } from './internal-tls.ts';
 import type { Metrics } from './metrics.ts';
 import { REQUEST_ID_HEADER } from './request-id.ts';
 import { RetryBudget } from './retry-budget.ts';
-import type { SecretRing } from './secrets.ts';
+import type { KeyRing } from './secrets.ts';
 
 const DEADLINE_MS = 3_000;
 /** How often whoever waits for a connection has a name that was not known asked for again. */
@@ -41,7 +41,7 @@ export interface GrpcClientOptions {
   audience: string;
   /** `host:port` or `dns:///host:port`. */
   address: string;
-  ring: SecretRing;
+  ring: KeyRing;
   clock: Clock;
   metrics: Metrics;
   breaker: Breaker;

@@ -16,7 +16,7 @@ import {
 import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
 import { ReflectionService } from '@grpc/reflection';
 import { HealthImplementation } from 'grpc-health-check';
-import { CALL_TOKEN_HEADER, openCall } from './call-token.ts';
+import { type AllowedCallers, CALL_TOKEN_HEADER, openCall } from './call-token.ts';
 import type { Clock } from './clock.ts';
 import { requestContext } from './context.ts';
 import { asApiError, isFault } from './errors.ts';
@@ -27,7 +27,6 @@ import type { Part } from './lifecycle.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from './request-id.ts';
-import type { SecretRing } from './secrets.ts';
 
 const DESCRIPTORS = new URL('../../proto/gen/descriptors.binpb', import.meta.url);
 /** How long a stop waits for calls under way. */
@@ -92,8 +91,8 @@ export class GrpcServer implements Part {
     'grpc.keepalive_time_ms': 10_000,
     'grpc.keepalive_timeout_ms': 5_000,
   });
-  /** By method path, the secrets that callers of it must have. */
-  readonly #rings = new Map<string, SecretRing>();
+  /** By method path, who may call it. */
+  readonly #callers = new Map<string, AllowedCallers>();
   /** The services added, by the names of their contracts. */
   readonly #names = new Set<string>();
   readonly #draining = new AbortController();
@@ -116,16 +115,16 @@ export class GrpcServer implements Part {
     return reachableAt(this.#options.host, this.#port);
   }
 
-  /** Adds a service; `ring` holds the secrets that callers of it must have. */
+  /** Adds a service that only these may call. */
   add<Definition extends DefinitionShape>(
     definition: Definition,
     handlers: GrpcHandlers<Definition>,
-    ring: SecretRing,
+    callers: AllowedCallers,
   ): void {
     const implementation: UntypedServiceImplementation = {};
     for (const [name, method] of Object.entries(definition)) {
       const handler = handlers[name] as Handler;
-      this.#rings.set(method.path, ring);
+      this.#callers.set(method.path, callers);
       this.#names.add(method.path.split('/')[1] as string);
       implementation[name] = method.responseStream
         ? (call: ServerWritableStream<unknown, unknown>) => void this.#stream(method.path, handler, call)
@@ -229,13 +228,13 @@ export class GrpcServer implements Part {
     });
   }
 
-  /** Health and reflection, which no secret guards, have no ring. */
+  /** Health and reflection may be called by anybody. */
   #admits(path: string, metadata: Metadata): boolean {
-    const ring = this.#rings.get(path);
-    if (!ring) return true;
+    const callers = this.#callers.get(path);
+    if (!callers) return true;
     const [token] = metadata.get(CALL_TOKEN_HEADER);
     const called = { audience: this.#options.service, method: path };
-    const caller = token && openCall(ring, token.toString(), called, this.#options.clock.now());
+    const caller = token && openCall(callers, token.toString(), called, this.#options.clock.now());
     if (!caller) this.#handled.inc({ method: path, code: 'UNAUTHENTICATED' });
     return Boolean(caller);
   }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { CALL_TOKEN_HEADER } from './call-token.ts';
 import { ApiError, asApiError, methodNotAllowed } from './errors.ts';
 import { sendBody, sendError, successBody } from './envelope.ts';
 import type { Part } from './lifecycle.ts';
@@ -25,17 +26,31 @@ export class Readiness {
   }
 }
 
-/** `/livez`, `/readyz` and `/metrics`, on a port that only operators reach. */
+export interface AdminServerOptions {
+  host: string;
+  port: number;
+  readiness: Readiness;
+  metrics: Metrics;
+  /** Whether a call token is an operator's for this method, such as `GET /keys`. */
+  admits: (token: string, method: string) => boolean;
+}
+
+/**
+ * `/livez`, `/readyz` and `/metrics`, on a port that only operators reach. Further pages want a call token of operators
+ * in `x-guild-call`.
+ */
 export class AdminServer implements Part {
   readonly name = 'admin';
   readonly #server: Server;
   readonly #host: string;
   readonly #port: number;
+  readonly #admits: AdminServerOptions['admits'];
   readonly #pages = new Map<string, () => unknown>();
 
-  constructor(host: string, port: number, readiness: Readiness, metrics: Metrics) {
+  constructor({ host, port, readiness, metrics, admits }: AdminServerOptions) {
     this.#host = host;
     this.#port = port;
+    this.#admits = admits;
     this.#server = createServer((request, response) => {
       switch (request.url) {
         case '/livez':
@@ -47,12 +62,12 @@ export class AdminServer implements Part {
         case '/metrics':
           return void sendMetrics(response, metrics);
         default:
-          return this.#sendPage(request.url ?? '', request.method ?? '', response);
+          return this.#sendPage(request, response);
       }
     });
   }
 
-  /** Adds a page that answers GET with what `read` returns, as JSON in our envelope. */
+  /** Adds a page for operators, whose response to GET is what `read` returns, as JSON in our envelope. */
   addPage(path: string, read: () => unknown): void {
     this.#pages.set(path, read);
   }
@@ -72,17 +87,22 @@ export class AdminServer implements Part {
     await once(this.#server, 'close');
   }
 
-  #sendPage(path: string, method: string, response: ServerResponse): void {
+  #sendPage({ url: path = '', method = '', headers }: IncomingMessage, response: ServerResponse): void {
     try {
       const read = this.#pages.get(path);
       if (!read) throw new ApiError('ROUTE_NOT_FOUND');
       if (!['GET', 'HEAD'].includes(method)) throw methodNotAllowed(['GET']);
+      const token = headers[CALL_TOKEN_HEADER];
+      if (typeof token !== 'string' || !this.#admits(token, `GET ${path}`))
+        throw new ApiError('MISSING_API_KEY', NO_TOKEN);
       sendBody(response, 200, successBody(200, 'read', read()));
     } catch (error) {
       sendError(response, asApiError(error));
     }
   }
 }
+
+const NO_TOKEN = { message: 'This page needs a call token of operators' };
 
 async function sendMetrics(response: ServerResponse, metrics: Metrics): Promise<void> {
   try {

@@ -119,7 +119,7 @@ test('a port that is taken is told; on all interfaces the address is loopback', 
 test('the admin port tells life, readiness and metrics, and nothing else', async () => {
   const readiness = new Readiness();
   const metrics = new Metrics();
-  const admin = new AdminServer('127.0.0.1', 0, readiness, metrics);
+  const admin = new AdminServer({ host: '127.0.0.1', port: 0, readiness, metrics, admits: () => false });
   await admin.start();
   const status = async (path: string) => (await fetch(`http://${admin.address}${path}`)).status;
   expect([await status('/livez'), await status('/readyz'), await status('/metrics'), await status('/')]).toEqual([
@@ -139,7 +139,13 @@ test('the admin port tells life, readiness and metrics, and nothing else', async
 });
 
 test('the admin port stops with a kept connection open', async () => {
-  const admin = new AdminServer('127.0.0.1', 0, new Readiness(), new Metrics());
+  const admin = new AdminServer({
+    host: '127.0.0.1',
+    port: 0,
+    readiness: new Readiness(),
+    metrics: new Metrics(),
+    admits: () => false,
+  });
   await admin.start();
   const agent = new Agent({ keepAlive: true });
   const [response] = (await once(get({ port: port(admin), path: '/livez', agent }), 'response')) as [IncomingMessage];

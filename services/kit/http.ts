@@ -13,7 +13,7 @@ import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { openPrincipal, PRINCIPAL_HEADER, type Principal } from './principal.ts';
 import { redactKeys } from './redact.ts';
-import type { SecretRing } from './secrets.ts';
+import type { KeyRing } from './secrets.ts';
 import { splitTarget } from './target.ts';
 import { type FaultPlace, readQuery, validate } from './validate.ts';
 
@@ -45,7 +45,7 @@ export type HttpHandlers<Table extends Record<string, Route>> = {
 export interface HttpAppOptions {
   /** The service's name: principals must be sealed for it. */
   service: string;
-  ring: SecretRing;
+  ring: KeyRing;
   clock: Clock;
   metrics: Metrics;
   log: Logger;

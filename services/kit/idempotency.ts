@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts';
 import { type Answer, errorBody, successBody } from './envelope.ts';
 import { ApiError, asApiError, type ErrorCode } from './errors.ts';
 import type { Database, Queryable } from './postgres.ts';
-import type { SecretRing } from './secrets.ts';
+import type { KeyRing } from './secrets.ts';
 
 /** How long a claim on an outside effect holds (contract, section 7). */
 const CLAIM_MS = 60_000;
@@ -62,7 +62,7 @@ export interface IdempotencyOptions {
   /** The service's own, which has the table. */
   schema: string;
   database: Database;
-  ring: SecretRing;
+  ring: KeyRing;
   clock: Clock;
   /** How long a first answer is given again. */
   keptSeconds: number;
@@ -72,7 +72,7 @@ export interface IdempotencyOptions {
 export class Idempotency {
   readonly #table: string;
   readonly #database: Database;
-  readonly #ring: SecretRing;
+  readonly #ring: KeyRing;
   readonly #clock: Clock;
   readonly #keptMs: number;
 

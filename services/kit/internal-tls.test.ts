@@ -25,6 +25,7 @@ const DAY_MS = 86_400_000;
 /** How TLS tells it, or a connection that is closed while it is still being told. */
 const REFUSED = /alert|certificate|altname|hang up|closed|ECONNRESET|EPIPE/i;
 const ring = new SecretRing(['a secret for tests of more than 32 bytes']);
+const callers = { ring, names: new Set(['test']) };
 const ours = new Authority('ours');
 const theirs = new Authority('theirs');
 
@@ -70,7 +71,7 @@ async function serveGrpc(config: InternalTlsConfig): Promise<{ address: string; 
   const parts = { readiness: new Readiness(), clock: systemClock, metrics, log, tls: own };
   const server = new GrpcServer({ service: 'auth', host: HOST, port: 0, reflection: false, ...parts });
   const verify = async () => ({ results: [] });
-  server.add(AuthServiceService, { verify, watch: async () => undefined, recordUse: async () => ({}) }, ring);
+  server.add(AuthServiceService, { verify, watch: async () => undefined, recordUse: async () => ({}) }, callers);
   await server.start();
   stops.push(() => server.stop());
   return { address: server.address, tls: own };

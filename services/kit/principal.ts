@@ -1,5 +1,6 @@
 import { ApiError } from './errors.ts';
-import type { SecretRing } from './secrets.ts';
+import { principalPurpose } from './purposes.ts';
+import type { KeyRing } from './secrets.ts';
 
 export const PRINCIPAL_HEADER = 'x-guild-principal';
 
@@ -33,13 +34,12 @@ interface SealedPrincipal extends Principal {
   expiresAt: number;
 }
 
-const purposeOf = (audience: string) => `principal:${audience}`;
 const signed = (payload: string, request: SealedFor) => `${payload}\n${request.method}\n${request.target}`;
 
 /** The header's value: base64url JSON, a dot, base64url HMAC over it, the method and the target. */
-export function sealPrincipal(ring: SecretRing, principal: Principal, request: SealedFor, now: number): string {
+export function sealPrincipal(ring: KeyRing, principal: Principal, request: SealedFor, now: number): string {
   const payload = beginningOf(principal.scopes) + base64(restOf(principal, now));
-  return `${payload}.${ring.macText(purposeOf(request.audience), signed(payload, request))}`;
+  return `${payload}.${ring.macText(principalPurpose(request.audience), signed(payload, request))}`;
 }
 
 function base64(text: string): string {
@@ -73,15 +73,10 @@ function restOf({ keyId, guildId, legacy, requestId }: Principal, now: number): 
 }
 
 /** The principal of a request; MISSING_API_KEY when there is none, or it was not sealed for this request. */
-export function openPrincipal(
-  ring: SecretRing,
-  header: string | undefined,
-  request: SealedFor,
-  now: number,
-): Principal {
+export function openPrincipal(ring: KeyRing, header: string | undefined, request: SealedFor, now: number): Principal {
   const [payload, mac, ...rest] = (header ?? '').split('.');
   if (!payload || !mac || rest.length > 0) throw new ApiError('MISSING_API_KEY');
-  if (!ring.verifies(purposeOf(request.audience), signed(payload, request), Buffer.from(mac, 'base64url'))) {
+  if (!ring.verifies(principalPurpose(request.audience), signed(payload, request), Buffer.from(mac, 'base64url'))) {
     throw new ApiError('MISSING_API_KEY');
   }
   const sealed = JSON.parse(Buffer.from(payload, 'base64url').toString()) as SealedPrincipal;

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { openCall, sealCall } from './call-token.ts';
+import { deriveKeys, formatKeys, parseKeys } from './process-keys.ts';
 import { openPrincipal, type Principal, type SealedFor, sealPrincipal } from './principal.ts';
-import { SecretRing } from './secrets.ts';
+import { ProcessKeys, SecretRing } from './secrets.ts';
 
 const OLD = 'the old secret, which is long enough';
 const NEW = 'the new secret, which is long enough';
@@ -85,7 +86,7 @@ test('a call token is good for one method of one service, 30 s either way, under
   const method = '/guild.auth.v1.AuthService/Verify';
   const token = sealCall(ring, { caller: 'gateway', audience: 'auth', method }, NOW);
   const open = (given: string, called = { audience: 'auth', method }, now = NOW, by = ring) =>
-    openCall(by, given, called, now);
+    openCall({ ring: by, names: new Set(['gateway', 'bindings']) }, given, called, now);
   expect(open(token)).toBe('gateway');
   expect([NOW - 30_000, NOW + 30_000].map((now) => open(token, undefined, now))).toEqual(['gateway', 'gateway']);
   expect([NOW - 30_001, NOW + 30_001].map((now) => open(token, undefined, now))).toEqual([undefined, undefined]);
@@ -97,6 +98,48 @@ test('a call token is good for one method of one service, 30 s either way, under
   for (const damaged of ['', '.', payload, `${payload}.`, `x${payload}.${mac}`, `${payload}.${mac.slice(4)}`]) {
     expect(open(damaged)).toBeUndefined();
   }
+});
+
+test('the caller that a token names is bound to the key of that caller, whatever else its signer may call', () => {
+  const [method, audience] = ['/guild.lookup.v1.LookupService/GetLinks', 'lookup'];
+  const names = new Set(['gateway', 'bindings']);
+  const token = sealCall(ring, { caller: 'bindings', audience, method }, NOW);
+  const [payload = '', mac = ''] = token.split('.');
+  const contents = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
+  const open = (given: string, allowed = names) => openCall({ ring, names: allowed }, given, { audience, method }, NOW);
+  const claim = (claimed: unknown) => Buffer.from(JSON.stringify(claimed)).toString('base64url');
+  expect(open(token)).toBe('bindings');
+  expect(open(token, new Set(['gateway']))).toBeUndefined();
+  for (const claimed of [{ ...contents, caller: 'gateway' }, { ...contents, caller: 7 }, null, [], 'bindings']) {
+    expect(open(`${claim(claimed)}.${mac}`)).toBeUndefined();
+    // Even signed again with the key of the caller that signed it first.
+    expect(open(`${claim(claimed)}.${ring.macText('call:bindings:lookup', claim(claimed))}`)).toBeUndefined();
+  }
+  expect(open(`${payload}.${mac}.${mac}`)).toBeUndefined();
+});
+
+test('derived keys do what the roots do for their purposes, and nothing for any other', () => {
+  const roots = { internal: [NEW, OLD], admin: ['a secret of operators, long enough'] };
+  const keys = new ProcessKeys(parseKeys(formatKeys(deriveKeys(['principal:lookup', 'idempotency'], roots))));
+  expect(keys.purposes).toEqual(['principal:lookup', 'idempotency']);
+  // What a deployment with these roots has stored and sealed so far is read with the derived keys.
+  expect(keys.decrypt('idempotency', ring.encrypt('idempotency', 'stored'))).toBe('stored');
+  expect(openPrincipal(keys, sealPrincipal(ring, PRINCIPAL, REQUEST, NOW), REQUEST, NOW)).toEqual(PRINCIPAL);
+  expect(keys.mac('idempotency', 'data')).toEqual(new SecretRing([NEW]).mac('idempotency', 'data'));
+  expect(() => keys.mac('principal:members', 'data')).toThrow('this process has no key for principal:members');
+});
+
+test.each([
+  ['nothing', ''],
+  ['a purpose without a key', 'call:a:b'],
+  ['an empty key', 'call:a:b='],
+  ['a key of another length', `call:a:b=${'A'.repeat(42)}`],
+  ['a key that is no base64url', `call:a:b=${'*'.repeat(43)}`],
+  ['three keys', `call:a:b=${Array.from({ length: 3 }, () => 'A'.repeat(43)).join('.')}`],
+  ['one purpose twice', `a=${'A'.repeat(43)},a=${'A'.repeat(43)}`],
+  ['root secrets', 'a secret of thirty-two bytes or more'],
+])('keys are not read from %s, and no key is in the error', (_what, text) => {
+  expect(() => parseKeys(text)).toThrow(/^must (?!.*AAAA)/);
 });
 
 test('each purpose has its own key, and the same text encrypts differently every time', () => {
@@ -115,13 +158,13 @@ test('what was encrypted opens for its purpose, also with a secret replaced, and
   for (let place = 0; place < sealed.length; place++) {
     const damaged = Buffer.from(sealed);
     damaged[place] = (damaged[place] ?? 0) ^ 1;
-    expect(() => ring.decrypt('a', damaged)).toThrow('none of the secrets opens this');
+    expect(() => ring.decrypt('a', damaged)).toThrow('none of the keys opens this');
   }
   for (const wrong of [sealed.subarray(0, 20), Buffer.alloc(0)]) {
-    expect(() => ring.decrypt('a', wrong)).toThrow('none of the secrets opens this');
+    expect(() => ring.decrypt('a', wrong)).toThrow('none of the keys opens this');
   }
-  expect(() => ring.decrypt('b', sealed)).toThrow('none of the secrets opens this');
-  expect(() => new SecretRing([NEW]).decrypt('a', sealed)).toThrow('none of the secrets opens this');
+  expect(() => ring.decrypt('b', sealed)).toThrow('none of the keys opens this');
+  expect(() => new SecretRing([NEW]).decrypt('a', sealed)).toThrow('none of the keys opens this');
 });
 
 test('a ring without a secret can not be made', () => {

@@ -1,12 +1,13 @@
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
+import { testKeys } from '#test/keys.ts';
 import { ManualClock } from './clock.ts';
 import { databaseConfig, grpcConfig, httpConfig, processConfig, readConfig } from './config.ts';
 import { SampleService, sampleRoutes } from './fixtures/sample.ts';
 import type { GrpcClient } from './grpc-client.ts';
 import { type RunningService, type ServiceContext, type ServiceDefinition, startService } from './service.ts';
 
-const ENVIRONMENT = { LISTEN_HOST: '127.0.0.1', INTERNAL_SECRETS: 'the secret of these tests is long enough' };
+const ENVIRONMENT = { LISTEN_HOST: '127.0.0.1', INTERNAL_KEYS: testKeys({}, ['sample', 'other']) };
 const log = pino({ level: 'silent' });
 const started: RunningService[] = [];
 
@@ -75,5 +76,5 @@ test('a part that can not start stops the others, and its error is thrown', asyn
 
 test('faults of the environment are thrown before anything is built', async () => {
   const definition = { name: 'sample', readConfig: readSampleConfig, build: () => expect.unreachable() };
-  await expect(startService(definition, {}, { log })).rejects.toThrow('INTERNAL_SECRETS is required');
+  await expect(startService(definition, {}, { log })).rejects.toThrow('INTERNAL_KEYS is required');
 });

@@ -3,13 +3,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { testKeys } from '#test/keys.ts';
 import { inheritedEnvironment } from '#test/processes.ts';
 import { GUILD } from './fixtures/sample-http.ts';
 import { PRINCIPAL_HEADER, sealPrincipal } from './principal.ts';
 import { SecretRing } from './secrets.ts';
 
 const SECRET = 'the secret of these tests is long enough';
-const ENVIRONMENT = { LISTEN_HOST: '127.0.0.1', INTERNAL_SECRETS: SECRET };
+const ENVIRONMENT = { LISTEN_HOST: '127.0.0.1', INTERNAL_KEYS: testKeys({ internal: [SECRET] }, ['sample']) };
 const BOAT = `/api/v1/guilds/${GUILD}/boats/1`;
 const children: ChildProcess[] = [];
 
@@ -57,11 +58,11 @@ function ask(http: string, method: string, path: string): Promise<Response> {
 }
 
 test('faults of the environment end a process with status 1 and all of them on standard error, without values', async () => {
-  const ran = run({ INTERNAL_SECRETS: 'hidden', GRPC_PORT: 'hidden', ANSWER_MS: 'hidden' });
+  const ran = run({ INTERNAL_KEYS: 'hidden', GRPC_PORT: 'hidden', ANSWER_MS: 'hidden' });
   expect(await ran.ended).toBe(1);
   expect(ran.stderr.split('\n')).toEqual([
     'sample can not start: The configuration has 3 fault(s):',
-    '  INTERNAL_SECRETS must hold secrets of at least 32 bytes, for example from `openssl rand -base64 48`',
+    '  INTERNAL_KEYS must be `purpose=KEY,…` as `guildctl secrets derive` prints it',
     '  GRPC_PORT must be a whole number',
     '  ANSWER_MS must be a whole number',
     '',

@@ -1,8 +1,10 @@
 import type { z } from 'zod';
 import type { Route } from '#proto/rest/route.ts';
 import { Breakers } from './breaker.ts';
+import { type AllowedCallers, openCall } from './call-token.ts';
 import { type Clock, systemClock } from './clock.ts';
 import {
+  ConfigError,
   type databaseConfig,
   type Environment,
   keepsPrepared,
@@ -20,9 +22,10 @@ import { Lifecycle, StoppedError } from './lifecycle.ts';
 import { createLog, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { type Database, openDatabase } from './postgres.ts';
+import { callerOf, OPERATORS, purposesOf } from './purposes.ts';
 import { connectRedis, type RedisClient, type RedisConnectionOptions } from './redis.ts';
 import { waitForSchema } from './schema.ts';
-import { SecretRing } from './secrets.ts';
+import type { ProcessKeys } from './secrets.ts';
 
 /** Room for what the gateway adds to headers that it has let through; it closes idle connections after 60 s. */
 const BEHIND_GATEWAY = { maxHeaderSize: 32 * 1024, keepAliveTimeout: 65_000 };
@@ -64,8 +67,12 @@ export class ServiceContext<Config extends ProcessConfig> {
   readonly readiness = new Readiness();
   readonly breakers = new Breakers(this.metrics);
   readonly lifecycle: Lifecycle;
-  /** From INTERNAL_SECRETS. */
-  readonly ring: SecretRing;
+  /** The keys that this process was given, and no root secret. */
+  readonly ring: ProcessKeys;
+  /** The other processes that may call this one: those of which it holds a key. */
+  readonly callers: AllowedCallers;
+  /** Who may call administrative methods, on behalf of a person. */
+  readonly operators: AllowedCallers;
   readonly admin: AdminServer;
   /** Between processes, where certificate files are named. */
   readonly tls: InternalTls | undefined;
@@ -85,8 +92,19 @@ export class ServiceContext<Config extends ProcessConfig> {
     this.clock = this.processClock;
     this.#overrides = overrides;
     this.lifecycle = new Lifecycle(log);
-    this.ring = new SecretRing(config.INTERNAL_SECRETS);
-    this.admin = new AdminServer(config.LISTEN_HOST, config.ADMIN_PORT, this.readiness, this.metrics);
+    this.ring = config.INTERNAL_KEYS;
+    const callers = this.ring.purposes.map((purpose) => callerOf(purpose, name));
+    const others = callers.filter((caller) => caller !== undefined && caller !== OPERATORS);
+    this.callers = { ring: this.ring, names: new Set(others as string[]) };
+    this.operators = { ring: this.ring, names: new Set([OPERATORS]) };
+    this.admin = new AdminServer({
+      host: config.ADMIN_HOST,
+      port: config.ADMIN_PORT,
+      readiness: this.readiness,
+      metrics: this.metrics,
+      admits: (token, method) =>
+        openCall(this.operators, token, { audience: name, method }, this.processClock.now()) !== undefined,
+    });
     this.lifecycle.add(this.admin);
     this.tls = InternalTls.from(config, { metrics: this.metrics, log });
     if (this.tls) this.lifecycle.add(this.tls);
@@ -158,13 +176,13 @@ export class ServiceContext<Config extends ProcessConfig> {
     return this.grpc;
   }
 
-  /** Adds a gRPC service that any other service may call. */
+  /** Adds a gRPC service for the processes that call this one. */
   serveInternal<Definition extends DefinitionShape>(
     server: GrpcServer,
     definition: Definition,
     handlers: GrpcHandlers<Definition>,
   ): void {
-    server.add(definition, handlers, this.ring);
+    server.add(definition, handlers, this.callers);
   }
 
   /** Answers the service's rows of the route table. */
@@ -196,10 +214,21 @@ async function buildService<Config extends ProcessConfig>(
   overrides: ServiceOverrides,
 ): Promise<ServiceContext<Config>> {
   const config = definition.readConfig(environment);
+  const surplus = checkKeys(definition.name, config.INTERNAL_KEYS);
   const log = overrides.log ?? (await createLog({ service: definition.name, level: config.LOG_LEVEL }));
+  if (surplus.length > 0) log.warn({ purposes: surplus }, 'INTERNAL_KEYS holds keys that this process must not have');
   const service = new ServiceContext(definition.name, config, log, overrides);
   definition.build(service);
   return service;
+}
+
+/** Throws a ConfigError that lists the keys that a process lacks; returns the purposes of those that it needs not. */
+function checkKeys(name: string, keys: ProcessKeys): string[] {
+  const needed = purposesOf(name);
+  if (!needed) return [];
+  const missing = needed.filter((purpose) => !keys.purposes.includes(purpose));
+  if (missing.length > 0) throw new ConfigError(missing.map((purpose) => `INTERNAL_KEYS has no key for ${purpose}`));
+  return keys.purposes.filter((purpose) => !needed.includes(purpose));
 }
 
 async function startBuilt<Config extends ProcessConfig>(service: ServiceContext<Config>): Promise<RunningService> {

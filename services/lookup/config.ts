@@ -1,10 +1,8 @@
 import {
-  adminConfig,
   databaseConfig,
   type Environment,
   grpcConfig,
   httpConfig,
-  keepAdminApart,
   number,
   processConfig,
   readConfig,
@@ -17,11 +15,10 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
-  ...adminConfig,
   /** How long a refused write is remembered, so that its repeat is refused too. */
   RETENTION_OPERATIONS_SECONDS: number(7 * 24 * HOUR, HOUR),
 };
 
-export const readLookupConfig = (environment: Environment) => keepAdminApart(readConfig(shape, environment));
+export const readLookupConfig = (environment: Environment) => readConfig(shape, environment);
 
 export type LookupConfig = ReturnType<typeof readLookupConfig>;

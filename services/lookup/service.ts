@@ -1,6 +1,5 @@
 import { erasureMethods } from '#kit/erasure.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
-import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
@@ -25,8 +24,7 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     service.lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, LookupServiceService, lookupMethods(links));
-    // Whoever holds INTERNAL_SECRETS alone can not erase.
-    const operators = new SecretRing(config.ADMIN_SECRETS);
+    const { operators } = service;
     grpc.add(LinkAdminServiceService, linkAdminMethods(links), operators);
     grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
     service.serveHttp(config, lookupRoutes, lookupHandlers(links));

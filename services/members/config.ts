@@ -1,11 +1,9 @@
 import {
-  adminConfig,
   databaseConfig,
   type Environment,
   grpcAddress,
   grpcConfig,
   httpConfig,
-  keepAdminApart,
   number,
   processConfig,
   readConfig,
@@ -20,7 +18,6 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
-  ...adminConfig,
   ...gamePlatformConfig,
   ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
@@ -39,6 +36,6 @@ const shape = {
   JOBS_GIVE_UP_SECONDS: number(DAY, 60),
 };
 
-export const readMembersConfig = (environment: Environment) => keepAdminApart(readConfig(shape, environment));
+export const readMembersConfig = (environment: Environment) => readConfig(shape, environment);
 
 export type MembersConfig = ReturnType<typeof readMembersConfig>;

@@ -2,7 +2,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { erasureMethods } from '#kit/erasure.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
-import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';
@@ -100,8 +99,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
-    // Whoever holds INTERNAL_SECRETS alone can not erase.
-    const operators = new SecretRing(config.ADMIN_SECRETS);
+    const { operators } = service;
     grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
     service.serveHttp(
       config,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLog } from '#kit/log.ts';
-import { TEST_SECRETS } from '#test/sealed.ts';
+import { TEST_SECRETS, testKeys } from '#test/keys.ts';
 import { GUILD, MembersFixture, newAccounts, OTHER_GUILD } from './fixture.ts';
 
 const fixture = new MembersFixture();
@@ -129,10 +129,10 @@ describe('GET /verification/tokens/:token', () => {
 test('tokens that were made under the older secret still work while both are known', async () => {
   const { chatId, gameId } = newAccounts();
   const { token, code } = await fixture.token(chatId);
-  const INTERNAL_SECRETS = ['the newer secret of more than 32 bytes', ...TEST_SECRETS].join(',');
-  const replica = await fixture.startMembers({ INTERNAL_SECRETS });
-  const lookup = await fixture.startLookup({ INTERNAL_SECRETS });
-  const rotated = await fixture.startMembers({ INTERNAL_SECRETS, LOOKUP_GRPC_ADDRESS: lookup.addresses.grpc });
+  const INTERNAL_KEYS = testKeys({ internal: ['the newer secret of more than 32 bytes', ...TEST_SECRETS] });
+  const replica = await fixture.startMembers({ INTERNAL_KEYS });
+  const lookup = await fixture.startLookup({ INTERNAL_KEYS });
+  const rotated = await fixture.startMembers({ INTERNAL_KEYS, LOOKUP_GRPC_ADDRESS: lookup.addresses.grpc });
   expect((await fixture.get(`/verification/tokens/${token}`, { at: replica })).body.data.status).toBe('pending');
   expect((await fixture.redeem({ code }, gameId, { at: rotated })).status).toBe(200);
   for (const service of [replica, rotated, lookup]) await service.stop();

@@ -1,11 +1,9 @@
 import {
-  adminConfig,
   databaseConfig,
   type Environment,
   grpcAddress,
   grpcConfig,
   httpConfig,
-  keepAdminApart,
   number,
   processConfig,
   readConfig,
@@ -19,7 +17,6 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
-  ...adminConfig,
   /** Decisions are delivered there; while nobody answers they wait. */
   ACTIVITY_GRPC_ADDRESS: grpcAddress(),
   /** How long a status may be remembered; 0 reads the database each time. */
@@ -33,6 +30,6 @@ const shape = {
 };
 
 /** What moderation is told; throws a ConfigError that lists every fault. */
-export const readModerationConfig = (environment: Environment) => keepAdminApart(readConfig(shape, environment));
+export const readModerationConfig = (environment: Environment) => readConfig(shape, environment);
 
 export type ModerationConfig = ReturnType<typeof readModerationConfig>;

@@ -5,13 +5,13 @@ import type { Environment } from '#kit/config.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/replica-process.ts';
-import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/sealed.ts';
+import { type SealedAnswer, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
 import { ActivityPeer } from './fixtures/activity-peer.ts';
 import { moderationService } from './service.ts';
 
 export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
-export const ADMIN_SECRET = 'a secret for administrators of more than 32 bytes';
+export const [ADMIN_SECRET = ''] = TEST_ADMIN_SECRETS;
 
 /** A player that no other test of the file has. */
 export const newPlayer = () => ++lastPlayer;
@@ -60,7 +60,6 @@ export class ModerationFixture {
   environment(): Environment {
     return {
       ...testEnvironment(this.database.url),
-      ADMIN_SECRETS: ADMIN_SECRET,
       ACTIVITY_GRPC_ADDRESS: this.activity.address,
     };
   }

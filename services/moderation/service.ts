@@ -3,7 +3,6 @@ import { Idempotency } from '#kit/idempotency.ts';
 import { Listener } from '#kit/listener.ts';
 import { Notifier, readNames } from '#kit/notifier.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
-import { SecretRing } from '#kit/secrets.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
@@ -88,8 +87,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, ModerationServiceService, moderationMethods(standings, decisions, clock));
-    // Whoever holds INTERNAL_SECRETS alone can neither flag players nor erase.
-    const operators = new SecretRing(config.ADMIN_SECRETS);
+    const { operators } = service;
     grpc.add(RecordAdminServiceService, recordMethods(lists), operators);
     grpc.add(ShieldAdminServiceService, shieldMethods(shield, clock), operators);
     const erasure = erasureMethods({ database, rules: erasureRules, log, erased: changed });

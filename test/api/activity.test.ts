@@ -21,7 +21,7 @@ beforeAll(async () => {
   network = await startNetwork({ environment: { MAX_IN_FLIGHT: '5' } });
   key = (await network.createKey()).secret;
   channel = new GrpcChannel({
-    caller: 'test',
+    caller: 'operators',
     audience: 'activity',
     address: network.address('activity', 'grpc'),
     ring: new SecretRing([network.secrets.admin]),

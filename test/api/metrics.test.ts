@@ -73,7 +73,7 @@ async function certificateSeries(): Promise<Series[]> {
   const folder = mkdtempSync(join(tmpdir(), 'guild-tls-'));
   const authority = new Authority('ours');
   const files = writeTlsFiles(folder, authority.issue(), authority.cert);
-  const environment = { ...testEnvironment(network.databaseUrl), ADMIN_SECRETS: network.secrets.admin, ...files };
+  const environment = { ...testEnvironment(network.databaseUrl), ...files };
   const lookup = await startService(lookupService, environment);
   const series = await scrapeSeries(lookup.addresses.admin);
   await lookup.stop();

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { PROCESSES } from '#proto/processes.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { CODE, isOfTests, SERVICES, type Source, SOURCES, serviceOf } from './sources.ts';
 
@@ -41,8 +42,8 @@ test('the contracts import nothing that runs', () => {
   expect(forbidden(below('proto/'), (target) => isBelow(target, 'proto/') || !isCode(target))).toEqual([]);
 });
 
-test('the kit imports no service and of the contracts only what a route is and how faults are worded', () => {
-  const contracts = ['proto/rest/route.ts', 'proto/rest/messages.ts'];
+test('the kit imports no service and of the contracts only routes, the wording of faults and who calls whom', () => {
+  const contracts = ['proto/rest/route.ts', 'proto/rest/messages.ts', 'proto/processes.ts'];
   const isAllowed = (target: string) => isBelow(target, 'services/kit/', ...contracts) || !isCode(target);
   expect(forbidden(below('services/kit/'), isAllowed)).toEqual([]);
 });
@@ -106,6 +107,11 @@ test('services call each other over gRPC only as is written down', () => {
   });
   expect(wrong).toEqual([]);
   expect(SERVICES.filter((name) => !(name in CALLS))).toEqual([]);
+});
+
+test('the keys of processes follow from the calls that are written down', () => {
+  const table = Object.entries(PROCESSES).map(([name, { calls }]) => [name, [...calls]]);
+  expect(Object.fromEntries(table)).toEqual(CALLS);
 });
 
 test('no circle of calls is written down', () => {

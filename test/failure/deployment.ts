@@ -140,8 +140,7 @@ export class Deployment {
       databaseUrl: this.#options.databaseUrl,
       databaseDirectUrl: undefined,
       redisUrl: this.#options.redisUrl,
-      internalSecret: this.#secrets.internal,
-      adminSecret: this.#secrets.admin,
+      roots: { internal: [this.#secrets.internal], admin: [this.#secrets.admin] },
       chatUrl: this.#simulators.chat,
       gameUrl: this.#simulators.game,
     };

@@ -33,7 +33,7 @@ test.each([
   ['has no address', finding()],
   ['is not answered for', never],
 ])('a name that %s is shown as down by that name', async (_, find) => {
-  const samples = await takeSamples([gateway], Date.now, find);
+  const samples = await takeSamples([gateway], { now: Date.now, tokenFor: () => undefined, find });
   expect(viewOf(samples, samples, 0).processes).toEqual([
     { name: 'gateway', address: gateway.url, figures: null, reason: 'its name has no address' },
   ]);

@@ -14,7 +14,8 @@ export interface View {
   at: number;
   /** `figures` is null of a process that did not answer, with the reason. */
   processes: { name: string; address: string; figures: Figures | null; reason: string | null }[];
-  keys: { busiest: KeyCount[]; refused: KeyCount[] };
+  /** Null without the operators' credential. */
+  keys: { busiest: KeyCount[]; refused: KeyCount[] } | null;
 }
 
 const WIDTH = 100;
@@ -73,7 +74,10 @@ function short(value: number): string {
 }
 
 /** Both lists beside each other. */
-function keyLines({ busiest, refused }: View['keys']): string[] {
+function keyLines(shown: View['keys']): string[] {
+  if (shown === null)
+    return ['Keys are shown to operators alone: ADMIN_SECRETS is missing, or not that of the gateways.'];
+  const { busiest, refused } = shown;
   if (busiest.length === 0) return ['No key was used in the last minute.'];
   const left = keyTable(KEY_HEADINGS, busiest);
   const right = refused.length > 0 ? keyTable(REFUSED_HEADINGS, refused) : ['NO KEY WAS REFUSED'];

@@ -5,7 +5,7 @@ import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
 import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
 import type { Queryable } from '#kit/postgres.ts';
-import type { SecretRing } from '#kit/secrets.ts';
+import type { KeyRing } from '#kit/secrets.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MembersEvents } from '../events.ts';
 import * as store from '../store/tokens.ts';
@@ -30,7 +30,7 @@ export interface TokensOptions {
   database: Queryable;
   idempotency: Idempotency;
   /** Tokens and codes are kept as MACs under its secrets. */
-  ring: SecretRing;
+  ring: KeyRing;
   clock: Clock;
   random: RandomBytes;
   events: MembersEvents;

@@ -138,7 +138,7 @@ test('the plan of a status is kept, for one user of the largest guild as for 25'
 
 test('what was delivered goes after a day; what was decided, and what waits, stays', async () => {
   const clock = new ManualClock(Date.now());
-  const environment = { ADMIN_SECRETS: 'x'.repeat(32), ACTIVITY_GRPC_ADDRESS: 'localhost:1' };
+  const environment = { ACTIVITY_GRPC_ADDRESS: 'localhost:1' };
   const config = readModerationConfig({ ...testEnvironment(testDatabase.url), ...environment });
   const silent = await createLog({ service: 'test', level: 'silent' });
   await database.query(

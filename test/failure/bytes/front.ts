@@ -9,7 +9,7 @@ import { SecretRing } from '#kit/secrets.ts';
 import { startService } from '#kit/service.ts';
 import { gatewayService } from '#gateway/service.ts';
 import { AuthServiceService, type VerifyRequest, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
-import { TEST_SECRETS } from '../../sealed.ts';
+import { TEST_SECRETS, testKeys } from '../../keys.ts';
 import { Recorder } from './recorder.ts';
 
 const SERVICES = ['LOOKUP', 'BINDINGS', 'MEMBERS', 'ACTIVITY', 'MODERATION'];
@@ -34,7 +34,7 @@ export async function startFront(): Promise<Front> {
   const environment = {
     LISTEN_HOST: '127.0.0.1',
     GATEWAY_PORT: '0',
-    INTERNAL_SECRETS: TEST_SECRETS.join(','),
+    INTERNAL_KEYS: testKeys(),
     AUTH_GRPC_ADDRESS: auth.address,
     ...Object.fromEntries(SERVICES.map((name) => [`${name}_HTTP_URL`, upstream])),
   };
@@ -71,7 +71,7 @@ async function startAuth(ring: SecretRing): Promise<GrpcServer> {
     },
     recordUse: async () => ({}),
   };
-  server.add(AuthServiceService, handlers, ring);
+  server.add(AuthServiceService, handlers, { ring, names: new Set(['gateway']) });
   await server.start();
   return server;
 }

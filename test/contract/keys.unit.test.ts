@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest';
+import { openCall, sealCall } from '#kit/call-token.ts';
+import { openPrincipal, sealPrincipal } from '#kit/principal.ts';
+import { deriveKeys, internalKeysOf, parseKeys } from '#kit/process-keys.ts';
+import { KEY_HOLDERS, OPERATORS, purposesOf } from '#kit/purposes.ts';
+import { ProcessKeys } from '#kit/secrets.ts';
+import { PROCESSES } from '#proto/processes.ts';
+
+const ROOTS = {
+  internal: ['the internal root secret of these tests'],
+  admin: ["the operators' root secret of these tests"],
+};
+const SERVICES = Object.keys(PROCESSES);
+const NOW = Date.UTC(2026, 0, 1);
+const keysOf = (name: string) => parseKeys(internalKeysOf(name, ROOTS));
+
+test('each process holds the keys of its own calls, seals and rows, and no others', () => {
+  expect(Object.fromEntries(KEY_HOLDERS.map((name) => [name, [...keysOf(name).keys()]]))).toEqual({
+    auth: [
+      'call:gateway:auth',
+      'call:operators:auth',
+      'ticket:lookup',
+      'ticket:bindings',
+      'ticket:members',
+      'ticket:activity',
+      'ticket:moderation',
+      'ticket:gateway',
+    ],
+    lookup: [
+      'principal:lookup',
+      'call:bindings:lookup',
+      'call:members:lookup',
+      'call:activity:lookup',
+      'call:operators:lookup',
+      'ticket:lookup',
+    ],
+    bindings: [
+      'principal:bindings',
+      'call:bindings:lookup',
+      'call:members:bindings',
+      'idempotency',
+      'call:operators:bindings',
+      'ticket:bindings',
+    ],
+    members: [
+      'principal:members',
+      'call:members:lookup',
+      'call:members:bindings',
+      'call:activity:members',
+      'idempotency',
+      'verification-token',
+      'call:operators:members',
+      'ticket:members',
+    ],
+    activity: [
+      'principal:activity',
+      'call:activity:lookup',
+      'call:activity:members',
+      'call:moderation:activity',
+      'idempotency',
+      'call:operators:activity',
+      'ticket:activity',
+    ],
+    moderation: [
+      'principal:moderation',
+      'call:moderation:activity',
+      'idempotency',
+      'call:operators:moderation',
+      'ticket:moderation',
+    ],
+    gateway: [
+      'principal:lookup',
+      'principal:bindings',
+      'principal:members',
+      'principal:activity',
+      'principal:moderation',
+      'call:gateway:auth',
+      'call:operators:gateway',
+      'ticket:gateway',
+    ],
+    guildctl: SERVICES.map((name) => `call:operators:${name}`),
+  });
+});
+
+test('no two purposes have the same key', () => {
+  const purposes = [...new Set(KEY_HOLDERS.flatMap((name) => purposesOf(name) ?? []))];
+  const keys = [...deriveKeys(purposes, ROOTS).values()].map(([key]) => key?.toString('hex'));
+  expect(new Set(keys).size).toBe(purposes.length);
+});
+
+/** What a process can sign with its keys, whatever it uses them for, that another process accepts. */
+function forgeries(holder: string): string[] {
+  const bytes = [...keysOf(holder).values()].flat();
+  const accepted = new Set<string>();
+  for (const audience of SERVICES.filter((name) => name !== holder)) {
+    const ring = new ProcessKeys(keysOf(audience));
+    // It takes whichever of its keys for the one that is asked for.
+    const signers = bytes.map((key) => (purpose: string) => new ProcessKeys(new Map([[purpose, [key]]])));
+    for (const signer of signers) {
+      for (const caller of [...KEY_HOLDERS, OPERATORS]) {
+        const call = { caller, audience, method: '/x.Y/Z' };
+        const token = sealCall(signer(`call:${caller}:${audience}`), call, NOW);
+        const names = new Set(
+          [...KEY_HOLDERS, OPERATORS].filter((name) => ring.purposes.includes(`call:${name}:${audience}`)),
+        );
+        if (openCall({ ring, names }, token, call, NOW) !== undefined) accepted.add(`calls ${audience} as ${caller}`);
+      }
+      if (!ring.purposes.includes(`principal:${audience}`)) continue;
+      const request = { audience, method: 'GET', target: '/' };
+      const principal = { keyId: '1', guildId: '1', scopes: null, legacy: true, requestId: '1' };
+      const seal = sealPrincipal(signer(`principal:${audience}`), principal, request, NOW);
+      try {
+        openPrincipal(ring, seal, request, NOW);
+        accepted.add(`seals principals for ${audience}`);
+      } catch {
+        // Refused.
+      }
+    }
+  }
+  return [...accepted].toSorted();
+}
+
+test.each([
+  ['auth', []],
+  ['lookup', []],
+  ['bindings', ['calls lookup as bindings']],
+  ['members', ['calls bindings as members', 'calls lookup as members']],
+  ['activity', ['calls lookup as activity', 'calls members as activity']],
+  ['moderation', ['calls activity as moderation']],
+  [
+    'gateway',
+    ['calls auth as gateway', ...PROCESSES.gateway.proxies.map((name) => `seals principals for ${name}`)].toSorted(),
+  ],
+  ['guildctl', SERVICES.map((name) => `calls ${name} as operators`).toSorted()],
+])('all that others accept from whoever has the environment of %s is %j', (holder, accepted) => {
+  expect(forgeries(holder)).toEqual(accepted);
+});

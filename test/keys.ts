@@ -1,0 +1,50 @@
+import type { AllowedCallers } from '#kit/call-token.ts';
+import type { DefinitionShape } from '#kit/grpc.ts';
+import { deriveKeys, formatKeys } from '#kit/process-keys.ts';
+import { callPurpose, KEY_HOLDERS, OPERATORS, principalPurpose, purposesOf } from '#kit/purposes.ts';
+import { SecretRing } from '#kit/secrets.ts';
+import { PROCESSES, type ProcessContract } from '#proto/processes.ts';
+
+/** INTERNAL_SECRETS from which the keys of the services that tests start are derived. */
+export const TEST_SECRETS = ['a secret for tests of more than 32 bytes'];
+
+/** ADMIN_SECRETS from which they are derived. */
+export const TEST_ADMIN_SECRETS = ['a secret for operators of more than 32 bytes'];
+
+/** A caller that only tests have. */
+const TEST_CALLER = 'test';
+
+interface TestRoots {
+  internal?: readonly string[];
+  admin?: readonly string[];
+}
+
+/**
+ * INTERNAL_KEYS for any service that a test starts alone: the keys of every process, and those of a caller `test` that
+ * may call each. `others` are names of services that only tests know, which call each other.
+ */
+export function testKeys(roots: TestRoots = {}, others: readonly string[] = []): string {
+  const { internal = TEST_SECRETS, admin = TEST_ADMIN_SECRETS } = roots;
+  const names = [...Object.keys(PROCESSES), ...others];
+  const purposes = [
+    ...KEY_HOLDERS.flatMap((name) => purposesOf(name) ?? []),
+    ...names.map((name) => callPurpose(TEST_CALLER, name)),
+    ...others.map(principalPurpose),
+    ...others.flatMap((name) => [OPERATORS, ...others].map((caller) => callPurpose(caller, name))),
+  ];
+  return formatKeys(deriveKeys([...new Set(purposes)], { internal, admin }));
+}
+
+/** Those who may call a service that a test stands up, with keys derived from these secrets. */
+export function allowedCallers(secrets: readonly string[], ...names: string[]): AllowedCallers {
+  return { ring: new SecretRing(secrets), names: new Set(names) };
+}
+
+const ADMINISTRATIVE = /Admin|Erasure/;
+
+/** As whom a test calls a contract: as operators, as the first process that calls it, else as `test`. */
+export function testCallerOf(definition: DefinitionShape, audience: string): string {
+  if (Object.values(definition).some(({ path }) => ADMINISTRATIVE.test(path))) return OPERATORS;
+  const processes: [string, ProcessContract][] = Object.entries(PROCESSES);
+  return processes.find(([, { calls }]) => calls.includes(audience))?.[0] ?? TEST_CALLER;
+}
