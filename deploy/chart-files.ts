@@ -1,6 +1,7 @@
 // `node deploy/chart-files.ts`: writes what the chart has to know of the processes out of the table that `npm start` uses.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { KEY_HOLDERS, purposesOf } from '#kit/purposes.ts';
 import { DEPLOYABLES, type Deployable } from '#local/processes.ts';
 
 export const CHART = join(import.meta.dirname, '..', 'charts', 'guild-data');
@@ -11,7 +12,8 @@ export const PORTS = { public: 8080, http: 8081, grpc: 9091, admin: 9090 } as co
 /** The chart's `files/services.json`. */
 export function chartServices(deployables: readonly Deployable[]): string {
   const services = Object.fromEntries(deployables.map(({ name, ...facts }) => [name, facts]));
-  return `${JSON.stringify({ ports: PORTS, services }, null, 2)}\n`;
+  const keys = Object.fromEntries(KEY_HOLDERS.map((name) => [name, purposesOf(name)]));
+  return `${JSON.stringify({ ports: PORTS, services, keys }, null, 2)}\n`;
 }
 
 if (import.meta.main) writeFileSync(join(CHART, 'files', 'services.json'), chartServices(DEPLOYABLES));

@@ -30,12 +30,15 @@ const templates = readdirSync(join(CHART, 'templates'), { recursive: true, encod
   .map((file) => readChart(join('templates', file)))
   .join('\n');
 
+/** Read only to refuse them: no process that serves requests may be given them. */
+const ROOTS = ['INTERNAL_SECRETS', 'ADMIN_SECRETS'];
+
 /** The variables that a service reads. */
 function variablesOf(name: string): string[] {
   const read = new Set<string>();
   const noted = new Proxy<Environment>({}, { get: (_, variable) => void read.add(String(variable)) });
   expect(() => CONFIGS[name]?.(noted)).toThrow('fault(s)');
-  return [...read];
+  return [...read].filter((variable) => !ROOTS.includes(variable));
 }
 
 /** The variables that values may set for a service. */
@@ -110,6 +113,10 @@ test.each(Object.keys(CONFIGS))('every variable that values may set for %s is on
   expect(configurable(name).filter((variable) => !known.includes(variable))).toEqual([]);
 });
 
+test('no template gives a process a root secret', () => {
+  expect(templates).not.toMatch(/INTERNAL_SECRETS|ADMIN_SECRETS|internal-secrets|admin-secrets/);
+});
+
 test('no variable can be set twice, by a template and by a value', () => {
   const names = DEPLOYABLES.flatMap(({ name }) => configurable(name));
   expect(names.filter((name) => templates.includes(`name: ${name}\n`))).toEqual([]);
@@ -119,7 +126,6 @@ type Compose = { services: Record<string, { command?: string[]; environment?: Re
 
 /** Which secrets and servers a process is told of. */
 const HELD = {
-  admin: 'ADMIN_SECRETS',
   database: 'DATABASE_URL',
   redis: 'REDIS_URL',
   platforms: 'CHAT_BOT_TOKEN',
@@ -131,10 +137,17 @@ test.each(DEPLOYABLES)('docker-compose.yml runs $name with what it needs, and no
   const { command, environment = {} } = (parse(text, { merge: true }) as Compose).services[name] ?? {};
   const given = Object.keys(environment);
   const needed = calls.map((peer) => `${peer.toUpperCase()}_GRPC_ADDRESS`);
-  needed.push(...proxies.map((peer) => `${peer.toUpperCase()}_HTTP_URL`), 'INTERNAL_SECRETS', 'ADMIN_PORT');
+  needed.push(...proxies.map((peer) => `${peer.toUpperCase()}_HTTP_URL`), 'INTERNAL_KEYS', 'ADMIN_PORT', 'ADMIN_HOST');
   const held = Object.values(HELD).filter((variable) => given.includes(variable));
   expect(command).toEqual([main]);
   expect(given).toEqual(expect.arrayContaining(needed));
-  expect(held.sort()).toEqual(holds.map((one) => HELD[one]).sort());
+  expect(held.sort()).toEqual(
+    holds
+      .filter((one) => one !== 'admin')
+      .map((one) => HELD[one])
+      .sort(),
+  );
+  expect(environment['INTERNAL_KEYS']).toMatch(new RegExp(`^\\$\\{${name.toUpperCase()}_INTERNAL_KEYS:\\?`));
+  expect(Object.values(environment).filter((value) => value.includes('_SECRETS'))).toEqual([]);
   expect(given.filter((variable) => !variablesOf(name).includes(variable))).toEqual([]);
 });

@@ -90,6 +90,15 @@
 {{- max 1 $sum -}}
 {{- end -}}
 
+{{/* Where the admin port listens: for the kubelet and Prometheus, on the addresses of the other listeners; takes
+     (dict "ports" PORTS "settings" SETTINGS). */}}
+{{- define "guild-data.adminListener" -}}
+- name: ADMIN_HOST
+  value: {{ index .settings.config "LISTEN_HOST" | default "0.0.0.0" | quote }}
+- name: ADMIN_PORT
+  value: {{ int .ports.admin | quote }}
+{{- end -}}
+
 {{/* The variables of one service; takes (dict "root" $ "name" NAME "facts" FACTS "ports" PORTS "settings" SETTINGS). */}}
 {{- define "guild-data.environment" -}}
 {{- $root := .root -}}
@@ -103,16 +112,12 @@
   value: {{ int $values.stopSeconds | quote }}
 - name: DRAIN_DELAY_SECONDS
   value: {{ int $values.drainDelaySeconds | quote }}
-- name: ADMIN_PORT
-  value: {{ int $ports.admin | quote }}
+{{ include "guild-data.adminListener" (dict "ports" $ports "settings" .settings) }}
 {{- range .facts.listens }}
 - name: {{ index $variables . }}
   value: {{ int (index $ports .) | quote }}
 {{- end }}
-{{ include "guild-data.fromSecret" (dict "name" "INTERNAL_SECRETS" "secret" (include "guild-data.secret" $root) "key" "internal-secrets") }}
-{{- if has "admin" .facts.holds }}
-{{ include "guild-data.fromSecret" (dict "name" "ADMIN_SECRETS" "secret" (include "guild-data.secret" $root) "key" "admin-secrets") }}
-{{- end }}
+{{ include "guild-data.fromSecret" (dict "name" "INTERNAL_KEYS" "secret" (include "guild-data.keysSecret" (dict "root" $root "name" .name)) "key" "internal-keys") }}
 {{- range .facts.calls }}
 - name: {{ upper . }}_GRPC_ADDRESS
   value: dns:///{{ $full }}-{{ . }}-pods:{{ int $ports.grpc }}

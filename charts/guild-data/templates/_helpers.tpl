@@ -109,6 +109,12 @@ securityContext:
 {{- .Values.secrets.existingSecret | default (include "guild-data.evaluationSecret" .) -}}
 {{- end -}}
 
+{{/* The Secret with the keys of one process; takes (dict "root" $ "name" NAME). */}}
+{{- define "guild-data.keysSecret" -}}
+{{- $prefix := .root.Values.evaluation.enabled | ternary (printf "%s-keys" (include "guild-data.fullname" .root)) .root.Values.secrets.keysPrefix -}}
+{{- printf "%s-%s" $prefix .name -}}
+{{- end -}}
+
 {{- define "guild-data.databaseSecret" -}}
 {{- if .Values.evaluation.enabled -}}
 {{- include "guild-data.evaluationSecret" . -}}
