@@ -18,6 +18,14 @@ const cidr = z.string().refine((value) => ipaddr.isValid(value) || ipaddr.isVali
   error: 'must hold IP addresses or CIDRs',
 });
 
+/** Where to report a vulnerability, as RFC 9116 wants it; the preferred one first. */
+export const securityContacts = () =>
+  list(
+    z.string().regex(/^(?:mailto:|https:\/\/|tel:)[\x21-\x7e]+$/, {
+      error: 'must hold URIs that begin with mailto:, https: or tel:',
+    }),
+  );
+
 /** The gateway's variables; throws a ConfigError that lists every fault. */
 export const readGatewayConfig = (environment: Environment) =>
   readConfig(
@@ -29,6 +37,8 @@ export const readGatewayConfig = (environment: Environment) =>
       GATEWAY_PORT: port(8080),
       /** Where callers reach it, for the OpenAPI document; this machine when left out. */
       PUBLIC_URL: url('http', 'https').optional(),
+      /** Shown in `/.well-known/security.txt`, which is not there without it. */
+      SECURITY_CONTACT: securityContacts(),
       /** Whose X-Forwarded-For is believed. */
       TRUSTED_PROXIES: list(cidr),
       AUTH_GRPC_ADDRESS: grpcAddress(),

@@ -10,14 +10,20 @@ import { gatewayRoutes } from '#proto/rest/gateway.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import { DOCS_SECURITY_POLICY, docsPage } from './docs.ts';
 import { openApiDocument } from './openapi.ts';
+import { SECURITY_TXT_PATH } from './security-txt.ts';
 import { scopesOf } from './steps/scope.ts';
 
 /** Answered without a key and without being counted. */
-export const PUBLIC_PATHS = ['/healthz', '/openapi.json', '/docs'];
+export const PUBLIC_PATHS = ['/healthz', '/openapi.json', '/docs', SECURITY_TXT_PATH];
 
 const PAGE_HEADERS: Readonly<HeaderList> = [
   ['content-type', 'text/html; charset=utf-8'],
   ['content-security-policy', DOCS_SECURITY_POLICY],
+].flat();
+
+const TEXT_HEADERS: Readonly<HeaderList> = [
+  ['content-type', 'text/plain; charset=utf-8'],
+  ['cache-control', 'public, max-age=3600'],
 ].flat();
 
 export interface OwnAnswersOptions {
@@ -25,10 +31,12 @@ export interface OwnAnswersOptions {
   version: string;
   serverUrl: string;
   readiness: Readiness;
+  /** Undefined where there is nobody to report to. */
+  securityTxt: (() => string) | undefined;
 }
 
 /** The Express application for what the gateway answers itself: whoami, health and the documentation. */
-export function createOwnAnswers({ routes, version, serverUrl, readiness }: OwnAnswersOptions): Express {
+export function createOwnAnswers({ routes, version, serverUrl, readiness, securityTxt }: OwnAnswersOptions): Express {
   const document = openApiDocument(routes, { version, serverUrl });
   const json = JSON.stringify(document);
   const page = docsPage(document);
@@ -41,6 +49,11 @@ export function createOwnAnswers({ routes, version, serverUrl, readiness }: OwnA
   });
   app.get('/openapi.json', (_request, response) => sendBody(response, 200, json));
   app.get('/docs', (_request, response) => sendBody(response, 200, page, PAGE_HEADERS));
+  app.all(SECURITY_TXT_PATH, (_request, _response, next) => {
+    if (!securityTxt) throw new ApiError('ROUTE_NOT_FOUND');
+    next();
+  });
+  app.get(SECURITY_TXT_PATH, (_request, response) => sendBody(response, 200, securityTxt?.() ?? '', TEXT_HEADERS));
   app.get(API_PREFIX + gatewayRoutes.whoami.path, whoami);
   app.all(PUBLIC_PATHS, () => {
     throw methodNotAllowed(['GET']);

@@ -18,6 +18,7 @@ import { Pipeline } from './pipeline.ts';
 import { answerProtocolErrors } from './protocol-errors.ts';
 import { Proxy } from './proxy.ts';
 import { routesFor } from './routes.ts';
+import { securityTxt } from './security-txt.ts';
 import { Authenticate } from './steps/authenticate.ts';
 import { Matcher } from './steps/match.ts';
 
@@ -68,6 +69,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
         version: packageJson.version,
         serverUrl: config.PUBLIC_URL ?? `http://127.0.0.1:${config.GATEWAY_PORT}`,
         readiness,
+        securityTxt: securityTxt({ contacts: config.SECURITY_CONTACT, publicUrl: config.PUBLIC_URL, clock }),
       }),
       publicPaths: PUBLIC_PATHS,
       trustedProxies: new AddressList(config.TRUSTED_PROXIES),

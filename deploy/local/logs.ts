@@ -42,14 +42,32 @@ export class LogFile {
 const WORTH_SHOWING = /"level":(?:[456]0|"(?:warn|error|fatal)")/;
 const pretty = prettyFactory({ colorize: true, ignore: 'pid,hostname,name,service', singleLine: true });
 
-/** Picks the warnings and errors out of a stream of JSON log lines, and makes them readable in a terminal. */
+type LoggedError = { message?: unknown; cause?: LoggedError };
+
+/** A log line with what its error says in place of the whole error: the stack is in the log file. */
+function withoutStack(line: string): string {
+  try {
+    const { err, ...others } = JSON.parse(line) as { err?: LoggedError };
+    return err === undefined ? line : JSON.stringify({ ...others, reason: messagesOf(err) });
+  } catch {
+    return line;
+  }
+}
+
+function messagesOf({ message, cause }: LoggedError): string {
+  return cause === undefined ? String(message) : `${String(message)}: ${messagesOf(cause)}`;
+}
+
+/** Picks the warnings and errors out of a stream of JSON log lines, one line each, and makes them readable in a terminal. */
 export class Highlights {
   private unfinished = '';
   private readonly show: (line: string) => void;
 
   constructor(name: string, print: (text: string) => void, isTerminal: boolean) {
     this.show = (line) => {
-      if (WORTH_SHOWING.test(line)) print(isTerminal ? `${name}: ${pretty(line).trimEnd()}` : line);
+      if (!WORTH_SHOWING.test(line)) return;
+      const short = withoutStack(line);
+      print(isTerminal ? `${name}: ${pretty(short).trimEnd()}` : short);
     };
   }
 

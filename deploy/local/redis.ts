@@ -1,12 +1,14 @@
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { type Child, findProgram, type Program, startChild, startProgram, untilReady } from './child.ts';
-import { privateFolder } from './files.ts';
+import { privateFolder, writePrivately } from './files.ts';
 import { LogFile } from './logs.ts';
 import { freePorts } from './ports.ts';
 
 export type RedisOptions = {
   folder: string;
+  /** What clients sign in with; without it everybody on this machine may. Letters and digits. */
+  password?: string;
   /** How many logical databases there are. */
   databases?: number;
   /** Where its messages go; left out, a file in the folder. */
@@ -55,18 +57,26 @@ export async function prepareRedis(options: RedisOptions): Promise<{ url: string
     databases: String(options.databases ?? 16),
     loglevel: 'warning',
   };
-  const parameters = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+  const { password } = options;
+  if (password !== undefined) settings['requirepass'] = password;
+  // A file, since every user of the machine sees the arguments of a program.
+  const file = join(options.folder, 'redis.conf');
+  const lines = Object.entries(settings).map(([name, value]) => `${name} ${JSON.stringify(value)}\n`);
+  writePrivately(file, lines.join(''));
   const program: Program = {
     name: 'Redis',
-    spawn: () => startChild({ command: [server, ...parameters], output: (text) => log.write(text) }),
-    ready: (child) => accepting(child, port, log),
+    spawn: () => startChild({ command: [server, file], output: (text) => log.write(text) }),
+    ready: (child) => accepting(child, { port, password }, log),
   };
-  return { url: `redis://127.0.0.1:${port}`, program };
+  const credentials = password === undefined ? '' : `:${password}@`;
+  return { url: `redis://${credentials}127.0.0.1:${port}`, program };
 }
 
-async function accepting(child: Child, port: number, log: LogFile): Promise<void> {
+type Access = { port: number; password: string | undefined };
+
+async function accepting(child: Child, access: Access, log: LogFile): Promise<void> {
   try {
-    await untilReady(child, () => answers(port), START_PATIENCE);
+    await untilReady(child, () => answers(access), START_PATIENCE);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`Redis could not be started: ${reason}.\n${log.lastLines(10)}`, { cause: error });
@@ -74,15 +84,20 @@ async function accepting(child: Child, port: number, log: LogFile): Promise<void
 }
 
 /** Whether a server answers PING, which it does not while it is loading. */
-function answers(port: number): Promise<boolean> {
+function answers({ port, password }: Access): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createConnection({ host: '127.0.0.1', port, timeout: 1000 });
     const settle = (answer: boolean): void => {
       socket.destroy();
       resolve(answer);
     };
-    socket.once('connect', () => socket.write('PING\r\n'));
-    socket.once('data', (data) => settle(data.toString('latin1').startsWith('+PONG')));
+    let received = '';
+    socket.once('connect', () => socket.write(`${password === undefined ? '' : `AUTH ${password}\r\n`}PING\r\n`));
+    socket.on('data', (data) => {
+      received += data.toString('latin1');
+      if (/^\+PONG/m.test(received)) settle(true);
+      else if (/^-/m.test(received)) settle(false);
+    });
     socket.once('error', () => settle(false));
     socket.once('timeout', () => settle(false));
     socket.once('close', () => settle(false));

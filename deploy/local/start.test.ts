@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createTestDatabase } from '#test/database.ts';
@@ -43,6 +44,35 @@ function readUp(): Up {
   return JSON.parse(readFileSync(file, 'utf8')) as Up;
 }
 
+/** Redis takes commands of those alone who have the password, which no command line shows. */
+async function onlyWithPassword(url: string): Promise<void> {
+  const { password, port } = new URL(url);
+  expect(password).toBe(readFileSync(join(folder, 'secrets', 'redis'), 'utf8').trim());
+  expect(processesUsing(folder).join('\n')).not.toContain(password);
+  const read = async (given: string) => {
+    const redis = new Redis(`redis://${given}127.0.0.1:${port}`, { lazyConnect: true, retryStrategy: () => null });
+    redis.on('error', () => undefined);
+    try {
+      return await redis.ping();
+    } catch (error) {
+      return String(error);
+    } finally {
+      redis.disconnect();
+    }
+  };
+  expect(await read('')).toContain('NOAUTH');
+  expect(await read(`:${password}@`)).toBe('PONG');
+}
+
+/** Which of the root secrets are in the environment of any of these processes. */
+function rootsIn(pids: readonly number[]): string[] {
+  const environments = pids.map((pid) => readFileSync(`/proc/${pid}/environ`, 'utf8')).join('\n');
+  expect(environments.match(/INTERNAL_KEYS=/g)).toHaveLength(DEPLOYABLES.length);
+  return ['internal', 'admin'].filter((name) =>
+    environments.includes(readFileSync(join(folder, 'secrets', name), 'utf8').trim()),
+  );
+}
+
 const untilGone = (): Promise<void> =>
   vi.waitFor(() => {
     const left = processesUsing(folder);
@@ -77,9 +107,11 @@ test('up.json is there when all is ready and not before, private, and gone when 
     redis: expect.stringMatching(/^redis:/),
     demo: { guild_id: '900000000000000001', key: expect.stringMatching(/^service_/) },
   });
-  for (const name of ['internal', 'admin']) {
+  for (const name of ['internal', 'admin', 'redis']) {
     expect(statSync(join(folder, 'secrets', name)).mode & 0o777).toBe(0o600);
   }
+  await onlyWithPassword(up.redis ?? '');
+  expect(rootsIn(Object.values(up.services).map(({ pid }) => pid))).toEqual([]);
   script.process.kill('SIGTERM');
   expect(await script.ended).toBe(0);
   expect(() => readUp()).toThrow('ENOENT');

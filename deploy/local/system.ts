@@ -118,7 +118,11 @@ export class System {
 
   /** The operator's, else one that was made when the folder was new. */
   private secret(variable: string, file: string): string {
-    return this.options.environment[variable] || keptSecret(join(privateFolder(join(this.folder, 'secrets')), file));
+    return this.options.environment[variable] || keptSecret(join(this.secretsFolder, file));
+  }
+
+  private get secretsFolder(): string {
+    return privateFolder(join(this.folder, 'secrets'));
   }
 
   /** From which the keys of all processes are derived; only this process and guildctl ever hold them. */
@@ -167,7 +171,8 @@ export class System {
   private async startRedis(): Promise<string | null> {
     const { settings, report } = this.options;
     if (settings.redisUrl !== undefined) return settings.redisUrl;
-    const prepared = await prepareRedis({ folder: join(this.folder, 'redis'), log: this.log('redis') });
+    const password = keptSecret(join(this.secretsFolder, 'redis'));
+    const prepared = await prepareRedis({ folder: join(this.folder, 'redis'), password, log: this.log('redis') });
     if (prepared === null) {
       report('No redis-server or valkey-server found: limits and caches are kept in memory, right for one gateway');
       return null;

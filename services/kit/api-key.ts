@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { hasKeyShape } from './redact.ts';
 import { base62, type RandomBytes, randomText } from './base62.ts';
 
 const SECRET_LENGTH = 32;
@@ -39,6 +40,19 @@ export function readApiKey(text: string): ApiKey | undefined {
   if (!head || !guildId || !secret || check !== checksum(head + secret)) return undefined;
   return new ApiKey(text, guildId, head + secret.slice(0, SHOWN_LENGTH));
 }
+
+/**
+ * Whether a text holds a key, or the random part of one of this guild alone. What is stored as it is given must not: the
+ * checksum tells it from any other text.
+ */
+export function holdsApiKey(text: string, guildId: string): boolean {
+  return hasKeyShape(text) || [...text.matchAll(RANDOM_PARTS)].some(([, part = '']) => isRandomPart(part, guildId));
+}
+
+/** Every place at which 38 letters and digits begin, overlapping ones too. */
+const RANDOM_PARTS = /(?=([0-9A-Za-z]{38}))/g;
+
+const isRandomPart = (part: string, guildId: string) => readApiKey(`service_${guildId}_${part}`) !== undefined;
 
 function checksum(body: string): string {
   return base62(crc32(body), CHECKSUM_LENGTH);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { randomText } from './base62.ts';
 import { makeApiKey } from './api-key.ts';
 import { hashJson } from './body.ts';
 import { requestContext } from './context.ts';
@@ -11,6 +12,7 @@ import {
   BOAT,
   BOATS,
   GUILD,
+  OTHER_GUILD,
   type Call,
   call,
   close,
@@ -119,11 +121,18 @@ test('the Idempotency-Key is any 1 to 128 characters, and the body hash goes wit
 });
 
 test('an Idempotency-Key that holds an API key, which would be stored as it is, is refused', async () => {
-  const key = `once ${makeApiKey(GUILD, randomBytes)}`;
-  const refused = await call({ body: good, headers: { 'idempotency-key': key } });
+  const key = makeApiKey(GUILD, randomBytes);
+  const random = key.split('_')[2] as string;
   const errors = [{ path: 'header.Idempotency-Key', message: 'must not hold an API key' }];
-  expect(refused).toMatchObject({ status: 400, body: { details: { errors } } });
+  for (const held of [`once ${key}`, random, `a${random}b`]) {
+    const refused = await call({ body: good, headers: { 'idempotency-key': held } });
+    expect(refused).toMatchObject({ status: 400, body: { details: { errors } } });
+  }
   expect(seen).toEqual([]);
+  // Random text of the caller's own is none, nor is the random part of a key of another guild.
+  for (const own of [randomText(64, randomBytes), makeApiKey(OTHER_GUILD, randomBytes).split('_')[2]]) {
+    expect((await call({ body: good, headers: { 'idempotency-key': own } })).status).toBe(201);
+  }
 });
 
 test('an error of a handler is told with its details and Retry-After; a refusal is not logged', async () => {

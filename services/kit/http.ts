@@ -1,6 +1,7 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { z } from 'zod';
 import { API_PREFIX, type Route, type RouteSpec } from '#proto/rest/route.ts';
+import { holdsApiKey } from './api-key.ts';
 import { hashJson, readBody } from './body.ts';
 import type { Clock } from './clock.ts';
 import { requestContext } from './context.ts';
@@ -12,7 +13,6 @@ import { type RepeatableWrite, Replay, type WriteOutcome } from './idempotency.t
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { openPrincipal, PRINCIPAL_HEADER, type Principal } from './principal.ts';
-import { redactKeys } from './redact.ts';
 import type { KeyRing } from './secrets.ts';
 import { splitTarget } from './target.ts';
 import { type FaultPlace, readQuery, validate } from './validate.ts';
@@ -143,7 +143,7 @@ async function readRequest(
     body: given ? check(route.body, given, 'body') : {},
   };
   faults.push(...cursorFaults(route.query, query.value['cursor']));
-  const key = route.writes ? idempotencyKey(request, faults) : undefined;
+  const key = route.writes ? idempotencyKey(request, principal, faults) : undefined;
   if (faults.length > 0) throw invalidRequest(oncePerPath(faults));
   const { guildId } = principal;
   const { method, path } = request;
@@ -195,7 +195,7 @@ async function readGiven(
   }
 }
 
-function idempotencyKey(request: Request, faults: Fault[]): string | undefined {
+function idempotencyKey(request: Request, { guildId }: Principal, faults: Fault[]): string | undefined {
   const key = request.get('idempotency-key');
   // Each byte of a header arrives as a character.
   const length = key === undefined ? 1 : Array.from(Buffer.from(key, 'latin1').toString()).length;
@@ -203,7 +203,7 @@ function idempotencyKey(request: Request, faults: Fault[]): string | undefined {
     faults.push({ path: 'header.Idempotency-Key', message: 'must have 1 to 128 characters' });
   }
   // It is stored as it is, and an API key never is.
-  if (key !== undefined && redactKeys(key) !== key) {
+  if (key !== undefined && holdsApiKey(key, guildId)) {
     faults.push({ path: 'header.Idempotency-Key', message: 'must not hold an API key' });
   }
   return key;

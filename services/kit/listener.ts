@@ -162,9 +162,16 @@ export class Listener implements Part {
     if (this.#told === hearing) return;
     this.#told = hearing;
     const { channel, log } = this.#options;
-    if (hearing) log.info({ channel }, 'notifications of the database are heard');
-    else log.warn({ channel, err: error }, 'notifications of the database are not heard, trying again');
+    if (hearing) return log.info({ channel }, 'notifications of the database are received');
+    // One line, without a stack: it is expected while the database starts, and when it is restarted.
+    log.warn({ channel, reason: reasonOf(error) }, 'waiting for the database, to receive its notifications');
   }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  // What pg says of a connection that takes longer than connectionTimeoutMillis.
+  return error.message === 'timeout expired' ? `it did not answer within ${DEAF_MS / 1000} s` : error.message;
 }
 
 /** The other processes that listen, as their server knows them: it hears at once when one has died. */

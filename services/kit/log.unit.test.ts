@@ -53,6 +53,42 @@ test('an error that is its own cause is logged all the same', () => {
   expect(JSON.stringify(describeError(error)).match(/"message":"again"/g)).toHaveLength(6);
 });
 
+test('the random part of a key alone never reaches the log, as request ID and in any other text', async () => {
+  for (let round = 0; round < 200; round++) {
+    const random = makeApiKey(GUILD, randomBytes).split('_')[2] as string;
+    const text = await logged((log) => {
+      const context = { requestId: requestIdOf(random), route: 'getLink' };
+      requestContext.run(context, () => log.info({ [random]: `x${random}9` }, `/${random}/${random}_${random}`));
+      log.error({ err: new ApiError('INTERNAL', { message: random, cause: new Error(`of ${random}.`) }) });
+    });
+    expect(text).not.toContain(random.slice(6, 20));
+    expect(text).toContain(`"request_id":"${random.slice(0, 6)}***"`);
+  }
+});
+
+test.each([
+  ['a UUID', '0b0c9d3e-7d1b-4f6e-9f1c-0a4d6a1b2c3d'],
+  ['a UUID without hyphens, twice', '0b0c9d3e7d1b4f6e9f1c0a4d6a1b2c3d'.repeat(2)],
+  ['a SHA-256', 'E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855'],
+  ['a ULID', '01ARZ3NDEKTSV4RRFFQ69G5FAV'],
+  ['a W3C trace', '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'],
+  ['a long name', 'ServerReflectionInfoInterceptingCallImplementation'],
+  ['a long number', '9'.repeat(80)],
+  ['37 random characters', 'aB3'.repeat(13).slice(0, 37)],
+])('%s is not taken for a key', (_what, text) => {
+  for (const place of [text, `a ${text} b`, JSON.stringify({ request_id: text })])
+    expect(redactKeys(place)).toBe(place);
+});
+
+test('38 characters in a row are found wherever they stand', () => {
+  const random = 'aB3'.repeat(13).slice(0, 38);
+  for (let before = 0; before < 120; before++) {
+    const gap = ' '.repeat(before % 7) + '-'.repeat(before);
+    expect(redactKeys(`${gap}${random}${gap}`)).toBe(`${gap}aB3aB3***${gap}`);
+    expect(redactKeys(`abc ${gap}${random}`)).toBe(`abc ${gap}aB3aB3***`);
+  }
+});
+
 test('a key cut short or mistyped is redacted too, and other text stays', () => {
   expect(redactKeys(`service_${GUILD}_abcdefghi`)).toBe(`service_${GUILD}_abcdef***`);
   expect(redactKeys('service_role_id stays')).toBe('service_role_id stays');

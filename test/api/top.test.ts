@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Environment } from '#kit/config.ts';
 import { guildctl } from '#services/cli/guildctl.ts';
 import { GUILD, type Network, startNetwork } from '../network.ts';
 
@@ -13,10 +14,10 @@ afterAll(() => network.stop());
 
 const admins = () => [...network.services.keys()].map((name) => `${name}=${network.address(name, 'admin')}`);
 
-async function top(words: string[], isTerminal = false) {
+async function top(words: string[], isTerminal = false, environment: Environment = {}) {
   const said = { out: '', error: '' };
   const status = await guildctl(['top', '--interval', '1', ...words], {
-    environment: { GUILDCTL_ADMIN: admins().join(',') },
+    environment: { GUILDCTL_ADMIN: admins().join(','), ADMIN_SECRETS: network.secrets.admin, ...environment },
     user: 'ada',
     out: (text) => (said.out += text),
     error: (text) => (said.error += text),
@@ -85,4 +86,17 @@ it.each([
   const { status, out, error } = await top(words);
   expect({ status, out }).toEqual({ status: 1, out: '' });
   expect(error).toContain(message);
+});
+
+it.each([
+  ['no secret', { ADMIN_SECRETS: '', DATA_DIR: '/none' }],
+  ['the secret of another system', { ADMIN_SECRETS: 'x'.repeat(32) }],
+])('with %s the figures of processes are shown and no key is', async (_what, environment) => {
+  await network.call('/whoami', { key: key.secret });
+  const { status, out } = await top(['--json'], false, environment);
+  expect(status).toBe(0);
+  const { processes, keys } = JSON.parse(out);
+  expect(processes[0]).toMatchObject({ figures: expect.anything(), reason: null });
+  expect(keys).toBeNull();
+  expect((await top(['--once'], false, environment)).out).toContain('Keys are shown to operators alone');
 });

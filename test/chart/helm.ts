@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
 import { CHART } from '../../deploy/chart-files.ts';
-import type { Json } from './chart.ts';
+import type { Json, JsonObject } from './chart.ts';
 
 /** The Kubernetes versions that the chart is for. */
 export const KUBERNETES = ['1.31.0', '1.32.0', '1.33.0', '1.34.0', '1.35.0', '1.36.0', '1.37.0'] as const;
@@ -62,4 +62,11 @@ export function manifests(text: string): Manifest[] {
   const found = documents.map((document) => document.toJS() as Manifest | null).filter((one) => one !== null);
   const key = ({ kind, metadata }: Manifest) => `${kind} ${metadata.name}`;
   return found.sort((one, other) => (key(one) < key(other) ? -1 : 1));
+}
+
+/** The specs of the pods that a manifest stands for. */
+export function podsOf({ kind, spec }: Manifest): JsonObject[] {
+  if (kind === 'Pod') return [spec as JsonObject];
+  const template = (spec as { template?: { spec: JsonObject } } | undefined)?.template;
+  return template === undefined ? [] : [template.spec];
 }

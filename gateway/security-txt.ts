@@ -1,0 +1,31 @@
+import type { Clock } from '#kit/clock.ts';
+
+export const SECURITY_TXT_PATH = '/.well-known/security.txt';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** RFC 9116 recommends less than a year. */
+const VALID_DAYS = 180;
+
+export interface SecurityTxtOptions {
+  /** URIs such as `mailto:` and `https:`, the preferred one first. */
+  contacts: readonly string[];
+  /** Where callers reach the gateway, if the operator says so. */
+  publicUrl: string | undefined;
+  clock: Clock;
+}
+
+/**
+ * Makes the text of RFC 9116, which tells researchers where to report a vulnerability. It never expires: the date is
+ * counted from today. Undefined without a contact: a file that leads nowhere is worse than none.
+ */
+export function securityTxt({ contacts, publicUrl, clock }: SecurityTxtOptions): (() => string) | undefined {
+  if (contacts.length === 0) return undefined;
+  const fixed = contacts.map((contact) => `Contact: ${contact}\n`);
+  fixed.push('Preferred-Languages: en\n');
+  if (publicUrl !== undefined) fixed.push(`Canonical: ${publicUrl}${SECURITY_TXT_PATH}\n`);
+  return () => {
+    const today = Math.floor(clock.now() / DAY_MS);
+    const expires = new Date((today + VALID_DAYS) * DAY_MS).toISOString();
+    return `${fixed.join('')}Expires: ${expires}\n`;
+  };
+}
