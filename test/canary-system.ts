@@ -3,6 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { vi } from 'vitest';
+import { internalKeysOf, parseKeys } from '#kit/process-keys.ts';
+import { KEY_HOLDERS } from '#kit/purposes.ts';
 import { type RunningPostgres, startPostgres, VOLATILE } from '#local/postgres.ts';
 import type { Up } from '#local/system.ts';
 import { guildctl } from '#services/cli/guildctl.ts';
@@ -18,6 +20,15 @@ const PANIC = join(import.meta.dirname, 'failure', 'fixtures', 'panic.ts');
 export const WAIT = { timeout: 60_000, interval: 50 };
 
 const secret = () => randomBytes(24).toString('base64url');
+
+/** Every key that a process is given, under either root secret. */
+function derivedKeys({ internal, olderInternal, admin }: Record<'internal' | 'olderInternal' | 'admin', string>) {
+  const roots = { internal: [internal, olderInternal], admin: [admin] };
+  const keys = new Map(KEY_HOLDERS.flatMap((name) => [...parseKeys(internalKeysOf(name, roots))]));
+  return [...keys].flatMap(([purpose, all]) =>
+    all.map((key, age) => [`key ${age} of ${purpose}`, key.toString('base64url')] as const),
+  );
+}
 
 /**
  * `npm start` as processes, with servers of its own behind it, whose every secret is a canary; logs all that it can.
@@ -50,6 +61,7 @@ export class CanarySystem {
     this.databaseProxy = await startTcpProxy(Number(new URL(this.postgres.url).port));
     this.#stops.push(() => this.databaseProxy.close());
     for (const [name, text] of Object.entries(this.secrets)) this.canaries.add(name, text);
+    for (const [name, text] of derivedKeys(this.secrets)) this.canaries.add(name, text);
     this.canaries.add('database password', new URL(this.postgres.url).password);
     this.#script = runScript([process.execPath, join(REPOSITORY, 'deploy/local/start.ts')], this.environment());
     this.#stops.push(async () => {

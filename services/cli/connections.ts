@@ -4,7 +4,15 @@ import { z } from 'zod';
 import { Breakers } from '#kit/breaker.ts';
 import { sealCall } from '#kit/call-token.ts';
 import { systemClock } from '#kit/clock.ts';
-import { type Environment, grpcAddress, processKeys, readConfig, readRoots, secrets } from '#kit/config.ts';
+import {
+  ConfigError,
+  type Environment,
+  grpcAddress,
+  processKeys,
+  readConfig,
+  readRoots,
+  secrets,
+} from '#kit/config.ts';
 import type { ApiError } from '#kit/errors.ts';
 import type { DefinitionShape } from '#kit/grpc.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
@@ -12,7 +20,7 @@ import { isAnswer } from '#kit/grpc-errors.ts';
 import { InternalTls } from '#kit/internal-tls.ts';
 import { Metrics } from '#kit/metrics.ts';
 import type { Roots } from '#kit/process-keys.ts';
-import { OPERATORS } from '#kit/purposes.ts';
+import { callPurpose, OPERATORS } from '#kit/purposes.ts';
 import { type KeyRing, SecretRing } from '#kit/secrets.ts';
 import { UsageError } from './command.ts';
 
@@ -68,7 +76,7 @@ export class Connections {
   /** A token with which a process shows operators a page of its admin port; undefined without the operators' keys. */
   pageToken(process: string, path: string): string | undefined {
     try {
-      const ring = readOperators(this.#environment);
+      const ring = readOperators(this.#environment, process);
       return sealCall(ring, { caller: OPERATORS, audience: process, method: `GET ${path}` }, systemClock.now());
     } catch {
       return undefined;
@@ -97,15 +105,19 @@ export function readAccess(environment: Environment, service: string): Access {
   readConfig({ [variable]: grpcAddress().optional(), ...OPERATORS_CONFIG }, environment);
   return {
     address: environment[variable] || localAddress(dataFolder(environment), service, variable),
-    ring: readOperators(environment),
+    ring: readOperators(environment, service),
   };
 }
 
 const OPERATORS_CONFIG = { INTERNAL_KEYS: processKeys().optional(), ADMIN_SECRETS: secrets().optional() };
 
 /** INTERNAL_KEYS of guildctl, else what is derived from ADMIN_SECRETS, else from the secret of the system that runs here. */
-function readOperators(environment: Environment): KeyRing {
+function readOperators(environment: Environment, service: string): KeyRing {
   const { INTERNAL_KEYS, ADMIN_SECRETS } = readConfig(OPERATORS_CONFIG, environment);
+  const purpose = callPurpose(OPERATORS, service);
+  if (INTERNAL_KEYS && !INTERNAL_KEYS.purposes.includes(purpose)) {
+    throw new ConfigError([`INTERNAL_KEYS has no key for ${purpose}: give guildctl its own`]);
+  }
   return INTERNAL_KEYS ?? new SecretRing(ADMIN_SECRETS ?? [localAdminSecret(dataFolder(environment))]);
 }
 

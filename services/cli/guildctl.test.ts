@@ -6,7 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readApiKey } from '#kit/api-key.ts';
 import type { Environment } from '#kit/config.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
-import { ADMIN_SECRET, startTestAuth, type TestAuth } from '#test/auth.ts';
+import { internalKeysOf } from '#kit/process-keys.ts';
+import { ADMIN_SECRET, INTERNAL_SECRET, startTestAuth, type TestAuth } from '#test/auth.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { inheritedEnvironment } from '#test/processes.ts';
 import { guildctl as run } from './guildctl.ts';
@@ -282,4 +283,15 @@ test('a wrong secret, a wrong configuration and a service that is away are told 
   const away = await guildctl(words, { GUILDCTL_AUTH: '127.0.0.1:1', ADMIN_SECRETS: ADMIN_SECRET });
   expect(away).toMatchObject({ status: 1, out: '' });
   expect(away.error).toContain('can not be reached: is it running');
+});
+
+test('guildctl calls services with the keys that were derived for it, and with those of a service it does not', async () => {
+  const roots = { internal: [INTERNAL_SECRET], admin: [ADMIN_SECRET] };
+  const words = ['keys', 'list', '--guild', newGuild()];
+  const as = (name: string) =>
+    guildctl(words, { GUILDCTL_AUTH: service.address, INTERNAL_KEYS: internalKeysOf(name, roots), ADMIN_SECRETS: '' });
+  expect(await as('guildctl')).toMatchObject({ status: 0, error: '' });
+  const lookup = await as('lookup');
+  expect(lookup).toMatchObject({ status: 1, out: '' });
+  expect(lookup.error).toContain('INTERNAL_KEYS has no key for call:operators:auth: give guildctl its own');
 });

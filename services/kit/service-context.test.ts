@@ -5,6 +5,7 @@ import { ManualClock } from './clock.ts';
 import { databaseConfig, grpcConfig, httpConfig, processConfig, readConfig } from './config.ts';
 import { SampleService, sampleRoutes } from './fixtures/sample.ts';
 import type { GrpcClient } from './grpc-client.ts';
+import { internalKeysOf } from './process-keys.ts';
 import { type RunningService, type ServiceContext, type ServiceDefinition, startService } from './service.ts';
 
 const ENVIRONMENT = { LISTEN_HOST: '127.0.0.1', INTERNAL_KEYS: testKeys({}, ['sample', 'other']) };
@@ -77,4 +78,39 @@ test('a part that can not start stops the others, and its error is thrown', asyn
 test('faults of the environment are thrown before anything is built', async () => {
   const definition = { name: 'sample', readConfig: readSampleConfig, build: () => expect.unreachable() };
   await expect(startService(definition, {}, { log })).rejects.toThrow('INTERNAL_KEYS is required');
+});
+
+test('a process does not start with a root secret, nor without each of its keys', async () => {
+  const definition = { name: 'lookup', readConfig: readSampleConfig, build: () => expect.unreachable() };
+  const roots = { internal: ['the internal root secret of tests'], admin: ["the operators' root secret of tests"] };
+  const keys = internalKeysOf('lookup', roots);
+  for (const name of ['INTERNAL_SECRETS', 'ADMIN_SECRETS']) {
+    const given = startService(definition, { INTERNAL_KEYS: keys, [name]: 'x'.repeat(40) }, { log });
+    await expect(given).rejects.toThrow(`${name} must not be given to a process that serves requests`);
+  }
+  const some = keys.split(',').filter((entry) => !/^(?:principal:lookup|ticket:lookup)=/.test(entry));
+  const faults = 'INTERNAL_KEYS has no key for principal:lookup\n  INTERNAL_KEYS has no key for ticket:lookup';
+  await expect(startService(definition, { INTERNAL_KEYS: some.join(',') }, { log })).rejects.toThrow(faults);
+});
+
+test('a process says which keys it should not have', async () => {
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  const roots = { internal: ['the internal root secret of tests'], admin: ["the operators' root secret of tests"] };
+  const INTERNAL_KEYS = `${internalKeysOf('auth', roots)},${internalKeysOf('bindings', roots)}`;
+  const definition = { name: 'auth', readConfig: readSampleConfig, build: () => undefined };
+  const environment = { LISTEN_HOST: '127.0.0.1', INTERNAL_KEYS: INTERNAL_KEYS.replace(/,ticket:bindings=[^,]+$/, '') };
+  started.push(await startService(definition, environment, { log: pino({ level: 'warn' }, destination) }));
+  expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+    expect.objectContaining({
+      msg: 'INTERNAL_KEYS holds keys that this process must not have',
+      purposes: [
+        'principal:bindings',
+        'call:bindings:lookup',
+        'call:members:bindings',
+        'idempotency',
+        'call:operators:bindings',
+      ],
+    }),
+  ]);
 });

@@ -24,6 +24,9 @@ const json = (key: string, body: unknown, headers: Record<string, string> = {}):
   body: typeof body === 'string' ? body : JSON.stringify(body),
 });
 
+/** The 38 characters behind the guild's ID. */
+const randomPart = (key: string) => key.slice(key.lastIndexOf('_') + 1);
+
 const read = (key: string): RequestInit => ({ headers: { 'x-api-key': key, 'x-guild-id': GUILD } });
 
 /** All that a system is asked in this test: good and bad, with the key and the tokens in every wrong place. */
@@ -57,6 +60,12 @@ async function traffic(key: string, name: string): Promise<void> {
     call('/whoami', { headers: { authorization: `Basic ${btoa(`x:${key}`)}` } }),
     call('/whoami', { headers: { authorization: `Bearer ${key} ${key}`, cookie: `key=${key}` } }),
     call('/bindings/list', read(key)),
+    // Returned as given, and by nobody logged: alone, or in another text.
+    ...[randomPart(key), `trace-${randomPart(key)}.1`].flatMap((id) => [
+      call('/lookup/game/7001', { headers: { ...read(key).headers, 'x-request-id': id } }, false),
+      call('/lookup/game/none', { headers: { ...read(key).headers, 'x-request-id': id } }, false),
+      call('/whoami', { headers: { 'x-request-id': id } }, false),
+    ]),
     call(`/guilds/${GUILD}/members?limit=5`, read(key)),
     call('/sync/roles', json(key, member)),
   ]);
