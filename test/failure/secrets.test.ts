@@ -27,7 +27,9 @@ const json = (key: string, body: unknown, headers: Record<string, string> = {}):
 /** The 38 characters behind the guild's ID. */
 const randomPart = (key: string) => key.slice(key.lastIndexOf('_') + 1);
 
-const read = (key: string): RequestInit => ({ headers: { 'x-api-key': key, 'x-guild-id': GUILD } });
+const read = (key: string, headers: Record<string, string> = {}): RequestInit => ({
+  headers: { 'x-api-key': key, 'x-guild-id': GUILD, ...headers },
+});
 
 /** All that a system is asked in this test: good and bad, with the key and the tokens in every wrong place. */
 async function traffic(key: string, name: string): Promise<void> {
@@ -62,8 +64,8 @@ async function traffic(key: string, name: string): Promise<void> {
     call('/bindings/list', read(key)),
     // Returned as given, and by nobody logged: alone, or in another text.
     ...[randomPart(key), `trace-${randomPart(key)}.1`].flatMap((id) => [
-      call('/lookup/game/7001', { headers: { ...read(key).headers, 'x-request-id': id } }, false),
-      call('/lookup/game/none', { headers: { ...read(key).headers, 'x-request-id': id } }, false),
+      call('/lookup/game/7001', read(key, { 'x-request-id': id }), false),
+      call('/lookup/game/none', read(key, { 'x-request-id': id }), false),
       call('/whoami', { headers: { 'x-request-id': id } }, false),
     ]),
     call(`/guilds/${GUILD}/members?limit=5`, read(key)),
