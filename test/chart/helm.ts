@@ -48,11 +48,26 @@ export async function runHelm(words: readonly string[], helm = helms()[0] as str
 }
 
 /** `values` are laid over those of the files. */
-export type RenderOptions = { values?: Json; files?: readonly string[]; kubernetes?: string; helm?: string };
+export type RenderOptions = {
+  values?: Json;
+  files?: readonly string[];
+  kubernetes?: string;
+  helm?: string;
+  /** Of a cluster in which templates look up what is installed. */
+  kubeconfig?: string;
+};
 
 /** What the chart renders to, in the order of kinds and names. */
-export async function render({ values, files = [], kubernetes = NEWEST, helm }: RenderOptions): Promise<Manifest[]> {
+export async function render({
+  values,
+  files = [],
+  kubernetes = NEWEST,
+  helm,
+  kubeconfig,
+}: RenderOptions): Promise<Manifest[]> {
   const words = ['template', 'guild', CHART, '--namespace', 'guild-data', '--kube-version', kubernetes];
+  if (kubeconfig !== undefined)
+    words.push('--dry-run=server', '--disable-openapi-validation', '--kubeconfig', kubeconfig);
   words.push(...files.flatMap((file) => ['--values', file]), '--values', '-');
   return manifests(await runHelm(words, helm, JSON.stringify(values ?? {})));
 }

@@ -1,8 +1,9 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { parseKeys } from '#kit/process-keys.ts';
 import { KEY_HOLDERS, purposesOf } from '#kit/purposes.ts';
 import { type JsonObject, valueSet } from './chart.ts';
-import { type Manifest, podsOf, render } from './helm.ts';
+import { startApiServer } from './api-server.ts';
+import { helms, type Manifest, podsOf, render } from './helm.ts';
 
 /** The Secrets that the pod of each component is given variables from. */
 function keySecretsOf(all: readonly Manifest[]): Record<string, string[]> {
@@ -40,3 +41,38 @@ test('in evaluation mode each process has the keys of its own, random, and both 
   }
   expect(new Set(shared.values()).size).toBe(shared.size);
 });
+
+const keySecrets = (all: readonly Manifest[]) =>
+  all.filter(({ kind, metadata }) => kind === 'Secret' && metadata.name.includes('-keys-'));
+const readKeys = ({ data }: Manifest) => Buffer.from(data['internal-keys'] as string, 'base64').toString();
+
+test.each(helms())(
+  '%s keeps the keys of evaluation mode at an upgrade, and adds those that are missing',
+  async (helm) => {
+    const server = await startApiServer();
+    onTestFinished(() => server.stop());
+    const options = { files: [valueSet('evaluation')], kubeconfig: server.kubeconfig, helm };
+    const installed = keySecrets(await render(options));
+    expect(installed).toHaveLength(KEY_HOLDERS.length);
+    server.install(...installed);
+    expect(keySecrets(await render(options))).toEqual(installed);
+    // As after an upgrade from a version in which lookup did not know bindings, and of a lost Secret.
+    const of = (all: readonly Manifest[], name: string) =>
+      all.find(({ metadata }) => metadata.name.endsWith(`-keys-${name}`)) as Manifest;
+    server.remove(of(installed, 'guildctl'));
+    for (const name of ['lookup', 'bindings']) {
+      const secret = of(installed, name);
+      const fewer = readKeys(secret).replace(/call:bindings:lookup=[^,]+,/, '');
+      const data = { 'internal-keys': Buffer.from(fewer).toString('base64') };
+      server.install({ ...secret, data });
+    }
+    const upgraded = keySecrets(await render(options));
+    expect(of(upgraded, 'guildctl')).toEqual(of(installed, 'guildctl'));
+    expect(of(upgraded, 'gateway')).toEqual(of(installed, 'gateway'));
+    const added = ['lookup', 'bindings'].map((name) => parseKeys(readKeys(of(upgraded, name))));
+    expect(added[0]?.get('call:bindings:lookup')).toEqual(added[1]?.get('call:bindings:lookup'));
+    expect(added[0]?.get('principal:lookup')).toEqual(
+      parseKeys(readKeys(of(installed, 'lookup'))).get('principal:lookup'),
+    );
+  },
+);

@@ -1,0 +1,89 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Manifest } from './helm.ts';
+
+/** By group and version, the kinds that the chart uses. */
+const KINDS: Record<string, string[]> = {
+  v1: ['Secret', 'Service', 'ServiceAccount', 'ConfigMap', 'Pod'],
+  'apps/v1': ['Deployment', 'StatefulSet'],
+  'batch/v1': ['Job'],
+  'networking.k8s.io/v1': ['NetworkPolicy'],
+  'policy/v1': ['PodDisruptionBudget'],
+};
+
+/** By which Helm knows its release's own. */
+const OWNED = { 'meta.helm.sh/release-name': 'guild', 'meta.helm.sh/release-namespace': 'guild-data' };
+
+export interface ApiServer {
+  /** For KUBECONFIG. */
+  kubeconfig: string;
+  /** Installs Secrets as Helm does, or replaces them. */
+  install(...secrets: Manifest[]): void;
+  remove(secret: Manifest): void;
+  stop(): Promise<void>;
+}
+
+/** As much of the API of Kubernetes as Helm needs to render templates that look Secrets up. */
+export async function startApiServer(): Promise<ApiServer> {
+  const secrets = new Map<string, Manifest>();
+  const server = createServer((request, response) => {
+    const found = answer(request.url?.split('?')[0] ?? '', secrets);
+    response.writeHead(found ? 200 : 404, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(found ?? { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 404 }));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const folder = mkdtempSync(join(tmpdir(), 'guild-data-kubeconfig-'));
+  const kubeconfig = join(folder, 'config');
+  const cluster = { server: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const config = {
+    clusters: [{ name: 'test', cluster }],
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+    users: [{ name: 'test', user: {} }],
+    'current-context': 'test',
+  };
+  writeFileSync(kubeconfig, JSON.stringify({ apiVersion: 'v1', kind: 'Config', ...config }));
+  const stop = async () => {
+    server.closeAllConnections();
+    server.close();
+    rmSync(folder, { recursive: true });
+  };
+  const install = (...all: Manifest[]) => {
+    for (const one of all)
+      secrets.set(one.metadata.name, { ...one, metadata: { ...one.metadata, annotations: OWNED } });
+  };
+  return { kubeconfig, install, remove: ({ metadata }) => void secrets.delete(metadata.name), stop };
+}
+
+function answer(path: string, secrets: ReadonlyMap<string, Manifest>): object | undefined {
+  if (path === '/version') return { major: '1', minor: '37', gitVersion: 'v1.37.0' };
+  if (path === '/api') return { kind: 'APIVersions', versions: ['v1'] };
+  if (path === '/apis') return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups() };
+  const [, , listed] = /^\/(api|apis)\/(.+)$/.exec(path) ?? [];
+  if (listed !== undefined && KINDS[listed]) return resourcesOf(listed);
+  const [, name = ''] = /^\/api\/v1\/namespaces\/[^/]+\/secrets\/([^/]+)$/.exec(path) ?? [];
+  return secrets.get(name);
+}
+
+function groups() {
+  return Object.keys(KINDS)
+    .filter((version) => version.includes('/'))
+    .map((groupVersion) => {
+      const [name, version] = groupVersion.split('/');
+      return { name, versions: [{ groupVersion, version }], preferredVersion: { groupVersion, version } };
+    });
+}
+
+function resourcesOf(groupVersion: string) {
+  const resources = (KINDS[groupVersion] ?? []).map((kind) => ({
+    name: kind === 'NetworkPolicy' ? 'networkpolicies' : `${kind.toLowerCase()}s`,
+    namespaced: true,
+    kind,
+    verbs: ['get', 'list', 'create'],
+  }));
+  return { kind: 'APIResourceList', groupVersion, resources };
+}
