@@ -49,7 +49,10 @@ export class Attempt {
     response.on('close', () => this.#over());
   }
 
-  /** Resolves once the answer is written; CallerGone or WaitedInVain when nothing was answered before its caller left. */
+  /**
+   * Resolves once the response is written to the client's socket, whether the client reads it or not; CallerGone or
+   * WaitedInVain when nothing was answered before its caller left.
+   */
   get ended(): Promise<void> {
     return this.#settled.promise;
   }
@@ -89,6 +92,14 @@ export class Attempt {
   }
 
   /**
+   * The whole response is written to the client's socket: the service has done its part. How long the client takes to
+   * read it is bounded by the write timeout of its connection, and never counts against the service.
+   */
+  written(): void {
+    this.#end(undefined);
+  }
+
+  /**
    * One of the two connections broke. A caller that has gone breaks its request off: no service has failed by that.
    */
   broke(cause: unknown): void {
@@ -111,6 +122,7 @@ export class Attempt {
 
   /** Only the first of its outcomes counts. */
   #end(error: Error | undefined): void {
+    if (this.#isOver) return;
     this.#isOver = true;
     clearTimeout(this.#deadline);
     if (error) this.#settled.reject(error);

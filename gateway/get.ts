@@ -84,12 +84,13 @@ class Exchange implements Asker, Sending {
     // As text it leaves in one piece with the head, which takes half as long as two.
     if (whole === '') this.#response.end();
     else this.#response.end(whole, 'latin1');
+    this.#attempt.written();
   }
 
   onFailure(cause: Error): void {
-    // Cut off in its middle, it must not look whole.
+    this.#attempt.broke(cause);
+    // A truncated response must not look complete.
     if (this.#attempt.isAnswered) this.#response.destroy();
-    else this.#attempt.broke(cause);
   }
 
   destroy(): void {

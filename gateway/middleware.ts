@@ -66,7 +66,7 @@ function sendingOf(outgoing: ClientRequest, response: ServerResponse): Sending {
       return socket !== null && socket.bytesRead > bytesBefore;
     },
     destroy: () => {
-      if (!response.writableFinished) outgoing.destroy();
+      if (!response.writableEnded) outgoing.destroy();
     },
   };
 }

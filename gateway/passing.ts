@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { writeAnswerHead } from '#kit/answer-headers.ts';
+import { attemptOf } from './attempt.ts';
 import { passedHeaders } from './headers.ts';
 
 /** Hands a service's answer on: the status, the headers that are not the connection's own, and the bytes as they come. */
@@ -12,9 +13,15 @@ export function passOn(incoming: IncomingMessage, response: ServerResponse): voi
     incoming.pause();
     response.once('drain', () => incoming.resume());
   });
-  incoming.on('end', () => response.end());
-  // Cut off in its middle, it must not look whole.
+  const attempt = attemptOf(response.req);
+  incoming.on('end', () => {
+    response.end();
+    attempt?.written();
+  });
   incoming.on('close', () => {
-    if (!incoming.complete) response.destroy();
+    if (incoming.complete) return;
+    attempt?.broke(new Error('the response was cut off'));
+    // A truncated response must not look complete.
+    response.destroy();
   });
 }
