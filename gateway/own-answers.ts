@@ -10,12 +10,14 @@ import { gatewayRoutes } from '#proto/rest/gateway.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import { DOCS_SECURITY_POLICY, docsPage } from './docs.ts';
 import { openApiDocument } from './openapi.ts';
+import { PublicDocument } from './public-document.ts';
 import { SECURITY_TXT_PATH } from './security-txt.ts';
 import { scopesOf } from './steps/scope.ts';
 
 /** Answered without a key and without being counted. */
-export const PUBLIC_PATHS = ['/healthz', '/openapi.json', '/docs', SECURITY_TXT_PATH];
+export const PUBLIC_PATHS = ['/', '/healthz', '/openapi.json', '/docs', SECURITY_TXT_PATH];
 
+const JSON_HEADERS: Readonly<HeaderList> = ['content-type', 'application/json; charset=utf-8'];
 const PAGE_HEADERS: Readonly<HeaderList> = [
   ['content-type', 'text/html; charset=utf-8'],
   ['content-security-policy', DOCS_SECURITY_POLICY],
@@ -25,6 +27,9 @@ const TEXT_HEADERS: Readonly<HeaderList> = [
   ['content-type', 'text/plain; charset=utf-8'],
   ['cache-control', 'public, max-age=3600'],
 ].flat();
+
+/** For a person in a browser; like every response beside the documents it is an envelope. */
+const TO_DOCS = successBody(302, 'The documentation is at /docs', { location: '/docs' });
 
 export interface OwnAnswersOptions {
   routes: readonly Route[];
@@ -38,8 +43,8 @@ export interface OwnAnswersOptions {
 /** The Express application for what the gateway answers itself: whoami, health and the documentation. */
 export function createOwnAnswers({ routes, version, serverUrl, readiness, securityTxt }: OwnAnswersOptions): Express {
   const document = openApiDocument(routes, { version, serverUrl });
-  const json = JSON.stringify(document);
-  const page = docsPage(document);
+  const json = new PublicDocument(JSON.stringify(document), JSON_HEADERS);
+  const page = new PublicDocument(docsPage(document), PAGE_HEADERS);
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -47,8 +52,9 @@ export function createOwnAnswers({ routes, version, serverUrl, readiness, securi
     if (!readiness.isReady) throw new ApiError('UNAVAILABLE', { message: 'not ready' });
     sendBody(response, 200, successBody(200, 'ready', {}));
   });
-  app.get('/openapi.json', (_request, response) => sendBody(response, 200, json));
-  app.get('/docs', (_request, response) => sendBody(response, 200, page, PAGE_HEADERS));
+  app.get('/', (_request, response) => sendBody(response, 302, TO_DOCS, ['location', '/docs']));
+  app.get('/openapi.json', json.send);
+  app.get('/docs', page.send);
   app.all(SECURITY_TXT_PATH, (_request, _response, next) => {
     if (!securityTxt) throw new ApiError('ROUTE_NOT_FOUND');
     next();
