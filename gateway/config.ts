@@ -51,9 +51,14 @@ export const readGatewayConfig = (environment: Environment) =>
       BINDINGS_WRITE_SCOPE: z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }).optional(),
       /** Over how many gateways limits are parted while Redis is away. */
       GATEWAY_REPLICAS: number(1, 1, 1000),
-      /** Requests under way at once; more are told to come again. */
+      /** Requests in flight at once; more get 503. One guild, or one address without a known key, holds a tenth. */
       MAX_IN_FLIGHT: number(2_000, 1, 1_000_000),
+      /** Polls that wait in a service at once. One guild holds a tenth, or 2,000 where that is more. */
+      MAX_WAITING_POLLS: number(20_000, 1, 1_000_000),
+      /** Open client connections. */
       MAX_CONNECTIONS: number(20_000, 1, 1_000_000),
+      /** A client that takes none of the bytes written for it for so long is disconnected. */
+      CLIENT_WRITE_TIMEOUT_MS: number(10_000, 100, 600_000),
       /** How long a service may take. */
       SERVICE_TIMEOUT_MS: number(8_000, 1, 60_000),
       /** Longer than that of the load balancer in front. */

@@ -20,7 +20,7 @@ export interface Outcome {
 
 const KNOWN_METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'];
 
-/** What is counted for a caller who left before any answer: no fault of ours, and no success. */
+/** Counted for a client that left or was disconnected before its response was written: neither a failure nor a success. */
 const CALLER_GONE = 499;
 
 /** What the gateway counts and logs. No label holds a key, a guild, an address or a raw path. */
@@ -49,7 +49,7 @@ export class GatewayEvents {
     this.#authentication.inc({ result: grant.legacy ? 'legacy' : 'valid' });
   }
 
-  /** Once per request, when its answer is written or its caller has gone. */
+  /** Once per request, when its response is written to the socket or its client has gone. */
   answered(
     request: IncomingMessage,
     response: ServerResponse,
@@ -59,7 +59,7 @@ export class GatewayEvents {
     const { route, keyId } = context;
     const ms = performance.now() - started;
     const method = KNOWN_METHODS.includes(request.method ?? '') ? (request.method ?? '') : 'other';
-    const code = response.headersSent ? response.statusCode : CALLER_GONE;
+    const code = refusal?.httpStatus ?? (isWritten(response) ? response.statusCode : CALLER_GONE);
     this.#requests.inc({ route, method, code });
     if (keyId !== undefined) this.#activity.count(keyId, response.statusCode);
     this.#seconds.observe({ route, method }, ms / 1000);
@@ -76,8 +76,13 @@ export class GatewayEvents {
 
   #write(context: RequestContext, told: Told, refusal: ApiError | undefined): void {
     if (!refusal) return this.#log.debug(told, 'answered');
-    if (refusal instanceof OverloadError) return this.#overload.refused();
+    if (refusal instanceof OverloadError) return this.#overload.refused(refusal.bound);
     if (isFault(refusal)) return this.#log.error({ ...told, err: refusal }, 'failed');
     this.#refusals.refused(context, told, refusal.code);
   }
+}
+
+/** A destroyed response was written whole if it was ended before. */
+function isWritten(response: ServerResponse): boolean {
+  return response.headersSent && (response.writableEnded || !response.destroyed);
 }

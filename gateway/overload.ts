@@ -3,40 +3,62 @@ import { ApiError } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 
-const TELL_EVERY_MS = 1_000;
+const LOG_EVERY_MS = 1_000;
 
-/** A gateway that is full refuses what comes; no part of it has failed. */
+/** What may be used up: slots of the whole gateway, or the share of one guild or client address. */
+const MESSAGES = {
+  in_flight: 'Too many requests are in flight, try again soon',
+  receiving: 'Too many request bodies are being received, try again soon',
+  polls: 'Too many polls are waiting, try again soon',
+  guild: 'Too many requests of this guild are in flight, try again soon',
+  guild_polls: 'Too many polls of this guild are waiting, try again soon',
+  address: 'Too many requests from this address are being authenticated, try again soon',
+} as const;
+
+export type Bound = keyof typeof MESSAGES;
+
+/** The gateway, or the caller's share of it, is full; no part of it has failed. */
 export class OverloadError extends ApiError {
-  constructor() {
-    super('UNAVAILABLE', { message: 'Too many requests are under way, try again soon', retryAfter: 1 });
+  readonly bound: Bound;
+
+  constructor(bound: Bound) {
+    super('UNAVAILABLE', { message: MESSAGES[bound], retryAfter: 1 });
+    this.bound = bound;
   }
 }
 
-/** Counts what was refused for want of room, and warns of it once a second at most. */
+const BOUNDS = Object.keys(MESSAGES) as Bound[];
+
+/** Created once: it is the same for every request, and creating an error costs more than all checks. */
+export const OVERLOADS = Object.fromEntries(BOUNDS.map((bound) => [bound, new OverloadError(bound)])) as Record<
+  Bound,
+  OverloadError
+>;
+
+/** Counts overload rejections, and logs a warning of them at most once a second. */
 export class OverloadLog {
   readonly #log: Logger;
-  /** Milliseconds from whenever. */
+  /** Milliseconds from any fixed point. */
   readonly #now: () => number;
-  readonly #refusals;
-  #untold = 0;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  readonly #rejections;
+  #unlogged = 0;
+  #loggedAt = Number.NEGATIVE_INFINITY;
 
   constructor(metrics: Metrics, log: Logger, now = () => performance.now()) {
     this.#log = log;
     this.#now = now;
-    this.#refusals = metrics.counter(
-      'gateway_overload_refusals_total',
-      'Requests refused since too many were under way',
-    );
+    const help = 'Requests rejected with 503 because a limit on concurrent requests was reached, by limit';
+    this.#rejections = metrics.counterOf('gateway_overload_refusals_total', help, 'bound', BOUNDS);
   }
 
-  refused(): void {
-    this.#refusals.inc();
-    this.#untold++;
+  /** `bound` is the limit that was reached. */
+  refused(bound: Bound): void {
+    this.#rejections.inc({ bound });
+    this.#unlogged++;
     const now = this.#now();
-    if (now - this.#toldAt < TELL_EVERY_MS) return;
-    this.#log.warn({ refused: this.#untold }, 'too many requests are under way, some are refused');
-    this.#toldAt = now;
-    this.#untold = 0;
+    if (now - this.#loggedAt < LOG_EVERY_MS) return;
+    this.#log.warn({ refused: this.#unlogged, bound }, 'requests rejected because too many are in flight');
+    this.#loggedAt = now;
+    this.#unlogged = 0;
   }
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { noteHeader } from '#kit/answer-headers.ts';
+import { hasBody } from '#kit/body.ts';
 import type { Clock } from '#kit/clock.ts';
 import { type RequestContext, requestContext } from '#kit/context.ts';
 import { sendBody, sendError, successBody } from '#kit/envelope.ts';
@@ -12,15 +13,16 @@ import { splitTarget } from '#kit/target.ts';
 import { readQuery } from '#kit/validate.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { Route } from '#proto/rest/route.ts';
+import { Admission, type Held } from './admission.ts';
 import { andThen, type Awaitable } from './and-then.ts';
-import { type Address, type AddressList, clientAddress, peerAddress } from './client-address.ts';
+import { type Address, type AddressList, clientAddress, networkOf, peerAddress } from './client-address.ts';
+import type { ClientConnections } from './client-connections.ts';
 import type { GatewayEvents } from './events.ts';
 import { expectsContinue } from './expectation.ts';
 import { connectionOptions, stripCredentials, stripReserved } from './headers.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import { boundLeftover } from './leftover.ts';
 import type { Limiter } from './limits/limiter.ts';
-import { OverloadError } from './overload.ts';
 import { type Proxy, WaitEnded } from './proxy.ts';
 import { checkAllowlist } from './steps/allowlist.ts';
 import type { Authenticate } from './steps/authenticate.ts';
@@ -40,18 +42,20 @@ export interface PipelineParts {
   proxy: Proxy;
   /** Answers the gateway's own routes; `response.locals.grant` is the caller's. */
   ownAnswers: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Paths that need no key. */
+  /** Paths that need no key and count towards no limit. */
   publicPaths: readonly string[];
   trustedProxies: AddressList;
-  /** Of requests under way; as many may wait behind others of their connections. */
+  connections: ClientConnections;
+  /** Of requests in flight; as many may wait behind others of their connections. */
   maxInFlight: number;
+  maxWaitingPolls: number;
   ring: KeyRing;
   clock: Clock;
   events: GatewayEvents;
 }
 
 /** A request and all that is known of it. */
-interface UnderWay {
+interface UnderWay extends Held {
   request: IncomingMessage;
   response: ServerResponse;
   /** Apart from the rest: what is opened for a request, such as a connection that is kept, holds its context on. */
@@ -60,8 +64,6 @@ interface UnderWay {
   forwarded: string | undefined;
   /** The caller's, once it was found. */
   address: Address | undefined;
-  /** Whether it counts towards `maxInFlight`. */
-  isInFlight: boolean;
   /** performance.now() when its turn came. */
   started: number;
   /** How long a service worked on it, also where it failed. */
@@ -70,19 +72,15 @@ interface UnderWay {
 
 /** The ordered steps that every request takes (contract, section 2). */
 export class Pipeline {
+  /** How many requests the gateway works on now. */
+  readonly admission: Admission;
   readonly #parts: PipelineParts;
-  /** Requests under way, but for those that wait in a service. */
-  #inFlight = 0;
   readonly #turns;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
+    this.admission = new Admission(parts);
     this.#turns = new Turns(parts.maxInFlight);
-  }
-
-  /** How many requests count towards `maxInFlight` now. */
-  get inFlight(): number {
-    return this.#inFlight;
   }
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
@@ -96,7 +94,9 @@ export class Pipeline {
       context,
       forwarded,
       address: undefined,
-      isInFlight: false,
+      slot: 'none',
+      sharedBy: undefined,
+      isPoll: false,
       started: 0,
       upstreamMs: 0,
     };
@@ -104,15 +104,13 @@ export class Pipeline {
     boundLeftover(request, response);
     this.#turns.take(request, response, {
       begin: () => this.#begin(underWay),
-      over: () => this.#leave(underWay),
+      network: () => networkOf(this.#callerAddress(underWay)),
     });
   };
 
   #begin(underWay: UnderWay): void {
     // A fault in the rest of its body was its answer while it waited.
     if (underWay.response.writableEnded) return;
-    this.#inFlight++;
-    underWay.isInFlight = true;
     underWay.started = performance.now();
     requestContext.run(underWay.context, () => {
       const refusal = this.#take(underWay);
@@ -125,6 +123,8 @@ export class Pipeline {
   #end(underWay: UnderWay, refusal: Refusal): void {
     const { request, response, context, started, upstreamMs } = underWay;
     if (refusal) sendError(response, refusal, expectsContinue(request) ? ['connection', 'close'] : []);
+    // The response is written, or there is nobody to write one for: whether it is read is its connection's business.
+    this.admission.leave(underWay);
     this.#parts.events.answered(request, response, context, { started, upstreamMs, refusal });
   }
 
@@ -154,32 +154,46 @@ export class Pipeline {
     if (match instanceof ApiError) return match;
     underWay.context.route = match.route.name;
     announceDeprecation(match.route, response);
-    if (this.#inFlight > this.#parts.maxInFlight) return new OverloadError();
-    const address = () => this.#clientAddress(underWay) ?? peerAddress(request.socket.remoteAddress ?? '');
-    return andThen(authenticate.run({ request, query, response, address }), (grant) =>
-      grant instanceof ApiError ? grant : this.#authorise(underWay, match, grant),
-    );
+    const overload = this.admission.enter(underWay);
+    if (overload) return overload;
+    const address = () => this.#callerAddress(underWay);
+    const found = authenticate.run({ request, query, response, address });
+    const grant = found instanceof Promise ? this.admission.whileUnauthenticated(networkOf(address()), found) : found;
+    return andThen(grant, (known) => (known instanceof ApiError ? known : this.#authorise(underWay, match, known)));
   }
 
   #authorise(underWay: UnderWay, match: Match, grant: KeyGrant): Awaitable<Refusal> {
-    const { limiter, clock, events } = this.#parts;
+    const { limiter, clock, events, connections } = this.#parts;
     const { request, response } = underWay;
     underWay.context.keyId = grant.keyId;
     events.authenticated(grant);
+    if (!connections.authenticated(request.socket, grant.guildId)) noteHeader(response, 'connection', 'close');
+    const waitMs = waitMsOf(match.route, splitTarget(request.url ?? '').query);
     const refusal =
       checkAllowlist(grant, () => this.#clientAddress(underWay)) ??
       checkGuild(match, request.headers['x-guild-id'], grant.guildId) ??
       checkScope(match.route, grant) ??
+      this.admission.share(underWay, grant.guildId, waitMs > 0) ??
       checkLimits(match.route, grant, limiter, clock, response);
-    return andThen(refusal, (found) => found ?? this.#admit(underWay, match.route, grant));
+    return andThen(refusal, (found) => found ?? this.#admit(underWay, match.route, grant, waitMs));
   }
 
-  #admit(underWay: UnderWay, route: Route, grant: KeyGrant): undefined | Promise<undefined> {
+  #admit(underWay: UnderWay, route: Route, grant: KeyGrant, waitMs: number): Awaitable<Refusal> {
+    const { response } = underWay;
     this.#parts.usage.record(grant);
     // A fault in the rest of its body may have been the answer meanwhile.
-    if (underWay.response.writableEnded) return undefined;
+    if (response.writableEnded) return undefined;
     if (route.service === 'gateway') return this.#answerHere(underWay, grant);
-    return this.#pass(underWay, route, grant, waitMsOf(route, splitTarget(underWay.request.url ?? '').query));
+    return this.#receive(underWay) ?? this.#pass(underWay, route, grant, waitMs);
+  }
+
+  /** A body that is still arriving does so at its client's pace, and does not count as in flight until it is there. */
+  #receive(underWay: UnderWay): Refusal {
+    const { request } = underWay;
+    if (request.complete || !hasBody(request)) return undefined;
+    const overload = this.admission.receive(underWay);
+    if (!overload) request.once('end', () => this.admission.received(underWay));
+    return overload;
   }
 
   /** Hands the request to its service together with the sealed principal. */
@@ -193,7 +207,7 @@ export class Pipeline {
     request.headers[REQUEST_ID_HEADER] = requestId;
     request.headers[PRINCIPAL_HEADER] = sealPrincipal(ring, principal, sealedFor, clock.now());
     if (waitMs > 0) {
-      this.#leave(underWay);
+      this.admission.wait(underWay);
       endWithCaller(request, response);
     }
     // Only now: a caller whose request is refused need not send its body.
@@ -215,10 +229,9 @@ export class Pipeline {
     this.#parts.ownAnswers(request, response);
   }
 
-  /** It counts no longer towards `maxInFlight`. */
-  #leave(underWay: UnderWay): void {
-    if (underWay.isInFlight) this.#inFlight--;
-    underWay.isInFlight = false;
+  /** Whose requests are counted together: the client's, or the peer's where what was forwarded is malformed. */
+  #callerAddress(underWay: UnderWay): Address | undefined {
+    return this.#clientAddress(underWay) ?? peerAddress(underWay.request.socket.remoteAddress ?? '');
   }
 
   #clientAddress(underWay: UnderWay): Address | undefined {

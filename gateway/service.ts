@@ -1,11 +1,14 @@
 import { ConfigError } from '#kit/config.ts';
 import type { ErrorCode } from '#kit/errors.ts';
 import { HttpServer } from '#kit/http-server.ts';
+import type { Metrics } from '#kit/metrics.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';
 import packageJson from '../package.json' with { type: 'json' };
+import type { Admission } from './admission.ts';
 import { AddressList } from './client-address.ts';
+import { ClientConnections } from './client-connections.ts';
 import { type GatewayConfig, readGatewayConfig } from './config.ts';
 import { GatewayEvents } from './events.ts';
 import { KeyActivity } from './keys/activity.ts';
@@ -58,6 +61,13 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     service.admin.addPage('/keys', () => activity.top());
     const events = new GatewayEvents(metrics, log, activity);
     const matcher = new Matcher(routes, API_PREFIX);
+    const trustedProxies = new AddressList(config.TRUSTED_PROXIES);
+    const connections = new ClientConnections({
+      maxConnections: config.MAX_CONNECTIONS,
+      writeTimeoutMs: config.CLIENT_WRITE_TIMEOUT_MS,
+      trustedProxies,
+      metrics,
+    });
     const pipeline = new Pipeline({
       matcher,
       authenticate: new Authenticate(keys, new AuthenticationFailures(clock), clock),
@@ -72,16 +82,15 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
         securityTxt: securityTxt({ contacts: config.SECURITY_CONTACT, publicUrl: config.PUBLIC_URL, clock }),
       }),
       publicPaths: PUBLIC_PATHS,
-      trustedProxies: new AddressList(config.TRUSTED_PROXIES),
+      trustedProxies,
+      connections,
       maxInFlight: config.MAX_IN_FLIGHT,
+      maxWaitingPolls: config.MAX_WAITING_POLLS,
       ring,
       clock,
       events,
     });
-    metrics.gauge('gateway_in_flight_requests', 'Requests under way, but for polls that wait', [], (gauge) =>
-      gauge.set(pipeline.inFlight),
-    );
-    metrics.gauge('gateway_in_flight_requests_max', 'More than so many are refused').set(config.MAX_IN_FLIGHT);
+    showAdmission(metrics, pipeline.admission, config);
     const listener = new HttpServer(config.LISTEN_HOST, config.GATEWAY_PORT, pipeline.handle, {
       // The guard refuses a missing Host itself, in the envelope.
       requireHostHeader: false,
@@ -97,11 +106,27 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     Object.assign(listener.server, { maxConnections: config.MAX_CONNECTIONS, httpAllowHalfOpen: true });
     const refused = (code: ErrorCode) => events.refusedByParser(code);
     answerProtocolErrors(listener.server, refused, (path) => matcher.methodsOf(path));
+    connections.watch(listener.server);
     closeGently(listener.server);
     service.http = listener;
-    for (const part of [...parts, proxy, listener]) service.lifecycle.add(part);
+    for (const part of [...parts, proxy, connections, listener]) service.lifecycle.add(part);
   },
 };
+
+/** Shows how much of the limits on concurrent requests is used. */
+function showAdmission(metrics: Metrics, admission: Admission, config: GatewayConfig): void {
+  const show = (name: string, help: string, read: () => number) =>
+    metrics.gauge(name, help, [], (gauge) => gauge.set(read()));
+  const inFlight = 'Requests in flight; waiting polls and requests whose body is still arriving are not included';
+  show('gateway_in_flight_requests', inFlight, () => admission.inFlight);
+  const maxInFlight = 'In-flight limit; requests above it get 503';
+  metrics.gauge('gateway_in_flight_requests_max', maxInFlight).set(config.MAX_IN_FLIGHT);
+  show('gateway_receiving_requests', 'Requests whose body is still arriving', () => admission.receiving);
+  show('gateway_waiting_polls', 'Polls that wait in a service', () => admission.waitingPolls);
+  metrics
+    .gauge('gateway_waiting_polls_max', 'Limit on waiting polls; polls above it get 503')
+    .set(config.MAX_WAITING_POLLS);
+}
 
 /** Services answer either all over mutual TLS or none; a ConfigError where an address says otherwise. */
 function requireOneProtocol(services: Readonly<Record<string, string>>, isTls: boolean): void {

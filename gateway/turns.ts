@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Network } from './client-address.ts';
+import { SharedSlots, shareOf } from './slots.ts';
 
 /** Requests that may wait behind the one of their connection that is being answered. */
 export const MOST_WAITING = 10;
@@ -7,14 +9,15 @@ export const MOST_WAITING = 10;
 /** A request that is answered once those before it on its connection are. */
 export interface Turn {
   begin(): void;
-  /** It has begun, and its answer is written or nobody is there to read one. */
-  over(): void;
+  /** The client address among those that wait. Found only for a request that has to wait. */
+  network(): Network;
 }
 
 const QUEUE = Symbol('queue');
 interface Waiting {
   response: ServerResponse;
   turn: Turn;
+  network: Network;
 }
 /** What waits on it; without a queue it has nothing under way. */
 type Connection = Socket & { [QUEUE]?: readonly Waiting[] | undefined };
@@ -25,22 +28,22 @@ const NONE: readonly Waiting[] = [];
  * at work together a ban and its lifting could change places.
  */
 export class Turns {
-  readonly #mostInAll: number;
-  #inAll = 0;
+  readonly #waiting: SharedSlots<Network>;
 
-  /** `mostInAll`: requests that may wait on all connections together. */
+  /** `mostInAll`: requests that may wait on all connections together; those of one client address are a tenth. */
   constructor(mostInAll: number) {
-    this.#mostInAll = mostInAll;
+    this.#waiting = new SharedSlots(mostInAll, shareOf(mostInAll));
   }
 
   /** Requests that wait now, on all connections together. */
   get waiting(): number {
-    return this.#inAll;
+    return this.#waiting.taken;
   }
 
   /**
    * Begins a turn once every earlier request of the connection is answered; never if that was said to be the last.
-   * A caller that sends on and on without reading answers is cut off, and so is any that would wait when too many do.
+   * A client that sends on and on without reading responses is disconnected, and so is one that would wait when too many
+   * requests do, of all clients or of its address.
    */
   take(request: IncomingMessage, response: ServerResponse, turn: Turn): void {
     const socket: Connection = request.socket;
@@ -50,17 +53,15 @@ export class Turns {
     if (!queue) {
       socket[QUEUE] = NONE;
       this.#begin(socket, response, turn);
-    } else if (queue.length < MOST_WAITING && this.#inAll < this.#mostInAll) {
-      socket[QUEUE] = [...queue, { response, turn }];
-      this.#inAll++;
-    } else socket.destroy();
+      return;
+    }
+    const network = turn.network();
+    if (queue.length >= MOST_WAITING || !this.#waiting.take(network)) return void socket.destroy();
+    socket[QUEUE] = [...queue, { response, turn, network }];
   }
 
   #begin(socket: Connection, response: ServerResponse, turn: Turn): void {
-    response.on('close', () => {
-      turn.over();
-      this.#next(socket);
-    });
+    response.on('close', () => this.#next(socket));
     turn.begin();
   }
 
@@ -69,10 +70,10 @@ export class Turns {
     const [first, ...others] = queue;
     if (first && socket.writable) {
       socket[QUEUE] = others;
-      this.#inAll--;
+      this.#waiting.release(first.network);
       this.#begin(socket, first.response, first.turn);
     } else {
-      this.#inAll -= queue.length;
+      for (const { network } of queue) this.#waiting.release(network);
       socket[QUEUE] = undefined;
     }
   }

@@ -1,13 +1,11 @@
 import { dropOldest } from '#kit/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
 import { AUTHENTICATION_LIMIT } from '#proto/rest/limits.ts';
-import type { Address } from '../client-address.ts';
+import { type Address, type Network, networkOf } from '../client-address.ts';
 import { WINDOW_MS } from './limiter.ts';
 
 /** Some 100 bytes each. */
 const MAX_ADDRESSES = 100_000;
-/** What one customer of a provider is commonly given, and can choose addresses in at will (RFC 6177). */
-const IPV6_NETWORK_BYTES = 8;
 
 export interface FailureState {
   /** Whether this refusal is one too many and told as 429. */
@@ -64,15 +62,4 @@ export class AuthenticationFailures {
     }
     return (window + 1) * WINDOW_MS - now;
   }
-}
-
-/** An IPv4 address as its 32 bits, which are found faster than a text, or the /64 of an IPv6 address in hex. */
-type Network = number | string;
-
-/** Callers without an address are counted together. */
-function networkOf(address: Address | undefined): Network {
-  if (!address) return '';
-  if (!('octets' in address)) return Buffer.from(address.toByteArray().slice(0, IPV6_NETWORK_BYTES)).toString('hex');
-  const [first = 0, second = 0, third = 0, fourth = 0] = address.octets;
-  return (first << 24) | (second << 16) | (third << 8) | fourth;
 }
