@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
+import { UnreadClient } from '#test/failure/unread-client.ts';
 import { AT_ONCE, NEVER, proxyTo } from './fixtures/proxied.ts';
 
 test.each([
@@ -71,6 +72,40 @@ test('a caller that does not read is cut off, and its service is not blamed for 
   await expect.poll(() => ended.toSorted()).toEqual(['/one', '/two']);
   expect(breaker?.isOpen).toBe(false);
   expect(await status('/here')).toBe(200);
+});
+
+test.each([
+  ['GET', ''],
+  ['POST', 'content-length: 2\r\n\r\n{}'],
+])(
+  'a complete response to a %s that its client does not read counts for the service, not against it',
+  async (method, rest) => {
+    const timeoutMs = 500;
+    const service = createServer((request, response) => {
+      request.resume();
+      // In time, and late enough that four of them outlast the timeout of a response before them.
+      if (request.url === '/slow') setTimeout(() => response.end('here'), timeoutMs / 2);
+      else response.end(Buffer.alloc(60_000));
+    });
+    const { url, status, breaker } = await proxyTo(service, AT_ONCE, undefined, timeoutMs);
+    const client = await UnreadClient.open(new URL(url).host, '127.0.0.1');
+    await client.fill(() => `${method} / HTTP/1.1\r\nhost: x\r\n${rest || '\r\n'}`);
+    for (let count = 0; count < 4; count++) expect(await status('/slow')).toBe(200);
+    expect([breaker?.isOpen, client.serverSide.destroyed]).toEqual([false, false]);
+    client.destroy();
+  },
+);
+
+test.each(['GET', 'POST'])('a response to a %s that the service cuts off counts against it', async (method) => {
+  const service = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200, { 'content-length': '100' });
+    response.write('the first half', () => response.socket?.resetAndDestroy());
+  });
+  const { url, breaker } = await proxyTo(service, AT_ONCE);
+  const response = await fetch(url, { method });
+  await expect(response.text()).rejects.toThrow('terminated');
+  await expect.poll(() => breaker?.isOpen).toBe(true);
 });
 
 test.each([

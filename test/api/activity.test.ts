@@ -18,7 +18,7 @@ let key: string;
 let channel: GrpcChannel;
 
 beforeAll(async () => {
-  network = await startNetwork({ environment: { MAX_IN_FLIGHT: '5' } });
+  network = await startNetwork({ environment: { MAX_IN_FLIGHT: '50' } });
   key = (await network.createKey()).secret;
   channel = new GrpcChannel({
     caller: 'operators',
@@ -205,7 +205,7 @@ describe('polls that wait', () => {
 
   it('take no place among the requests under way, and wait for longer than other requests may take', async () => {
     const polls: Promise<CallResult>[] = [];
-    // On their way to the service they are requests like all others.
+    // On their way to the service they are requests like all others. One guild has a tenth of the slots, which are 5.
     while (polls.length < 12) {
       polls.push(poll(`waits-${polls.length}`, '?wait=10'));
       await expect.poll(openPolls).toBe(polls.length);

@@ -176,10 +176,10 @@ test('every metric has a unit and a kind in its name as they are usual', () => {
   expect(odd).toEqual([]);
 });
 
-test('what the gateway has under way shows while it lasts', async () => {
+test('a request whose body is still arriving shows while it lasts', async () => {
   const shown = async () => {
     const series = await scrapeSeries(network.address('gateway', 'admin'));
-    return series.find(({ name }) => name === 'gateway_in_flight_requests')?.value;
+    return series.find(({ name }) => name === 'gateway_receiving_requests')?.value;
   };
   expect(await shown()).toBe(0);
   const socket = await openSocket(network.address('gateway', 'http'));

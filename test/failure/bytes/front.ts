@@ -25,20 +25,33 @@ export interface Front {
   stop(): Promise<void>;
 }
 
+export interface FrontOptions {
+  /** More variables of the gateway; they replace those that it has anyway. */
+  environment?: Record<string, string>;
+  /** Base URL of what stands in each service's place; the recorder if left out. */
+  upstream?: string;
+  /** What auth waits for before it answers, by the guild of the key. */
+  beforeVerify?: (guildId: string) => Promise<unknown> | undefined;
+  /** Receives what the gateway logs. */
+  logLines?: string[];
+}
+
 /** The gateway as it is, in front of a recorder in each service's place; every key with a right checksum is good. */
-export async function startFront(): Promise<Front> {
+export async function startFront(options: FrontOptions = {}): Promise<Front> {
   const ring = new SecretRing(TEST_SECRETS);
   const recorder = new Recorder();
   const upstream = await recorder.start();
-  const auth = await startAuth(ring);
+  const auth = await startAuth(ring, options.beforeVerify);
   const environment = {
     LISTEN_HOST: '127.0.0.1',
     GATEWAY_PORT: '0',
     INTERNAL_KEYS: testKeys(),
     AUTH_GRPC_ADDRESS: auth.address,
-    ...Object.fromEntries(SERVICES.map((name) => [`${name}_HTTP_URL`, upstream])),
+    ...Object.fromEntries(SERVICES.map((name) => [`${name}_HTTP_URL`, options.upstream ?? upstream])),
+    ...options.environment,
   };
-  const log = await createLog({ service: 'gateway', level: 'silent' });
+  const destination = { write: (line: string) => void options.logLines?.push(line) };
+  const log = await createLog({ service: 'gateway', level: options.logLines ? 'info' : 'silent', destination });
   const gateway = await startService(gatewayService, environment, { log });
   const stop = async () => {
     await gateway.stop();
@@ -54,7 +67,7 @@ export function keyOf(guildId: string): string {
   return makeApiKey(guildId, (size) => Buffer.alloc(size, 7));
 }
 
-async function startAuth(ring: SecretRing): Promise<GrpcServer> {
+async function startAuth(ring: SecretRing, beforeVerify: FrontOptions['beforeVerify']): Promise<GrpcServer> {
   const parts = {
     clock: systemClock,
     metrics: new Metrics(),
@@ -63,7 +76,10 @@ async function startAuth(ring: SecretRing): Promise<GrpcServer> {
   };
   const server = new GrpcServer({ service: 'auth', host: '127.0.0.1', port: 0, reflection: false, ...parts });
   const handlers = {
-    verify: async ({ keys }: VerifyRequest) => ({ results: keys.map(({ guildId }) => ({ grant: grantOf(guildId) })) }),
+    verify: async ({ keys }: VerifyRequest) => {
+      for (const { guildId } of keys) await beforeVerify?.(guildId);
+      return { results: keys.map(({ guildId }) => ({ grant: grantOf(guildId) })) };
+    },
     watch: async (_request: unknown, stream: ResponseStream<WatchResponse>) => {
       const beat = setInterval(() => stream.write({ event: { $case: 'beat', value: {} } }), BEAT_MS);
       await new Promise((resolve) => stream.signal.addEventListener('abort', resolve));

@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { Admission, type Held } from './admission.ts';
+import { OVERLOADS } from './overload.ts';
+import { SERVERS_PER_GUILD } from './slots.ts';
+
+const newHeld = (): Held => ({ slot: 'none', sharedBy: undefined, isPoll: false });
+const newAdmission = () => new Admission({ maxInFlight: 20, maxWaitingPolls: 8 });
+
+/** A request with a key of the guild, as far as it is admitted. */
+function request(admission: Admission, guildId: string, isPoll = false) {
+  const held = newHeld();
+  return { held, refusal: admission.enter(held) ?? admission.share(held, guildId, isPoll) };
+}
+
+describe('requests in flight', () => {
+  test('one guild has a tenth of them, others have the rest, and more are refused', () => {
+    const admission = newAdmission();
+    for (let guild = 0; guild < 10; guild++) {
+      const [first, second, third] = [1, 2, 3].map(() => request(admission, `guild ${guild}`));
+      expect([first?.refusal, second?.refusal]).toEqual([undefined, undefined]);
+      if (guild < 9) expect(third?.refusal).toBe(OVERLOADS.guild);
+      if (third) admission.leave(third.held);
+    }
+    expect(admission.inFlight).toBe(20);
+    expect(request(admission, 'another').refusal).toBe(OVERLOADS.in_flight);
+  });
+
+  test('a request that leaves, once or twice, makes room for one', () => {
+    const admission = newAdmission();
+    const [one] = [request(admission, 'a'), request(admission, 'a')];
+    expect(request(admission, 'a').refusal).toBe(OVERLOADS.guild);
+    admission.leave(one.held);
+    admission.leave(one.held);
+    expect(request(admission, 'a').refusal).toBeUndefined();
+    expect(request(admission, 'a').refusal).toBe(OVERLOADS.guild);
+  });
+});
+
+describe('bodies that are arriving', () => {
+  test('do not count as in flight until they are there, and count towards the share of their guild', () => {
+    const admission = newAdmission();
+    const [one, other] = [request(admission, 'a'), request(admission, 'a')];
+    for (const { held } of [one, other]) expect(admission.receive(held)).toBeUndefined();
+    expect([admission.receiving, admission.inFlight]).toEqual([2, 0]);
+    expect(request(admission, 'a').refusal).toBe(OVERLOADS.guild);
+    admission.leave(other.held);
+    admission.received(one.held);
+    admission.received(other.held);
+    expect(admission.receiving).toBe(0);
+    admission.leave(one.held);
+    // The third, which was refused, has never left.
+    expect(admission.inFlight).toBe(1);
+  });
+
+  test('are bounded in all', () => {
+    const admission = new Admission({ maxInFlight: 2, maxWaitingPolls: 1 });
+    for (const guild of ['a', 'b']) expect(admission.receive(request(admission, guild).held)).toBeUndefined();
+    const third = request(admission, 'c');
+    expect(third.refusal).toBeUndefined();
+    expect(admission.receive(third.held)).toBe(OVERLOADS.receiving);
+  });
+});
+
+describe('polls that wait', () => {
+  test('do not count as in flight, nor towards what their guild has there', () => {
+    const admission = newAdmission();
+    for (let count = 0; count < 4; count++) {
+      const poll = request(admission, 'a', true);
+      expect(poll.refusal).toBeUndefined();
+      admission.wait(poll.held);
+    }
+    expect([admission.waitingPolls, admission.inFlight]).toEqual([4, 0]);
+    expect(request(admission, 'a').refusal).toBeUndefined();
+  });
+
+  test('of one guild are half where few may wait, and others have the rest', () => {
+    const admission = newAdmission();
+    const polls = (guild: string) => Array.from({ length: 5 }, () => request(admission, guild, true));
+    const [first] = [polls('a'), polls('b')];
+    expect(first.map(({ refusal }) => refusal)).toEqual([...Array.from({ length: 4 }), OVERLOADS.guild_polls]);
+    expect(request(admission, 'c', true).refusal).toBe(OVERLOADS.polls);
+    for (const { held } of first) admission.leave(held);
+    expect(request(admission, 'c', true).refusal).toBeUndefined();
+  });
+
+  test('of one guild are enough for all its servers by default', () => {
+    const admission = new Admission({ maxInFlight: 2_000, maxWaitingPolls: 20_000 });
+    for (let server = 0; server < SERVERS_PER_GUILD; server++) {
+      expect(admission.share(newHeld(), 'a', true)).toBeUndefined();
+    }
+    expect(admission.share(newHeld(), 'a', true)).toBe(OVERLOADS.guild_polls);
+  });
+});
+
+test('one address has a tenth of the look-ups of keys, until they are settled', async () => {
+  const admission = newAdmission();
+  const found = [1, 2, 3].map(() => Promise.withResolvers<string>());
+  const [one, other, third] = found.map(({ promise }) => admission.whileUnauthenticated('10.0.0.1', promise));
+  expect(third).toBe(OVERLOADS.address);
+  // Nobody waits for it: that it fails is no unhandled rejection.
+  found[2]?.reject(new Error('late'));
+  expect(admission.whileUnauthenticated('10.0.0.2', Promise.resolve('other'))).toBeInstanceOf(Promise);
+  found[0]?.resolve('found');
+  found[1]?.reject(new Error('auth is down'));
+  expect(await one).toBe('found');
+  await expect(other).rejects.toThrow('auth is down');
+  expect(await admission.whileUnauthenticated('10.0.0.1', Promise.resolve('again'))).toBe('again');
+});
