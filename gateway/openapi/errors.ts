@@ -37,7 +37,8 @@ export const ADVICE: Record<ErrorCode, string> = {
   HEADERS_TOO_LARGE: 'Send fewer or shorter headers.',
   INTERNAL: 'Report it with the `X-Request-Id` of the answer.',
   PLATFORM_ERROR: 'Try again later, a write with the same `Idempotency-Key`.',
-  UNAVAILABLE: 'Wait for `Retry-After` seconds, then send it again, a write with the same `Idempotency-Key`.',
+  UNAVAILABLE:
+    'Wait for `Retry-After` seconds, then send it again, a write with the same `Idempotency-Key`. If the message says that too many requests of your guild are in flight, send fewer at once.',
   TIMEOUT: 'Send it again, a write with the same `Idempotency-Key`.',
 };
 

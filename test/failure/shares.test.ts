@@ -7,10 +7,11 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import { json } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { API_PREFIX } from '#proto/rest/route.ts';
 import { scrapeSeries } from '../exposition.ts';
 import { listening } from '../listening.ts';
+import { PATIENCE } from '../patience.ts';
 import { openSocket, wire } from '../raw-http.ts';
 import { untilWindowHas } from '../windows.ts';
 import type { Connection } from './bytes/callers.ts';
@@ -68,7 +69,7 @@ afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
   const names = ['gateway_in_flight_requests', 'gateway_receiving_requests', 'gateway_waiting_polls'];
   // Whatever happened, all slots are free in the end.
-  for (const name of names) await expect.poll(() => gauge(name)).toBe(0);
+  for (const name of names) await vi.waitUntil(async () => (await gauge(name)) === 0, PATIENCE);
 });
 
 /** Overload rejections by limit. */
@@ -93,17 +94,15 @@ interface Result {
 }
 
 /** A GET with the caller's key and from its address. */
-function call({ guild, key, from }: Connection, path: string): Promise<Result> {
-  const { promise, resolve, reject } = Promise.withResolvers<Result>();
+async function call({ guild, key, from }: Connection, path: string): Promise<Result> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const [host, port] = front.address.split(':');
   const headers = { 'x-api-key': key, 'x-guild-id': guild };
   const options = { host, port, path: API_PREFIX + path, headers, localAddress: from, agent: false };
-  const sent = httpRequest(options, async (response: IncomingMessage) => {
-    const { statusCode: status, headers } = response;
-    resolve({ status, retryAfter: headers['retry-after'], body: (await json(response)) as Result['body'] });
-  });
-  sent.on('error', reject).end();
-  return promise;
+  httpRequest(options, resolve).on('error', reject).end();
+  const response = await promise;
+  const body = (await json(response)) as Result['body'];
+  return { status: response.statusCode, retryAfter: response.headers['retry-after'], body };
 }
 
 const lookup = (caller: Connection, gameId: number) => call(caller, `/lookup/game/${gameId}`);

@@ -41,8 +41,8 @@ export const gateway: DashboardSpec = {
         queries: { p50: quantile(0.5, 'gateway_overhead_seconds'), p99: quantile(0.99, 'gateway_overhead_seconds') },
       },
       {
-        title: 'Under way',
-        description: 'Requests under way in each gateway, polls that wait apart, as a share of what it takes.',
+        title: 'Requests in flight',
+        description: 'Requests in flight in each gateway as a share of its limit, without waiting polls and uploads.',
         unit: 'percentunit',
         max: 1,
         queries: {
@@ -66,11 +66,41 @@ export const gateway: DashboardSpec = {
         alerts: ['GuildDataRetries'],
       },
       {
-        title: 'Refused for want of room',
-        description: 'Requests answered with 503 since too many were under way.',
+        title: 'Overload rejections',
+        description:
+          'Requests rejected with 503 by the limit that was reached: of the whole gateway, or the share of one guild or client address.',
         unit: 'reqps',
-        queries: { refused: `sum(rate(gateway_overload_refusals_total{${GATEWAY}}[$__rate_interval]))` },
-        alerts: ['GuildDataTooManyInFlight'],
+        queries: {
+          '{{bound}}': `sum by (bound) (rate(gateway_overload_refusals_total{${GATEWAY}}[$__rate_interval]))`,
+        },
+        alerts: ['GuildDataTooManyInFlight', 'GuildDataOverloadRejections'],
+      },
+      {
+        title: 'Waiting polls and uploads',
+        description: 'Polls that wait in a service, and requests whose body is still arriving.',
+        unit: 'short',
+        queries: {
+          polls: `sum(gateway_waiting_polls{${GATEWAY}})`,
+          uploads: `sum(gateway_receiving_requests{${GATEWAY}})`,
+        },
+        alerts: ['GuildDataOverloadRejections'],
+      },
+      {
+        title: 'Client connections',
+        description: 'Open connections of clients or of the load balancer, by gateway.',
+        unit: 'short',
+        queries: { '{{instance}}': `gateway_client_connections{${GATEWAY}}` },
+        alerts: ['GuildDataConnectionShares'],
+      },
+      {
+        title: 'Client disconnects',
+        description:
+          'Connections a second that a gateway closed early: the client did not read, or its address or guild had its share of connections.',
+        unit: 'short',
+        queries: {
+          '{{reason}}': `sum by (reason) (rate(gateway_client_disconnects_total{${GATEWAY}}[$__rate_interval]))`,
+        },
+        alerts: ['GuildDataConnectionShares'],
       },
     ],
     Keys: [

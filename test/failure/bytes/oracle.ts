@@ -113,7 +113,11 @@ function answerTo(message: Message, caller: Caller): Expected {
   }
   const [status, code] = judgement(message, caller);
   if (code !== undefined) return { status, code, ...end, ...waits };
-  if (message.target.startsWith(`${API_PREFIX}/whoami`) || message.target === '/healthz')
+  if (
+    message.target.startsWith(`${API_PREFIX}/whoami`) ||
+    message.target === '/healthz' ||
+    split(message.target)[0] === '/'
+  )
     return { status, ...end, ...waits };
   if (message.body.length > MOST_BODY) return { status: 413, code: 'PAYLOAD_TOO_LARGE', ...end, mayBeLast: true };
   return { status, ...end, passed: message };
@@ -163,8 +167,10 @@ function isReadable(text: string): boolean {
 /** Contract, section 2, steps 1 to 5, for a key that may do everything. */
 function judgement(message: Message, { guild, key }: Caller): [number, string?] {
   const [path = '', query = ''] = split(message.target);
-  if (path === '/healthz')
-    return message.method === 'GET' || message.method === 'HEAD' ? [200] : [405, 'METHOD_NOT_ALLOWED'];
+  if (path === '/healthz' || path === '/') {
+    const status = path === '/' ? 302 : 200;
+    return message.method === 'GET' || message.method === 'HEAD' ? [status] : [405, 'METHOD_NOT_ALLOWED'];
+  }
   const onPath = ROUTES.filter((route) => patternOf(route.path).test(path));
   const method = message.method === 'HEAD' ? 'GET' : message.method;
   const route = onPath.find((candidate) => candidate.method === method);
