@@ -12,7 +12,13 @@ let server: { url: string; close: () => void };
 
 beforeAll(async () => {
   const readiness = new Readiness();
-  const options = { routes: ROUTES, version: '1.0', serverUrl: 'http://127.0.0.1:8080', readiness };
+  const options = {
+    routes: ROUTES,
+    version: '1.0',
+    serverUrl: 'http://127.0.0.1:8080',
+    readiness,
+    securityTxt: undefined,
+  };
   server = await listening(createServer(createOwnAnswers(options)));
 });
 afterAll(() => server.close());
