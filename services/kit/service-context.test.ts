@@ -114,3 +114,18 @@ test('a process says which keys it should not have', async () => {
     }),
   ]);
 });
+
+test('the admin port listens on this machine alone, wherever the others listen, unless ADMIN_HOST says otherwise', async () => {
+  const definition: ServiceDefinition<ReturnType<typeof readSampleConfig>> = {
+    name: 'sample',
+    readConfig: readSampleConfig,
+    build: (service) => void service.serveGrpc(service.config),
+  };
+  const hosts = async (environment: Record<string, string>) => {
+    const service = await startService(definition, { ...ENVIRONMENT, ...environment }, { log });
+    started.push(service);
+    return [service.addresses.admin, service.addresses.grpc].map((address) => address?.split(':')[0]);
+  };
+  expect(await hosts({ LISTEN_HOST: '127.0.0.2' })).toEqual(['127.0.0.1', '127.0.0.2']);
+  expect(await hosts({ ADMIN_HOST: '127.0.0.3' })).toEqual(['127.0.0.3', '127.0.0.1']);
+});
