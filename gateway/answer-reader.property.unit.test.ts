@@ -62,7 +62,7 @@ function inChunks(body: string): string {
 /** A valid answer, the last of its connection or not, and what has to be told of it. */
 function randomAnswer(isLast: boolean): Answer {
   const framing = pick(['length', 'length', 'chunks', 'chunks', 'none', ...(isLast ? ['close', 'close'] : [])]);
-  const status = framing === 'none' ? pick([204, 304]) : pick([200, 200, 404, 503, 999]);
+  const status = framing === 'none' ? pick([204, 304]) : pick([200, 200, 404, 503, 599]);
   const message = pick(['OK', '', 'Not  Found ', 'Fa\xe7on']);
   const body = framing === 'none' ? '' : bodyText();
   const given = several(4, () => [chance(0.2) ? pick(OWN) : pick(PASSED), pick(VALUES)] as const);

@@ -1,21 +1,16 @@
 import type { HeaderList } from '#kit/answer-headers.ts';
 import { HOP_BY_HOP, withoutBlanks } from './headers.ts';
+import { BODILESS, checkField, checkFraming, checkStatus, MalformedResponse } from './response-head.ts';
 
 /** As much as Node's own parser takes. */
 const MOST_HEAD_BYTES = 16 * 1024;
 const MOST_LINE_BYTES = 1024;
 const HEAD_END = '\r\n\r\n';
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/;
-/** No blank before the colon, no folding, no byte that ends a line for one reader and not for another. */
-const FIELD = /^[\w!#$%&'*+.^`|~-]+:[\t\x20-\x7e\x80-\xff]*$/;
+const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: ([^]*))?$/;
 /** What must stand in the head alone. */
-const FRAMING = /^(?:content-length|transfer-encoding):/i;
-/** A tab around it is a part of it to Node's parser. */
-const CHUNKED = /^ *chunked *$/i;
-const LENGTH = /^\d{1,15}$/;
+const FRAMING = /^(?:content-length|transfer-encoding)$/;
 /** With extensions, but none in quotes. */
 const CHUNK_SIZE = /^([\da-fA-F]{1,12})(?:;[\w!#$%&'*+.^`|~-]+(?:=[\w!#$%&'*+.^`|~-]+)?)*$/;
-const BODILESS = [204, 304];
 
 /** Who hears of an answer. What it throws ends the reading. */
 export interface AnswerListener {
@@ -25,9 +20,6 @@ export interface AnswerListener {
   /** The end; `whole` is the body where it came in one piece with the head, a byte a character. */
   onEnd(whole: string): void;
 }
-
-/** Bytes that are no answer, or more than one. */
-export class MalformedAnswer extends Error {}
 
 type Phase = 'nothing' | 'head' | 'length' | 'until close' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer';
 
@@ -68,23 +60,23 @@ export class AnswerReader {
     this.wasHeardOf = false;
   }
 
-  /** MalformedAnswer, or what the listener throws: then the connection is of no more use. */
+  /** MalformedResponse, or what the listener throws: then the connection is of no more use. */
   read(bytes: Buffer): void {
     this.wasHeardOf = true;
     for (let at = 0; at < bytes.length; ) at = this.#step(bytes, at);
   }
 
-  /** The other side has ended the connection; MalformedAnswer in the middle of an answer. */
+  /** The other side has ended the connection; MalformedResponse in the middle of an answer. */
   end(): void {
     if (this.#phase === 'until close') this.#finish('');
-    else if (this.#phase !== 'nothing') throw new MalformedAnswer('cut off in its middle');
+    else if (this.#phase !== 'nothing') throw new MalformedResponse('cut off in its middle');
   }
 
   #step(bytes: Buffer, at: number): number {
     switch (this.#phase) {
       case 'nothing':
         this.#isKept = false;
-        throw new MalformedAnswer('nothing was asked');
+        throw new MalformedResponse('nothing was asked');
       case 'head':
         return this.#readHead(bytes, at);
       case 'until close':
@@ -102,7 +94,7 @@ export class AnswerReader {
     const { length: heldLength } = this.#held;
     const text = this.#held + bytes.toString('latin1', at);
     const end = text.indexOf(HEAD_END);
-    if ((end < 0 ? text.length : end) > MOST_HEAD_BYTES) throw new MalformedAnswer('its head is too large');
+    if ((end < 0 ? text.length : end) > MOST_HEAD_BYTES) throw new MalformedResponse('its head is too large');
     this.#held = end < 0 ? text : '';
     if (end < 0) return bytes.length;
     const body = end + HEAD_END.length;
@@ -111,7 +103,7 @@ export class AnswerReader {
     if (head.status >= 200) return this.#begin(head, text.slice(body), bytes, next);
     // Interim ones go before the answer, and have no end to tell of.
     if (!head.isKept || head.length !== undefined || head.encoding !== undefined) {
-      throw new MalformedAnswer('an interim answer with an end');
+      throw new MalformedResponse('an interim answer with an end');
     }
     return next;
   }
@@ -122,7 +114,7 @@ export class AnswerReader {
     const length = this.#frame(head);
     this.#listener?.onHead(status, message, headers);
     if (length === undefined || text.length < length) return next;
-    if (text.length > length) throw new MalformedAnswer('more than was asked for');
+    if (text.length > length) throw new MalformedResponse('more than was asked for');
     this.#finish(text);
     return bytes.length;
   }
@@ -130,13 +122,11 @@ export class AnswerReader {
   /** What ends the body; its length where that was told. */
   #frame({ status, isKept, length, encoding }: Head): number | undefined {
     this.#isKept = isKept;
+    checkFraming(status, length, encoding);
     if (encoding !== undefined) {
-      const isOnly = length === undefined && !BODILESS.includes(status);
-      if (!CHUNKED.test(encoding) || !isOnly) throw new MalformedAnswer('framed in two ways');
       this.#phase = 'chunk size';
       return undefined;
     }
-    if (length !== undefined && !LENGTH.test(length)) throw new MalformedAnswer('its length is no number');
     const isBodiless = BODILESS.includes(status);
     if (length === undefined && !isBodiless) {
       this.#phase = 'until close';
@@ -152,7 +142,8 @@ export class AnswerReader {
     const end = Math.min(bytes.length, at + this.#rest);
     this.#rest -= end - at;
     const isOver = this.#rest === 0;
-    if (isOver && this.#phase === 'length' && end < bytes.length) throw new MalformedAnswer('more than was asked for');
+    if (isOver && this.#phase === 'length' && end < bytes.length)
+      throw new MalformedResponse('more than was asked for');
     this.#listener?.onPiece(bytes.subarray(at, end));
     if (!isOver) return end;
     if (this.#phase === 'chunk') this.#phase = 'chunk end';
@@ -164,9 +155,9 @@ export class AnswerReader {
     const feed = bytes.indexOf('\n', at);
     const next = feed < 0 ? bytes.length : feed + 1;
     this.#held += bytes.toString('latin1', at, next);
-    if (this.#held.length > MOST_LINE_BYTES) throw new MalformedAnswer('a line of its body is too long');
+    if (this.#held.length > MOST_LINE_BYTES) throw new MalformedResponse('a line of its body is too long');
     if (feed < 0) return next;
-    if (!this.#held.endsWith('\r\n')) throw new MalformedAnswer('a line of its body does not end as it should');
+    if (!this.#held.endsWith('\r\n')) throw new MalformedResponse('a line of its body does not end as it should');
     const line = this.#held.slice(0, -2);
     this.#held = '';
     this.#takeLine(line, next === bytes.length);
@@ -176,17 +167,17 @@ export class AnswerReader {
   #takeLine(line: string, isLast: boolean): void {
     if (this.#phase === 'chunk size') {
       const [, size] = CHUNK_SIZE.exec(line) ?? [];
-      if (size === undefined) throw new MalformedAnswer('a chunk without its size');
+      if (size === undefined) throw new MalformedResponse('a chunk without its size');
       this.#rest = Number.parseInt(size, 16);
       this.#phase = this.#rest > 0 ? 'chunk' : 'trailer';
     } else if (this.#phase === 'chunk end') {
-      if (line !== '') throw new MalformedAnswer('a chunk is longer than its size');
+      if (line !== '') throw new MalformedResponse('a chunk is longer than its size');
       this.#phase = 'chunk size';
     } else if (line === '') {
-      if (!isLast) throw new MalformedAnswer('more than was asked for');
+      if (!isLast) throw new MalformedResponse('more than was asked for');
       this.#finish('');
-    } else if (!FIELD.test(line) || FRAMING.test(line)) {
-      throw new MalformedAnswer('a trailer that is none');
+    } else if (FRAMING.test(readField(line).name)) {
+      throw new MalformedResponse('a trailer that frames the body');
     }
   }
 
@@ -200,7 +191,8 @@ export class AnswerReader {
 function readHead(text: string): Head {
   const lines = text.split('\r\n');
   const [, minor, status, message = ''] = STATUS_LINE.exec(lines[0] as string) ?? [];
-  if (status === undefined || status === '101') throw new MalformedAnswer('it has no status line');
+  if (status === undefined) throw new MalformedResponse('it has no status line');
+  checkStatus(Number(status), message);
   const head: Head = {
     status: Number(status),
     message,
@@ -213,21 +205,29 @@ function readHead(text: string): Head {
   return head;
 }
 
-function addLine(head: Head, line: string): void {
-  if (!FIELD.test(line)) throw new MalformedAnswer('a header that is none');
+/** A line of the head or the trailer; the name in lower case, the value with the blanks around it. */
+function readField(line: string): { name: string; value: string } {
   const colon = line.indexOf(':');
+  if (colon < 0) throw new MalformedResponse('a header has no colon');
   const name = line.slice(0, colon).toLowerCase();
-  const value = withoutBlanks(line.slice(colon + 1));
+  const value = line.slice(colon + 1);
+  checkField(name, value);
+  return { name, value };
+}
+
+function addLine(head: Head, line: string): void {
+  const { name, value } = readField(line);
   if (name === 'transfer-encoding') {
-    if (head.encoding !== undefined) throw new MalformedAnswer('framed in two ways');
-    head.encoding = line.slice(colon + 1);
+    if (head.encoding !== undefined) throw new MalformedResponse('it is framed in two ways');
+    head.encoding = value;
   } else if (HOP_BY_HOP.has(name)) {
     if (name === 'connection' && /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(value)) head.isKept = false;
   } else {
+    const text = withoutBlanks(value);
     if (name === 'content-length') {
-      if (head.length !== undefined) throw new MalformedAnswer('framed in two ways');
-      head.length = value;
+      if (head.length !== undefined) throw new MalformedResponse('it is framed in two ways');
+      head.length = text;
     }
-    head.headers.push(name, value);
+    head.headers.push(name, text);
   }
 }

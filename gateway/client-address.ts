@@ -46,7 +46,7 @@ const COMPATIBLE = /^::\d+\.\d+\.\d+\.\d+$/;
 
 /**
  * The caller's address: the socket's, unless that is a trusted proxy; then the first address in X-Forwarded-For,
- * from the right, that is none. undefined when what was forwarded is malformed.
+ * from the right, that is none. undefined when what was forwarded is malformed, or leads through too many proxies.
  */
 export function clientAddress(
   socketAddress: string | undefined,
@@ -54,12 +54,20 @@ export function clientAddress(
   trusted: AddressList,
 ): Address | undefined {
   let address = peerAddress(socketAddress ?? '');
-  const hops = forwardedFor?.split(',') ?? [];
-  while (address && trusted.has(address) && hops.length > 0) {
-    address = parseAddress(withoutPort(withoutBlanks(hops.pop() ?? '')));
+  if (forwardedFor === undefined) return address;
+  let end = forwardedFor.length;
+  for (let hops = 0; address && trusted.has(address) && end >= 0; hops++) {
+    if (hops === MAX_TRUSTED_HOPS) return undefined;
+    const comma = forwardedFor.lastIndexOf(',', end - 1);
+    const start = end === 0 ? 0 : comma + 1;
+    address = parseAddress(withoutPort(withoutBlanks(forwardedFor.slice(start, end))));
+    end = start - 1;
   }
   return address;
 }
+
+/** As many proxies in a row are nobody's: a longer list is there to cost time, and counts as malformed. */
+const MAX_TRUSTED_HOPS = 32;
 
 /** Most requests come from a few proxies, or many on each connection. */
 const peers = new Map<string, Address | undefined>();

@@ -25,6 +25,13 @@ describe('the address of a caller', () => {
     expect(found('10.1.1.1', '10.3.3.3')).toBe('10.3.3.3');
   });
 
+  it('is not known behind more than 32 trusted proxies, however many more addresses stand before them', () => {
+    const hops = (count: number) => `198.51.100.1${', 10.2.2.2'.repeat(count)}`;
+    expect(found('10.1.1.1', hops(31))).toBe('198.51.100.1');
+    expect(found('10.1.1.1', `6.6.6.6,${'7.7.7.7,'.repeat(500)}${hops(31)}`)).toBe('198.51.100.1');
+    for (const count of [32, 1_000]) expect(found('10.1.1.1', hops(count))).toBeUndefined();
+  });
+
   it.each([
     '',
     'unknown',

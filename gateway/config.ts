@@ -1,15 +1,16 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import {
+  baseUrl,
   type Environment,
   grpcAddress,
   list,
   number,
+  origin,
   port,
   processConfig,
   readConfig,
   redisConfig,
-  url,
 } from '#kit/config.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { keysConfig } from './keys/config.ts';
@@ -36,17 +37,17 @@ export const readGatewayConfig = (environment: Environment) =>
       /** The public listener. */
       GATEWAY_PORT: port(8080),
       /** Where callers reach it, for the OpenAPI document; this machine when left out. */
-      PUBLIC_URL: url('http', 'https').optional(),
+      PUBLIC_URL: baseUrl('http', 'https').optional(),
       /** Shown in `/.well-known/security.txt`, which is not there without it. */
       SECURITY_CONTACT: securityContacts(),
       /** Whose X-Forwarded-For is believed. */
       TRUSTED_PROXIES: list(cidr),
       AUTH_GRPC_ADDRESS: grpcAddress(),
-      LOOKUP_HTTP_URL: url('http', 'https'),
-      BINDINGS_HTTP_URL: url('http', 'https'),
-      MEMBERS_HTTP_URL: url('http', 'https'),
-      ACTIVITY_HTTP_URL: url('http', 'https'),
-      MODERATION_HTTP_URL: url('http', 'https'),
+      LOOKUP_HTTP_URL: origin('http', 'https'),
+      BINDINGS_HTTP_URL: origin('http', 'https'),
+      MEMBERS_HTTP_URL: origin('http', 'https'),
+      ACTIVITY_HTTP_URL: origin('http', 'https'),
+      MODERATION_HTTP_URL: origin('http', 'https'),
       /** What a key needs to change bindings, which decide what a sync gives; none when left out. */
       BINDINGS_WRITE_SCOPE: z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }).optional(),
       /** Over how many gateways limits are parted while Redis is away. */

@@ -103,6 +103,8 @@ export class Connection {
  * to stop is used, and closed, before the service closes it, for that might happen under a request that is just being sent.
  */
 export class Connections {
+  /** `host` or `host:port`, for the header `Host`. */
+  readonly host: string;
   readonly #open: () => Connection;
   readonly #all = new Set<Connection>();
   /** The one that is free for longest comes first. */
@@ -112,6 +114,7 @@ export class Connections {
   /** `tls` is shown where the URL begins with https. */
   constructor(target: string, tls?: InternalTls) {
     const url = new URL(target);
+    this.host = url.host;
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
     const options = { host: hostOf(url), port, noDelay: true, keepAlive: true };
     this.#open = () => new Connection(tls ? tls.connect(options) : connect(options));

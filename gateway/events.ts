@@ -74,6 +74,11 @@ export class GatewayEvents {
     this.#log.info({ refusal: code }, 'bytes that are no request were refused');
   }
 
+  /** An error of our own at the end of a request, whose connection is closed. */
+  failed(error: unknown): void {
+    this.#log.error({ err: error }, 'request could not be completed, connection closed');
+  }
+
   #write(context: RequestContext, told: Told, refusal: ApiError | undefined): void {
     if (!refusal) return this.#log.debug(told, 'answered');
     if (refusal instanceof OverloadError) return this.#overload.refused(refusal.bound);

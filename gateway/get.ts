@@ -19,7 +19,7 @@ export function sendGet(
     const connection = connections.take();
     const exchange = new Exchange(connections, connection, attempt, response);
     attempt.begun(exchange);
-    connection.send(requestText(request.url ?? '', request.headers), exchange);
+    connection.send(requestText(request.url ?? '', connections.host, request.headers), exchange);
   } catch (cause) {
     // A certificate that can't be shown fails at once.
     attempt.broke(cause);
@@ -27,8 +27,8 @@ export function sendGet(
 }
 
 /** What is sent: all in it has come through Node's parser, or is our own, and holds no end of a line. */
-function requestText(target: string, headers: IncomingHttpHeaders): string {
-  let text = `GET ${target} HTTP/1.1\r\n`;
+function requestText(target: string, host: string, headers: IncomingHttpHeaders): string {
+  let text = `GET ${target} HTTP/1.1\r\nhost: ${host}\r\n`;
   for (const name in headers) {
     const value = headers[name];
     if (typeof value === 'string') text += `${name}: ${value}\r\n`;

@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { HeaderList } from '#kit/answer-headers.ts';
+import { PRINCIPAL_HEADER } from '#kit/principal.ts';
+import { REQUEST_ID_HEADER } from '#kit/request-id.ts';
 
 /** Meant for one connection, not for whoever is behind it. Transfer-Encoding frames the body and is not among them. */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -13,8 +15,25 @@ export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'proxy-authorization',
 ]);
 
-/** The gateway's business alone: the key, and whether a caller may send its body. */
-const CREDENTIALS: ReadonlySet<string> = new Set(['x-api-key', 'authorization', 'cookie', 'expect']);
+/**
+ * The request headers that services receive: what they read, and what frames the body. All others stay here, such as
+ * the key, and names that some server or framework may obey (`X-Original-URL`, `X-HTTP-Method-Override`). `Host` is the
+ * service's own.
+ */
+export const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'idempotency-key',
+  'transfer-encoding',
+  'x-guild-id',
+  PRINCIPAL_HEADER,
+  REQUEST_ID_HEADER,
+]);
+
+/** A request with more headers, or with more options in `Connection`, is rejected with 431. */
+export const MAX_HEADERS = 100;
+export const MAX_CONNECTION_OPTIONS = 20;
 
 /** Headers that have one value: of two, Node keeps the first without a word, and another server the second. */
 export const SINGLE: ReadonlySet<string> = new Set([
@@ -50,21 +69,41 @@ function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
 
+const NO_OPTIONS: ReadonlySet<string> = new Set();
+
 /** What `Connection` names, in lower case. */
-export function connectionOptions({ connection }: IncomingHttpHeaders): string[] {
-  if (connection === undefined) return [];
-  return connection
-    .toLowerCase()
-    .split(',')
-    .map((name) => name.trim())
-    .filter(Boolean);
+export function connectionOptions({ connection }: IncomingHttpHeaders): ReadonlySet<string> {
+  if (connection === undefined) return NO_OPTIONS;
+  const options = new Set<string>();
+  for (const option of connection.toLowerCase().split(',')) options.add(option.trim());
+  options.delete('');
+  return options;
+}
+
+/**
+ * Whether the connection is closed after the response: where the caller wants that, and behind an `Upgrade`. That is
+ * ignored, but Node's parser drops what follows such a request in the same packet.
+ */
+export function isLast(headers: IncomingHttpHeaders): boolean {
+  const options = connectionOptions(headers);
+  return options.has('close') || (options.has('upgrade') && headers.upgrade !== undefined);
+}
+
+/** Whether `Connection` lists more than it may, counted without reading on; empty ones and repeated ones count too. */
+export function hasTooManyOptions({ connection = '' }: IncomingHttpHeaders): boolean {
+  let count = 1;
+  for (let comma = connection.indexOf(','); comma >= 0; comma = connection.indexOf(',', comma + 1)) {
+    count++;
+    if (count > MAX_CONNECTION_OPTIONS) return true;
+  }
+  return false;
 }
 
 /** Takes away all that a caller could forge or that is not meant for a service; called before anything is read. */
 export function stripReserved(request: IncomingMessage): void {
   const { headers } = request;
   const named = connectionOptions(headers);
-  const isKept = (name: string) => isOrdinary(name) && !named.includes(name);
+  const isKept = (name: string) => isOrdinary(name) && !named.has(name);
   // Behind a proxy most requests have none of them.
   for (const name in headers) if (!isKept(name)) return keepOnly(request, isKept);
 }
@@ -84,9 +123,9 @@ export function isOrdinary(name: string): boolean {
   return found;
 }
 
-/** Takes away what no service is told; called right before a request is passed on. */
-export function stripCredentials(request: IncomingMessage): void {
-  keepOnly(request, (name) => !CREDENTIALS.has(name) && !isForwarding(name));
+/** Keeps the headers that services receive; called right before a request is forwarded. */
+export function keepForwarded(request: IncomingMessage): void {
+  keepOnly(request, (name) => FORWARDED_HEADERS.has(name));
 }
 
 /** Of a service's answer, what is not its connection's own. */
@@ -109,8 +148,4 @@ function keepOnly(request: IncomingMessage, isKept: (name: string) => boolean): 
 function isReserved(name: string): boolean {
   if (!name.startsWith('x-')) return false;
   return name.startsWith('x-internal-') || (name.startsWith('x-guild-') && name !== 'x-guild-id');
-}
-
-function isForwarding(name: string): boolean {
-  return name === 'forwarded' || name.startsWith('x-forwarded-');
 }

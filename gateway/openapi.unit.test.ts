@@ -244,6 +244,13 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
     }
   });
 
+  test('says of each error whether its response has the rate limit headers', () => {
+    const isCounted = (status: number) => 'X-RateLimit-Limit' in responseOf(operation, status).headers;
+    const uncounted = Object.keys(operation.responses).filter((status) => !isCounted(Number(status)));
+    expect(uncounted).toEqual(row.method === 'GET' ? ['403'] : []);
+    expect(responseOf(operation, 403).description.includes("the body's `guild_id`")).toBe(row.method !== 'GET');
+  });
+
   test('can give the errors of its row and those that follow from it, and no others', () => {
     const always = row.service === 'gateway' ? [400, 401, 403, 429, 500, 503] : [400, 401, 403, 429, 500, 503, 504];
     const own = { INVALID_TARGET: 400, NOT_FOUND: 404, CONFLICT: 409, NOT_APPLICABLE: 422, PLATFORM_ERROR: 502 };

@@ -19,7 +19,7 @@ import { type Address, type AddressList, clientAddress, networkOf, peerAddress }
 import type { ClientConnections } from './client-connections.ts';
 import type { GatewayEvents } from './events.ts';
 import { expectsContinue } from './expectation.ts';
-import { connectionOptions, stripCredentials, stripReserved } from './headers.ts';
+import { isLast, stripReserved } from './headers.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import { boundLeftover } from './leftover.ts';
 import type { Limiter } from './limits/limiter.ts';
@@ -27,7 +27,7 @@ import { type Proxy, WaitEnded } from './proxy.ts';
 import { checkAllowlist } from './steps/allowlist.ts';
 import type { Authenticate } from './steps/authenticate.ts';
 import { announceDeprecation } from './steps/deprecation.ts';
-import { guard } from './steps/guard.ts';
+import { closesConnection, guard } from './steps/guard.ts';
 import { checkGuild } from './steps/guild.ts';
 import { checkLimits } from './steps/limit.ts';
 import type { Match, Matcher } from './steps/match.ts';
@@ -122,10 +122,17 @@ export class Pipeline {
 
   #end(underWay: UnderWay, refusal: Refusal): void {
     const { request, response, context, started, upstreamMs } = underWay;
-    if (refusal) sendError(response, refusal, expectsContinue(request) ? ['connection', 'close'] : []);
-    // The response is written, or there is nobody to write one for: whether it is read is its connection's business.
-    this.admission.leave(underWay);
-    this.#parts.events.answered(request, response, context, { started, upstreamMs, refusal });
+    try {
+      if (refusal) sendError(response, refusal, expectsContinue(request) ? ['connection', 'close'] : []);
+      // The response is written, or there is nobody to write one for: whether it is read is its connection's business.
+      this.admission.leave(underWay);
+      this.#parts.events.answered(request, response, context, { started, upstreamMs, refusal });
+    } catch (error) {
+      // Nobody else catches it: it would end the process, and with it all other requests.
+      response.destroy();
+      this.admission.leave(underWay);
+      this.#parts.events.failed(error);
+    }
   }
 
   /** Takes a request through the steps; what one of them throws refuses it too. */
@@ -141,12 +148,10 @@ export class Pipeline {
     const { request, response } = underWay;
     const { matcher, authenticate } = this.#parts;
     const malformed = guard(request);
-    if (malformed) {
-      // What servers could read in two ways is refused, and nothing behind it is read at all.
-      if (malformed.code === 'INVALID_REQUEST') noteHeader(response, 'connection', 'close');
-      return malformed;
+    if ((malformed && closesConnection(malformed)) || isLast(request.headers)) {
+      noteHeader(response, 'connection', 'close');
     }
-    if (connectionOptions(request.headers).includes('close')) noteHeader(response, 'connection', 'close');
+    if (malformed) return malformed;
     stripReserved(request);
     const { path, query } = splitTarget(request.url ?? '');
     if (this.#parts.publicPaths.includes(path)) return this.#answerHere(underWay, undefined);
@@ -212,7 +217,6 @@ export class Pipeline {
     }
     // Only now: a caller whose request is refused need not send its body.
     if (expectsContinue(request)) response.writeContinue();
-    stripCredentials(request);
     const started = performance.now();
     try {
       await proxy.forward(request, response, route.service, waitMs);

@@ -6,6 +6,7 @@ import { ApiError, type ErrorCode, invalidRequest, methodNotAllowed } from '#kit
 import { type Exchange, newestExchange } from '#kit/http-server.ts';
 import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from '#kit/request-id.ts';
 import { splitTarget } from '#kit/target.ts';
+import { targetFault } from './steps/guard.ts';
 
 const CODES: Record<string, ErrorCode> = {
   HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
@@ -15,19 +16,19 @@ const CODES: Record<string, ErrorCode> = {
 const HEAD_END = '\r\n\r\n';
 const UNKNOWN_METHOD = 'HPE_INVALID_METHOD';
 const HEAD_LINE = /^HEAD /;
-const REQUEST_LINE = /^[A-Za-z]+ \S+ HTTP\/1\.[01]\r?\n/;
-/** What paths take, where there is no saying which path is meant. */
-const ANY_METHOD = ['GET', 'POST', 'PATCH', 'DELETE'];
+const REQUEST_LINE = /^[A-Za-z]+ (\S+) HTTP\/1\.[01]\r?\n/;
 
-/**
- * Answers in the envelope what Node's HTTP parser refuses or hands out beside the request listener; `methodsOf` tells
- * what a path takes, undefined where there is no such path.
- */
-export function answerProtocolErrors(
-  server: Server,
-  refused: (code: ErrorCode) => void,
-  methodsOf: (path: string) => string[] | undefined,
-): void {
+export interface ProtocolErrorOptions {
+  /** Called with the code of each rejection. */
+  refused: (code: ErrorCode) => void;
+  /** The methods of a path; undefined where there is no such path. */
+  methodsOf: (path: string) => readonly string[] | undefined;
+  /** All methods of the API: the target of a CONNECT is not a path. */
+  methods: readonly string[];
+}
+
+/** Responds in the envelope to what Node's HTTP parser rejects or hands out beside the request listener. */
+export function answerProtocolErrors(server: Server, { refused, methodsOf, methods }: ProtocolErrorOptions): void {
   const faulty = new WeakSet<Socket>();
   server.on('clientError', (error: NodeJS.ErrnoException, connection) => {
     // Here it is always the socket itself, whatever the event is typed as.
@@ -36,7 +37,7 @@ export function answerProtocolErrors(
     // Behind a fault there is no telling what bytes mean; what no longer is writable is about to be closed.
     if (!socket.writable || faulty.has(socket)) return;
     faulty.add(socket);
-    const refusal = parserRefusal(error);
+    const refusal = parserRefusal(error, methodsOf);
     refused(refusal.code);
     const exchange = newestExchange(socket);
     const isHead = HEAD_LINE.test(packetOf(error));
@@ -47,21 +48,20 @@ export function answerProtocolErrors(
   for (const event of ['checkContinue', 'checkExpectation']) {
     server.on(event, (request, response) => server.emit('request', request, response));
   }
-  const refuseMethod = (request: IncomingMessage, stream: Duplex) => {
+  // Without a listener for it, an Upgrade is ignored, and the request is handled as any other.
+  server.on('connect', (request: IncomingMessage, stream: Duplex) => {
     refused('METHOD_NOT_ALLOWED');
     // Where a body is announced, Node hands out a stream of its own that stands before the connection.
     const { socket } = request;
     if (stream !== socket) stream.on('error', () => undefined).resume();
     socket.on('error', () => socket.destroy());
-    const refusal = methodNotAllowed(methodsOf(splitTarget(request.url ?? '').path) ?? ANY_METHOD);
-    const end = () => endWith(socket, refusal, { requestId: idOf(request), isHead: request.method === 'HEAD' });
+    const refusal = methodNotAllowed(methods);
+    const end = () => endWith(socket, refusal, { requestId: idOf(request) });
     // The answer to a request before it is still due.
     const exchange = newestExchange(socket);
     if (exchange && !exchange.response.closed) exchange.response.once('finish', end);
     else end();
-  };
-  server.on('connect', refuseMethod);
-  server.on('upgrade', refuseMethod);
+  });
 }
 
 function idOf(request: IncomingMessage): string {
@@ -73,11 +73,19 @@ function packetOf(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): string
   return error.rawPacket?.toString('latin1') ?? '';
 }
 
-function parserRefusal(error: NodeJS.ErrnoException): ApiError {
-  const isRequest = REQUEST_LINE.test(packetOf(error));
-  if (error.code === UNKNOWN_METHOD && isRequest) return methodNotAllowed(ANY_METHOD);
+function parserRefusal(error: NodeJS.ErrnoException, methodsOf: ProtocolErrorOptions['methodsOf']): ApiError {
+  const [, target] = REQUEST_LINE.exec(packetOf(error)) ?? [];
+  if (error.code === UNKNOWN_METHOD && target !== undefined) return unknownMethod(target, methodsOf);
   const code = CODES[error.code ?? ''];
   return code ? new ApiError(code) : invalidRequest([{ path: 'request', message: 'is not well-formed HTTP/1.1' }]);
+}
+
+/** A method that Node does not know is judged in the same order as one that it knows. */
+function unknownMethod(target: string, methodsOf: ProtocolErrorOptions['methodsOf']): ApiError {
+  const fault = targetFault(target);
+  if (fault) return invalidRequest([fault]);
+  const methods = methodsOf(splitTarget(target).path);
+  return methods ? methodNotAllowed(methods) : new ApiError('ROUTE_NOT_FOUND');
 }
 
 /**
@@ -95,7 +103,7 @@ function closeAfterAnswer({ request, response }: Exchange, refusal: ApiError, so
 function endWith(
   socket: Socket,
   refusal: ApiError,
-  { requestId = newRequestId(), isHead }: { requestId?: string; isHead: boolean },
+  { requestId = newRequestId(), isHead = false }: { requestId?: string; isHead?: boolean },
 ): void {
   const answer = rawErrorResponse(refusal, [REQUEST_ID_HEADER, requestId]);
   socket.write(isHead ? answer.slice(0, answer.indexOf(HEAD_END) + HEAD_END.length) : answer);

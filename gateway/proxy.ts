@@ -11,6 +11,7 @@ import { ROUTES } from '#proto/rest/index.ts';
 import { Attempt, attemptOf, CallerGone, mayRepeat, setAttempt, WaitedInVain } from './attempt.ts';
 import { isPlainGet, sendGet } from './get.ts';
 import { Connections, IDLE_MS, MOST_FREE } from './connections.ts';
+import { keepForwarded } from './headers.ts';
 import { createMiddleware, type Middleware } from './middleware.ts';
 
 /** For the middleware, kept as Connections are. */
@@ -83,6 +84,7 @@ export class Proxy implements Part {
    */
   async forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<void> {
     const upstream = this.#upstreams[service] as Upstream;
+    keepForwarded(request);
     try {
       // The one call that tries an open breaker holds up all others: no poll, which would do so for as long as it waits.
       if (waitMs > 0) await this.#wait(upstream, request, response, waitMs + AFTER_WAIT_MS);

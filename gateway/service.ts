@@ -1,5 +1,4 @@
 import { ConfigError } from '#kit/config.ts';
-import type { ErrorCode } from '#kit/errors.ts';
 import { HttpServer } from '#kit/http-server.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
@@ -9,9 +8,11 @@ import packageJson from '../package.json' with { type: 'json' };
 import type { Admission } from './admission.ts';
 import { AddressList } from './client-address.ts';
 import { ClientConnections } from './client-connections.ts';
+import { ClientRequest } from './client-request.ts';
 import { type GatewayConfig, readGatewayConfig } from './config.ts';
 import { GatewayEvents } from './events.ts';
 import { KeyActivity } from './keys/activity.ts';
+import { MAX_HEADERS } from './headers.ts';
 import { createKeys } from './keys/create.ts';
 import { closeGently } from './leftover.ts';
 import { AuthenticationFailures } from './limits/authentication-failures.ts';
@@ -92,6 +93,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     });
     showAdmission(metrics, pipeline.admission, config);
     const listener = new HttpServer(config.LISTEN_HOST, config.GATEWAY_PORT, pipeline.handle, {
+      IncomingMessage: ClientRequest,
       // The guard refuses a missing Host itself, in the envelope.
       requireHostHeader: false,
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -101,11 +103,17 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       keepAliveTimeout: config.KEEP_ALIVE_SECONDS * 1000,
       // Such requests never tell 'end', 'close' or 'aborted', and look destroyed from the start: the answer tells 'close'.
       optimizeEmptyRequests: true,
+      onFailure: (error) => log.error({ err: error }, 'HTTP handler failed, connection closed'),
     });
     // A caller may end its side once it has asked. Node has this switch for long, and no type for it.
     Object.assign(listener.server, { maxConnections: config.MAX_CONNECTIONS, httpAllowHalfOpen: true });
-    const refused = (code: ErrorCode) => events.refusedByParser(code);
-    answerProtocolErrors(listener.server, refused, (path) => matcher.methodsOf(path));
+    // One more than may be sent: whether Node's parser drops what is over its limit or refuses it, the guard sees enough.
+    listener.server.maxHeadersCount = MAX_HEADERS + 1;
+    answerProtocolErrors(listener.server, {
+      refused: (code) => events.refusedByParser(code),
+      methodsOf: (path) => (PUBLIC_PATHS.includes(path) ? ['GET'] : matcher.methodsOf(path)),
+      methods: [...new Set(routes.map(({ method }) => method))],
+    });
     connections.watch(listener.server);
     closeGently(listener.server);
     service.http = listener;

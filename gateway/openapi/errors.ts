@@ -12,6 +12,8 @@ export interface RouteError {
   /** What it means on this route, and what its caller can do. */
   meaning: string;
   advice: string;
+  /** Whether the request was counted, so that the response has the rate limit headers; `sometimes` says when. */
+  counted: boolean | { sometimes: string };
 }
 
 /** What a caller can do about an error. */
@@ -95,7 +97,15 @@ function routeError(route: Route, code: ErrorCode): RouteError {
   const special = route.errors?.[code as keyof NonNullable<Route['errors']>];
   const meaning = special ?? ERRORS[code].text;
   const error = new ApiError(code, { message: meaning, ...exampleOptions(route, code) });
-  return { error, name: code, meaning, advice: ADVICE[code] };
+  return { error, name: code, meaning, advice: ADVICE[code], counted: isCounted(route, code) };
+}
+
+/** Who may not call is not counted. What a body says, a service reads once the request was counted. */
+function isCounted({ method, service }: Route, code: ErrorCode): RouteError['counted'] {
+  if (code === 'GUILD_MISMATCH' && method !== 'GET' && service !== 'gateway') {
+    return { sometimes: "Where it is the body's `guild_id` that names another guild, the request was counted." };
+  }
+  return ERRORS[code].http !== 403;
 }
 
 /** What an error tells beyond its code and its meaning. */
@@ -145,6 +155,7 @@ function keyReused(): RouteError {
     error: new ApiError('CONFLICT', { message }),
     name: 'CONFLICT_IDEMPOTENCY_KEY',
     meaning: `${message}, or the first request with it is still running`,
+    counted: true,
     advice: 'Use a new key for another write. With `Retry-After` the first is still running: wait and repeat.',
   };
 }

@@ -7,7 +7,8 @@ export const HEADERS = {
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
   },
   'X-RateLimit-Limit': {
-    description: 'Requests a window, of whichever limit has least left; on every answer that was counted',
+    description:
+      'Requests a window, of whichever limit has least left; on every response to a request that was counted. On a 401 the limit is that on rejected keys of your address',
     schema: { type: 'integer', minimum: 1 },
   },
   'X-RateLimit-Remaining': {

@@ -98,16 +98,20 @@ export function errorResponse(errors: RouteError[], components: Components): Ope
   const narrowed = { type: 'object', properties: { code: { type: 'integer', const: status }, details } };
   const schema = { allOf: [toJsonSchema(errorEnvelope, 'output', components.schemas), narrowed] };
   return {
-    description: errors.map(({ error, meaning }) => `\`${error.code}\`: ${meaning}`).join('\n\n'),
-    headers: headerRefs(headersOf(status, errors)),
+    description: errors.map(descriptionOf).join('\n\n'),
+    headers: headerRefs(headersOf(errors)),
     content: { 'application/json': { schema, examples: examplesOf(errors) } },
   };
 }
 
-function headersOf(status: number, errors: RouteError[]): HeaderName[] {
+function descriptionOf({ error, meaning, counted }: RouteError): string {
+  const when = typeof counted === 'object' ? `. ${counted.sometimes}` : '';
+  return `\`${error.code}\`: ${meaning}${when}`;
+}
+
+function headersOf(errors: RouteError[]): HeaderName[] {
   const headers: HeaderName[] = ['X-Request-Id'];
-  // Who may not call is not counted.
-  if (status !== 401 && status !== 403) headers.push(...RATE_LIMIT_HEADERS);
+  if (errors.some(({ counted }) => counted)) headers.push(...RATE_LIMIT_HEADERS);
   const isWaitedFor = errors.some(({ error, advice }) => error.retryAfter !== undefined || /Retry-After/.test(advice));
   if (isWaitedFor) headers.push('Retry-After');
   return headers;
@@ -125,5 +129,6 @@ function examplesOf(errors: RouteError[]) {
 export function unavailableResponse(components: Components): OpenApiResponse {
   const error = new ApiError('UNAVAILABLE', { message: 'not ready' });
   const meaning = 'The gateway is starting, stopping or cut off';
-  return errorResponse([{ error, name: error.code, meaning, advice: 'Send requests to another one.' }], components);
+  const advice = 'Send requests to another one.';
+  return errorResponse([{ error, name: error.code, meaning, advice, counted: false }], components);
 }

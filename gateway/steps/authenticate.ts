@@ -12,12 +12,14 @@ import { rateLimited, tellLimit } from './limit.ts';
 const SCHEME = /^(?:ApiKey|Bearer) +(.*)$/i;
 const KEY_SHAPE = /service_[0-9]{17,20}_[0-9A-Za-z]{6}/;
 const KEY_PARAMETERS = ['api_key', 'apikey', 'key', 'access_token'];
+const KEY_PARAMETER = new RegExp(`(?:^|[?&])(?:${KEY_PARAMETERS.join('|')})(?:[=&]|$)`, 'i');
 
 // Made once: they tell the same each time, and to make an error costs more than to judge a key.
 const MISSING = new ApiError('MISSING_API_KEY', {
   message: 'An API key is required: send it as X-API-Key, or as Authorization: ApiKey or Bearer',
 });
 const INVALID = new ApiError('INVALID_API_KEY');
+const IN_URL = new ApiError('INVALID_API_KEY', { message: 'Keys in URLs are refused' });
 const EXPIRED = new ApiError('API_KEY_EXPIRED');
 
 export interface Presented {
@@ -47,7 +49,7 @@ export class Authenticate {
     const text = presentedKey(presented.request.headers);
     const key = readApiKey(text ?? '');
     if (hasKeyInQuery(presented.query)) {
-      return key && this.#keys.isKnown(key) ? INVALID : this.#refuse(presented, INVALID);
+      return key && this.#keys.isKnown(key) ? IN_URL : this.#refuse(presented, IN_URL);
     }
     if (!text) return this.#refuse(presented, MISSING);
     if (!key) return this.#refuse(presented, INVALID);
@@ -87,8 +89,14 @@ function presentedKey(headers: IncomingHttpHeaders): string | undefined {
 /** Keys in addresses end up in logs and histories, so such a request is refused even beside a good header. */
 function hasKeyInQuery(query: string): boolean {
   if (query === '') return false;
-  for (const [name, value] of new URLSearchParams(query)) {
-    if (KEY_PARAMETERS.includes(name.toLowerCase()) || KEY_SHAPE.test(value) || KEY_SHAPE.test(name)) return true;
-  }
-  return false;
+  // The guard has seen to it that it can be decoded.
+  const decoded = decodeURIComponent(query);
+  if (KEY_SHAPE.test(decoded)) return true;
+  // An encoded `&` can have made it look so.
+  return KEY_PARAMETER.test(decoded) && query.split('&').some(isKeyParameter);
+}
+
+function isKeyParameter(parameter: string): boolean {
+  const [name = ''] = parameter.split('=', 1);
+  return KEY_PARAMETERS.includes(decodeURIComponent(name).toLowerCase().replace(/^\?/, ''));
 }

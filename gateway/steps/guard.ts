@@ -3,7 +3,14 @@ import { BODY_LIMIT, hasBody } from '#kit/body.ts';
 import { ApiError, type Fault, invalidRequest, type Refusal } from '#kit/errors.ts';
 import { splitTarget } from '#kit/target.ts';
 import { checkExpectation } from '../expectation.ts';
-import { connectionOptions, isOrdinary, SINGLE } from '../headers.ts';
+import {
+  connectionOptions,
+  hasTooManyOptions,
+  isOrdinary,
+  MAX_CONNECTION_OPTIONS,
+  MAX_HEADERS,
+  SINGLE,
+} from '../headers.ts';
 
 const VERSIONS = ['1.0', '1.1'];
 const BODILESS = ['GET', 'HEAD', 'OPTIONS'];
@@ -17,13 +24,22 @@ const HIDDEN_PATH = /%(?:2e|2f|5c|00)|\\|#/i;
 const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
 
 const TOO_LARGE = new ApiError('PAYLOAD_TOO_LARGE');
+const TOO_MANY_HEADERS = new ApiError('HEADERS_TOO_LARGE', {
+  message: `A request has at most ${MAX_HEADERS} headers`,
+});
+const TOO_MANY_OPTIONS = new ApiError('HEADERS_TOO_LARGE', {
+  message: `Connection has at most ${MAX_CONNECTION_OPTIONS} options`,
+});
 
 /**
  * Refuses requests that servers behind could read in another way than we do, and bodies declared too large.
  * Node's parser has refused the rest: both lengths at once, differing lengths, folded headers, bare line feeds.
  */
 export function guard(request: IncomingMessage): Refusal {
-  const { headers, url = '' } = request;
+  const { headers, rawHeaders, url = '' } = request;
+  // First of all: the other checks read what these two bound.
+  if (rawHeaders.length > 2 * MAX_HEADERS) return TOO_MANY_HEADERS;
+  if (hasTooManyOptions(headers)) return TOO_MANY_OPTIONS;
   const faults = nameFaults(request);
   for (const fault of [targetFault(url), hostFault(headers), connectionFault(headers), framingFault(request)]) {
     if (fault) faults.push(fault);
@@ -33,7 +49,16 @@ export function guard(request: IncomingMessage): Refusal {
   return checkExpectation(request) ?? (isTooLarge ? TOO_LARGE : undefined);
 }
 
-function targetFault(target: string): Fault | undefined {
+/**
+ * Whether nothing more may be read from the connection of a request that `guard` refused so: servers could read in two
+ * ways what it is and where it ends.
+ */
+export function closesConnection({ code }: ApiError): boolean {
+  return code === 'INVALID_REQUEST' || code === 'HEADERS_TOO_LARGE';
+}
+
+/** Why a target is refused. */
+export function targetFault(target: string): Fault | undefined {
   if (PLAIN_TARGET.test(target)) return undefined;
   const { path, query } = splitTarget(target);
   if (!path.startsWith('/')) return { path: 'path', message: 'must begin with a slash' };
@@ -53,7 +78,8 @@ function hostFault({ host }: IncomingHttpHeaders): Fault | undefined {
 }
 
 function connectionFault(headers: IncomingHttpHeaders): Fault | undefined {
-  if (!connectionOptions(headers).some((name) => FRAMING.includes(name))) return undefined;
+  const options = connectionOptions(headers);
+  if (!FRAMING.some((name) => options.has(name))) return undefined;
   return { path: 'header.Connection', message: 'must not name headers that frame the request' };
 }
 

@@ -85,9 +85,19 @@ describe('the guard', () => {
   });
 
   it('tells no more than 20 names, however many there are', async () => {
-    const names = Array.from({ length: 500 }, (_, number) => `a_${number}: \n`).join('');
+    const names = Array.from({ length: 99 }, (_, number) => `a_${number}: \n`).join('');
     expect(await get('/', names)).toContain('INVALID_REQUEST');
     expect(faults).toHaveLength(20);
+  });
+
+  it('refuses more than 100 headers, however many Node would keep, and more than 20 options of Connection', async () => {
+    const names = (count: number) => Array.from({ length: count }, (_, index) => `a${index}: \n`).join('');
+    expect(await get('/', names(99))).toContain('passed');
+    for (const count of [100, 900]) expect(await get('/', names(count))).toContain('HEADERS_TOO_LARGE');
+    expect(await get('/', `Connection: ${'b,'.repeat(19)}b\n`)).toContain('passed');
+    for (const options of [`Connection: ${'b,'.repeat(20)}b\n`, 'Connection: b,\n'.repeat(11)]) {
+      expect(await get('/', options)).toContain('HEADERS_TOO_LARGE');
+    }
   });
 
   it('refuses a request without a Host', async () => {

@@ -58,6 +58,22 @@ export const url = (...protocols: string[]) =>
     })
     .transform((value) => value.replace(/\/+$/, ''));
 
+/** A URL that paths are appended to: it may have a path of its own, but nothing that stands behind or before one. */
+export const baseUrl = (...protocols: string[]) =>
+  url(...protocols).refine((value) => isBase(URL.parse(value)), {
+    error: 'must be a URL without query, fragment and credentials',
+  });
+
+/** A URL of one of our services. Its path would be dropped on one way there and put before the request's on the other. */
+export const origin = (...protocols: string[]) =>
+  url(...protocols).refine((value) => isBase(URL.parse(value)) && URL.parse(value)?.pathname === '/', {
+    error: 'must be a URL without path, query, fragment and credentials, such as http://host:8080',
+  });
+
+function isBase(parsed: URL | null): boolean {
+  return parsed !== null && parsed.href === `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
+}
+
 /** Where Redis is; the syntax is that of `parseRedisUrl`. */
 export const redisUrl = () =>
   z.string(required).superRefine((value, context) => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import {
+  baseUrl,
   ConfigError,
   databaseConfig,
   type Environment,
@@ -11,6 +12,7 @@ import {
   keepsPrepared,
   list,
   number,
+  origin,
   processConfig,
   readConfig,
   readRoots,
@@ -132,6 +134,32 @@ test('root secrets are not read without one, or with one under 32 bytes beside a
   expect(faultsOf({ S: secrets() }, { S: `${SECRET},` })).toHaveLength(1);
   expect(faultsOf({ S: secrets() }, { S: `${SECRET},${'é'.repeat(15)}` })).toHaveLength(1);
   expect(readConfig({ S: secrets() }, { S: `${SECRET}, ${'é'.repeat(16)}` }).S).toEqual([SECRET, 'é'.repeat(16)]);
+});
+
+test.each([
+  ['http://host/base', ['must be a URL without path, query, fragment and credentials, such as http://host:8080']],
+  ['http://host/?a', ['must be a URL without path, query, fragment and credentials, such as http://host:8080']],
+  ['http://host#a', ['must be a URL without path, query, fragment and credentials, such as http://host:8080']],
+  [
+    'http://user:secret@host',
+    ['must be a URL without path, query, fragment and credentials, such as http://host:8080'],
+  ],
+  ['ftp://host/base', ['must be a URL that begins with http:// or https://']],
+  ['http://', ['must be a URL that begins with http:// or https://']],
+])('%s is not where a service of ours is', (value, faults) => {
+  expect(faultsOf({ A: origin('http', 'https') }, { A: value })).toEqual(faults.map((fault) => `A ${fault}`));
+});
+
+test('where a service of ours is may be told with and without a port, and what paths are appended to with a path', () => {
+  for (const value of ['http://host', 'https://host:8443', 'http://[::1]:80', 'http://10.0.0.1:8080']) {
+    expect(readConfig({ A: origin('http', 'https') }, { A: `${value}/` })).toEqual({ A: value });
+  }
+  expect(readConfig({ A: baseUrl('https') }, { A: 'https://host/api/v10/' })).toEqual({ A: 'https://host/api/v10' });
+  for (const value of ['https://host/api?a', 'https://host/#a', 'https://user@host']) {
+    expect(faultsOf({ A: baseUrl('https') }, { A: value })).toEqual([
+      'A must be a URL without query, fragment and credentials',
+    ]);
+  }
 });
 
 test('values come out in the type that the code wants', () => {

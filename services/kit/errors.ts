@@ -24,7 +24,7 @@ export const ERRORS = {
   EXPECTATION_FAILED: { http: 417, grpc: grpcStatus.INVALID_ARGUMENT, text: 'The expectation can not be met' },
   NOT_APPLICABLE: { http: 422, grpc: grpcStatus.FAILED_PRECONDITION, text: 'This can not be done here' },
   RATE_LIMITED: { http: 429, grpc: grpcStatus.RESOURCE_EXHAUSTED, text: 'Rate limit exceeded' },
-  HEADERS_TOO_LARGE: { http: 431, grpc: grpcStatus.OUT_OF_RANGE, text: 'The headers are larger than 16 KiB' },
+  HEADERS_TOO_LARGE: { http: 431, grpc: grpcStatus.OUT_OF_RANGE, text: 'The headers are too large or too many' },
   INTERNAL: { http: 500, grpc: grpcStatus.INTERNAL, text: 'Something went wrong on our side' },
   PLATFORM_ERROR: { http: 502, grpc: grpcStatus.UNKNOWN, text: 'The platform refused or gave no readable answer' },
   UNAVAILABLE: { http: 503, grpc: grpcStatus.UNAVAILABLE, text: 'A part of the service is down, try again soon' },

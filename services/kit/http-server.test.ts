@@ -109,6 +109,31 @@ test('a stop without a drain cuts everything off, and may come twice or before a
   await new HttpServer('127.0.0.1', 0, answer).drain();
 });
 
+test('what a handler throws, and a write after the end, ends that connection and nothing else', async () => {
+  const uncaught: unknown[] = [];
+  const note = (error: unknown) => void uncaught.push(error);
+  process.on('uncaughtException', note);
+  const failures: unknown[] = [];
+  const handler = ({ url }: IncomingMessage, response: ServerResponse) => {
+    if (url === '/thrown') response.writeHead(99);
+    response.end('done');
+    if (url === '/late') response.write('more');
+  };
+  const server = new HttpServer('127.0.0.1', 0, handler, { onFailure: (error) => failures.push(error) });
+  await server.start();
+  cleanUps.push(() => server.stop());
+  const received: string[] = [];
+  for (const path of ['/thrown', '/late', '/']) {
+    const socket = await open(server);
+    socket.write(REQUEST.replace('/', path).replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'));
+    received.push(await untilClosed(socket));
+  }
+  expect([received[0], received[2]?.endsWith('done')]).toEqual(['', true]);
+  process.off('uncaughtException', note);
+  expect(uncaught).toEqual([]);
+  expect(failures).toMatchObject([{ code: 'ERR_HTTP_INVALID_STATUS_CODE' }]);
+});
+
 test('a port that is taken is told; on all interfaces the address is loopback', async () => {
   const server = await serve(answer, '0.0.0.0');
   expect(server.address).toMatch(/^127\.0\.0\.1:\d+$/);

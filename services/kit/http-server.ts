@@ -24,6 +24,12 @@ export function newestExchange(connection: Socket): Exchange | undefined {
   return (connection as Connection)[NEWEST];
 }
 
+export interface HttpServerOptions extends ServerOptions {
+  tls?: InternalTls | undefined;
+  /** Receives what a handler throws, so that it can be logged; the request's connection is closed. */
+  onFailure?: ((error: unknown) => void) | undefined;
+}
+
 /** A listening HTTP server that drains: it answers what is under way and closes each connection after its answer. */
 export class HttpServer implements Part {
   readonly name = 'http';
@@ -41,14 +47,20 @@ export class HttpServer implements Part {
     host: string,
     port: number,
     handler: (request: IncomingMessage, response: ServerResponse) => void,
-    options: ServerOptions & { tls?: InternalTls | undefined } = {},
+    options: HttpServerOptions = {},
   ) {
     this.#host = host;
     this.#port = port;
-    const { tls, ...httpOptions } = options;
+    const { tls, onFailure, ...httpOptions } = options;
     const handle = (request: IncomingMessage, response: ServerResponse) => {
       this.#track(request.socket, { request, response });
-      handler(request, response);
+      response.on('error', disconnect);
+      try {
+        handler(request, response);
+      } catch (error) {
+        onFailure?.(error);
+        response.destroy();
+      }
     };
     this.server = tls ? createTlsServer(tls, httpOptions, handle) : createServer(httpOptions, handle);
   }
@@ -94,6 +106,14 @@ export class HttpServer implements Part {
     this.#connections.add(connection);
     connection.once('close', () => this.#connections.delete(connection));
   }
+}
+
+/**
+ * Listens to a response's `error`, such as a write after its end. Without a listener it would end the process, and with
+ * it the requests of all other callers.
+ */
+function disconnect(this: ServerResponse): void {
+  this.destroy();
 }
 
 function announceClose(response: ServerResponse): void {

@@ -193,7 +193,11 @@ export class ServiceContext<Config extends ProcessConfig> {
   ): void {
     const { ring, processClock: clock, metrics, log, name: service } = this;
     const app = createHttpApp(table, handlers, { service, ring, clock, metrics, log });
-    this.http = new HttpServer(this.config.LISTEN_HOST, config.HTTP_PORT, app, { ...BEHIND_GATEWAY, tls: this.tls });
+    this.http = new HttpServer(this.config.LISTEN_HOST, config.HTTP_PORT, app, {
+      ...BEHIND_GATEWAY,
+      tls: this.tls,
+      onFailure: (error) => log.error({ err: error }, 'HTTP handler failed, connection closed'),
+    });
     this.lifecycle.add(this.http);
   }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { number, redisConfig, url } from '#kit/config.ts';
+import { baseUrl, number, redisConfig, url } from '#kit/config.ts';
 
-const web = (fallback: string) => url('http', 'https').default(fallback);
+const web = (fallback: string) => baseUrl('http', 'https').default(fallback);
 /** Goes into a header as it stands. */
 const credential = () => z.string().regex(/^[\x21-\x7e]+$/, { error: 'must be printable ASCII without spaces' });
 
@@ -24,7 +24,7 @@ export type GamePlatformConfig = z.output<z.ZodObject<typeof gamePlatformConfig>
 export const chatPlatformConfig = {
   CHAT_API_URL: web('https://discord.com/api/v10'),
   /** A page about whoever runs the bot; the platform wants one in User-Agent. */
-  CHAT_BOT_URL: web('https://guild-data.example'),
+  CHAT_BOT_URL: url('http', 'https').default('https://guild-data.example'),
   CHAT_BOT_TOKEN: z.string({ error: 'is required' }).pipe(credential()),
   /** Calls a second that the platform lets a bot make: of all processes together, parted by Redis. */
   CHAT_GLOBAL_RPS: number(50, 1, 1_000_000),

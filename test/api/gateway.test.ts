@@ -118,7 +118,7 @@ describe('refusals, each in the envelope', () => {
     ]) {
       const answer = await network.call(`/whoami${query}`, { key });
       expectRefusal(answer, 401, 'INVALID_API_KEY');
-      expect(answer.json.message).toBe('Invalid API key for this guild');
+      expect(answer.json.message).toBe('Keys in URLs are refused');
     }
   });
 
@@ -150,6 +150,9 @@ describe('refusals, each in the envelope', () => {
       expectRefusal(answer, 403, 'GUILD_MISMATCH');
       expect(answer.json.message).toBe(message);
     }
+    // The body is read last, by the service, when the request was counted already.
+    const counted = answers.map(({ headers }) => headers.has('x-ratelimit-remaining'));
+    expect(counted).toEqual([false, false, false, true]);
   });
 
   it('400 names the missing X-Guild-ID, before scope and limits', async () => {

@@ -6,7 +6,7 @@ import { printFigure } from '../figures.ts';
 import { seededRandom, shuffled } from '../random.ts';
 import { openSocket, wire } from '../raw-http.ts';
 import { readAnswers, send } from './bytes/client.ts';
-import { CORPUS } from './bytes/corpus.ts';
+import { CORPUS, entry, together } from './bytes/corpus.ts';
 import { type Front, startFront } from './bytes/front.ts';
 import { fuzz } from './bytes/fuzz.ts';
 import type { Caller } from './bytes/oracle.ts';
@@ -29,15 +29,15 @@ afterAll(async () => {
   process.off('warning', warned);
 });
 
-const entry = (name: string) => {
-  const found = CORPUS.find((one) => one.name === name);
-  if (!found) throw new Error(`the corpus has no ${name}`);
-  return found.bytes;
-};
-const together =
-  (...names: string[]) =>
-  (caller: Caller) =>
-    names.map((name) => entry(name)(caller)).join('');
+const trio = together('POST with a length', 'trailers', 'GET');
+const lengthOf = (text: typeof trio) => text(newCaller()).length;
+
+/** Places in a text: every one in the long form, as many as a short run has time for in the other. */
+function places(text: typeof trio, most = 100): number[] {
+  const random = seededRandom(SEED);
+  const all = Array.from({ length: lengthOf(text) }, (_, index) => index);
+  return shuffled(random, all).slice(0, amount(most, all.length));
+}
 
 describe('every request arrives exactly once, byte for byte, or not at all', () => {
   it.each(CORPUS)('$name: $outcome', async ({ bytes, outcome }) => {
@@ -52,18 +52,8 @@ describe('every request arrives exactly once, byte for byte, or not at all', () 
     for (const header of ['x-request-id: ', ...always]) expect(answers[0]?.headers).toContain(header);
   });
 
-  const trio = together('POST with a length', 'trailers', 'GET');
-  const lengthOf = (text: typeof trio) => text(newCaller()).length;
-
-  /** Places in the trio: every one in the long form, as many as a short run has time for in the other. */
-  function places(): number[] {
-    const random = seededRandom(SEED);
-    const all = Array.from({ length: lengthOf(trio) }, (_, index) => index);
-    return shuffled(random, all).slice(0, amount(100, all.length));
-  }
-
   it('three at once, cut in two at any byte', { timeout: 120_000 }, async () => {
-    for (const cut of places()) {
+    for (const cut of places(trio)) {
       const { faults, arrived } = await sendThrough(front, trio, { cuts: [cut] });
       expect(faults(), `cut at ${cut}, seed ${SEED}`).toEqual([]);
       expect(arrived()).toHaveLength(3);
@@ -76,18 +66,9 @@ describe('every request arrives exactly once, byte for byte, or not at all', () 
     expect(arrived()).toHaveLength(3);
   });
 
-  it('an Upgrade behind a request, cut in two at every byte', { timeout: 120_000 }, async () => {
-    const text = together('GET', 'Upgrade with a body');
-    for (let cut = lengthOf(together('GET')); cut < lengthOf(text); cut += 1) {
-      const { faults, answers } = await sendThrough(front, text, { cuts: [cut] });
-      expect(faults(), `cut at ${cut}`).toEqual([]);
-      expect(answers[0]?.status).toBe(200);
-    }
-  });
-
   it('of a caller that goes after any byte, whole requests in order, or none', { timeout: 120_000 }, async () => {
     const sent: Through[] = [];
-    for (const abortAt of [...places(), lengthOf(trio)]) {
+    for (const abortAt of [...places(trio), lengthOf(trio)]) {
       sent.push(await sendThrough(front, trio, { abortAt, cuts: [abortAt >> 1] }));
     }
     // The last ones may still be on their way.
@@ -157,43 +138,11 @@ describe('a caller that waits for a 100 before it sends its body', () => {
 });
 
 describe('connections', () => {
-  /** All that comes until the gateway closes the connection of a caller that keeps its side open and says no more. */
-  async function untilClosed(text: string): Promise<Buffer> {
-    const socket = await openSocket(front.address);
-    socket.write(text, 'latin1');
-    return buffer(socket);
-  }
-
   it('requests that come at once are passed on one after the other, in the order of their answers', async () => {
     const names = Array.from({ length: 11 }, (_, index) => (index % 2 ? 'GET' : 'POST with a length'));
     const { faults, arrived } = await sendThrough(front, together(...names));
     expect(faults()).toEqual([]);
     expect(arrived().map(({ method }) => method)).toEqual(names.map((name) => name.split(' ')[0]));
-  });
-
-  describe.each(['Upgrade with a body, head alone', 'Upgrade with half a body', 'Upgrade'])('%s', (name) => {
-    it.each([
-      ['is answered where the caller then falls silent', [], [405]],
-      ['behind another request is answered after it', ['POST with a length'], [200, 405]],
-    ])('%s', async (_what, before, statuses) => {
-      const caller = newCaller();
-      const received = await untilClosed(together(...before, name)(caller));
-      expect(readAnswers(received, []).map(({ status }) => status)).toEqual(statuses);
-      expect(front.recorder.arrivals.get(caller.guild) ?? []).toHaveLength(before.length);
-    });
-  });
-
-  it('an Upgrade whose caller resets the connection in its body harms nobody else', async () => {
-    const head = wire('POST / HTTP/1.1\nHost: x\nConnection: Upgrade\nUpgrade: h2c\nContent-Length: 5\n\n');
-    for (const before of ['', entry('POST with a length')(newCaller())]) {
-      const socket = await openSocket(front.address);
-      const answered = new Promise((resolve) => socket.once('data', resolve));
-      socket.write(before + head);
-      await answered;
-      socket.resetAndDestroy();
-    }
-    const { answers } = await sendThrough(front, entry('whoami'));
-    expect(answers.map(({ status }) => status)).toEqual([200]);
   });
 
   it('one that sends on and on without waiting is cut off', async () => {

@@ -64,10 +64,13 @@ const realValidation = await vi.importActual<typeof validation>('#kit/validate.t
 export const MUTANTS: readonly Mutant[] = [
   { check: 'a request is well formed', apply: () => vi.mocked(guard.guard).mockImplementation(nothing) },
   {
-    check: 'reserved headers are taken away',
+    check: 'reserved headers, and those that Connection names, are taken away',
     apply: () => vi.mocked(headers.stripReserved).mockImplementation(nothing),
   },
-  { check: 'credentials are taken away', apply: () => vi.mocked(headers.stripCredentials).mockImplementation(nothing) },
+  {
+    check: 'services receive only what they read',
+    apply: () => vi.mocked(headers.keepForwarded).mockImplementation(nothing),
+  },
   { check: 'a key is there', apply: () => letPass('MISSING_API_KEY') },
   {
     check: 'a key is known and not revoked',

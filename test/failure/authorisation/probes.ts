@@ -12,6 +12,7 @@ export async function runProbes(network: Network, front: Front, cappedKey: strin
     await probeCap(network, cappedKey),
     ...(await probeBytes(front, 'a header with an underscore', 'X_Guild_Id: 1\n')),
     ...(await probeBytes(front, 'a reserved header', 'X-Internal-Key: 1\nX-Guild-Call: 1\n')),
+    ...(await probeBytes(front, 'a key that Connection names', 'Connection: X-API-Key\n')),
     ...(await probeBytes(front, 'a header that is for the gateway alone', 'Cookie: a=b\n')),
   ];
   return faults.filter((fault) => fault !== undefined);

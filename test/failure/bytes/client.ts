@@ -91,7 +91,8 @@ function readBody(bytes: Buffer, start: number, head: string): { text: string; e
 }
 
 function read(text: string): { code?: string; seen?: string } {
-  if (text === '') return {};
+  // The documentation is a page.
+  if (!text.startsWith('{')) return {};
   const { details, data } = JSON.parse(text) as { details?: { code?: string }; data?: { seen?: string } };
   return { ...(details?.code && { code: details.code }), ...(data?.seen && { seen: data.seen }) };
 }

@@ -82,6 +82,8 @@ function isSealed(arrived: Arrival, { guild }: Caller, ring: SecretRing): boolea
 const OWN: Record<string, (value: string | undefined, sent: Message) => boolean> = {
   [PRINCIPAL_HEADER]: (value) => value !== undefined,
   connection: (value) => value === 'keep-alive' || value === 'close',
+  // The service's own, and not the caller's.
+  host: (value) => /^127\.0\.0\.1:\d+$/.test(value ?? ''),
   'x-request-id': (value, sent) => {
     const given = valuesOf(sent, 'x-request-id').join(',');
     return REQUEST_ID.test(given) ? value === given : UUID.test(value ?? '');
@@ -98,23 +100,17 @@ function headersOf({ headers }: Pick<Message, 'headers'>): Map<string, string> {
   return all;
 }
 
-const NEVER = [
-  'connection proxy-connection keep-alive te trailer upgrade proxy-authenticate proxy-authorization',
-  'x-api-key authorization cookie expect forwarded x-request-id',
-]
-  .join(' ')
-  .split(' ');
+/** What a service receives of the caller's headers: all that it reads, and what frames the body. */
+const FORWARDED = 'content-encoding content-length content-type idempotency-key transfer-encoding x-guild-id'.split(
+  ' ',
+);
 
-/** What was sent, less what no service is told; a body that is not there is told as one of no length. */
+/** What was sent, less what services do not receive; a body that is not there is told as one of no length. */
 function wantedHeaders(sent: Message): Map<string, string> {
   const named = valuesOf(sent, 'connection').join(',').toLowerCase().split(',');
-  const dropped = new Set([...NEVER, ...named.map((name) => name.trim())]);
+  const dropped = new Set(named.map((name) => name.trim()));
   const headers = headersOf(sent);
-  for (const name of headers.keys()) {
-    const isReserved =
-      /^x-(?:internal|forwarded)-/.test(name) || (name.startsWith('x-guild-') && name !== 'x-guild-id');
-    if (dropped.has(name) || isReserved) headers.delete(name);
-  }
+  for (const name of headers.keys()) if (dropped.has(name) || !FORWARDED.includes(name)) headers.delete(name);
   if (!['GET', 'HEAD'].includes(sent.method) && sent.framing === 'none') headers.set('content-length', '0');
   return headers;
 }

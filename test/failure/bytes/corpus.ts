@@ -1,4 +1,5 @@
 import { wire } from '../../raw-http.ts';
+import { COSTLY } from './costly.ts';
 import { PASSING } from './passing.ts';
 import { REFUSED } from './refused.ts';
 import { type Entry, request, V } from './requests.ts';
@@ -9,8 +10,21 @@ export const CORPUS: readonly Entry[] = [
   { name: 'several spaces', bytes: request(`GET  /api/v1/whoami   ${V}`), outcome: 'answered here' },
   { name: 'healthz', bytes: () => wire(`GET /healthz ${V}\nHost: x\n\n`), outcome: 'answered here' },
   ...PASSING.map(([name, bytes]) => ({ name, bytes, outcome: 'passes' })),
+  ...COSTLY.map(([name, outcome, bytes]) => ({ name, bytes, outcome })),
   ...REFUSED.map(([name, outcome, bytes]) => ({ name, bytes, outcome })),
 ];
+
+/** The bytes of an entry of the corpus, by its name. */
+export function entry(name: string): Entry['bytes'] {
+  const found = CORPUS.find((one) => one.name === name);
+  if (!found) throw new Error(`the corpus has no ${name}`);
+  return found.bytes;
+}
+
+/** Several of them on one connection, one behind the other. */
+export function together(...names: string[]): Entry['bytes'] {
+  return (caller) => names.map((name) => entry(name)(caller)).join('');
+}
 
 /** Lines that a head is spoilt with. */
 export const SPOILERS: readonly string[] = [

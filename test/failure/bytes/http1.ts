@@ -8,6 +8,8 @@ export interface Message {
   /** What tells where the body ends. */
   framing: 'none' | 'length' | 'chunked';
   body: Buffer;
+  /** How many stand behind a chunked body. */
+  trailers?: number;
 }
 
 /** What stands at a place in a stream of bytes; `end` is where the next message begins. */
@@ -16,7 +18,7 @@ export type Parsed =
   | { kind: 'unfinished'; head?: Head }
   | { kind: 'invalid'; why: string; head?: Head };
 
-type Head = Omit<Message, 'framing' | 'body'>;
+type Head = Omit<Message, 'framing' | 'body' | 'trailers'>;
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // Section 3 lets a reader take several spaces for one; they are not passed on.
@@ -135,6 +137,6 @@ function endOfChunks(bytes: Buffer, start: number, head: Head, chunks: Buffer[])
   if (trailers.kind !== 'lines') return { ...trailers, head };
   const fields = parseFields(trailers.lines);
   if (typeof fields === 'string') return { kind: 'invalid', why: fields, head };
-  const message: Message = { ...head, framing: 'chunked', body: Buffer.concat(chunks) };
+  const message: Message = { ...head, framing: 'chunked', body: Buffer.concat(chunks), trailers: fields.length };
   return { kind: 'message', message, end: trailers.end };
 }

@@ -45,6 +45,9 @@ export interface Caller {
 const MOST_BODY = 64 * 1024;
 /** Node counts names and values, not what stands between them. */
 const MOST_HEAD = 16 * 1024;
+const MAX_HEADERS = 100;
+const PUBLIC_PATHS = ['/', '/healthz', '/docs', '/openapi.json'];
+const MAX_OPTIONS = 20;
 
 /** By RFC 9112 and the refusals that the gateway documents; knows nothing of how it is built. */
 export function expectationOf(bytes: Buffer, caller: Caller): Expectation {
@@ -59,11 +62,12 @@ export function expectationOf(bytes: Buffer, caller: Caller): Expectation {
       expectation.refusal = isOnlyEmptyLines(bytes, position) ? 'none' : isRefused ? 'one' : 'perhaps';
       break;
     }
-    if (!METHODS.includes(parsed.message.method) || isTunnel(parsed.message)) {
+    if (!METHODS.includes(parsed.message.method) || parsed.message.method === 'CONNECT') {
       expectation.refusal = expectation.answers.length === 0 ? 'one' : 'perhaps';
       break;
     }
-    if (parsed.end - position - parsed.message.body.length > MOST_HEAD) {
+    const { body, trailers = 0 } = parsed.message;
+    if (parsed.end - position - body.length > MOST_HEAD || trailers > MAX_HEADERS) {
       expectation.refusal = 'perhaps';
       break;
     }
@@ -89,19 +93,20 @@ function members(message: Message, name: string): string[] {
   return all.map((member) => member.trim()).filter(Boolean);
 }
 
-function isTunnel(message: Message): boolean {
-  if (message.method === 'CONNECT') return true;
-  // One without a value asks for no protocol.
-  return members(message, 'connection').includes('upgrade') && valuesOf(message, 'upgrade').some(Boolean);
-}
-
 function answerTo(message: Message, caller: Caller): Expected {
   const { method, version } = message;
   const connection = members(message, 'connection');
-  const saysLast = version === '1.0' ? !connection.includes('keep-alive') : connection.includes('close');
+  const closes = version === '1.0' ? !connection.includes('keep-alive') : connection.includes('close');
+  // An Upgrade is ignored, and the connection closed behind it.
+  const isUpgrade = connection.includes('upgrade') && valuesOf(message, 'upgrade').length > 0;
+  const saysLast = closes || isUpgrade;
   // A server may close such a connection whenever it likes.
   const mayBeLast = version === '1.0' ? { mayBeLast: true } : {};
   const end = { method, ...(saysLast ? { isLast: true } : {}), ...mayBeLast };
+  const options = valuesOf(message, 'connection').join(',').split(',');
+  if (message.headers.length > MAX_HEADERS || options.length > MAX_OPTIONS) {
+    return { status: 431, code: 'HEADERS_TOO_LARGE', method, isLast: true, isAmbiguous: true };
+  }
   if (isAmbiguous(message)) return { status: 400, code: 'INVALID_REQUEST', method, isLast: true, isAmbiguous: true };
   const expectations = version === '1.0' ? [] : valuesOf(message, 'expect');
   const waits = expectations.length > 0 ? { mayBeLast: true } : {};
@@ -113,12 +118,8 @@ function answerTo(message: Message, caller: Caller): Expected {
   }
   const [status, code] = judgement(message, caller);
   if (code !== undefined) return { status, code, ...end, ...waits };
-  if (
-    message.target.startsWith(`${API_PREFIX}/whoami`) ||
-    message.target === '/healthz' ||
-    split(message.target)[0] === '/'
-  )
-    return { status, ...end, ...waits };
+  const [path = ''] = split(message.target);
+  if (path === `${API_PREFIX}/whoami` || PUBLIC_PATHS.includes(path)) return { status, ...end, ...waits };
   if (message.body.length > MOST_BODY) return { status: 413, code: 'PAYLOAD_TOO_LARGE', ...end, mayBeLast: true };
   return { status, ...end, passed: message };
 }
@@ -167,7 +168,7 @@ function isReadable(text: string): boolean {
 /** Contract, section 2, steps 1 to 5, for a key that may do everything. */
 function judgement(message: Message, { guild, key }: Caller): [number, string?] {
   const [path = '', query = ''] = split(message.target);
-  if (path === '/healthz' || path === '/') {
+  if (PUBLIC_PATHS.includes(path)) {
     const status = path === '/' ? 302 : 200;
     return message.method === 'GET' || message.method === 'HEAD' ? [status] : [405, 'METHOD_NOT_ALLOWED'];
   }

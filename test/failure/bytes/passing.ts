@@ -1,4 +1,4 @@
-import { BODY, END, INNER, KIB, V, chunk, chunked, get, json, post, request, type Entry } from './requests.ts';
+import { BODY, END, INNER, KIB, V, chunk, chunked, get, json, names, post, request, type Entry } from './requests.ts';
 
 /** Requests that arrive at a service. */
 export const PASSING: [string, Entry['bytes']][] = [
@@ -63,10 +63,8 @@ export const PASSING: [string, Entry['bytes']][] = [
   ['every character of a name', get('/lookup/game/7', "x!#$%&'*+-.^`|~09aZ: odd\n")],
   ['names of Object.prototype', get('/lookup/game/7', 'constructor: a\ntoString: b\nhasOwnProperty: c\n')],
   ['15 KiB of headers', get('/lookup/game/7', `X-Large: ${'x'.repeat(15 * KIB)}\n`)],
-  [
-    'many headers',
-    get('/lookup/game/7', Array.from({ length: 200 }, (_, index) => `X-H${index}: ${index}\n`).join('')),
-  ],
+  ['100 headers', get('/lookup/game/7', names(97))],
+  ['20 options', get('/lookup/game/7', `Connection: ${'b,'.repeat(19)}b\n`)],
   ['a long target', get(`/lookup/game/${'7'.repeat(8 * KIB)}`)],
   ['Keep-Alive and TE', get('/lookup/game/7', 'Keep-Alive: timeout=5\nTE: trailers\nConnection: TE, Keep-Alive\n')],
   ['reserved headers', get('/lookup/game/7', 'X-Guild-Principal: e30.AAAA\nx-INTERNAL-key: 1\nX-Guild-Call: a\n')],
@@ -81,4 +79,35 @@ export const PASSING: [string, Entry['bytes']][] = [
   ],
   ['Upgrade that Connection does not name', get('/lookup/game/7', 'Upgrade: websocket\n')],
   ['Upgrade to nothing', get('/lookup/game/7', 'Connection: Upgrade\nUpgrade:\n')],
+  ['Upgrade', get('/lookup/game/7', 'Connection: Upgrade\nUpgrade: websocket\n')],
+  [
+    'Upgrade of a HEAD',
+    request(`HEAD /api/v1/lookup/game/7 ${V}`, 'X-Guild-ID: GUILD\nConnection: Upgrade\nUpgrade: a\n'),
+  ],
+  ['Upgrade with a body', post(BODY, 'Connection: Upgrade\nUpgrade: websocket\n')],
+  ['Upgrade with chunks', chunked(chunk(BODY) + END, 'Connection: keep-alive, Upgrade\nUpgrade: h2c\n')],
+  ['Upgrade that expects', post(BODY, 'Connection: Upgrade\nUpgrade: h2c\nExpect: 100-continue\n')],
+  [
+    'Upgrade to HTTP/2',
+    get('/lookup/game/7', 'Connection: Upgrade, HTTP2-Settings\nUpgrade: h2c\nHTTP2-Settings: AAA\n'),
+  ],
+  ...[
+    'X-Original-URL: /api/v1/whoami',
+    'X-Rewrite-URL: /api/v1/whoami',
+    'X-Original-Host: y',
+    'X-Host: y',
+    'X-HTTP-Method-Override: DELETE',
+    'X-HTTP-Method: DELETE',
+    'X-Method-Override: DELETE',
+    'Proxy: http://y',
+    'Proxy-Authorization: Basic eDp5',
+    'X-Real-IP: 1.2.3.4',
+    'Via: 1.1 y',
+    'Range: bytes=0-1',
+    'Accept-Encoding: gzip',
+  ].flatMap((line): [string, Entry['bytes']][] => [
+    [`GET with ${line}`, get('/lookup/game/7', `${line}\n`)],
+    [`POST with ${line}`, post(BODY, `${line}\n`)],
+  ]),
+  ['what services read', post(BODY, 'Idempotency-Key: a\nContent-Encoding: identity\nX-Request-Id: caller.1\n')],
 ];

@@ -1,5 +1,5 @@
 import { wire } from '../../raw-http.ts';
-import { BODY, END, INNER, KIB, V, chunk, chunked, get, json, post, request, type Entry } from './requests.ts';
+import { BODY, END, INNER, KIB, V, chunk, chunked, get, json, names, post, request, type Entry } from './requests.ts';
 
 /** Requests that the gateway refuses, with the code of the refusal. */
 export const REFUSED: [string, string, Entry['bytes']][] = [
@@ -166,30 +166,17 @@ export const REFUSED: [string, string, Entry['bytes']][] = [
   ['an odd expectation', 'EXPECTATION_FAILED', post(BODY, 'Expect: tea\n')],
   ['an expectation and another', 'EXPECTATION_FAILED', post(BODY, 'Expect: 100-continue, tea\n')],
   ['CONNECT', 'METHOD_NOT_ALLOWED', request(`CONNECT x:80 ${V}`)],
-  ['Upgrade', 'METHOD_NOT_ALLOWED', get('/lookup/game/7', 'Connection: Upgrade\nUpgrade: websocket\n')],
-  ['Upgrade with a body', 'METHOD_NOT_ALLOWED', post(BODY, 'Connection: Upgrade\nUpgrade: websocket\n')],
-  [
-    'Upgrade to HTTP/2',
-    'METHOD_NOT_ALLOWED',
-    get('/lookup/game/7', 'Connection: Upgrade, HTTP2-Settings\nUpgrade: h2c\nHTTP2-Settings: AAA\n'),
-  ],
-  [
-    'Upgrade with a body, head alone',
-    'METHOD_NOT_ALLOWED',
-    request(`POST /api/v1/reverse ${V}`, 'Connection: Upgrade\nUpgrade: h2c\nContent-Length: 5\n'),
-  ],
-  [
-    'Upgrade with half a body',
-    'METHOD_NOT_ALLOWED',
-    request(`POST /api/v1/reverse ${V}`, 'Connection: Upgrade\nUpgrade: h2c\nContent-Length: 5\n', 'he'),
-  ],
-  [
-    'Upgrade with chunks, head alone',
-    'METHOD_NOT_ALLOWED',
-    request(`POST /api/v1/reverse ${V}`, 'Connection: Upgrade\nUpgrade: h2c\nTransfer-Encoding: chunked\n'),
-  ],
+  ['CONNECT with a body, head alone', 'METHOD_NOT_ALLOWED', request(`CONNECT x:80 ${V}`, 'Content-Length: 5\n')],
+  ['CONNECT with half a body', 'METHOD_NOT_ALLOWED', request(`CONNECT x:80 ${V}`, 'Content-Length: 5\n', 'he')],
+  ['101 headers', 'HEADERS_TOO_LARGE', get('/lookup/game/7', names(98))],
+  ['4,000 headers', 'HEADERS_TOO_LARGE', get('/lookup/game/7', 'a:\n'.repeat(4_000))],
+  ['21 options', 'HEADERS_TOO_LARGE', get('/lookup/game/7', `Connection: ${'b,'.repeat(20)}b\n`)],
+  ['21 options in several headers', 'HEADERS_TOO_LARGE', get('/lookup/game/7', 'Connection: b,c,d\n'.repeat(7))],
+  ['4,700 options', 'HEADERS_TOO_LARGE', get('/lookup/game/7', `Connection: ${'b,'.repeat(4_700)}b\n`)],
   ['a method of its own', 'METHOD_NOT_ALLOWED', request(`BREW /api/v1/whoami ${V}`)],
   ['PUT', 'METHOD_NOT_ALLOWED', request(`PUT /api/v1/bindings/update ${V}`, json(BODY), BODY)],
+  ['a method of its own where there is nothing', 'ROUTE_NOT_FOUND', request(`BREW /nothing ${V}`)],
+  ['a method of its own and a dot segment', 'INVALID_REQUEST', request(`BREW /api/v1/../whoami ${V}`)],
   ['OPTIONS', 'METHOD_NOT_ALLOWED', request(`OPTIONS /api/v1/whoami ${V}`)],
   ['a doubled slash', 'ROUTE_NOT_FOUND', get('//lookup/game/7')],
   ['another case', 'ROUTE_NOT_FOUND', get('/Lookup/game/7')],

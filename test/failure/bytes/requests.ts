@@ -32,3 +32,5 @@ export const BODY = '{"game_ids":[7]}';
 /** What looks like a request must not become one where it is a body. */
 export const INNER = wire('GET /api/v1/whoami HTTP/1.1\nHost: y\n\n');
 export const KIB = 1024;
+/** So many headers that differ. */
+export const names = (count: number) => Array.from({ length: count }, (_, index) => `X-H${index}: ${index}\n`).join('');

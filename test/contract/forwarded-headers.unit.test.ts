@@ -1,0 +1,17 @@
+import { globSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { FORWARDED_HEADERS } from '#gateway/headers.ts';
+
+/** A header that is read of a request, by its name. */
+const READ = /\b(?:request\.get\(|request\.headers\[|\bheaders\[)'([\w-]+)'/g;
+
+test('every request header that a service reads by its name is forwarded by the gateway', () => {
+  const files = globSync('services/{kit/{http,body}.ts,*/http.ts,*/http/*.ts}').filter(
+    (file) => !file.includes('.test.'),
+  );
+  const read = files.flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(READ)].map(([, name]) => name as string),
+  );
+  expect(read).toContain('idempotency-key');
+  expect(read.filter((name) => !FORWARDED_HEADERS.has(name))).toEqual([]);
+});

@@ -1,0 +1,13 @@
+// A gateway that tells its parent its address once it is ready, and the CPU of its main thread whenever it is asked.
+import { createLog } from '#kit/log.ts';
+import { startService } from '#kit/service.ts';
+import { gatewayService } from '#gateway/service.ts';
+
+const log = await createLog({ service: 'gateway', level: 'silent' });
+const gateway = await startService(gatewayService, process.env, { log });
+process.on('message', () => {
+  const { user, system } = process.threadCpuUsage();
+  process.send?.(user + system);
+});
+process.once('disconnect', () => void gateway.stop().then(() => process.exit()));
+process.send?.(gateway.addresses.http);
