@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { within } from '#kit/deadline.ts';
 import type { InternalTls } from '#kit/internal-tls.ts';
 import { type AnswerListener, AnswerReader } from './answer-reader.ts';
 
@@ -107,6 +108,7 @@ export class Connections {
   readonly #all = new Set<Connection>();
   /** The one that is free for longest comes first. */
   readonly #free: Connection[] = [];
+  readonly #probeRequest: string;
   #isClosed = false;
 
   /** `tls` is shown where the URL begins with https. */
@@ -114,6 +116,8 @@ export class Connections {
     const url = new URL(target);
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
     const options = { host: hostOf(url), port, noDelay: true, keepAlive: true };
+    // Unsigned, so every service rejects it, before it does anything.
+    this.#probeRequest = `GET / HTTP/1.1\r\nhost: ${url.host}\r\n\r\n`;
     this.#open = () => new Connection(tls ? tls.connect(options) : connect(options));
   }
 
@@ -122,6 +126,25 @@ export class Connections {
     if (this.#isClosed) throw new Error('this process stops');
     for (let free = this.#free.shift(); free; free = this.#free.shift()) if (free.isReusable) return free;
     return this.#add();
+  }
+
+  /**
+   * Resolves once the service has sent any response head over a connection of its own, which is closed then; rejects
+   * when it does not within the time.
+   */
+  async probe(milliseconds: number): Promise<void> {
+    if (this.#isClosed) throw new Error('this process stops');
+    const connection = this.#add();
+    const responded = new Promise<void>((resolve, reject) => {
+      const ignore = () => undefined;
+      connection.send(this.#probeRequest, {
+        onHead: () => resolve(),
+        onPiece: ignore,
+        onEnd: ignore,
+        onFailure: reject,
+      });
+    });
+    await within(milliseconds, responded).finally(() => this.discard(connection));
   }
 
   /** Its answer has come to its end: the next request may have it. */

@@ -34,6 +34,9 @@ export class WaitEnded extends Error {
   }
 }
 
+/** For a service to respond to a probe while its breaker is open. */
+const PROBE_MS = 1_000;
+
 /** What a service may take to answer after it has waited (contract, section 1). */
 const AFTER_WAIT_MS = 5_000;
 
@@ -69,6 +72,7 @@ export class Proxy implements Part {
         const breaker = breakers.create(`${name} (http)`, isOutage);
         const middleware = createMiddleware(target, this.#agent);
         const connections = new Connections(target, tls);
+        breaker.probeWith(() => connections.probe(PROBE_MS));
         return [name, { name, middleware, connections, breaker, budget: new RetryBudget() }];
       }),
     );
