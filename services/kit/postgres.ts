@@ -10,12 +10,13 @@ import { isRead, type Statement } from './statements.ts';
 export { longRunning, type Prepared, prepared } from './statements.ts';
 
 /** Less than a read may take, so that no statement is sent for a caller who has given up. */
-const CONNECT_MS = 1_700;
+const CONNECT_MS = 1_500;
 /**
  * How long a caller waits for a read outside of a transaction, the wait for a connection included, and for a BEGIN.
- * Nothing is in doubt when they are given up. A caller of the API has its response within two seconds.
+ * Nothing is in doubt when they are given up. A caller of the API has its response within two seconds, also where one
+ * service waits for the read of another, whose deadline must therefore be longer than this.
  */
-const READ_MS = 1_800;
+const READ_MS = 1_600;
 const STATEMENT_MS = 5_000;
 /** A little later than the server's own limit: reached only when the connection is deaf. */
 const DEAF_MS = STATEMENT_MS + 1_000;
