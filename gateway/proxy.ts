@@ -10,7 +10,7 @@ import { RetryBudget } from '#kit/retry-budget.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { Attempt, attemptOf, CallerGone, mayRepeat, setAttempt, WaitedInVain } from './attempt.ts';
 import { isPlainGet, sendGet } from './get.ts';
-import { Connections, IDLE_MS, MOST_FREE } from './connections.ts';
+import { Connections, IDLE_MS, limitAge, MOST_FREE } from './connections.ts';
 import { createMiddleware, type Middleware } from './middleware.ts';
 
 /** For the middleware, kept as Connections are. */
@@ -63,7 +63,7 @@ export class Proxy implements Part {
 
   constructor({ services, timeoutMs, breakers, metrics, tls }: ProxyOptions) {
     requireAddresses(services);
-    this.#agent = tls?.createAgent(AGENT) ?? new Agent(AGENT);
+    this.#agent = limitAge(tls?.createAgent(AGENT) ?? new Agent(AGENT));
     this.#timeoutMs = timeoutMs;
     const help = 'Requests passed to a service a second time';
     this.#retries = metrics.counterOf('gateway_retries_total', help, 'upstream', Object.keys(services));
