@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { printFigure } from '#test/figures.ts';
 import { AT_ONCE, NEVER, OPEN_MS, TIMEOUT_MS, proxyTo } from './fixtures/proxied.ts';
 
-test('a poll that waits does not keep others from a service that has come back', async () => {
+test('a poll is rejected while its service is away, and keeps nobody from it once it is back', async () => {
   let isDown = true;
   const polls: string[] = [];
   const service = createServer((request, response) => {
@@ -11,12 +11,13 @@ test('a poll that waits does not keep others from a service that has come back',
     else if (request.url === '/poll') polls.push(request.url);
     else response.end('here');
   });
-  const { front, url, status } = await proxyTo(service, AT_ONCE, (path) => (path === '/poll' ? 25_000 : 0));
+  const { front, url, status, breaker } = await proxyTo(service, AT_ONCE, (path) => (path === '/poll' ? 25_000 : 0));
 
   expect(await status('/')).toBe(503);
+  expect(await status('/poll')).toBe(503);
   isDown = false;
+  await expect.poll(() => breaker?.isOpen).toBe(false);
   const poll = fetch(`${url}/poll`).catch(() => 'gone');
-  // Also while the breaker is open: by the time it lets one call try, the poll waits already.
   await expect.poll(() => polls).toHaveLength(1);
   await expect.poll(() => status('/')).toBe(200);
   front.closeAllConnections();

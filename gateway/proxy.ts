@@ -88,7 +88,7 @@ export class Proxy implements Part {
   async forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<void> {
     const upstream = this.#upstreams[service] as Upstream;
     try {
-      // The one call that tries an open breaker holds up all others: no poll, which would do so for as long as it waits.
+      // How long a poll takes says nothing of the service, so the breaker does not count it.
       if (waitMs > 0) await this.#wait(upstream, request, response, waitMs + AFTER_WAIT_MS);
       else await upstream.breaker.run(() => this.#exchange(upstream, request, response, this.#timeoutMs));
     } catch (error) {
@@ -114,6 +114,7 @@ export class Proxy implements Part {
     timeoutMs: number,
   ): Promise<void> {
     if (this.#isDraining) throw new WaitEnded();
+    upstream.breaker.requireClosed();
     // What the service has begun to answer may hold commands, and takes no longer.
     const end = () => {
       const attempt = attemptOf(request);

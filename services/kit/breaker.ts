@@ -110,12 +110,15 @@ export class Breaker {
     return !this.#circuit.closed;
   }
 
+  /** Throws UNAVAILABLE while it is open, for calls that are not to be counted. */
+  requireClosed(): void {
+    if (this.isOpen) throw this.#unavailable();
+  }
+
   /** The action's outcome; UNAVAILABLE without calling it while the breaker is open. */
   async run<Result>(action: () => Promise<Result>): Promise<Result> {
-    if (!this.#circuit.closed) {
-      if (this.#hasProbe) throw this.#unavailable();
-      return this.#fire(action);
-    }
+    if (this.#hasProbe) this.requireClosed();
+    if (!this.#circuit.closed) return this.#fire(action);
     try {
       const result = await action();
       this.#count(result);

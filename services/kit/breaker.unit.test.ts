@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Breakers } from './breaker.ts';
+import { Breakers, Inconclusive } from './breaker.ts';
 import { ApiError } from './errors.ts';
 import { isGrpcFailure } from './grpc-client.ts';
 import { Metrics } from './metrics.ts';
@@ -74,6 +74,17 @@ test('with a probe, no call is a trial: the probe runs in the background until t
   expect(breaker.isOpen).toBe(false);
   expect([changes[0], changes.at(-1)]).toEqual([true, false]);
   expect(await breaker.run(action)).toBe('fine');
+});
+
+test('a call without an outcome neither opens a breaker nor closes one that it tries', async () => {
+  const breaker = breakers.create('auth', isGrpcFailure);
+  const gone = () => Promise.reject(new Inconclusive('the caller has gone'));
+  for (let time = 0; time < 50; time++) await expect(breaker.run(gone)).rejects.toThrow(Inconclusive);
+  expect(breaker.isOpen).toBe(false);
+  await fail(breaker, 60);
+  await vi.advanceTimersByTimeAsync(2_000);
+  await expect(breaker.run(gone)).rejects.toThrow(Inconclusive);
+  await expect(breaker.run(fine)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 
 test('a breaker that was stopped probes no more', async () => {
