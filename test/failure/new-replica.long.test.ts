@@ -71,7 +71,7 @@ test('a third replica has its share of requests within 30 s, and no request is l
   const share = own / counts.reduce((sum, count) => sum + count, 0);
   printFigure('share of a third replica after 30 s', `${round(100 * share)} %, at ${round(load.rate())} a second`);
   await load.stop();
-  expect(load.failed, deployment.errors()).toEqual([]);
+  expect(load.failed, `failed:\n${deployment.errors()}`).toEqual([]);
   expect(replicas).toHaveLength(3);
   expect(share).toBeGreaterThanOrEqual(MIN_SHARE / 3);
 });
