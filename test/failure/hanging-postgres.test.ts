@@ -53,12 +53,12 @@ test('while PostgreSQL hangs reads are 503 within 2 s and later calls at once; n
   const first = await all(READS);
   for (const { name, status, headers, milliseconds } of first) {
     printFigure(`${name}, first`, `${status} after ${round(milliseconds)} ms`);
-    expect(status, `${name}`).toBe(503);
-    expect(Number(headers.get('retry-after')), `${name}`).toBeGreaterThanOrEqual(1);
+    expect(status, `${name}, first`).toBe(503);
+    expect(Number(headers.get('retry-after')), `of ${name}`).toBeGreaterThanOrEqual(1);
   }
   const longest = (calls: readonly { milliseconds: number }[]) => Math.max(...calls.map((call) => call.milliseconds));
   withinBound('the first reads of a PostgreSQL that hangs', longest(first), FIRST_MS);
-  for (const { name, status } of await writing) expect([503, 504], `${name}`).toContain(status);
+  for (const { name, status } of await writing) expect([503, 504], `of ${name}`).toContain(status);
 
   await expect.poll(rejecting, PATIENCE).toEqual(WITH_DATABASE);
   // For longer than several probes take.
@@ -70,8 +70,8 @@ test('while PostgreSQL hangs reads are 503 within 2 s and later calls at once; n
   expect(new Set(later.map(({ status }) => status))).toEqual(new Set([503]));
   withinBound('later calls of a PostgreSQL that hangs', longest(later), AT_ONCE_MS);
   for (const name of system.network.services.keys()) {
-    expect((await fetch(`http://${system.network.address(name, 'admin')}/livez`)).status, `${name}`).toBe(200);
-    expect((await fetch(`http://${system.network.address(name, 'admin')}/readyz`)).status, `${name}`).toBe(200);
+    expect((await fetch(`http://${system.network.address(name, 'admin')}/livez`)).status, `of ${name}`).toBe(200);
+    expect((await fetch(`http://${system.network.address(name, 'admin')}/readyz`)).status, `of ${name}`).toBe(200);
   }
 
   await system.mend('postgres', 'slow');
