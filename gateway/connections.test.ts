@@ -1,16 +1,17 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { Agent, createServer, type IncomingMessage, request as sendRequest } from 'node:http';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
 import { HttpServer } from '#kit/http-server.ts';
 import { InternalTls } from '#kit/internal-tls.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { Authority, writeTlsFiles } from '#test/certificates.ts';
 import { listening } from '#test/listening.ts';
-import { Connections, MOST_FREE } from './connections.ts';
+import { Connections, limitAge, MAX_AGE_MS, MIN_AGE_MS, MOST_FREE, randomExpiry } from './connections.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(() => {
@@ -18,7 +19,7 @@ afterEach(() => {
 });
 
 /** A service that tells by which connection a request came, the first being 0. */
-async function service() {
+async function service(expiry?: () => number) {
   const sockets: Socket[] = [];
   const server = createServer((request, response) => {
     if (!sockets.includes(request.socket)) sockets.push(request.socket);
@@ -29,9 +30,9 @@ async function service() {
   });
   const held: (() => void)[] = [];
   const { url, close } = await listening(server);
-  const connections = new Connections(url);
+  const connections = new Connections(url, undefined, expiry);
   closers.push(close, () => connections.close());
-  return { sockets, held, connections };
+  return { sockets, held, connections, url };
 }
 
 /** The whole answer to a GET; its connection is free again, or broken off where it failed. */
@@ -81,6 +82,56 @@ test('a connection that the service closes while it is free is not used again, n
   const used = new Set<string>();
   for (let request = 0; request < 6; request++) used.add(await get(connections));
   expect(used.size).toBe(1);
+});
+
+test('a connection that is too old is replaced: after its response, or before it is used again', async () => {
+  let expiresAt = Number.POSITIVE_INFINITY;
+  const { sockets, held, connections } = await service(() => expiresAt);
+  expect(await get(connections)).toBe('0');
+  // That it was made too long ago is known when its response has ended.
+  expiresAt = performance.now();
+  const slow = [get(connections, '/slow'), get(connections, '/slow')];
+  await expect.poll(() => held).toHaveLength(3);
+  for (const answer of held) answer();
+  expect((await Promise.all(slow)).toSorted()).toEqual(['0', '1']);
+  await expect.poll(() => sockets[1]?.destroyed).toBe(true);
+  expect(sockets[0]?.destroyed).toBe(false);
+  // It expires while it is free.
+  expiresAt = performance.now() + 50;
+  const both = [get(connections, '/slow'), get(connections, '/slow')];
+  await expect.poll(() => held).toHaveLength(5);
+  for (const answer of held) answer();
+  expect((await Promise.all(both)).toSorted()).toEqual(['0', '2']);
+  await expect.poll(() => performance.now()).toBeGreaterThan(expiresAt);
+  expiresAt = Number.POSITIVE_INFINITY;
+  expect([await get(connections), await get(connections)]).toEqual(['0', '0']);
+  await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([false, true, true]);
+});
+
+test("an agent's connection that is too old is closed after its response, and no request is lost", async () => {
+  let expiresAt = Number.POSITIVE_INFINITY;
+  const { sockets, url } = await service();
+  const agent = limitAge(new Agent({ keepAlive: true }), () => expiresAt);
+  closers.push(() => agent.destroy());
+  const post = async () => {
+    const outgoing = sendRequest(url, { agent, method: 'POST' });
+    outgoing.end('body');
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    return text(response);
+  };
+  expect([await post(), await post()]).toEqual(['0', '0']);
+  sockets[0]?.destroy();
+  await expect.poll(() => Object.keys(agent.freeSockets)).toEqual([]);
+  expiresAt = performance.now();
+  expect([await post(), await post(), await post()]).toEqual(['1', '2', '3']);
+  expect(Object.keys(agent.freeSockets)).toEqual([]);
+});
+
+test('each connection has an age of its own', () => {
+  const ages = Array.from({ length: 1_000 }, () => randomExpiry() - performance.now());
+  expect(Math.min(...ages)).toBeGreaterThan(MIN_AGE_MS - 1_000);
+  expect(Math.max(...ages)).toBeLessThanOrEqual(MAX_AGE_MS);
+  expect(Math.max(...ages) - Math.min(...ages)).toBeGreaterThan((MAX_AGE_MS - MIN_AGE_MS) / 2);
 });
 
 test('no more than the most are kept while nobody uses them', async () => {

@@ -1,4 +1,8 @@
+import type { Agent } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { performance } from 'node:perf_hooks';
+import type { Duplex } from 'node:stream';
+import { within } from '#kit/deadline.ts';
 import type { InternalTls } from '#kit/internal-tls.ts';
 import { type AnswerListener, AnswerReader } from './answer-reader.ts';
 
@@ -6,6 +10,32 @@ import { type AnswerListener, AnswerReader } from './answer-reader.ts';
 export const IDLE_MS = 60_000;
 /** The most that are kept while nobody uses them. */
 export const MOST_FREE = 256;
+
+/**
+ * After so long a connection is closed when its response has ended, and a new one is made in its place: it may lead to a
+ * replica that was not there before. Each has an age of its own, so that they do not all reconnect at once.
+ */
+export const MIN_AGE_MS = 10_000;
+export const MAX_AGE_MS = 20_000;
+
+/** When a connection that is made now is too old, by performance.now(). */
+export type Expiry = () => number;
+
+export function randomExpiry(): number {
+  return performance.now() + MIN_AGE_MS + Math.random() * (MAX_AGE_MS - MIN_AGE_MS);
+}
+
+/** Makes an agent close each connection that is too old once its response has ended. */
+export function limitAge<Pool extends Agent>(agent: Pool, expiry: Expiry = randomExpiry): Pool {
+  const expiries = new WeakMap<Duplex, number>();
+  const keep = agent.keepSocketAlive.bind(agent) as (socket: Duplex) => boolean;
+  const keepYoung = (socket: Duplex): boolean => {
+    const expiresAt = expiries.get(socket) ?? expiry();
+    expiries.set(socket, expiresAt);
+    return performance.now() < expiresAt && keep(socket);
+  };
+  return Object.assign(agent, { keepSocketAlive: keepYoung });
+}
 
 /** The name or the address that a URL leads to. */
 export function hostOf({ hostname }: URL): string {
@@ -22,10 +52,13 @@ export interface Asker extends AnswerListener {
 export class Connection {
   readonly #socket: Socket;
   readonly #reader = new AnswerReader();
+  readonly #expiresAt: number;
   #asker: Asker | undefined;
 
-  constructor(socket: Socket) {
+  /** `expiresAt`: by performance.now(), when it is not to be used any more. */
+  constructor(socket: Socket, expiresAt = Number.POSITIVE_INFINITY) {
     this.#socket = socket;
+    this.#expiresAt = expiresAt;
     socket.setTimeout(IDLE_MS);
     socket.on('timeout', () => {
       if (!this.#asker) socket.destroy();
@@ -45,7 +78,8 @@ export class Connection {
   }
 
   get isReusable(): boolean {
-    return !this.#asker && this.#reader.isReusable && !this.#socket.destroyed;
+    const isFree = !this.#asker && this.#reader.isReusable && !this.#socket.destroyed;
+    return isFree && performance.now() < this.#expiresAt;
   }
 
   onClose(closed: () => void): void {
@@ -109,22 +143,47 @@ export class Connections {
   readonly #all = new Set<Connection>();
   /** The one that is free for longest comes first. */
   readonly #free: Connection[] = [];
+  readonly #probeRequest: string;
   #isClosed = false;
 
   /** `tls` is shown where the URL begins with https. */
-  constructor(target: string, tls?: InternalTls) {
+  constructor(target: string, tls?: InternalTls, expiry: Expiry = randomExpiry) {
     const url = new URL(target);
     this.host = url.host;
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
     const options = { host: hostOf(url), port, noDelay: true, keepAlive: true };
-    this.#open = () => new Connection(tls ? tls.connect(options) : connect(options));
+    // Unsigned, so every service rejects it, before it does anything.
+    this.#probeRequest = `GET / HTTP/1.1\r\nhost: ${url.host}\r\n\r\n`;
+    this.#open = () => new Connection(tls ? tls.connect(options) : connect(options), expiry());
   }
 
   /** A free connection, or a new one; throws where there is no way to make one. */
   take(): Connection {
     if (this.#isClosed) throw new Error('this process stops');
-    for (let free = this.#free.shift(); free; free = this.#free.shift()) if (free.isReusable) return free;
+    for (let free = this.#free.shift(); free; free = this.#free.shift()) {
+      if (free.isReusable) return free;
+      this.discard(free);
+    }
     return this.#add();
+  }
+
+  /**
+   * Resolves once the service has sent any response head over a connection of its own, which is closed then; rejects
+   * when it does not within the time.
+   */
+  async probe(milliseconds: number): Promise<void> {
+    if (this.#isClosed) throw new Error('this process stops');
+    const connection = this.#add();
+    const responded = new Promise<void>((resolve, reject) => {
+      const ignore = () => undefined;
+      connection.send(this.#probeRequest, {
+        onHead: () => resolve(),
+        onPiece: ignore,
+        onEnd: ignore,
+        onFailure: reject,
+      });
+    });
+    await within(milliseconds, responded).finally(() => this.discard(connection));
   }
 
   /** Its answer has come to its end: the next request may have it. */

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import { expect, test } from 'vitest';
 import { printFigure } from '#test/figures.ts';
-import { AT_ONCE, NEVER, TIMEOUT_MS, proxyTo } from './fixtures/proxied.ts';
+import { AT_ONCE, NEVER, OPEN_MS, TIMEOUT_MS, proxyTo } from './fixtures/proxied.ts';
 
-test('a poll that waits does not keep others from a service that has come back', async () => {
+test('a poll is rejected while its service is away, and keeps nobody from it once it is back', async () => {
   let isDown = true;
   const polls: string[] = [];
   const service = createServer((request, response) => {
@@ -11,12 +11,13 @@ test('a poll that waits does not keep others from a service that has come back',
     else if (request.url === '/poll') polls.push(request.url);
     else response.end('here');
   });
-  const { front, url, status } = await proxyTo(service, AT_ONCE, (path) => (path === '/poll' ? 25_000 : 0));
+  const { front, url, status, breaker } = await proxyTo(service, AT_ONCE, (path) => (path === '/poll' ? 25_000 : 0));
 
   expect(await status('/')).toBe(503);
+  expect(await status('/poll')).toBe(503);
   isDown = false;
+  await expect.poll(() => breaker?.isOpen).toBe(false);
   const poll = fetch(`${url}/poll`).catch(() => 'gone');
-  // Also while the breaker is open: by the time it lets one call try, the poll waits already.
   await expect.poll(() => polls).toHaveLength(1);
   await expect.poll(() => status('/')).toBe(200);
   front.closeAllConnections();
@@ -102,33 +103,37 @@ test('a caller that has gone before its turn is not passed on, and no service is
   expect(breaker?.isOpen).toBe(false);
 });
 
-test('callers who leave early do not open a breaker, nor close one that tries', async () => {
-  let isDown = false;
+test('callers who leave early do not open a breaker', async () => {
   const arrived: string[] = [];
   const service = createServer((request, response) => {
     arrived.push(request.url ?? '');
-    if (isDown) request.socket.destroy();
-    else if (request.url === '/here') response.end();
+    if (request.url === '/here') response.end();
   });
-  const openMs = 2_000;
-  const { status, breaker } = await proxyTo(service, { leastCalls: 1, failedPercent: 1, openMs });
-  const leave = async (path: string) => {
-    const gone = new AbortController();
-    const answer = status(path, { signal: gone.signal }).catch(() => 'gone');
-    await expect.poll(() => arrived, { interval: 5 }).toContain(path);
-    gone.abort();
-    expect(await answer).toBe('gone');
-  };
-  await leave('/early');
+  const { status, breaker } = await proxyTo(service, { leastCalls: 1, failedPercent: 1, openMs: 2_000 });
+  const gone = new AbortController();
+  const answer = status('/early', { signal: gone.signal }).catch(() => 'gone');
+  await expect.poll(() => arrived, { interval: 5 }).toContain('/early');
+  gone.abort();
+  expect(await answer).toBe('gone');
   expect(await status('/here')).toBe(200);
-  isDown = true;
-  expect(await status('/down', { method: 'POST' })).toBe(503);
-  isDown = false;
-  await expect.poll(() => breaker?.mayTry).toBe(true);
-  await leave('/try');
-  // The caller has gone; that the gateway knows it as well takes a moment, in which it refuses for the call that tries.
-  const until = performance.now() + openMs / 4;
-  while (performance.now() < until) expect(await status('/here')).toBe(503);
+  expect(breaker?.isOpen).toBe(false);
+});
+
+test('a service that hangs is probed in the background: callers are rejected at once until it responds again', async () => {
+  let isHanging = true;
+  const arrived: string[] = [];
+  const service = createServer((request, response) => {
+    arrived.push(request.url ?? '');
+    if (!isHanging) response.end();
+  });
+  const { status, breaker } = await proxyTo(service, AT_ONCE, () => 0, 200);
+  expect(await status('/first')).toBe(504);
+  const until = performance.now() + 10 * OPEN_MS;
+  while (performance.now() < until) expect(await status('/later')).toBe(503);
+  expect(new Set(arrived)).toEqual(new Set(['/first', '/']));
+  isHanging = false;
+  await expect.poll(() => breaker?.isOpen).toBe(false);
+  expect(await status('/later')).toBe(200);
 });
 
 test('an answer that breaks off in its middle is never taken for a whole one', async () => {

@@ -10,7 +10,7 @@ import { RetryBudget } from '#kit/retry-budget.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { Attempt, attemptOf, CallerGone, mayRepeat, setAttempt, WaitedInVain } from './attempt.ts';
 import { isPlainGet, sendGet } from './get.ts';
-import { Connections, IDLE_MS, MOST_FREE } from './connections.ts';
+import { Connections, IDLE_MS, limitAge, MOST_FREE } from './connections.ts';
 import { keepForwarded } from './headers.ts';
 import { createMiddleware, type Middleware } from './middleware.ts';
 
@@ -34,6 +34,9 @@ export class WaitEnded extends Error {
     this.name = 'WaitEnded';
   }
 }
+
+/** For a service to respond to a probe while its breaker is open. */
+const PROBE_MS = 1_000;
 
 /** What a service may take to answer after it has waited (contract, section 1). */
 const AFTER_WAIT_MS = 5_000;
@@ -61,7 +64,7 @@ export class Proxy implements Part {
 
   constructor({ services, timeoutMs, breakers, metrics, tls }: ProxyOptions) {
     requireAddresses(services);
-    this.#agent = tls?.createAgent(AGENT) ?? new Agent(AGENT);
+    this.#agent = limitAge(tls?.createAgent(AGENT) ?? new Agent(AGENT));
     this.#timeoutMs = timeoutMs;
     const help = 'Requests passed to a service a second time';
     this.#retries = metrics.counterOf('gateway_retries_total', help, 'upstream', Object.keys(services));
@@ -70,6 +73,7 @@ export class Proxy implements Part {
         const breaker = breakers.create(`${name} (http)`, isOutage);
         const middleware = createMiddleware(target, this.#agent);
         const connections = new Connections(target, tls);
+        breaker.probeWith(() => connections.probe(PROBE_MS));
         return [name, { name, middleware, connections, breaker, budget: new RetryBudget() }];
       }),
     );
@@ -86,7 +90,7 @@ export class Proxy implements Part {
     const upstream = this.#upstreams[service] as Upstream;
     keepForwarded(request);
     try {
-      // The one call that tries an open breaker holds up all others: no poll, which would do so for as long as it waits.
+      // How long a poll takes says nothing of the service, so the breaker does not count it.
       if (waitMs > 0) await this.#wait(upstream, request, response, waitMs + AFTER_WAIT_MS);
       else await upstream.breaker.run(() => this.#exchange(upstream, request, response, this.#timeoutMs));
     } catch (error) {
@@ -112,6 +116,7 @@ export class Proxy implements Part {
     timeoutMs: number,
   ): Promise<void> {
     if (this.#isDraining) throw new WaitEnded();
+    upstream.breaker.requireClosed();
     // What the service has begun to answer may hold commands, and takes no longer.
     const end = () => {
       const attempt = attemptOf(request);

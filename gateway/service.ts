@@ -17,6 +17,7 @@ import { createKeys } from './keys/create.ts';
 import { closeGently } from './leftover.ts';
 import { AuthenticationFailures } from './limits/authentication-failures.ts';
 import { GatewayLimiter } from './limits/gateway-limiter.ts';
+import { LookupRates } from './limits/lookup-rates.ts';
 import { createOwnAnswers, PUBLIC_PATHS } from './own-answers.ts';
 import { Pipeline } from './pipeline.ts';
 import { answerProtocolErrors } from './protocol-errors.ts';
@@ -71,7 +72,12 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     });
     const pipeline = new Pipeline({
       matcher,
-      authenticate: new Authenticate(keys, new AuthenticationFailures(clock), clock),
+      authenticate: new Authenticate({
+        keys,
+        failures: new AuthenticationFailures(clock),
+        lookups: new LookupRates(clock),
+        clock,
+      }),
       usage,
       limiter,
       proxy,

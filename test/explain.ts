@@ -88,9 +88,9 @@ async function plansOf(database: Database, statement: (on: Queryable) => Promise
   const plans: Plan[] = [];
   await statement({
     query: async (asked, values = []) => {
-      const rows = await (typeof asked === 'string'
-        ? database.query<Explained>(`${EXPLAIN} ${asked}`, values)
-        : explainPrepared(database, asked, values.length));
+      const rows = await (typeof asked === 'object' && 'name' in asked
+        ? explainPrepared(database, asked, values.length)
+        : database.query<Explained>(`${EXPLAIN} ${typeof asked === 'string' ? asked : asked.text}`, values));
       plans.push(...rows.flatMap((row) => row['QUERY PLAN'].map(({ Plan }) => Plan)));
       return [];
     },

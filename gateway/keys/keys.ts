@@ -7,7 +7,7 @@ import { type CachedGrant, GrantCache } from './cache.ts';
 import { Calendar } from './calendar.ts';
 import { type ChangeProof, isWithin } from './proof.ts';
 import { Refusals } from './refusals.ts';
-import { type Answer, unavailable, Verifier } from './verifier.ts';
+import { type Answer, type Priority, unavailable, Verifier } from './verifier.ts';
 
 /** How long a key is fresh while every change would be heard. */
 const PROVEN_MS = 60_000;
@@ -90,7 +90,7 @@ export class Keys {
    * The key's grant; undefined when it is unknown, revoked or replaced (INVALID_API_KEY). Whether it has expired is for
    * the caller to judge. UNAVAILABLE when auth can't be reached and what is known must not be used.
    */
-  async find(key: ApiKey): Promise<KeyGrant | undefined> {
+  async find(key: ApiKey, priority: Priority = 'normal'): Promise<KeyGrant | undefined> {
     const known = this.peek(key);
     if (known) return known;
     const id = key.hashText;
@@ -99,7 +99,7 @@ export class Keys {
       return undefined;
     }
     try {
-      const grant = await this.#verify(id, key);
+      const grant = await this.#verify(id, key, priority);
       this.#outcomes.inc({ outcome: 'miss' });
       return grant;
     } catch (error) {
@@ -150,6 +150,11 @@ export class Keys {
     return entry !== undefined && isWithin(this.#options.clock.now() - entry.readAt, KNOWN_MS);
   }
 
+  /** Whether `find` would send a query of its own to auth for a key that this gateway does not know. */
+  needsLookup({ hashText }: ApiKey): boolean {
+    return !this.#isRefused(hashText) && !this.#verifier.isVerifying(hashText);
+  }
+
   /** A key has changed: whatever is remembered of it or being asked about it must not be relied on. */
   changed({ hashes, version }: KeyChange): void {
     for (const hash of hashes) {
@@ -167,9 +172,9 @@ export class Keys {
   }
 
   /** Asks auth, again where the key changed meanwhile. */
-  async #verify(id: string, key: ApiKey): Promise<KeyGrant | undefined> {
+  async #verify(id: string, key: ApiKey, priority: Priority): Promise<KeyGrant | undefined> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const { grant, changedTo } = await this.#verifier.verify(id, key);
+      const { grant, changedTo } = await this.#verifier.verify(id, key, priority);
       const newest = Math.max(changedTo, this.#cache.get(id)?.changedTo ?? 0);
       if (!grant || grant.version >= newest) return grant && !this.#hasLapsed(grant) ? grant : undefined;
     }
@@ -191,7 +196,7 @@ export class Keys {
     if (changedTo === 0) this.#refusals.add(id, this.#options.clock.now());
   }
 
-  /** Whether memory alone tells that the key is no good. */
+  /** Whether memory alone shows that the key is invalid. */
   #isRefused(id: string): boolean {
     const entry = this.#cache.get(id);
     if (entry && entry.changedTo === 0 && this.#hasLapsed(entry.grant)) {

@@ -9,6 +9,9 @@ import { isWithin } from './proof.ts';
 const MAX_ASKED = 64;
 /** The most keys that wait for their turn. */
 const MAX_QUEUED = 1_024;
+/** Of both, the share of low priority, so that a flood of invalid keys delays no other client's first request. */
+const MAX_LOW_ASKED = 16;
+const MAX_LOW_QUEUED = 256;
 /** The longest that a key waits for its turn. */
 const QUEUED_MS = 1_000;
 /** How long a failure says that auth is gone, unless another follows. */
@@ -29,12 +32,18 @@ export interface Answer {
 /** What auth needs to know of a key. */
 type Asked = Pick<ApiKey, 'guildId' | 'hash'>;
 
+/** `low`: for clients with many failed authentications. */
+export type Priority = 'normal' | 'low';
+
 interface Question extends PromiseWithResolvers<Answer> {
   id: string;
   key: Asked;
+  priority: Priority;
   queuedAt: number;
   changedTo: number;
 }
+
+const MAX_QUEUED_BY: Record<Priority, number> = { normal: MAX_QUEUED, low: MAX_LOW_QUEUED };
 
 export interface VerifierOptions {
   client: GrpcClient<AuthServiceService>;
@@ -47,8 +56,9 @@ export interface VerifierOptions {
 export class Verifier {
   readonly #options: VerifierOptions;
   readonly #open = new Map<string, Question>();
-  readonly #queue: Question[] = [];
-  #asked = 0;
+  readonly #queues: Record<Priority, Question[]> = { normal: [], low: [] };
+  /** Keys in flight, by priority. */
+  readonly #asked: Record<Priority, number> = { normal: 0, low: 0 };
   #scheduled = false;
   #failedAt = Number.NEGATIVE_INFINITY;
 
@@ -61,15 +71,21 @@ export class Verifier {
     return isWithin(this.#options.clock.now() - this.#failedAt, FAILING_MS);
   }
 
+  /** Whether the key waits for its turn or for auth's response. */
+  isVerifying(id: string): boolean {
+    return this.#open.has(id);
+  }
+
   /** What auth says about the key; UNAVAILABLE when it can't be reached, or too many keys wait already. */
-  async verify(id: string, key: Asked): Promise<Answer> {
+  async verify(id: string, key: Asked, priority: Priority = 'normal'): Promise<Answer> {
     const open = this.#open.get(id);
     if (open) return open.promise;
-    if (this.#queue.length >= MAX_QUEUED) throw unavailable('too many keys wait to be verified');
+    const queue = this.#queues[priority];
+    if (queue.length >= MAX_QUEUED_BY[priority]) throw unavailable('too many keys wait to be verified');
     const queuedAt = this.#options.clock.now();
-    const question: Question = { id, key, queuedAt, changedTo: 0, ...Promise.withResolvers<Answer>() };
+    const question: Question = { id, key, priority, queuedAt, changedTo: 0, ...Promise.withResolvers<Answer>() };
     this.#open.set(id, question);
-    this.#queue.push(question);
+    queue.push(question);
     this.#schedule();
     return question.promise;
   }
@@ -99,22 +115,29 @@ export class Verifier {
     });
   }
 
-  /** Takes from the queue what may be asked now. */
+  /** Takes from the queues what may be sent now: low priority last, and only up to its share. */
   #next(): Question[] {
+    const { normal, low } = this.#asked;
+    const first = this.#take('normal', MAX_ASKED - normal - low);
+    const room = Math.min(MAX_ASKED - normal - low - first.length, MAX_LOW_ASKED - low);
+    return first.concat(this.#take('low', room));
+  }
+
+  #take(priority: Priority, most: number): Question[] {
     const now = this.#options.clock.now();
-    const next: Question[] = [];
-    while (next.length < MAX_ASKED - this.#asked) {
-      const question = this.#queue.shift();
+    const taken: Question[] = [];
+    while (taken.length < most) {
+      const question = this.#queues[priority].shift();
       if (!question) break;
-      if (isWithin(now - question.queuedAt, QUEUED_MS)) next.push(question);
+      if (isWithin(now - question.queuedAt, QUEUED_MS)) taken.push(question);
       else this.#fail(question, 'the key has waited too long to be verified');
     }
-    return next;
+    return taken;
   }
 
   async #send(questions: Question[]): Promise<void> {
     if (questions.length === 0) return;
-    this.#asked += questions.length;
+    for (const { priority } of questions) this.#asked[priority] += 1;
     const askedAt = this.#options.clock.now();
     try {
       const grants = await this.#ask(questions);
@@ -124,8 +147,8 @@ export class Verifier {
       this.#note(true);
       for (const question of questions) this.#fail(question, error);
     }
-    this.#asked -= questions.length;
-    if (this.#queue.length > 0) this.#schedule();
+    for (const { priority } of questions) this.#asked[priority] -= 1;
+    if (this.#queues.normal.length + this.#queues.low.length > 0) this.#schedule();
   }
 
   async #ask(questions: Question[]): Promise<(KeyGrant | undefined)[]> {

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { newKey, startPeer } from './fixtures/auth-peer.ts';
-import { type Answer, Verifier } from './verifier.ts';
+import { type Answer, type Priority, Verifier } from './verifier.ts';
 
 async function setUp(deadlineMs?: number) {
   const { peer, clock, client } = await startPeer(deadlineMs);
   const answers: Answer[] = [];
   const verifier = new Verifier({ client, clock, answered: (_, answer) => answers.push(answer) });
-  const verify = (key = newKey()) => verifier.verify(key.hashText, key);
+  const verify = (key = newKey(), priority?: Priority) => verifier.verify(key.hashText, key, priority);
   return { peer, clock, verifier, verify, answers };
 }
 
@@ -45,6 +45,23 @@ test('at most 64 keys are asked about at a time; the others follow in order', as
   await Promise.all([answers, late]);
   expect(peer.messages.map(({ length }) => length)).toEqual([64, 64, 23]);
   expect(peer.messages.flat().slice(0, 150)).toEqual(keys.map(({ guildId, hash }) => ({ guildId, hash })));
+});
+
+test('a flood of low priority takes a share of what is in flight, and no place in the queue of others', async () => {
+  const { peer, verify } = await setUp();
+  peer.hold();
+  const flood = Array.from({ length: 256 }, () => verify(newKey(), 'low'));
+  await expect.poll(() => peer.messages).toHaveLength(1);
+  const more = Promise.allSettled(Array.from({ length: 50 }, () => verify(newKey(), 'low')));
+  const others = Array.from({ length: 48 }, newKey);
+  const first = Promise.all(others.map((key) => verify(key)));
+  await expect.poll(() => peer.messages).toHaveLength(2);
+  expect(peer.messages[0]).toHaveLength(16);
+  expect(peer.messages[1]).toEqual(others.map(({ guildId, hash }) => ({ guildId, hash })));
+  peer.release();
+  await Promise.all([first, ...flood]);
+  const refused = (await more).filter(({ status }) => status === 'rejected');
+  expect(refused).toHaveLength(34);
 });
 
 test('where too many keys wait, one more is told to try again', async () => {

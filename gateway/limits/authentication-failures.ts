@@ -1,14 +1,15 @@
 import { dropOldest } from '#kit/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
 import { AUTHENTICATION_LIMIT } from '#proto/rest/limits.ts';
-import { type Address, type Network, networkOf } from '../client-address.ts';
+import type { Address } from '../client-address.ts';
+import { type ClientNetwork, networksOf } from './client-networks.ts';
 import { WINDOW_MS } from './limiter.ts';
 
 /** Some 100 bytes each. */
-const MAX_ADDRESSES = 100_000;
+const MAX_NETWORKS = 100_000;
 
 export interface FailureState {
-  /** Whether this refusal is one too many and told as 429. */
+  /** Whether this rejection is one too many and is returned as 429. */
   exhausted: boolean;
   category: typeof AUTHENTICATION_LIMIT.category;
   limit: number;
@@ -18,41 +19,56 @@ export interface FailureState {
 }
 
 /**
- * Refused authentications per client address, or per /64 of IPv6, in this gateway. At most `maxAddresses` are kept;
- * the one that was not refused for longest is forgotten first, since a count shared by strangers would shut out the
- * innocent.
+ * Failed authentications per client address in this gateway; of IPv6 per /64, and per /48 with ten times the limit. At
+ * most `maxNetworks` are kept. The one that has not failed for longest is evicted first, because a count that strangers
+ * share would lock out innocent clients.
  */
 export class AuthenticationFailures {
   readonly #clock: Clock;
-  readonly #maxAddresses: number;
-  readonly #counts = new Map<Network, number>();
+  readonly #maxNetworks: number;
+  readonly #counts = new Map<ClientNetwork['id'], number>();
   #window = 0;
 
-  constructor(clock: Clock, maxAddresses = MAX_ADDRESSES) {
+  constructor(clock: Clock, maxNetworks = MAX_NETWORKS) {
     this.#clock = clock;
-    this.#maxAddresses = maxAddresses;
+    this.#maxNetworks = maxNetworks;
   }
 
-  /** Whether the next refusal would be told as 429: an unknown key is then not looked up for this address. */
+  /** Whether the next rejection would be a 429: unknown keys from this address are then looked up at a limited rate. */
   isExhausted(address: Address | undefined): boolean {
     this.#enterWindow();
-    return (this.#counts.get(networkOf(address)) ?? 0) >= AUTHENTICATION_LIMIT.limit;
+    return networksOf(address).some((network) => this.#count(network) >= limitOf(network));
   }
 
-  /** Counts a refusal; `exhausted` from the one after the limit. */
+  /** Counts a rejection; `exhausted` from the one after the limit. */
   count(address: Address | undefined): FailureState {
     const resetMs = this.#enterWindow();
-    const network = networkOf(address);
-    const count = (this.#counts.get(network) ?? 0) + 1;
-    this.#counts.delete(network);
-    this.#counts.set(network, count);
-    dropOldest(this.#counts, this.#maxAddresses);
-    const { category, limit } = AUTHENTICATION_LIMIT;
-    const remaining = Math.max(0, limit - count);
-    return { exhausted: count > limit, category, limit, remaining, resetMs };
+    const networks = networksOf(address);
+    for (const network of networks) {
+      const count = this.#count(network) + 1;
+      this.#counts.delete(network.id);
+      this.#counts.set(network.id, count);
+    }
+    dropOldest(this.#counts, this.#maxNetworks);
+    return this.#state(networks, resetMs);
   }
 
-  /** Milliseconds until the window ends; forgets all counts when it is a new one. */
+  /** The state of an address without counting anything. */
+  state(address: Address | undefined): FailureState {
+    const resetMs = this.#enterWindow();
+    return this.#state(networksOf(address), resetMs);
+  }
+
+  #state(networks: readonly ClientNetwork[], resetMs: number): FailureState {
+    const left = Math.min(...networks.map((network) => limitOf(network) - this.#count(network)));
+    return { ...AUTHENTICATION_LIMIT, exhausted: left < 0, remaining: Math.max(0, left), resetMs };
+  }
+
+  #count({ id }: ClientNetwork): number {
+    return this.#counts.get(id) ?? 0;
+  }
+
+  /** Milliseconds until the window ends; resets all counts when a new one has begun. */
   #enterWindow(): number {
     const now = this.#clock.now();
     const window = Math.floor(now / WINDOW_MS);
@@ -62,4 +78,8 @@ export class AuthenticationFailures {
     }
     return (window + 1) * WINDOW_MS - now;
   }
+}
+
+function limitOf({ factor }: ClientNetwork): number {
+  return AUTHENTICATION_LIMIT.limit * factor;
 }

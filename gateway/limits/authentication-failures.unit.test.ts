@@ -41,6 +41,17 @@ test('addresses are counted apart, those of one IPv6 /64 together, an IPv4 addre
   expect(failures.isExhausted(at('2001:db8:0:2::1'))).toBe(false);
 });
 
+test('an IPv6 /48 has ten times the limit for all its /64 together', () => {
+  const failures = new AuthenticationFailures(new ManualClock());
+  for (let network = 0; network < 10; network++) fail(failures, at(`2001:db8:0:${network}::1`), 29);
+  const fresh = at('2001:db8:0:ff::1');
+  expect(failures.isExhausted(fresh)).toBe(false);
+  expect(failures.state(fresh)).toMatchObject({ exhausted: false, remaining: 10 });
+  expect(fail(failures, fresh, 11)).toEqual([...Array.from({ length: 10 }, () => false), true]);
+  expect(failures.isExhausted(at('2001:db8:0:fe::1'))).toBe(true);
+  expect(failures.isExhausted(at('2001:db8:1::1'))).toBe(false);
+});
+
 test('of more addresses than are kept the one not refused for longest is forgotten', () => {
   const failures = new AuthenticationFailures(new ManualClock(), 2);
   fail(failures, at('192.0.2.1'), 30);

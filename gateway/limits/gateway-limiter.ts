@@ -43,7 +43,7 @@ export class GatewayLimiter implements Limiter {
   constructor(options: GatewayLimiterOptions) {
     const { redis, replicas, clock, log, metrics, breakers, windowMs } = options;
     this.#decisionMs = options.decisionMs ?? DECISION_MS;
-    this.#redis = redis && this.#guarded(redis, new RedisBreakers(breakers), windowMs);
+    this.#redis = redis && this.#guarded(redis, breakers, windowMs);
     this.#memory = new MemoryLimiter({ clock, replicas, windowMs });
     this.#log = log;
     this.#replicas = replicas;
@@ -57,13 +57,18 @@ export class GatewayLimiter implements Limiter {
     );
   }
 
-  /** Nobody waits for a server that does not answer in time, nor for one that has just not done so. */
-  #guarded(redis: RedisClient, breakers: RedisBreakers, windowMs: number | undefined) {
-    const limiter = new RedisLimiter(redis, {
+  /** Nobody waits for a server that does not respond in time, nor for one that has just not done so. */
+  #guarded(redis: RedisClient, breakers: Breakers, windowMs: number | undefined) {
+    const limiter: RedisLimiter = new RedisLimiter(redis, {
       windowMs,
-      guard: (server, call) => breakers.of(server).run(() => within(this.#decisionMs, call())),
+      guard: (server, call) => byServer.of(server).run(() => within(this.#decisionMs, call())),
     });
-    return { limiter, breakers };
+    const byServer = new RedisBreakers({
+      breakers,
+      probe: (server) => within(this.#decisionMs, limiter.check(server)),
+      changed: () => this.#logRecovery(),
+    });
+    return { limiter, breakers: byServer };
   }
 
   /** Whether limits are approximate now: Redis, or a node of a Cluster, is away, or there are several gateways and none. */
@@ -92,9 +97,7 @@ export class GatewayLimiter implements Limiter {
     if (refused) return refused;
     const breaker = redis.breakers.of(redis.limiter.serverOf(guildId));
     if (!breaker.isOpen) return this.#ask(redis.limiter, guildId, limits, asked);
-    const decision = this.#decideWithout(guildId, limits);
-    if (breaker.mayTry) void this.#tryAgain(redis.limiter, guildId, limits);
-    return decision;
+    return this.#decideWithout(guildId, limits);
   }
 
   #decideWithout(guildId: string, limits: readonly Limit[]): Decision {
@@ -109,7 +112,8 @@ export class GatewayLimiter implements Limiter {
       if (answer.isLate) answer = await this.#askAgain(redis, guildId, limits, asked, startedAt);
       this.#memory.learn(guildId, limits, asked, answer);
       return exactDecision(limits, answer);
-    } catch {
+    } catch (error) {
+      this.#logLoss(error);
       return this.#decideWithout(guildId, limits);
     }
   }
@@ -127,25 +131,14 @@ export class GatewayLimiter implements Limiter {
     return within(leftMs, redis.count(guildId, limits, { ...asked, deadline: 0 }));
   }
 
-  /** Tells Redis what has passed without it. Nobody waits for that; when it is answered, the outage is over. */
-  async #tryAgain(redis: RedisLimiter, guildId: string, limits: readonly Limit[]): Promise<void> {
-    const asked = this.#memory.snapshot(guildId, limits);
-    try {
-      this.#memory.learn(guildId, limits, asked, await redis.report(guildId, limits, { ...asked, deadline: 0 }));
-      this.#recovered();
-    } catch (error) {
-      this.#failed(error);
-    }
-  }
-
-  /** Once the last server that was away has answered. */
-  #recovered(): void {
+  /** Once the last server that was away has responded. What passed meanwhile is reported with each guild's next request. */
+  #logRecovery(): void {
     if (!this.#reported || this.isDegraded) return;
     this.#reported = false;
     this.#log.info('limits are exact again');
   }
 
-  #failed(error: unknown): void {
+  #logLoss(error: unknown): void {
     if (this.#reported || !this.isDegraded) return;
     this.#reported = true;
     const reason = error instanceof Error ? error.message : String(error);

@@ -3,43 +3,62 @@ import type { Breaker, Breakers } from '#kit/breaker.ts';
 /** More than a Cluster has; beyond them the one made first serves another server. */
 const MAX_SERVERS = 32;
 /**
- * Half a second in which most questions had no answer is enough to stop waiting, at low rates the first one is. Trying
- * again keeps nobody waiting, so it is tried often.
+ * Half a second in which most questions had no answer is enough to stop waiting, at low rates the first one is. A probe
+ * keeps no request waiting, so the server is probed often.
  */
 const BREAKER = { windowMs: 500, leastCalls: 1, failedPercent: 50, openMs: 100 };
 
+interface Entry {
+  server: string;
+  readonly breaker: Breaker;
+}
+
+export interface RedisBreakersOptions {
+  breakers: Breakers;
+  /** Resolves if the server responds; called in the background while its breaker is open. */
+  probe: (server: string) => Promise<unknown>;
+  /** Called when any of them has opened or closed. */
+  changed: () => void;
+}
+
 /** One breaker for each server: the guilds of a Cluster's other nodes go on when one hangs. */
 export class RedisBreakers {
-  readonly #breakers: Breakers;
-  readonly #byServer = new Map<string, Breaker>();
+  readonly #options: RedisBreakersOptions;
+  readonly #byServer = new Map<string, Entry>();
 
-  constructor(breakers: Breakers) {
-    this.#breakers = breakers;
+  constructor(options: RedisBreakersOptions) {
+    this.#options = options;
     this.of('redis');
   }
 
   of(server: string): Breaker {
-    return this.#byServer.get(server) ?? this.#add(server);
+    return (this.#byServer.get(server) ?? this.#add(server)).breaker;
   }
 
   /** Whether one of these servers is not being waited for. */
   isAnyOpen(servers: readonly string[]): boolean {
-    return servers.some((server) => this.#byServer.get(server)?.isOpen);
+    return servers.some((server) => this.#byServer.get(server)?.breaker.isOpen);
   }
 
-  #add(server: string): Breaker {
-    const breaker = this.#byServer.size < MAX_SERVERS ? this.#create() : this.#takeOldest();
-    this.#byServer.set(server, breaker);
-    return breaker;
+  #add(server: string): Entry {
+    const entry = this.#byServer.size < MAX_SERVERS ? this.#create(server) : this.#takeOldest();
+    entry.server = server;
+    this.#byServer.set(server, entry);
+    return entry;
   }
 
   /** The numbers stand for servers, whose addresses are many over time and no label. */
-  #create(): Breaker {
+  #create(server: string): Entry {
+    const { breakers, probe, changed } = this.#options;
     const number = this.#byServer.size;
-    return this.#breakers.create(number === 0 ? 'redis' : `redis ${number}`, isOutage, BREAKER);
+    const breaker = breakers.create(number === 0 ? 'redis' : `redis ${number}`, isOutage, BREAKER);
+    const entry = { server, breaker };
+    breaker.probeWith(() => probe(entry.server));
+    breaker.onChange(changed);
+    return entry;
   }
 
-  #takeOldest(): Breaker {
+  #takeOldest(): Entry {
     const [oldest] = this.#byServer;
     if (!oldest) throw new Error('there is no breaker');
     this.#byServer.delete(oldest[0]);

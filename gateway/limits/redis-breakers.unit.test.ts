@@ -6,12 +6,23 @@ import { RedisBreakers } from './redis-breakers.ts';
 let metrics: Metrics;
 let breakers: Breakers;
 let redis: RedisBreakers;
+/** The servers that were probed, and whether they respond. */
+let probed: string[];
+let responds: boolean;
+let changes: number;
 
 beforeEach(() => {
   vi.useFakeTimers();
   metrics = new Metrics();
   breakers = new Breakers(metrics);
-  redis = new RedisBreakers(breakers);
+  probed = [];
+  responds = false;
+  changes = 0;
+  const probe = async (server: string) => {
+    probed.push(server);
+    if (!responds) throw new Error('no answer');
+  };
+  redis = new RedisBreakers({ breakers, probe, changed: () => changes++ });
 });
 afterEach(() => {
   breakers.stop();
@@ -28,15 +39,21 @@ test('one server that does not answer is not waited for; the others are', async 
   expect([redis.isAnyOpen(['hung', 'other']), redis.isAnyOpen(['other', 'never asked'])]).toEqual([true, false]);
 });
 
-test('it may be tried again soon, once', async () => {
-  await fail('redis');
-  expect(redis.of('redis').mayTry).toBe(false);
-  await vi.advanceTimersByTimeAsync(100);
-  expect(redis.of('redis').mayTry).toBe(true);
-  const trial = redis.of('redis').run(async () => 'an answer');
-  expect(redis.of('redis').mayTry).toBe(false);
-  await trial;
-  expect(redis.of('redis').isOpen).toBe(false);
+test('it is probed in the background until it responds, and no call is the trial', async () => {
+  await fail('hung');
+  expect(changes).toBe(1);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(redis.of('hung').isOpen).toBe(true);
+  expect(probed.length).toBeGreaterThan(3);
+  expect(new Set(probed)).toEqual(new Set(['hung']));
+  const call = vi.fn<() => Promise<string>>(async () => 'an answer');
+  await expect(redis.of('hung').run(call)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(call).not.toHaveBeenCalled();
+  responds = true;
+  await vi.advanceTimersByTimeAsync(300);
+  expect(redis.of('hung').isOpen).toBe(false);
+  expect(changes).toBeGreaterThan(1);
+  expect(await redis.of('hung').run(call)).toBe('an answer');
 });
 
 test('a slot that is being moved says nothing of the server', async () => {
@@ -51,4 +68,7 @@ test('servers that come and go leave a bounded number of breakers, named by numb
   const names = values.map(({ labels }) => labels['dependency']);
   expect(names.slice(0, 3)).toEqual(['redis', 'redis 1', 'redis 2']);
   expect(redis.of('10.0.0.1:999')).toBe(redis.of('10.0.0.1:999'));
+  await fail('10.0.0.1:999');
+  await vi.advanceTimersByTimeAsync(200);
+  expect(probed).toEqual(['10.0.0.1:999']);
 });

@@ -35,6 +35,9 @@ export interface Question {
   deadline: number;
 }
 
+/** With this many slots tried, one is of a given server, unless it has hardly any. */
+const MAX_PROBE_SLOTS = 1_000;
+const PROBE_LIMIT: Limit = { category: 'api_key', limit: 0, subject: 'probe' };
 const NOTHING: Question = { known: [], window: -1, deadline: 0 };
 
 /** One request's part of a call. */
@@ -87,10 +90,26 @@ export class RedisLimiter implements Limiter {
     return this.#batches.ask(this.#redis instanceof Cluster ? guildId : ONLY_SERVER, { keys, values });
   }
 
-  /** Tells what has passed without Redis and hears what it knows, as `count`, but counts nothing. */
-  report(guildId: string, limits: readonly Limit[], question: Question): Promise<Answer> {
-    const none = limits.map((limit) => ({ ...limit, limit: 0 }));
-    return this.count(guildId, none, question);
+  /**
+   * Runs the script on a server without counting anything; rejects when the server cannot be used. A server that decides
+   * for no guild any more is not needed, and so can.
+   */
+  async check(server: string): Promise<void> {
+    if (!this.isConnected) throw new Error('there is no connection to Redis');
+    const guildId = this.#guildOn(server);
+    if (guildId === undefined) return;
+    const key = limitKey(guildId, PROBE_LIMIT);
+    // One request with one limit of none: it is refused, and a refused request is not counted.
+    await this.#run([SCRIPT_SHA, 1, key, this.#windowMs, 1, NOTHING.window, NOTHING.deadline, 0, 0]);
+  }
+
+  /** What stands for a guild whose counts are on this server. */
+  #guildOn(server: string): string | undefined {
+    for (let number = 0; number < MAX_PROBE_SLOTS; number++) {
+      const guildId = `probe ${number}`;
+      if (this.serverOf(guildId) === server) return guildId;
+    }
+    return undefined;
   }
 
   /** The server that decides for a guild: one of a Cluster's, else always the same. */

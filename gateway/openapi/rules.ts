@@ -39,7 +39,7 @@ export const RULES = `Reads and writes the data of one guild: verification links
 - Each route counts in a category, per guild or per key, in windows of ${WINDOW_SECONDS} s. A key may have a cap of its own on top (category \`${KEY_CAP_CATEGORY}\`).
 - Counted answers carry \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`; a 429 also \`Retry-After\` and is not counted.
 - A 403 is counted only where the \`guild_id\` of a body caused it, because the body is read last. A 401 reports the limit on rejected keys.
-- More than ${AUTHENTICATION_LIMIT.limit} refused keys in a window from one address: 429 (category \`${AUTHENTICATION_LIMIT.category}\`) in place of 401.
+- More than ${AUTHENTICATION_LIMIT.limit} refused keys in a window from one address: 429 (category \`${AUTHENTICATION_LIMIT.category}\`) in place of 401; IPv6 addresses are counted by /64, and by /48 with ten times the number. A valid key is never counted; one that a gateway does not know yet may get such a 429 with \`Retry-After: 1\`.
 - One guild has a tenth of the requests that may be in flight at once; above that, and when all of them are in flight, 503 \`UNAVAILABLE\` with \`Retry-After: 1\`. Waiting polls are counted apart. A client that reads none of its response for 10 s is disconnected.
 
 ## Repeating a write

@@ -3,10 +3,12 @@ import { type ApiKey, readApiKey } from '#kit/api-key.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
+import { AUTHENTICATION_LIMIT, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import { andThen, type Awaitable } from '../and-then.ts';
 import type { Address } from '../client-address.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { AuthenticationFailures } from '../limits/authentication-failures.ts';
+import type { LookupRates } from '../limits/lookup-rates.ts';
 import { rateLimited, tellLimit } from './limit.ts';
 
 const SCHEME = /^(?:ApiKey|Bearer) +(.*)$/i;
@@ -21,26 +23,43 @@ const MISSING = new ApiError('MISSING_API_KEY', {
 const INVALID = new ApiError('INVALID_API_KEY');
 const IN_URL = new ApiError('INVALID_API_KEY', { message: 'Keys in URLs are refused' });
 const EXPIRED = new ApiError('API_KEY_EXPIRED');
+const TOO_MANY = 'Too many requests with missing or invalid API keys from this address';
+const LOOKUP_RETRY_SECONDS = 1;
+const TOO_MANY_LOOKUPS = new ApiError('RATE_LIMITED', {
+  message: TOO_MANY,
+  details: { ...AUTHENTICATION_LIMIT, window: WINDOW_SECONDS, retryAfter: LOOKUP_RETRY_SECONDS },
+  retryAfter: LOOKUP_RETRY_SECONDS,
+});
 
 export interface Presented {
   request: IncomingMessage;
   /** Without the question mark. */
   query: string;
-  /** Of the caller, whose refusals are counted together. */
+  /** The client's, for which rejections are counted. */
   address: () => Address | undefined;
-  /** Tells how many refusals are left. */
+  /** Gets the headers that report how many rejections are left. */
   response: ServerResponse;
 }
 
-/** Finds out which key a request carries. A refusal counts against its address; a key known good never does. */
+export interface AuthenticateOptions {
+  keys: Keys;
+  failures: AuthenticationFailures;
+  /** Of unknown keys, for addresses with too many failures. */
+  lookups: LookupRates;
+  clock: Clock;
+}
+
+/** Finds out which key a request carries. A rejection counts against its address; a valid key never does. */
 export class Authenticate {
   readonly #keys: Keys;
   readonly #failures: AuthenticationFailures;
+  readonly #lookups: LookupRates;
   readonly #clock: Clock;
 
-  constructor(keys: Keys, failures: AuthenticationFailures, clock: Clock) {
+  constructor({ keys, failures, lookups, clock }: AuthenticateOptions) {
     this.#keys = keys;
     this.#failures = failures;
+    this.#lookups = lookups;
     this.#clock = clock;
   }
 
@@ -58,11 +77,19 @@ export class Authenticate {
   }
 
   #find(key: ApiKey, presented: Presented): Awaitable<KeyGrant | ApiError> {
-    // An address that has guessed too often gets no more look-ups, except for keys that were good lately.
-    const isUnheard = this.#failures.isExhausted(presented.address()) && !this.#keys.isKnown(key);
-    return andThen(isUnheard ? undefined : this.#keys.find(key), (grant) =>
+    const isSuspect = this.#failures.isExhausted(presented.address()) && !this.#keys.isKnown(key);
+    if (isSuspect && this.#keys.needsLookup(key) && !this.#lookups.take(presented.address(), key.guildId)) {
+      return this.#refuseLookup(presented);
+    }
+    return andThen(this.#keys.find(key, isSuspect ? 'low' : 'normal'), (grant) =>
       grant ? this.#unexpired(grant, presented) : this.#refuse(presented, INVALID),
     );
+  }
+
+  /** 429 without a lookup. The key may be valid, so nothing is counted. */
+  #refuseLookup({ address, response }: Presented): ApiError {
+    tellLimit(this.#failures.state(address()), this.#clock, response);
+    return TOO_MANY_LOOKUPS;
   }
 
   #unexpired(grant: KeyGrant, presented: Presented): KeyGrant | ApiError {
@@ -75,7 +102,7 @@ export class Authenticate {
     const state = this.#failures.count(presented.address());
     tellLimit(state, this.#clock, presented.response);
     if (!state.exhausted) return refusal;
-    return rateLimited(state, () => 'Too many requests with missing or invalid API keys from this address');
+    return rateLimited(state, () => TOO_MANY);
   }
 }
 

@@ -33,7 +33,8 @@ const COMMANDS_CHANNEL = 'activity_commands';
 
 /** Members answers when the chat platform has, which takes up to 5 s. */
 const MEMBER_ROLES_MS = 6_000;
-const LINKS_MS = 1_500;
+/** A little more than lookup takes to give up a read of its database, which it then reports itself. */
+const LINKS_MS = 1_900;
 /** A game server that asks for permissions is told soon when it can not be told. */
 const CONNECT_MS = 1_000;
 

@@ -7,14 +7,20 @@ export interface BreakerOptions {
   windowMs: number;
   leastCalls: number;
   failedPercent: number;
-  /** How long an open breaker refuses before it lets one call try. */
+  /** How long an open breaker rejects calls before the dependency is tried again. */
   openMs: number;
 }
 
 const DEFAULTS: BreakerOptions = { windowMs: 10_000, leastCalls: 10, failedPercent: 50, openMs: 2_000 };
 
+/** Of the time that a breaker stays open, up to how much longer its probe may wait: replicas must not probe together. */
+const PROBE_JITTER = 0.5;
+
 /** Thrown by an action that came to no end: it says nothing of the dependency. */
 export class Inconclusive extends Error {}
+
+/** Any failure of a probe keeps the breaker open. */
+class ProbeFailure extends Error {}
 
 type Action = () => Promise<unknown>;
 
@@ -43,10 +49,15 @@ export class Breakers {
   }
 }
 
-/** Refuses calls to a dependency that keeps failing, so that nobody waits for it in vain. */
+/**
+ * Rejects calls to a dependency that keeps failing, so that nobody waits for it in vain. With a probe, a background call
+ * finds out when the dependency is back; without one (such as for another company's API), the next caller's call does.
+ */
 export class Breaker {
   readonly #circuit: CircuitBreaker<[Action]>;
   readonly #dependency: string;
+  #hasProbe = false;
+  #nextProbe: NodeJS.Timeout | undefined;
 
   constructor(dependency: string, isFailure: (error: unknown) => boolean, options: Partial<BreakerOptions> = {}) {
     const { windowMs, leastCalls, failedPercent, openMs } = { ...DEFAULTS, ...options };
@@ -61,22 +72,52 @@ export class Breaker {
       // Nobody reads them, and each sorts the durations of all calls of the window.
       enableSnapshots: false,
       rollingPercentilesEnabled: false,
-      errorFilter: (error) => (error instanceof Inconclusive ? !this.#circuit.halfOpen : !isFailure(error)),
+      errorFilter: (error) => {
+        if (error instanceof ProbeFailure) return false;
+        return error instanceof Inconclusive ? !this.#circuit.halfOpen : !isFailure(error);
+      },
     });
   }
 
-  /** Whether calls are refused; also while a single one tries. */
+  /**
+   * Makes `probe` the only call that is tried while the breaker is open: in the background, with jitter, again and again
+   * until it succeeds. It must have a deadline of its own, and show that the dependency responds at all. To be set once.
+   */
+  probeWith(probe: () => Promise<unknown>): void {
+    this.#hasProbe = true;
+    const action = async () => {
+      await probe().catch((cause: unknown) => {
+        throw new ProbeFailure('the probe failed', { cause });
+      });
+    };
+    this.#circuit.on('halfOpen', (openMs) => {
+      const jitterMs = Math.random() * PROBE_JITTER * openMs;
+      this.#nextProbe = setTimeout(() => {
+        // The circuit counts the failure, and stays open for another while.
+        this.#circuit.fire(action).catch(() => undefined);
+      }, jitterMs).unref();
+    });
+  }
+
+  /** Calls `changed` each time that the breaker has opened or closed. */
+  onChange(changed: (isOpen: boolean) => void): void {
+    this.#circuit.on('close', () => changed(false));
+    this.#circuit.on('open', () => changed(true));
+  }
+
+  /** Whether calls are rejected; also while the dependency is being tried. */
   get isOpen(): boolean {
     return !this.#circuit.closed;
   }
 
-  /** Whether it is open and would let the next call try. */
-  get mayTry(): boolean {
-    return this.#circuit.pendingClose;
+  /** Throws UNAVAILABLE while it is open, for calls that are not to be counted. */
+  requireClosed(): void {
+    if (this.isOpen) throw this.#unavailable();
   }
 
   /** The action's outcome; UNAVAILABLE without calling it while the breaker is open. */
   async run<Result>(action: () => Promise<Result>): Promise<Result> {
+    if (this.#hasProbe) this.requireClosed();
     if (!this.#circuit.closed) return this.#fire(action);
     try {
       const result = await action();
@@ -101,11 +142,16 @@ export class Breaker {
       return (await this.#circuit.fire(action)) as Result;
     } catch (error) {
       if (!(error instanceof Error && CircuitBreaker.isOurError(error))) throw error;
-      throw new ApiError('UNAVAILABLE', { cause: new Error(`the breaker of ${this.#dependency} is open`) });
+      throw this.#unavailable();
     }
   }
 
+  #unavailable(): ApiError {
+    return new ApiError('UNAVAILABLE', { cause: new Error(`the breaker of ${this.#dependency} is open`) });
+  }
+
   stop(): void {
+    clearTimeout(this.#nextProbe);
     this.#circuit.shutdown();
   }
 }

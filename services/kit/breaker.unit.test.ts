@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Breakers } from './breaker.ts';
+import { Breakers, Inconclusive } from './breaker.ts';
 import { ApiError } from './errors.ts';
 import { isGrpcFailure } from './grpc-client.ts';
 import { Metrics } from './metrics.ts';
@@ -47,6 +47,55 @@ test('successes count: only when more than half of the calls fail is a dependenc
   expect(breaker.isOpen).toBe(false);
   await fail(breaker, 1);
   expect(breaker.isOpen).toBe(true);
+});
+
+test('with a probe, no call is a trial: the probe runs in the background until the dependency responds', async () => {
+  const breaker = breakers.create('auth', isGrpcFailure);
+  let isBack = false;
+  const probe = vi.fn<() => Promise<void>>(async () => {
+    // Not even a rejection by the dependency, which would close a breaker that a call tries.
+    if (!isBack) throw new ApiError('NOT_FOUND');
+  });
+  const changes: boolean[] = [];
+  breaker.probeWith(probe);
+  breaker.onChange((isOpen) => changes.push(isOpen));
+  await fail(breaker, 10);
+  const action = vi.fn<typeof fine>(fine);
+  for (let second = 0; second < 30; second++) {
+    await vi.advanceTimersByTimeAsync(1_000);
+    await expect(breaker.run(action)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
+  }
+  expect(action).not.toHaveBeenCalled();
+  // Every two to three seconds.
+  expect(probe.mock.calls.length).toBeGreaterThanOrEqual(9);
+  expect(probe.mock.calls.length).toBeLessThanOrEqual(15);
+  isBack = true;
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(breaker.isOpen).toBe(false);
+  expect([changes[0], changes.at(-1)]).toEqual([true, false]);
+  expect(await breaker.run(action)).toBe('fine');
+});
+
+test('a call without an outcome neither opens a breaker nor closes one that it tries', async () => {
+  const breaker = breakers.create('auth', isGrpcFailure);
+  const gone = () => Promise.reject(new Inconclusive('the caller has gone'));
+  for (let time = 0; time < 50; time++) await expect(breaker.run(gone)).rejects.toThrow(Inconclusive);
+  expect(breaker.isOpen).toBe(false);
+  await fail(breaker, 60);
+  await vi.advanceTimersByTimeAsync(2_000);
+  await expect(breaker.run(gone)).rejects.toThrow(Inconclusive);
+  await expect(breaker.run(fine)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+});
+
+test('a breaker that was stopped probes no more', async () => {
+  const breaker = breakers.create('auth', isGrpcFailure);
+  const probe = vi.fn<() => Promise<void>>(() => Promise.reject(new Error('down')));
+  breaker.probeWith(probe);
+  await fail(breaker, 10);
+  await vi.advanceTimersByTimeAsync(2_000);
+  breaker.stop();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(probe.mock.calls.length).toBeLessThanOrEqual(1);
 });
 
 test('what began before the breaker opened and ends after it is not taken for the call that tries', async () => {

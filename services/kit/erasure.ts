@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { z } from 'zod';
 import type { Logger } from './log.ts';
-import type { Queryable } from './postgres.ts';
+import { longRunning, type Queryable } from './postgres.ts';
 import { checked } from './validate.ts';
 
 /** Rows a statement, so that none holds locks for long. */
@@ -104,7 +104,9 @@ export class Erasure {
     const counts = new Map<string, number>();
     for (const { table, condition, values } of targets) {
       const [row] = await this.#options.database.query<{ rows: number }>(
-        `SELECT count(*) AS rows FROM (SELECT FROM ${table} WHERE ${condition} LIMIT ${MOST_COUNTED}) AS counted`,
+        longRunning(
+          `SELECT count(*) AS rows FROM (SELECT FROM ${table} WHERE ${condition} LIMIT ${MOST_COUNTED}) AS counted`,
+        ),
         values,
       );
       add(counts, table, row?.rows ?? 0);

@@ -4,10 +4,12 @@ import {
   connectivityState,
   credentials,
   Metadata,
+  type MethodDefinition,
   type ServiceError,
   type StatusObject,
   status,
 } from '@grpc/grpc-js';
+import { service as healthService } from 'grpc-health-check';
 import type { Breaker } from './breaker.ts';
 import { CALL_TOKEN_HEADER, sealCall } from './call-token.ts';
 import type { Clock } from './clock.ts';
@@ -22,6 +24,8 @@ import { RetryBudget } from './retry-budget.ts';
 import type { KeyRing } from './secrets.ts';
 
 const DEADLINE_MS = 3_000;
+/** Of a health check while the breaker is open. */
+const PROBE_MS = 1_000;
 /** How often whoever waits for a connection has a name that was not known asked for again. */
 const ASK_AGAIN_MS = 250;
 /** Of one answer: verdicts on 500 roles of 100 members, each with its reason, take 5 MiB. */
@@ -55,6 +59,9 @@ export interface GrpcClientOptions {
 
 /** What a connection that is lost in the middle of a call, or a server that is forced to stop, makes of it. */
 const LOST = [status.UNAVAILABLE, status.CANCELLED];
+
+const SILENT = [...LOST, status.DEADLINE_EXCEEDED];
+const HEALTH_CHECK = healthService['Check'] as MethodDefinition<object, object>;
 
 /** Only a service that can't be reached or does not answer has failed; what it answers may be another's failure. */
 export function isGrpcFailure(error: unknown): boolean {
@@ -92,6 +99,7 @@ export class GrpcChannel {
       'grpc.keepalive_timeout_ms': 2_000,
       'grpc.max_receive_message_length': MOST_BYTES,
     });
+    options.breaker.probeWith(() => this.#probe());
   }
 
   /**
@@ -114,6 +122,20 @@ export class GrpcChannel {
   close(): void {
     this.#isClosed = true;
     this.#client.close();
+  }
+
+  /** A health check. Whatever the service responds: only one that cannot be reached or is silent opens the breaker. */
+  async #probe(): Promise<void> {
+    const { path, requestSerialize, responseDeserialize } = HEALTH_CHECK;
+    const metadata = new Metadata({ waitForReady: true });
+    const deadline = Date.now() + PROBE_MS;
+    await new Promise<void>((resolve, reject) => {
+      const done = (error: ServiceError | null) => (error && SILENT.includes(error.code) ? reject(error) : resolve());
+      this.#open(() =>
+        this.#client.makeUnaryRequest(path, requestSerialize, responseDeserialize, {}, metadata, { deadline }, done),
+      );
+    });
+    this.#isAway = false;
   }
 
   async #call(method: MethodShape, request: unknown, isRepeatable: boolean): Promise<unknown> {

@@ -1,5 +1,6 @@
 import { type LookupAddress, promises as dns } from 'node:dns';
 import { afterEach, expect, type MockInstance, test, vi } from 'vitest';
+import { LONG, withinBound } from '#test/bounds.ts';
 import { cleanUp, cleanUps, connect, serve } from './fixtures/sample-grpc.ts';
 
 const NAME = 'sample.test';
@@ -45,3 +46,36 @@ test('replicas that were all replaced, one after the other within seconds, are f
     server = successor;
   }
 });
+
+test('a third replica has its share of calls within 30 s, and no call is lost', async () => {
+  // The long form proves the age that services have.
+  const age = LONG ? {} : { connectionAgeMs: 1_500 };
+  const replies: string[] = [];
+  const replica = async (host: string, port: number) => {
+    const say = async ({ text }: { text: string }) => {
+      replies.push(host);
+      return { text };
+    };
+    return (await serve({ say }, { host, port, ...age })).server;
+  };
+  const addresses = ['127.0.0.1'];
+  const port = Number((await replica('127.0.0.1', 0)).address.split(':').at(-1));
+  await replica('127.0.0.2', port);
+  addresses.push('127.0.0.2');
+  nameStandsFor(() => addresses);
+  const { methods } = connect(`dns:///${NAME}:${port}`);
+  const failed: unknown[] = [];
+  const shareOfLast = async (host: string) => {
+    const calls = Array.from({ length: 30 }, () => methods.say({ text: '' }).catch((error) => failed.push(error)));
+    await Promise.all(calls);
+    const last = replies.slice(-90);
+    return last.filter((answered) => answered === host).length / last.length;
+  };
+  await expect.poll(() => shareOfLast('127.0.0.2')).toBeGreaterThan(0.4);
+  await replica('127.0.0.3', port);
+  addresses.push('127.0.0.3');
+  const started = performance.now();
+  await expect.poll(() => shareOfLast('127.0.0.3'), { timeout: 60_000 }).toBeGreaterThanOrEqual((2 / 3) * (1 / 3));
+  withinBound('a third gRPC replica has two thirds of a fair share', performance.now() - started, 30_000);
+  expect(failed).toEqual([]);
+}, 90_000);

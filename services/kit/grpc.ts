@@ -32,6 +32,11 @@ const DESCRIPTORS = new URL('../../proto/gen/descriptors.binpb', import.meta.url
 /** How long a stop waits for calls under way. */
 const DRAIN_MS = 10_000;
 
+/** So that a new replica has its share of calls within 30 s. */
+const CONNECTION_AGE_MS = 15_000;
+/** For what is still in flight then, which is long for streams alone: each costs its reader a gap when it is ended. */
+const CONNECTION_GRACE_MS = 95_000;
+
 /** One method of a definition that ts-proto made. */
 export interface MethodShape {
   path: string;
@@ -75,22 +80,14 @@ export interface GrpcServerOptions {
   log: Logger;
   /** Without it callers are not encrypted. */
   tls?: InternalTls | undefined;
+  /** After how many milliseconds a caller is made to reconnect. */
+  connectionAgeMs?: number;
 }
 
 /** A service's gRPC side, with the health protocol and reflection; every call needs a token. */
 export class GrpcServer implements Part {
   readonly name = 'grpc';
-  readonly #server = new Server({
-    // Before a message is read: what strangers send is not looked at.
-    interceptors: [({ path }, call) => this.#admitting(path, call)],
-    // Callers reconnect now and then, or new replicas would get no load.
-    'grpc.max_connection_age_ms': 90_000,
-    'grpc.max_connection_age_grace_ms': 20_000,
-    'grpc.max_receive_message_length': 1024 * 1024,
-    // A caller whose machine is gone says nothing; its streams end with its connection.
-    'grpc.keepalive_time_ms': 10_000,
-    'grpc.keepalive_timeout_ms': 5_000,
-  });
+  readonly #server: Server;
   /** By method path, who may call it. */
   readonly #callers = new Map<string, AllowedCallers>();
   /** The services added, by the names of their contracts. */
@@ -103,6 +100,17 @@ export class GrpcServer implements Part {
 
   constructor(options: GrpcServerOptions) {
     this.#options = options;
+    this.#server = new Server({
+      // Before a message is read: what strangers send is not looked at.
+      interceptors: [({ path }, call) => this.#admitting(path, call)],
+      // Callers reconnect and resolve names again, or new replicas would get no load. gRPC adds a jitter of a tenth.
+      'grpc.max_connection_age_ms': options.connectionAgeMs ?? CONNECTION_AGE_MS,
+      'grpc.max_connection_age_grace_ms': CONNECTION_GRACE_MS,
+      'grpc.max_receive_message_length': 1024 * 1024,
+      // A caller whose machine is gone says nothing; its streams end with its connection.
+      'grpc.keepalive_time_ms': 10_000,
+      'grpc.keepalive_timeout_ms': 5_000,
+    });
     this.#handled = options.metrics.counter('grpc_server_handled_total', 'Calls answered', ['method', 'code']);
     this.#seconds = options.metrics.duration('grpc_server_handling_seconds', 'Time to answer a call', ['method']);
     const health = new HealthImplementation({ '': 'NOT_SERVING' });

@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts';
 import type { Part } from './lifecycle.ts';
 import type { Logger } from './log.ts';
-import type { Queryable } from './postgres.ts';
+import { longRunning, type Queryable } from './postgres.ts';
 
 /** Rows a statement, so that none holds locks for long. Replicas pass over what another is deleting. */
 const BATCH = 1_000;
@@ -96,10 +96,10 @@ export class Retention implements Part {
   /** The last key of the next batch; undefined behind the last. */
   async #endOfBatch(table: string, key: readonly string[], from: Position): Promise<Position | undefined> {
     const [end] = await this.#database.query<Record<string, string>>(
-      `SELECT * FROM (
+      longRunning(`SELECT * FROM (
          SELECT ${key.join(', ')} FROM ${table} WHERE (${key.join(', ')}) > (${numbered(key, 1)})
          ORDER BY ${key.join(', ')} LIMIT ${BATCH}
-       ) AS batch ORDER BY ${key.map((column) => `${column} DESC`).join(', ')} LIMIT 1`,
+       ) AS batch ORDER BY ${key.map((column) => `${column} DESC`).join(', ')} LIMIT 1`),
       from,
     );
     return end && key.map((column) => String(end[column]));

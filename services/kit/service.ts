@@ -113,11 +113,12 @@ export class ServiceContext<Config extends ProcessConfig> {
 
   /** The pool of the service's own schema; its start waits until the schema is as new as this code. */
   database(config: DatabaseConfig): Database {
-    const { name, metrics, log } = this;
+    const { name, metrics, log, breakers } = this;
     const database = openDatabase({
       name,
       metrics,
       log,
+      breakers,
       url: config.DATABASE_URL,
       mayPrepare: keepsPrepared(config),
       poolMax: config.PG_POOL_MAX,

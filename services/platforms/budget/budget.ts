@@ -14,7 +14,7 @@ import type { Caller, Turns } from './turns.ts';
 
 /** What a turn may wait for Redis. */
 const REDIS_MS = 50;
-/** Half a second of time-outs is enough to stop waiting for Redis; a second later one call tries again. */
+/** Half a second of timeouts is enough to stop waiting for Redis, which is probed in the background from then on. */
 const BREAKER = { windowMs: 500, leastCalls: 3, failedPercent: 50, openMs: 1_000 };
 
 export interface CallBudgetOptions {
@@ -49,6 +49,8 @@ export class CallBudget {
       turns: new RedisTurns(redis, name, callsPerSecond),
       breaker: breakers.create('redis', () => true, BREAKER),
     };
+    // The connection rejects what it does not answer within a second.
+    this.#redis?.breaker.probeWith(() => within(REDIS_MS, (redis as RedisClient).ping()));
     this.#own = new MemoryTurns(Math.max(1, Math.floor(callsPerSecond / processes)));
     this.#processes = processes;
     this.#log = log;

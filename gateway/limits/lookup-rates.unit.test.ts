@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '#kit/clock.ts';
+import { type Address, parseAddress } from '../client-address.ts';
+import { LookupRates } from './lookup-rates.ts';
+
+const at = (text: string) => parseAddress(text) as Address;
+const ADDRESS = at('203.0.113.7');
+const GUILD = '900000000000000001';
+
+/** How many of so many lookups are allowed; each is of another guild unless one is named. */
+function allowed(rates: LookupRates, times: number, address: Address, guildId?: string): number {
+  const outcomes = Array.from({ length: times }, (_, index) => rates.take(address, guildId ?? `guild ${index}`));
+  return outcomes.filter(Boolean).length;
+}
+
+test('five lookups a second for an address and guild, a hundred for an address', () => {
+  const clock = new ManualClock();
+  const rates = new LookupRates(clock);
+  expect(allowed(rates, 50, ADDRESS, GUILD)).toBe(5);
+  expect(allowed(rates, 500, ADDRESS)).toBe(95);
+  clock.advance(200);
+  expect(allowed(rates, 50, ADDRESS, GUILD)).toBe(1);
+  expect(allowed(rates, 500, ADDRESS)).toBe(19);
+  clock.advance(60_000);
+  expect(allowed(rates, 500, ADDRESS)).toBe(100);
+});
+
+test('a lookup that is refused for its guild takes nothing from the address, nor the other way round', () => {
+  const clock = new ManualClock();
+  const rates = new LookupRates(clock);
+  expect(allowed(rates, 1_000, ADDRESS, GUILD)).toBe(5);
+  expect(allowed(rates, 1_000, ADDRESS)).toBe(95);
+  expect(allowed(rates, 1_000, ADDRESS, 'another')).toBe(0);
+  clock.advance(50);
+  expect(allowed(rates, 5, ADDRESS, 'another')).toBe(5);
+});
+
+test('lookups are spread over the second: whoever retries a second later does not meet the same empty bucket', () => {
+  const clock = new ManualClock();
+  const rates = new LookupRates(clock);
+  allowed(rates, 1_000, ADDRESS);
+  const next = [];
+  for (let step = 0; step < 10; step++) {
+    clock.advance(100);
+    next.push(allowed(rates, 1_000, ADDRESS));
+  }
+  expect(next).toEqual(Array.from({ length: 10 }, () => 10));
+});
+
+test('addresses have buckets of their own; of IPv6 each /64, and each /48 ten times the rate', () => {
+  const rates = new LookupRates(new ManualClock());
+  expect(allowed(rates, 500, ADDRESS)).toBe(100);
+  expect(allowed(rates, 500, at('203.0.113.8'))).toBe(100);
+  expect(allowed(rates, 500, at('2001:db8:0:1::1'))).toBe(100);
+  expect(allowed(rates, 500, at('2001:db8:0:1:ffff::2'))).toBe(0);
+  const others = Array.from({ length: 20 }, (_, index) => allowed(rates, 500, at(`2001:db8:0:${index + 2}::1`)));
+  expect(others.reduce((sum, count) => sum + count, 0)).toBe(900);
+  expect(allowed(rates, 500, at('2001:db8:1::1'))).toBe(100);
+});
+
+test('a clock that is set back locks nobody out', () => {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1));
+  const rates = new LookupRates(clock);
+  allowed(rates, 500, ADDRESS);
+  clock.advance(-3_600_000);
+  expect(allowed(rates, 500, ADDRESS)).toBe(100);
+});
+
+test('many addresses and guilds take bounded memory: the bucket that was used longest ago is evicted', () => {
+  const clock = new ManualClock();
+  const rates = new LookupRates(clock, 2);
+  allowed(rates, 500, at('192.0.2.1'));
+  allowed(rates, 500, at('192.0.2.2'));
+  expect(allowed(rates, 1, at('192.0.2.1'))).toBe(0);
+  allowed(rates, 1, at('192.0.2.3'));
+  expect(allowed(rates, 1, at('192.0.2.2'))).toBe(0);
+  expect(allowed(rates, 1, at('192.0.2.1'))).toBe(1);
+});

@@ -1,0 +1,77 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { amount } from '../bounds.ts';
+import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { scrapePage } from '../exposition.ts';
+import { printFigure, round } from '../figures.ts';
+import { testRedisUrl } from '../redis.ts';
+import { Deployment, type Replica } from './deployment.ts';
+import { type LoadRequest, startLoad } from './load.ts';
+
+/** So many that none reaches a limit of its own. */
+const GUILDS = Array.from({ length: amount(150, 300) }, (_, index) => `90000000000000${index + 2000}`);
+/** A second. */
+const RATE = amount(100, 200);
+/** By then a new replica has its share. */
+const SHARE_MS = 30_000;
+/** Over so much of that time the share is measured. */
+const MEASURED_MS = 8_000;
+/** Of a fair third. */
+const MIN_SHARE = 2 / 3;
+
+let database: TestDatabase;
+let deployment: Deployment;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const redisUrl = await testRedisUrl();
+  deployment = new Deployment({ databaseUrl: database.url, redisUrl, replicas: 2, guilds: GUILDS });
+  await deployment.start();
+}, 300_000);
+
+afterAll(async () => {
+  await deployment?.stop();
+  await database?.drop();
+}, 60_000);
+
+let players = 1_000_000;
+
+/** GETs have connections of their own; all other requests go through the middleware's. */
+function* requests(): Generator<LoadRequest, never> {
+  for (let turn = 0; ; turn++) {
+    const guild = GUILDS[turn % GUILDS.length] as string;
+    const player = ++players;
+    const key = deployment.keys.get(guild) as string;
+    yield { name: 'GET', method: 'GET', path: `/lookup/game/${player}`, status: 404, guild, key };
+    const body = { game_id: player };
+    yield { name: 'POST', method: 'POST', path: '/reverse', status: 404, guild, key, body };
+  }
+}
+
+/** Requests that the replica has responded to. */
+async function responses({ ports }: Replica): Promise<number> {
+  return (await scrapePage(`127.0.0.1:${ports.admin}`)).sum('http_requests_total') ?? 0;
+}
+
+test('a third replica has its share of requests within 30 s, and no request is lost by it', {
+  timeout: 180_000,
+}, async () => {
+  const stream = requests();
+  const load = startLoad(deployment.api, RATE, () => stream.next().value);
+  await expect.poll(() => load.good.get('POST') ?? 0, { timeout: 60_000 }).toBeGreaterThan(10 * RATE);
+  const third = await deployment.startReplica('lookup');
+  const started = performance.now();
+  await wait(SHARE_MS - MEASURED_MS);
+  const replicas = deployment.replicasOf('lookup');
+  const before = await Promise.all(replicas.map(responses));
+  await wait(SHARE_MS - (performance.now() - started));
+  const after = await Promise.all(replicas.map(responses));
+  const counts = after.map((count, index) => count - (before[index] ?? 0));
+  const own = counts[replicas.indexOf(third)] ?? 0;
+  const share = own / counts.reduce((sum, count) => sum + count, 0);
+  printFigure('share of a third replica after 30 s', `${round(100 * share)} %, at ${round(load.rate())} a second`);
+  await load.stop();
+  expect(load.failed, `failed:\n${deployment.errors()}`).toEqual([]);
+  expect(replicas).toHaveLength(3);
+  expect(share).toBeGreaterThanOrEqual(MIN_SHARE / 3);
+});
