@@ -14,7 +14,13 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export type GuildSource = 'path' | 'header' | 'body' | 'key';
 
 /** Codes that only some routes can answer; PLATFORM_ERROR where the chat or game platform is asked. */
-export type RouteErrorCode = 'INVALID_TARGET' | 'NOT_FOUND' | 'CONFLICT' | 'NOT_APPLICABLE' | 'PLATFORM_ERROR';
+export type RouteErrorCode =
+  | 'INVALID_TARGET'
+  | 'NOT_FOUND'
+  | 'CONFLICT'
+  | 'QUOTA_EXCEEDED'
+  | 'NOT_APPLICABLE'
+  | 'PLATFORM_ERROR';
 
 /** One row of the route table. All that is known of a route is here; its handler has the same name in its service. */
 export interface RouteSpec<

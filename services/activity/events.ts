@@ -17,7 +17,9 @@ export class ActivityEvents {
   readonly #log: Logger;
 
   constructor(metrics: Metrics, log: Logger) {
-    this.#enqueued = metrics.counter('activity_commands_enqueued_total', 'Commands made', ['type']);
+    this.#enqueued = metrics.counter('activity_commands_enqueued_total', 'Commands sent, counted for each server', [
+      'type',
+    ]);
     this.#handedOver = metrics.counter('activity_commands_leased_total', 'Commands handed over', ['attempt']);
     this.#acknowledged = metrics.counter('activity_commands_acknowledged_total', 'Commands acknowledged', ['status']);
     this.#heartbeats = metrics.counter('activity_server_heartbeats_total', 'Heartbeats of game servers');
@@ -27,9 +29,14 @@ export class ActivityEvents {
     this.#log = log;
   }
 
-  commandsEnqueued(guildId: string, { type, issuedBy }: NewCommand, servers: number): void {
+  /** `actor`: the operator who sent it; a decision of moderation has none. */
+  commandSent(guildId: string, { type, issuedBy }: NewCommand, servers: number, actor: string | undefined): void {
     this.#enqueued.inc({ type }, servers);
-    this.#log.info({ guild_id: guildId, type, issued_by: issuedBy, servers }, 'commands were enqueued');
+    this.#log.info({ guild_id: guildId, type, issued_by: issuedBy, actor, servers }, 'command sent');
+  }
+
+  commandCancelled(guildId: string, commandId: string, servers: number, actor: string): void {
+    this.#log.info({ guild_id: guildId, command_id: commandId, servers, actor }, 'command cancelled');
   }
 
   /** `attempt` from 1. */
