@@ -49,6 +49,7 @@ describe('a heartbeat', () => {
       live_until: new Date(now.getTime() + 45_000),
       is_counted: true,
       cursor: 0,
+      admitted_place: 0,
     });
   });
 

@@ -1,5 +1,4 @@
 import { ApiError } from '#kit/errors.ts';
-import { isAnswer } from '#kit/grpc-errors.ts';
 import type { Screen } from './command.ts';
 import { ConnectionError, explain } from './connections.ts';
 
@@ -22,8 +21,7 @@ export async function repeatable<Result>(key: string, screen: Screen, call: () =
 }
 
 /** Whether the service may have done what was asked although it did not say so. */
-const isUncertain = (error: ApiError) =>
-  !isAnswer(error) && (error.code === 'TIMEOUT' || error.code === 'UNAVAILABLE' || error.code === 'INTERNAL');
+const isUncertain = ({ code }: ApiError) => code === 'TIMEOUT' || code === 'UNAVAILABLE';
 
 const howToRepeat = (key: string) =>
   `To repeat it without doing it twice, add to the same command line: --idempotency-key ${key}`;

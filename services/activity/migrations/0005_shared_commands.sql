@@ -55,9 +55,11 @@ ALTER TABLE activity.servers
   ADD COLUMN is_counted boolean NOT NULL DEFAULT false,
   -- Commands for several servers up to this place were handed over, reserved, or are not for this server. NULL: the
   -- server was last written by the release before.
-  ADD COLUMN cursor bigint;
+  ADD COLUMN cursor bigint,
+  -- The newest command when the server became live: older ones are not for it, but for what was reserved.
+  ADD COLUMN admitted_place bigint;
 
-UPDATE activity.servers SET is_counted = true, cursor = 0 WHERE live_until > now();
+UPDATE activity.servers SET is_counted = true, cursor = 0, admitted_place = 0 WHERE live_until > now();
 INSERT INTO activity.guilds (guild_id, live_servers, next_lapse_at)
   SELECT guild_id, count(*), min(live_until) FROM activity.servers WHERE is_counted GROUP BY guild_id;
 

@@ -89,11 +89,11 @@ export function saveAdmissions(
        JOIN activity.guilds ON guild_id = "guildId"
      )
      INSERT INTO activity.servers (guild_id, server_id, place_id, universe_id, player_count, max_players, players, fps,
-       age_seconds, plugin_version, heartbeat_at, interval_seconds, live_until, is_counted, cursor)
+       age_seconds, plugin_version, heartbeat_at, interval_seconds, live_until, is_counted, cursor, admitted_place)
      SELECT "guildId", "serverId", "placeId", "universeId", "playerCount", "maxPlayers", players::json, fps,
        "ageSeconds", "pluginVersion", "receivedAt", seconds,
        "receivedAt" + CASE WHEN "isFinal" THEN 0 ELSE ${MISSED} * seconds END * interval '1 second', NOT "isFinal",
-       CASE WHEN "isNew" THEN last_place END
+       CASE WHEN "isNew" THEN last_place END, CASE WHEN "isNew" THEN last_place END
      FROM beat ORDER BY "guildId", "serverId"
      ON CONFLICT (guild_id, server_id) DO UPDATE SET place_id = excluded.place_id, universe_id = excluded.universe_id,
        player_count = excluded.player_count, max_players = excluded.max_players, players = excluded.players,
@@ -101,7 +101,8 @@ export function saveAdmissions(
        heartbeat_at = excluded.heartbeat_at, interval_seconds = excluded.interval_seconds,
        live_until = CASE WHEN excluded.is_counted THEN excluded.live_until
          ELSE least(servers.live_until, excluded.live_until) END,
-       is_counted = excluded.is_counted, cursor = coalesce(excluded.cursor, servers.cursor)
+       is_counted = excluded.is_counted, cursor = coalesce(excluded.cursor, servers.cursor),
+       admitted_place = coalesce(excluded.admitted_place, servers.admitted_place)
      WHERE excluded.heartbeat_at >= servers.heartbeat_at
      RETURNING guild_id AS "guildId", server_id AS "serverId", interval_seconds AS "intervalSeconds"`,
     [JSON.stringify(rows)],

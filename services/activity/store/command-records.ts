@@ -107,7 +107,7 @@ export interface ServerRecord {
 
 /**
  * A page of the servers of a command for several, ordered by ID, after the ID given: those that it was handed to, and
- * those for which it still waits, as long as they are known.
+ * those that have not fetched it, as long as they are known.
  */
 export function listServersOf(
   on: Queryable,
@@ -125,9 +125,13 @@ export function listServersOf(
        SELECT servers.server_id, 0, NULL, expires_at, NULL, NULL, NULL, NULL
        FROM activity.commands JOIN activity.servers ON servers.guild_id = commands.guild_id
        WHERE commands.guild_id = $1 AND command_id = $2 AND commands.server_id = '' AND servers.server_id > $3
-         AND cursor < place AND live_at < live_until
+         AND admitted_place < place AND live_at < live_until
          AND (commands.place_id IS NULL OR commands.place_id = servers.place_id)
          AND excluded_server_id IS DISTINCT FROM servers.server_id
+         AND NOT EXISTS (
+           SELECT FROM activity.deliveries
+           WHERE guild_id = $1 AND command_id = $2 AND deliveries.server_id = servers.server_id
+         )
      ) AS every ORDER BY "serverId" LIMIT $4`,
     [guildId, commandId, after, limit],
   );
