@@ -83,7 +83,7 @@ export function ackCommands(
        UPDATE activity.deliveries SET status = shared.status, result = shared.result::json, error = shared.error,
          acked_at = $2
        FROM shared WHERE guild_id = "guildId" AND command_id = "commandId" AND server_id = "serverId"
-         AND acked_at IS NULL
+         AND deliveries.status IS NULL
        RETURNING "guildId", "serverId", "commandId"
      )
      SELECT * FROM own_acked UNION ALL SELECT * FROM shared_acked`,

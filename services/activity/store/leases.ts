@@ -152,6 +152,7 @@ export function readLeaseEnds(
 
 /** Ends a lease whose commands were not handed over after all, as if it had never been. */
 export async function giveBack(on: Queryable, commands: readonly LeasedCommand[]): Promise<void> {
+  // By status, which is set with acked_at: for a row by its key no queue is to be searched.
   await on.query(
     `WITH given AS (
        SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::timestamptz[])
@@ -159,11 +160,11 @@ export async function giveBack(on: Queryable, commands: readonly LeasedCommand[]
      ), own AS (
        UPDATE activity.commands SET attempt = attempt - 1, leased_until = NULL FROM given
        WHERE commands.guild_id = given.guild_id AND commands.command_id = given.command_id
-         AND commands.server_id = given.server_id AND leased_until = until AND acked_at IS NULL
+         AND leased_until = until AND status IS NULL
      )
      UPDATE activity.deliveries SET attempt = attempt - 1, leased_until = NULL FROM given
      WHERE deliveries.guild_id = given.guild_id AND deliveries.command_id = given.command_id
-       AND deliveries.server_id = given.server_id AND leased_until = until AND acked_at IS NULL`,
+       AND deliveries.server_id = given.server_id AND leased_until = until AND status IS NULL`,
     [
       commands.map(({ guildId }) => guildId),
       commands.map(({ commandId }) => commandId),
