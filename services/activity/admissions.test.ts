@@ -77,8 +77,7 @@ describe(`a guild with ${MAX} live servers`, () => {
       fixture.beat(`s${n % 20}`, {}, { guildId, at: n % 2 ? small : other }),
     );
     const answers = await Promise.all(beats);
-    const statuses = Map.groupBy(answers, ({ status }) => status);
-    expect([...statuses.keys()].toSorted()).toEqual([200, 409]);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 409]));
     expect(await liveServers(guildId)).toHaveLength(MAX);
     expect(await counted(guildId)).toEqual({ counted: MAX, live: MAX });
     // They end and come back at once: what is counted stays what there is.
@@ -180,7 +179,13 @@ describe('a heartbeat that is written late', () => {
     await fixture.beat('a', { final: true }, { guildId });
     const { clock, database } = fixture;
     const log = await createLog({ service: 'test', level: 'silent' });
-    const admissions = new Admissions({ database, clock, log, maxLiveServers: MAX });
+    const admissions = new Admissions({
+      database,
+      clock,
+      log,
+      events: { quotaExceeded: () => undefined },
+      maxLiveServers: MAX,
+    });
     const admitted = await admissions.admit([late(guildId, sentAt)]);
     expect(admitted).toEqual([{ isLate: true, intervalSeconds: 15 }]);
     expect(await liveServers(guildId)).toEqual([]);

@@ -1,3 +1,4 @@
+import type { Quota } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { Ack, NewCommand } from './store/commands.ts';
@@ -14,6 +15,7 @@ export class ActivityEvents {
   readonly #batches;
   readonly #sessions;
   readonly #actions;
+  readonly #quotas;
   readonly #log: Logger;
 
   constructor(metrics: Metrics, log: Logger) {
@@ -26,6 +28,9 @@ export class ActivityEvents {
     this.#batches = metrics.counter('activity_heartbeat_batches_total', 'Batches in which heartbeats were written');
     this.#sessions = metrics.counter('activity_sessions_total', 'Staff sessions', ['change']);
     this.#actions = metrics.counter('activity_actions_total', 'Actions logged, and told again', ['outcome']);
+    this.#quotas = metrics.counter('activity_quota_rejections_total', 'Requests rejected because of a quota', [
+      'quota',
+    ]);
     this.#log = log;
   }
 
@@ -53,6 +58,12 @@ export class ActivityEvents {
   heartbeatsSaved(count: number): void {
     this.#heartbeats.inc({}, count);
     this.#batches.inc();
+  }
+
+  /** A request of a guild that has reached a quota, such as one that invents servers. */
+  quotaExceeded(guildId: string, quota: Quota): void {
+    this.#quotas.inc({ quota });
+    this.#log.info({ guild_id: guildId, quota }, 'quota exceeded');
   }
 
   gameRegistered(guildId: string, { universeId, placeId, pluginVersion }: Game): void {

@@ -73,7 +73,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     metrics.gauge('activity_open_polls', 'Polls for commands that are open', [], (gauge) => gauge.set(polls.size));
     metrics.gauge('activity_open_polls_max', 'How many polls may wait').set(config.MAX_WAITING_POLLS);
     const gatherMs = config.HEARTBEAT_GATHER_MS;
-    const admissions = new Admissions({ database, clock, log, maxLiveServers: config.MAX_LIVE_SERVERS });
+    const admissions = new Admissions({ database, clock, log, events, maxLiveServers: config.MAX_LIVE_SERVERS });
     const servers = new Servers({ database, commands, leases, admissions, clock, events, gatherMs });
     const intervals = new Intervals(database);
     const sessions = new Sessions({ database, idempotency, clock, newSessionId: randomUUID, events });

@@ -2,6 +2,7 @@ import type { Clock } from '#kit/clock.ts';
 import { ApiError, quotaExceeded } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Database, Queryable } from '#kit/postgres.ts';
+import type { ActivityEvents } from '../events.ts';
 import * as store from '../store/admissions.ts';
 import { type GuildCounts, lockGuilds, sweepGuilds } from '../store/guilds.ts';
 import { type Heartbeat, MIN_LIVE_MS, readIntervals, serverKey } from '../store/servers.ts';
@@ -10,6 +11,7 @@ export interface AdmissionsOptions {
   database: Database;
   clock: Clock;
   log: Logger;
+  events: Pick<ActivityEvents, 'quotaExceeded'>;
   /** Servers of a guild that may be live at once. */
   maxLiveServers: number;
 }
@@ -61,7 +63,7 @@ export class Admissions {
         isLate: decision === 'late',
         intervalSeconds:
           decision === 'full'
-            ? this.#full()
+            ? this.#full(heartbeat.guildId)
             : (intervals.get(serverKey(heartbeat)) ?? others.get(heartbeat.guildId)?.intervalSeconds ?? lost()),
       }));
     });
@@ -96,8 +98,9 @@ export class Admissions {
     return [...guilds.filter((guild) => !due.includes(guild)), ...swept];
   }
 
-  #full(): ApiError {
-    const { maxLiveServers } = this.#options;
+  #full(guildId: string): ApiError {
+    const { maxLiveServers, events } = this.#options;
+    events.quotaExceeded(guildId, 'live_servers');
     return quotaExceeded(
       'live_servers',
       maxLiveServers,

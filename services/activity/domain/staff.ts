@@ -64,6 +64,7 @@ export class Staff {
       isNew = await store.insertAction(transaction, write.guildId, logged, now);
       if (isNew && !(await addToDay(transaction, write.guildId, 'actions', max, now))) {
         const message = `The guild has logged ${max} staff actions today (UTC), which is the maximum`;
+        events.quotaExceeded(write.guildId, 'staff_actions_per_day');
         throw quotaExceeded('staff_actions_per_day', max, message);
       }
       const answer = ok({ id: action.actionId });
