@@ -251,7 +251,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ],
   ['endSession', (on) => sessions.endSession(on, GUILD, session.sessionId, '', now, now), ['sessions_id']],
   ['countGames', (on) => staff.countGames(on, GUILD), ['games_pkey']],
-  ['insertGame', (on) => staff.insertGame(on, GUILD, game, now).catch(() => 0), []],
+  ['insertGame', (on) => staff.insertGame(on, GUILD, game, now).catch(() => 0), ['games_pkey']],
   ['updateGame', (on) => staff.updateGame(on, GUILD, game, now), ['games_pkey']],
   ['insertAction', (on) => staff.insertAction(on, GUILD, action, now), []],
   ['listStaffRoles', (on) => staffRoles.listStaffRoles(on, GUILD), ['staff_roles_guild']],
