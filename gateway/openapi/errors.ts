@@ -109,6 +109,8 @@ function exampleOptions(route: Route, code: ErrorCode): ApiErrorOptions {
     }
     case 'MISSING_SCOPE':
       return { details: { required_scope: route.scope } };
+    case 'QUOTA_EXCEEDED':
+      return { details: { ...route.quota } };
     case 'IP_NOT_ALLOWED':
       return { details: { client_ip: '203.0.113.7' } };
     case 'RATE_LIMITED': {

@@ -54,6 +54,8 @@ export interface RouteSpec<
   writes: boolean;
   /** Codes beyond those that every route can answer, with what they mean here. */
   errors?: Partial<Record<RouteErrorCode, string>>;
+  /** What `details` of QUOTA_EXCEEDED has here: the quota's name, and how much it allows unless configured otherwise. */
+  quota?: { quota: string; limit: number };
   /**
    * Set where the answer may be waited for, as many seconds as `wait` in the query says: the `data` that callers get
    * when a gateway that stops ends their wait.

@@ -96,6 +96,7 @@ export const serverRows = {
       NOT_APPLICABLE: NO_SERVER_ID,
       QUOTA_EXCEEDED: 'The guild has as many live servers as it may (2,000 unless configured otherwise)',
     },
+    quota: { quota: 'live_servers', limit: 2_000 },
   }),
   pollCommands: route({
     method: 'GET',

@@ -133,6 +133,7 @@ export const staffRows = {
     description: 'An `action_id` that was logged before is answered again, whatever the quota.',
     writes: true,
     errors: { ...noServerId, QUOTA_EXCEEDED: 'The guild has logged as many staff actions today (UTC) as it may' },
+    quota: { quota: 'staff_actions_per_day', limit: 100_000 },
   }),
   startSession: route({
     method: 'POST',
