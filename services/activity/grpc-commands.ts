@@ -50,12 +50,12 @@ const enqueue = z.object({
 });
 
 const limit = z.int().min(0).max(MAX_PAGE);
-/** The place of a command. */
-const place = z.string().regex(/^[0-9]{0,18}$/, { error: 'must be a next_cursor of this list' });
+/** When a command was sent, in Unix milliseconds, and its place. */
+const position = z.string().regex(/^(?:[0-9]{1,15}-[0-9]{1,16})?$/, { error: 'must be a next_cursor of this list' });
 const serverCursor = z.union([z.literal(''), namedServerId], { error: 'must be a next_cursor of this list' });
 const time = z.int().min(0).max(MAX_TIME).optional();
 
-const list = z.object({ guild_id: guildId, limit, cursor: place.default(''), since: time });
+const list = z.object({ guild_id: guildId, limit, cursor: position.default(''), since: time });
 const read = z.object({ guild_id: guildId, command_id: uuid, limit, cursor: serverCursor });
 const cancel = z.object({ guild_id: guildId, command_id: uuid, actor });
 const inPlace = z.object({ guild_id: guildId, place_id: gameId.optional() });
@@ -108,11 +108,12 @@ function commandListMethods({ commands, clock }: CommandAdminOptions): Pick<Meth
       const asked = checked(list, { guild_id: guild, ...message }, 'request');
       const size = Math.min(asked.limit || DEFAULT_PAGE, MAX_COMMANDS);
       const found = await commands.list(asked.guild_id, {
-        before: asked.cursor === '' ? undefined : Number(asked.cursor),
+        before: positionOf(asked.cursor),
         since: asked.since === undefined ? undefined : new Date(asked.since * 1000),
         limit: size,
       });
-      const nextCursor = found.length === size ? String(found.at(-1)?.place ?? '') : '';
+      const last = found.length === size ? found.at(-1) : undefined;
+      const nextCursor = last ? `${last.createdAt.getTime()}-${last.place}` : '';
       return { commands: found.map((command) => adminView(command, clock.now())), nextCursor };
     },
     async readCommand({ guildId: guild, commandId, ...message }) {
@@ -126,6 +127,11 @@ function commandListMethods({ commands, clock }: CommandAdminOptions): Pick<Meth
       return { ...view, servers: found.map((server) => serverView(server, command, clock.now())), nextCursor };
     },
   };
+}
+
+function positionOf(cursor: string): { createdAt: Date; place: number } | undefined {
+  const [milliseconds, place] = cursor.split('-').map(Number);
+  return place === undefined ? undefined : { createdAt: new Date(Number(milliseconds)), place };
 }
 
 function serverMethods({ database, clock }: CommandAdminOptions): Pick<Methods, 'listServers' | 'countServers'> {

@@ -55,8 +55,8 @@ const ANSWERS = `LEFT JOIN LATERAL (
   ) AS answers ON server_id = ''`;
 
 export interface CommandFilter {
-  /** Sent before the command at this place. */
-  before: number | undefined;
+  /** Sent before the command that was sent at this time, and has this place. */
+  before: { createdAt: Date; place: number } | undefined;
   /** Sent at this time or later. */
   since: Date | undefined;
   limit: number;
@@ -72,11 +72,11 @@ export function listCommands(
   return on.query(
     `SELECT ${RECORD} FROM (
        SELECT * FROM activity.commands
-       WHERE guild_id = $1 AND place < coalesce($3::bigint, 9223372036854775807)
-         AND created_at >= coalesce($4::timestamptz, '-infinity')
-       ORDER BY place DESC LIMIT $5
-     ) AS commands ${ANSWERS} ORDER BY place DESC`,
-    [guildId, now, before, since, limit],
+       WHERE guild_id = $1 AND (created_at, place) < (coalesce($3::timestamptz, 'infinity'), coalesce($4::bigint, 0))
+         AND created_at >= coalesce($5::timestamptz, '-infinity')
+       ORDER BY created_at DESC, place DESC LIMIT $6
+     ) AS commands ${ANSWERS} ORDER BY created_at DESC, place DESC`,
+    [guildId, now, before?.createdAt, before?.place, since, limit],
   );
 }
 
