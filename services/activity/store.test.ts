@@ -9,7 +9,7 @@ import { keptPlansOf, scansOf } from '#test/explain.ts';
 import { testEnvironment } from '#test/sealed.ts';
 import { readActivityConfig } from './config.ts';
 import { NO_PEERS } from './fixture.ts';
-import { FEW, fillTables, ROWS } from './full-tables.ts';
+import { FEW, fillTables, ROWS } from './fixtures/full-tables.ts';
 import { retentionRules } from './service.ts';
 import * as admission from './store/admissions.ts';
 import * as records from './store/command-records.ts';
