@@ -53,6 +53,7 @@ export class ActivityFixture {
   database!: Database;
   activity!: RunningService;
   readonly #closers: (() => unknown)[] = [];
+  #decisions: GrpcClient<typeof DecisionServiceService> | undefined;
 
   async start(): Promise<this> {
     this.testDatabase = await createTestDatabase();
@@ -135,13 +136,7 @@ export class ActivityFixture {
   }
 
   async deliver(fields: Partial<DeliverDecisionRequest> = {}): Promise<number> {
-    const { client, close } = connect(
-      DecisionServiceService,
-      'activity',
-      this.activity.addresses.grpc ?? '',
-      this.clock,
-    );
-    this.#closers.push(close);
+    this.#decisions ??= this.#connectDecisions();
     const decision = {
       guildId: GUILD,
       eventId: randomUUID(),
@@ -150,7 +145,14 @@ export class ActivityFixture {
       createdAt: unixSeconds(this.clock.now()),
       ...fields,
     };
-    return (await client.deliverDecision(decision)).servers;
+    return (await this.#decisions.deliverDecision(decision)).servers;
+  }
+
+  #connectDecisions() {
+    const address = this.activity.addresses.grpc ?? '';
+    const { client, close } = connect(DecisionServiceService, 'activity', address, this.clock);
+    this.#closers.push(close);
+    return client;
   }
 
   /** Makes as many commands for a server as can wait, at once. */
