@@ -253,7 +253,14 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
 
   test('can give the errors of its row and those that follow from it, and no others', () => {
     const always = row.service === 'gateway' ? [400, 401, 403, 429, 500, 503] : [400, 401, 403, 429, 500, 503, 504];
-    const own = { INVALID_TARGET: 400, NOT_FOUND: 404, CONFLICT: 409, NOT_APPLICABLE: 422, PLATFORM_ERROR: 502 };
+    const own = {
+      INVALID_TARGET: 400,
+      NOT_FOUND: 404,
+      CONFLICT: 409,
+      QUOTA_EXCEEDED: 409,
+      NOT_APPLICABLE: 422,
+      PLATFORM_ERROR: 502,
+    };
     const expected = new Set([
       ...successes.map(([status]) => status),
       ...always,

@@ -31,6 +31,7 @@ export const ADVICE: Record<ErrorCode, string> = {
   METHOD_NOT_ALLOWED: 'Use a method that the `Allow` header names.',
   REQUEST_TIMEOUT: 'Send the request again, faster or on a new connection.',
   CONFLICT: 'Read what is stored now and decide again; the same request will not succeed.',
+  QUOTA_EXCEEDED: 'Wait until less is counted towards the quota in `details.quota`, or ask the operator to raise it.',
   PAYLOAD_TOO_LARGE: 'Send less at once.',
   UNSUPPORTED_MEDIA_TYPE: 'Send JSON in UTF-8 with `Content-Type: application/json`, plain or gzip.',
   EXPECTATION_FAILED: 'Leave the `Expect` header out.',
@@ -85,6 +86,7 @@ function canGive(route: Route, code: ErrorCode): boolean {
     case 'INVALID_TARGET':
     case 'NOT_FOUND':
     case 'CONFLICT':
+    case 'QUOTA_EXCEEDED':
     case 'NOT_APPLICABLE':
     case 'PLATFORM_ERROR':
       return route.errors?.[code] !== undefined;
@@ -117,6 +119,8 @@ function exampleOptions(route: Route, code: ErrorCode): ApiErrorOptions {
     }
     case 'MISSING_SCOPE':
       return { details: { required_scope: route.scope } };
+    case 'QUOTA_EXCEEDED':
+      return { details: { ...route.quota } };
     case 'IP_NOT_ALLOWED':
       return { details: { client_ip: '203.0.113.7' } };
     case 'RATE_LIMITED': {

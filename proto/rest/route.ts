@@ -14,7 +14,13 @@ export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export type GuildSource = 'path' | 'header' | 'body' | 'key';
 
 /** Codes that only some routes can answer; PLATFORM_ERROR where the chat or game platform is asked. */
-export type RouteErrorCode = 'INVALID_TARGET' | 'NOT_FOUND' | 'CONFLICT' | 'NOT_APPLICABLE' | 'PLATFORM_ERROR';
+export type RouteErrorCode =
+  | 'INVALID_TARGET'
+  | 'NOT_FOUND'
+  | 'CONFLICT'
+  | 'QUOTA_EXCEEDED'
+  | 'NOT_APPLICABLE'
+  | 'PLATFORM_ERROR';
 
 /** One row of the route table. All that is known of a route is here; its handler has the same name in its service. */
 export interface RouteSpec<
@@ -48,6 +54,8 @@ export interface RouteSpec<
   writes: boolean;
   /** Codes beyond those that every route can answer, with what they mean here. */
   errors?: Partial<Record<RouteErrorCode, string>>;
+  /** What `details` of QUOTA_EXCEEDED has here: the quota's name, and how much it allows unless configured otherwise. */
+  quota?: { quota: string; limit: number };
   /**
    * Set where the answer may be waited for, as many seconds as `wait` in the query says: the `data` that callers get
    * when a gateway that stops ends their wait.

@@ -6,17 +6,14 @@ const fixture = new ActivityFixture();
 beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());
 
-const MOST = 1_000;
-const all = { $case: 'all' as const, value: true };
-const states = async (guildId: string, limit: number) =>
-  (await fixture.admin().listCommands({ guildId, limit })).commands.map(({ state }) => state);
+const MAX = 1_000;
 
-describe(`when ${MOST} commands wait for a server`, () => {
+describe(`when ${MAX} commands wait for a server`, () => {
   test('one more for it is refused, until one is acknowledged or has expired', async () => {
     const guildId = newGuild();
-    await fixture.fillQueue(guildId, 'a', MOST - 1);
+    await fixture.fillQueue(guildId, 'a', MAX - 1);
     const [last = ''] = await fixture.send('a', { guildId, ttlSeconds: 60 });
-    const message = 'The server has 1000 commands waiting, the most that it can';
+    const message = 'The server has 1000 commands waiting, which is the maximum';
     await expect(fixture.send('a', { guildId })).rejects.toMatchObject({ code: 'CONFLICT', message });
     expect(await fixture.send('b', { guildId })).toHaveLength(1);
     await fixture.ack('a', last, {}, { guildId });
@@ -26,31 +23,48 @@ describe(`when ${MOST} commands wait for a server`, () => {
     expect(await fixture.send('a', { guildId })).toHaveLength(1);
   });
 
-  test('a command for all passes it over, and tells for how many servers', async () => {
-    const guildId = newGuild();
-    await Promise.all(['a', 'b', 'c'].map((server) => fixture.beat(server, {}, { guildId })));
-    await fixture.fillQueue(guildId, 'b');
-    const command = { guildId, servers: all, type: 'broadcast', payload: '', actor: 'ada' };
-    const sent = await fixture.admin().enqueueCommands(command);
-    expect([sent.commandIds.length, sent.fullServers]).toEqual([2, 1]);
-  });
-
-  test('a decision still reaches it, and the oldest that waits expires instead', async () => {
+  test('commands for several servers that wait for it count, too', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
-    await fixture.fillQueue(guildId, 'a');
+    await fixture.fillQueue(guildId, 'a', MAX - 1);
+    await fixture.enqueue({ guildId });
+    await fixture.take('a', '?limit=50', { guildId });
+    expect(await fixture.send('a', { guildId })).toHaveLength(1);
+    await expect(fixture.send('a', { guildId })).rejects.toMatchObject({ code: 'CONFLICT' });
+  });
+});
+
+describe(`when ${MAX} commands for several servers are open in a guild`, () => {
+  const fill = (guildId: string) =>
+    fixture.database.query(
+      `INSERT INTO activity.commands (guild_id, server_id, type, payload, created_at, live_at, expires_at, servers)
+       SELECT $1, '', 'message', '{}', $2, $2, $2::timestamptz + interval '1 minute', 1 FROM generate_series(1, $3)`,
+      [guildId, new Date(fixture.clock.now()), MAX],
+    );
+
+  test('one more is a conflict until they have expired, and one for a named server is not', async () => {
+    const guildId = newGuild();
+    await fill(guildId);
+    const message = 'The guild has 1000 open commands for several servers, which is the maximum';
+    await expect(fixture.enqueue({ guildId })).rejects.toMatchObject({ code: 'CONFLICT', message });
+    expect(await fixture.send('a', { guildId })).toHaveLength(1);
+    fixture.clock.advance(60_000);
+    expect((await fixture.enqueue({ guildId })).commandIds).toHaveLength(1);
+  });
+
+  test('a decision is still sent, and the oldest of them expires instead', async () => {
+    const guildId = newGuild();
+    await fixture.beat('a', {}, { guildId });
+    await fill(guildId);
     const eventId = randomUUID();
     expect(await fixture.deliver({ guildId, eventId })).toBe(1);
     expect(await fixture.deliver({ guildId, eventId })).toBe(1);
-    const told = await states(guildId, MOST);
-    expect(told).toEqual(Array(MOST).fill('queued'));
-    const { commands } = await fixture.admin().listCommands({ guildId, limit: 1 });
-    expect(commands).toMatchObject([{ type: 'ban' }]);
-    const [oldest] = await fixture.database.query<{ expired: boolean }>(
-      'SELECT expires_at <= $2 AS expired FROM activity.commands WHERE guild_id = $1 ORDER BY place LIMIT 1',
+    const open = await fixture.database.query<{ type: string; isOpen: boolean }>(
+      'SELECT type, expires_at > $2 AS "isOpen" FROM activity.commands WHERE guild_id = $1 ORDER BY place',
       [guildId, new Date(fixture.clock.now())],
     );
-    expect(oldest?.expired).toBe(true);
+    expect(open.map(({ isOpen }) => isOpen)).toEqual([false, ...Array(MAX).fill(true)]);
+    expect(open.at(-1)?.type).toBe('ban');
   });
 });
 

@@ -33,7 +33,7 @@ describe('handing over', () => {
             type: 'kick',
             target: { game_id: 7001, game_username: 'AdaBuilds' },
             payload: { reason: 'spam' },
-            issued_by: 'ada',
+            issued_by: 'operator',
             created_at: unixNow(),
             expires_at: unixNow() + 120,
             attempt: 1,
@@ -121,24 +121,27 @@ describe('handing over', () => {
 });
 
 describe('who gets a command', () => {
-  test('one for a place or a whole guild becomes one for each live server', async () => {
+  test('one for a place or a whole guild is one command, which each live server gets', async () => {
     const guildId = newGuild();
     const beat = (server: string, fields: object = {}) => fixture.beat(server, fields, { guildId });
     await Promise.all([beat('a'), beat('b', { place_id: 2 }), beat('gone', { final: true })]);
-    expect(await fixture.send('', { guildId, servers: { $case: 'all', value: true } })).toHaveLength(2);
-    expect(await fixture.send('', { guildId, servers: { $case: 'placeId', value: 2 } })).toHaveLength(1);
+    const toAll = await fixture.enqueue({ guildId });
+    const toPlace = await fixture.enqueue({ guildId, servers: { $case: 'placeId', value: 2 } });
+    expect([toAll.servers, toPlace.servers]).toEqual([2, 1]);
+    const [allId, placeId] = [...toAll.commandIds, ...toPlace.commandIds];
     const taken = await Promise.all(['a', 'b', 'gone'].map((server) => fixture.take(server, '', { guildId })));
-    expect(taken.map(({ length }) => length)).toEqual([1, 2, 0]);
-    expect(await fixture.send('', { guildId, servers: { $case: 'placeId', value: 3 } })).toEqual([]);
+    expect(taken.map(idsOf)).toEqual([[allId], [allId, placeId], []]);
+    const toNone = await fixture.enqueue({ guildId, servers: { $case: 'placeId', value: 3 } });
+    expect([toNone.commandIds.length, toNone.servers]).toEqual([1, 0]);
   });
 
   test('a server that has been silent for three times its interval is not live, and may still be named', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     fixture.clock.advance(44_999);
-    expect(await fixture.send('', { guildId, servers: { $case: 'all', value: true } })).toHaveLength(1);
+    expect((await fixture.enqueue({ guildId })).servers).toBe(1);
     fixture.clock.advance(1);
-    expect(await fixture.send('', { guildId, servers: { $case: 'all', value: true } })).toEqual([]);
+    expect((await fixture.enqueue({ guildId })).servers).toBe(0);
     expect(await fixture.send('a', { guildId })).toHaveLength(1);
   });
 

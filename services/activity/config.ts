@@ -23,6 +23,10 @@ const shape = {
   HEARTBEAT_GATHER_MS: number(25, 0, 50),
   /** Polls that wait at once in this process; more are answered without waiting. */
   MAX_WAITING_POLLS: number(10_000, 0, 1_000_000),
+  /** Servers of a guild that may be live at once. */
+  MAX_LIVE_SERVERS: number(2_000, 1, 100_000),
+  /** Staff actions that a guild may log on a day (UTC). */
+  MAX_STAFF_ACTIONS_PER_DAY: number(100_000, 1, 100_000_000),
   /** How long answers to writes with an Idempotency-Key are kept and given again. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
   /** How long commands are kept after they were acknowledged or have expired. */

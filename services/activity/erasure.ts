@@ -6,6 +6,11 @@ const withoutIssuer = {
   payload: `(payload::jsonb - 'moderator_game_id' - 'moderator_chat_id')::json`,
 };
 
+/** What servers answered to commands about a user. */
+const ABOUT_USER = `command_id IN (
+  SELECT commands.command_id FROM activity.commands
+  WHERE commands.guild_id = $1 AND commands.target_game_id = $user)`;
+
 const playing: UserColumn = {
   column: 'players',
   account: 'game',
@@ -19,6 +24,11 @@ const playing: UserColumn = {
 /** What is removed with a guild, and with a user. */
 export const erasureRules: readonly ErasureRule[] = [
   { table: 'activity.servers', users: [playing] },
+  {
+    // Before commands, by which they are found.
+    table: 'activity.deliveries',
+    users: [{ column: 'command_id', account: 'game', matches: ABOUT_USER }],
+  },
   {
     table: 'activity.commands',
     users: [
@@ -37,6 +47,8 @@ export const erasureRules: readonly ErasureRule[] = [
     ],
   },
   { table: 'activity.games' },
+  { table: 'activity.guilds' },
+  { table: 'activity.daily_counts' },
   { table: 'activity.staff_roles' },
   // Encrypted answers, found by what their callers named them; gone within a day.
   { table: 'activity.idempotency' },

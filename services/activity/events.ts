@@ -1,3 +1,4 @@
+import type { Quota } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { Ack, NewCommand } from './store/commands.ts';
@@ -14,22 +15,33 @@ export class ActivityEvents {
   readonly #batches;
   readonly #sessions;
   readonly #actions;
+  readonly #quotas;
   readonly #log: Logger;
 
   constructor(metrics: Metrics, log: Logger) {
-    this.#enqueued = metrics.counter('activity_commands_enqueued_total', 'Commands made', ['type']);
+    this.#enqueued = metrics.counter('activity_commands_enqueued_total', 'Commands sent, counted for each server', [
+      'type',
+    ]);
     this.#handedOver = metrics.counter('activity_commands_leased_total', 'Commands handed over', ['attempt']);
     this.#acknowledged = metrics.counter('activity_commands_acknowledged_total', 'Commands acknowledged', ['status']);
     this.#heartbeats = metrics.counter('activity_server_heartbeats_total', 'Heartbeats of game servers');
     this.#batches = metrics.counter('activity_heartbeat_batches_total', 'Batches in which heartbeats were written');
     this.#sessions = metrics.counter('activity_sessions_total', 'Staff sessions', ['change']);
     this.#actions = metrics.counter('activity_actions_total', 'Actions logged, and told again', ['outcome']);
+    this.#quotas = metrics.counter('activity_quota_rejections_total', 'Requests rejected because of a quota', [
+      'quota',
+    ]);
     this.#log = log;
   }
 
-  commandsEnqueued(guildId: string, { type, issuedBy }: NewCommand, servers: number): void {
+  /** `actor`: the operator who sent it; a decision of moderation has none. */
+  commandSent(guildId: string, { type, issuedBy }: NewCommand, servers: number, actor: string | undefined): void {
     this.#enqueued.inc({ type }, servers);
-    this.#log.info({ guild_id: guildId, type, issued_by: issuedBy, servers }, 'commands were enqueued');
+    this.#log.info({ guild_id: guildId, type, issued_by: issuedBy, actor, servers }, 'command sent');
+  }
+
+  commandCancelled(guildId: string, commandId: string, servers: number, actor: string): void {
+    this.#log.info({ guild_id: guildId, command_id: commandId, servers, actor }, 'command cancelled');
   }
 
   /** `attempt` from 1. */
@@ -46,6 +58,12 @@ export class ActivityEvents {
   heartbeatsSaved(count: number): void {
     this.#heartbeats.inc({}, count);
     this.#batches.inc();
+  }
+
+  /** A request of a guild that has reached a quota, such as one that invents servers. */
+  quotaExceeded(guildId: string, quota: Quota): void {
+    this.#quotas.inc({ quota });
+    this.#log.info({ guild_id: guildId, quota }, 'quota exceeded');
   }
 
   gameRegistered(guildId: string, { universeId, placeId, pluginVersion }: Game): void {

@@ -17,7 +17,7 @@ import { connect } from '#test/grpc.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/replica-process.ts';
 import { type SealedAnswer, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
 import { activityService } from './service.ts';
-import { MOST_WAITING } from './store/new-commands.ts';
+import { MAX_WAITING } from './store/new-commands.ts';
 
 export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
@@ -53,6 +53,7 @@ export class ActivityFixture {
   database!: Database;
   activity!: RunningService;
   readonly #closers: (() => unknown)[] = [];
+  #decisions: GrpcClient<typeof DecisionServiceService> | undefined;
 
   async start(): Promise<this> {
     this.testDatabase = await createTestDatabase();
@@ -117,25 +118,25 @@ export class ActivityFixture {
 
   /** Makes commands as guildctl does; for `serverId` unless `servers` says otherwise. */
   async send(serverId: string, fields: Partial<EnqueueCommandsRequest> = {}, at?: RunningService): Promise<string[]> {
-    const { commandIds } = await this.admin(at).enqueueCommands({
-      guildId: GUILD,
-      servers: { $case: 'serverId', value: serverId },
-      type: 'message',
-      payload: '{}',
-      actor: 'ada',
-      ...fields,
-    });
-    return commandIds;
+    return (await this.enqueue({ servers: { $case: 'serverId', value: serverId }, ...fields }, at)).commandIds;
+  }
+
+  /** Sends a command to every live server of a guild, unless `servers` says otherwise. */
+  enqueue(fields: Partial<EnqueueCommandsRequest> = {}, at?: RunningService) {
+    const servers = { $case: 'all' as const, value: true };
+    const command = { guildId: GUILD, servers, type: 'message', payload: '{}', actor: 'ada' };
+    return this.admin(at).enqueueCommands({ ...command, ...fields });
+  }
+
+  /** The states of a command's servers, by server. */
+  async states(guildId: string, commandId: string): Promise<Record<string, string>> {
+    const read = { guildId, commandId, limit: 0, cursor: '' };
+    const { servers } = await this.admin().readCommand(read);
+    return Object.fromEntries(servers.map(({ serverId, state }) => [serverId, state]));
   }
 
   async deliver(fields: Partial<DeliverDecisionRequest> = {}): Promise<number> {
-    const { client, close } = connect(
-      DecisionServiceService,
-      'activity',
-      this.activity.addresses.grpc ?? '',
-      this.clock,
-    );
-    this.#closers.push(close);
+    this.#decisions ??= this.#connectDecisions();
     const decision = {
       guildId: GUILD,
       eventId: randomUUID(),
@@ -144,11 +145,18 @@ export class ActivityFixture {
       createdAt: unixSeconds(this.clock.now()),
       ...fields,
     };
-    return (await client.deliverDecision(decision)).servers;
+    return (await this.#decisions.deliverDecision(decision)).servers;
+  }
+
+  #connectDecisions() {
+    const address = this.activity.addresses.grpc ?? '';
+    const { client, close } = connect(DecisionServiceService, 'activity', address, this.clock);
+    this.#closers.push(close);
+    return client;
   }
 
   /** Makes as many commands for a server as can wait, at once. */
-  async fillQueue(guildId: string, serverId: string, count = MOST_WAITING): Promise<void> {
+  async fillQueue(guildId: string, serverId: string, count = MAX_WAITING): Promise<void> {
     await this.database.query(
       `INSERT INTO activity.commands (guild_id, server_id, type, payload, created_at, expires_at)
        SELECT $1, $2, 'message', '{}', $3, $3::timestamptz + interval '1 hour' FROM generate_series(1, $4)`,

@@ -21,12 +21,15 @@ test('operators see the newest commands first, each with its state', async () =>
   await fixture.ack('a', acked, { status: 'rejected', result: [1], error: 'no' }, { guildId });
   const { commands } = await fixture.admin().listCommands({ guildId, limit: 0 });
   expect(commands.map(({ commandId, state }) => [commandId, state])).toEqual([
-    [ids[3], 'queued'],
-    [ids[2], 'leased'],
-    [ids[1], 'rejected'],
-    [ids[0], 'expired'],
+    [ids[3], 'open'],
+    [ids[2], 'open'],
+    [ids[1], 'finished'],
+    [ids[0], 'finished'],
   ]);
-  expect(commands[2]).toMatchObject({ attempt: 1, result: '[1]', error: 'no', ackedAt: unixNow(), issuedBy: 'ada' });
+  const states = await Promise.all(ids.map((id) => fixture.states(guildId, id)));
+  expect(states.map(({ a }) => a)).toEqual(['expired', 'rejected', 'leased', 'queued']);
+  const acked1 = { attempt: 1, result: '[1]', error: 'no', ackedAt: unixNow(), issuedBy: 'operator' };
+  expect(commands[2]).toMatchObject(acked1);
   expect((await fixture.admin().listCommands({ guildId, limit: 2 })).commands).toHaveLength(2);
 });
 

@@ -12,6 +12,7 @@ import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
 import { type ActivityConfig, readActivityConfig } from './config.ts';
+import { Admissions } from './domain/admissions.ts';
 import { Backlog } from './domain/backlog.ts';
 import { Commands } from './domain/commands.ts';
 import { Intervals } from './domain/intervals.ts';
@@ -24,7 +25,8 @@ import { Staff } from './domain/staff.ts';
 import { StaffRoles } from './domain/staff-roles.ts';
 import { erasureRules } from './erasure.ts';
 import { ActivityEvents } from './events.ts';
-import { commandAdminMethods, decisionMethods } from './grpc.ts';
+import { decisionMethods } from './grpc.ts';
+import { commandAdminMethods } from './grpc-commands.ts';
 import { staffAdminMethods } from './grpc-staff.ts';
 import { activityHandlers } from './http.ts';
 
@@ -72,10 +74,17 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     metrics.gauge('activity_open_polls', 'Polls for commands that are open', [], (gauge) => gauge.set(polls.size));
     metrics.gauge('activity_open_polls_max', 'How many polls may wait').set(config.MAX_WAITING_POLLS);
     const gatherMs = config.HEARTBEAT_GATHER_MS;
-    const servers = new Servers({ database, commands, leases, clock, events, gatherMs });
-    const intervals = new Intervals(database, clock);
+    const admissions = new Admissions({ database, clock, log, events, maxLiveServers: config.MAX_LIVE_SERVERS });
+    const servers = new Servers({ database, commands, leases, admissions, clock, events, gatherMs });
+    const intervals = new Intervals(database);
     const sessions = new Sessions({ database, idempotency, clock, newSessionId: randomUUID, events });
-    const staff = new Staff({ idempotency, clock, intervals, events });
+    const staff = new Staff({
+      idempotency,
+      clock,
+      intervals,
+      events,
+      maxActionsPerDay: config.MAX_STAFF_ACTIONS_PER_DAY,
+    });
     const staffRoles = new StaffRoles(database, clock, events);
     const permissions = new Permissions(staffRoles, lookup, members);
 
@@ -99,7 +108,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, DecisionServiceService, decisionMethods(commands));
     const { operators } = service;
-    grpc.add(CommandAdminServiceService, commandAdminMethods(commands, clock), operators);
+    grpc.add(CommandAdminServiceService, commandAdminMethods({ commands, database, clock }), operators);
     grpc.add(StaffAdminServiceService, staffAdminMethods(staffRoles), operators);
     grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
     const handlers = activityHandlers({ staff, permissions, sessions, servers, commands, polls, intervals });
@@ -107,9 +116,14 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
   },
 };
 
+/** Days are counted in UTC. */
+const COUNTED_DAYS_SECONDS = 2 * 24 * 3600;
+
 /** What is deleted, and when. */
 export const retentionRules = (config: ActivityConfig) => [
   { table: 'activity.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
+  // Before the commands that they belong to.
+  { table: 'activity.deliveries', column: 'expires_at', seconds: config.RETENTION_COMMANDS_SECONDS },
   {
     table: 'activity.commands',
     column: 'LEAST(acked_at, expires_at)',
@@ -117,6 +131,8 @@ export const retentionRules = (config: ActivityConfig) => [
   },
   { table: 'activity.sessions', column: 'started_at', seconds: config.RETENTION_SESSIONS_SECONDS },
   { table: 'activity.actions', column: 'created_at', seconds: config.RETENTION_ACTIONS_SECONDS },
+  // What was counted on days that are over.
+  { table: 'activity.daily_counts', column: 'day', seconds: COUNTED_DAYS_SECONDS },
   { table: 'activity.games', column: 'updated_at', seconds: config.RETENTION_GAMES_SECONDS },
   {
     table: 'activity.servers',

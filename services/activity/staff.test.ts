@@ -48,13 +48,14 @@ describe('registering a game', () => {
     expect(answers.filter(({ body }) => body.data.created)).toHaveLength(1);
   });
 
-  test('another place, and another guild, is another registration', async () => {
-    const answers = [
-      await register(),
-      await register({ place_id: 40002 }),
-      await register({}, { guildId: OTHER_GUILD }),
-    ];
-    expect(new Set(answers.map(({ body }) => body.data.registration_id)).size).toBe(3);
+  test('another place is another registration; their numbers count within the guild', async () => {
+    const [guildId, other] = [newGuild(), newGuild()];
+    const numberOf = async (place: number, guild: string) =>
+      (await register({ place_id: place }, { guildId: guild })).body.data.registration_id;
+    expect(await numberOf(40001, guildId)).toBe(1);
+    expect(await numberOf(40002, guildId)).toBe(2);
+    expect(await numberOf(40001, other)).toBe(1);
+    expect(await numberOf(40001, guildId)).toBe(1);
   });
 
   test('names every fault', async () => {

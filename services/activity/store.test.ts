@@ -9,8 +9,13 @@ import { keptPlansOf, scansOf } from '#test/explain.ts';
 import { testEnvironment } from '#test/sealed.ts';
 import { readActivityConfig } from './config.ts';
 import { NO_PEERS } from './fixture.ts';
+import { FEW, fillTables, ROWS } from './fixtures/full-tables.ts';
 import { retentionRules } from './service.ts';
+import * as admission from './store/admissions.ts';
+import * as records from './store/command-records.ts';
 import * as commands from './store/commands.ts';
+import { addToDay } from './store/daily-counts.ts';
+import * as guilds from './store/guilds.ts';
 import * as leases from './store/leases.ts';
 import * as newCommands from './store/new-commands.ts';
 import * as servers from './store/servers.ts';
@@ -19,8 +24,6 @@ import * as staff from './store/staff.ts';
 import * as staffRoles from './store/staff-roles.ts';
 
 const GUILD = '900000000000000001';
-const ROWS = 100_000;
-const PART = 10_000;
 
 let testDatabase: TestDatabase;
 let database: Database;
@@ -28,46 +31,8 @@ let database: Database;
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
   database = await openTestPool(testDatabase.url);
-  // In a hundred guilds. Nearly all of it is over, as after some weeks.
-  const guild = `'9000000000000000' || lpad((n % 100)::text, 2, '0')`;
-  const past = `now() - n * interval '1 minute'`;
-  // In parts, each well within the time that a statement may take.
-  const fill = async (into: string, columns: string) => {
-    for (let from = 1; from <= ROWS; from += PART) {
-      const numbers = `generate_series(${from}, ${from + PART - 1}) n`;
-      await database.query(`INSERT INTO activity.${into} SELECT ${columns} FROM ${numbers}`);
-    }
-  };
-  await fill(
-    'games (guild_id, universe_id, place_id, name, registered_at, updated_at)',
-    `${guild}, n, n, 'x', ${past}, ${past}`,
-  );
-  await fill(
-    'servers',
-    `${guild}, 's' || n, 1, NULL, 1, 1, NULL, NULL, NULL, NULL, ${past}, 15, now() + interval '1 hour' - n * interval '1 minute'`,
-  );
-  await fill(
-    'commands (guild_id, server_id, event_id, type, payload, created_at, expires_at, acked_at)',
-    `${guild}, 's' || n % 5000, CASE WHEN n % 2 = 0 THEN gen_random_uuid() END, 'ban', '{}', ${past},
-     ${past} + interval '2 minutes', CASE WHEN n % 3 > 0 THEN ${past} END`,
-  );
-  await fill(
-    'sessions (guild_id, session_id, game_id, place_id, server_id, started_at, beat_at, ended_at)',
-    `${guild}, gen_random_uuid(), n, 1, 's', ${past}, ${past}, CASE WHEN n % 10 > 0 THEN ${past} END`,
-  );
-  await fill(
-    'actions (guild_id, action_id, actor_game_id, action_type, occurred_at, created_at)',
-    `${guild}, gen_random_uuid(), 1, 'kick', ${past}, ${past}`,
-  );
-  await fill('staff_roles', `${guild}, (910000000000000000 + n)::text, n % 11, 'x', '{}', ${past}`);
-  await fill(
-    'idempotency (guild_id, method, path, key, body_hash, created_at)',
-    `${guild}, 'POST', '/x', n::text, '', ${past}`,
-  );
-  for (const table of ['games', 'servers', 'commands', 'sessions', 'actions', 'staff_roles', 'idempotency']) {
-    await database.query(`VACUUM ANALYZE activity.${table}`);
-  }
-});
+  await fillTables(testDatabase.url, database);
+}, 300_000);
 
 afterAll(async () => {
   await database.close();
@@ -77,14 +42,16 @@ afterAll(async () => {
 const now = new Date();
 const later = new Date(now.getTime() + 30_000);
 const command: commands.NewCommand = { type: 'ban', target: undefined, payload: {}, issuedBy: undefined };
-const decision = {
-  eventId: randomUUID(),
-  placeId: undefined,
-  sourceServerId: 's1',
-  decidedAt: new Date(),
-  expiresAt: undefined,
+const sending: newCommands.Sending = {
+  guildId: GUILD,
+  command,
+  key: { eventId: randomUUID(), request: { key: 'a key', hash: Buffer.from('') } },
+  lifetime: { ttlSeconds: 60, until: undefined },
+  now,
 };
-const asked = Array.from({ length: 50 }, (_, n) => ({ guildId: GUILD, serverId: `s${n}`, limit: 20 }));
+const reach = { placeId: 1, excludedServerId: 's1', liveAt: now };
+const longAgo = { ...reach, liveAt: new Date(now.getTime() - 60_000) };
+const asked = Array.from({ length: 50 }, (_, n) => ({ guildId: GUILD, serverId: `s${n}`, limit: 20, until: later }));
 const leased: commands.LeasedCommand = {
   guildId: GUILD,
   serverId: 's1',
@@ -140,33 +107,80 @@ const heartbeats = asked.map(({ guildId, serverId }) => ({
   ageSeconds: undefined,
   pluginVersion: undefined,
   isFinal: false,
+  receivedAt: now,
 }));
+const admissions = heartbeats.map((heartbeat) => ({ heartbeat, isNew: true }));
+const liveChange = { guildId: GUILD, added: 1, earliest: now };
 
 test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
-  ['saveHeartbeats', (on) => servers.saveHeartbeats(on, heartbeats, now), ['servers_guild']],
-  ['readIntervals', (on) => servers.readIntervals(on, [GUILD], now), ['servers_guild']],
+  ['saveHeartbeats', (on) => servers.saveHeartbeats(on, heartbeats), ['guilds_id', 'servers_counted', 'servers_guild']],
+  ['readIntervals', (on) => servers.readIntervals(on, [GUILD]), ['guilds_id']],
   [
-    'insertCommand',
-    (on) => newCommands.insertCommand(on, GUILD, 's1', command, 60, now),
-    ['servers_guild', 'commands_queue'],
+    'listServers',
+    (on) => servers.listServers(on, GUILD, { placeId: 1, after: 's1', limit: 100 }, now),
+    ['servers_counted'],
+  ],
+  ['countServers', (on) => servers.countServers(on, GUILD, 1, now), ['servers_counted']],
+  ['lockGuilds', (on) => guilds.lockGuilds(on, [GUILD]), ['guilds_id']],
+  ['sweepGuilds', (on) => guilds.sweepGuilds(on, [GUILD], now), ['servers_counted', 'servers_guild', 'guilds_id']],
+  ['findServers', (on) => admission.findServers(on, heartbeats), ['servers_guild']],
+  [
+    'reserveCommands',
+    (on) => admission.reserveCommands(on, heartbeats.slice(0, 1), now),
+    ['servers_guild', 'commands_shared'],
+  ],
+  ['addLiveServers', (on) => admission.addLiveServers(on, [liveChange]), ['guilds_id']],
+  ['saveAdmissions', (on) => admission.saveAdmissions(on, admissions), ['guilds_id']],
+  ['findRequest', (on) => newCommands.findRequest(on, GUILD, 'a key'), ['commands_request']],
+  ['findDecision', (on) => newCommands.findDecision(on, GUILD, randomUUID()), ['commands_event']],
+  [
+    'insertForServer',
+    (on) =>
+      newCommands.insertForServer(on, { ...sending, lifetime: { ttlSeconds: undefined, until: undefined } }, 's1'),
+    ['servers_guild', 'commands_queue', 'deliveries_queue'],
   ],
   [
-    'insertForLive',
-    (on) => newCommands.insertForLive(on, GUILD, 1, command, 60, now),
-    ['servers_guild', 'commands_queue'],
+    'insertForSeveral',
+    (on) => newCommands.insertForSeveral(on, sending, reach),
+    ['commands_queue', 'servers_counted', 'guilds_id'],
   ],
   [
-    'insertDecision',
-    (on) => newCommands.insertDecision(on, GUILD, decision, command, now),
-    ['commands_event', 'servers_guild', 'commands_queue', 'commands_id'],
+    'insertForSeveral, late',
+    (on) => newCommands.insertForSeveral(on, sending, longAgo),
+    ['commands_queue', 'servers_guild', 'guilds_id'],
   ],
-  ['leaseCommands', (on) => leases.leaseCommands(on, asked, now, later), ['commands_queue', 'commands_id']],
-  ['readLeaseEnds', (on) => leases.readLeaseEnds(on, asked, now), ['commands_queue']],
-  ['giveBack', (on) => leases.giveBack(on, [leased]), ['commands_id']],
-  ['readUnacknowledged', (on) => commands.readUnacknowledged(on, now, later), ['commands_finished']],
-  ['ackCommands', (on) => commands.ackCommands(on, [ack], now), ['commands_id', 'commands_id']],
-  ['findAck', (on) => commands.findAck(on, ack), ['commands_id']],
-  ['listCommands', (on) => commands.listCommands(on, GUILD, 100), ['commands_place']],
+  ['expireOldest', (on) => newCommands.expireOldest(on, GUILD, now), ['commands_queue', 'commands_id']],
+  [
+    'leaseCommands',
+    (on) => leases.leaseCommands(on, asked, now),
+    [
+      'guilds_id',
+      'servers_guild',
+      'commands_queue',
+      'commands_shared',
+      'commands_id',
+      'deliveries_queue',
+      'deliveries_id',
+    ],
+  ],
+  ['readLeaseEnds', (on) => leases.readLeaseEnds(on, asked, now), ['commands_queue', 'deliveries_queue']],
+  ['giveBack', (on) => leases.giveBack(on, [leased]), ['commands_id', 'deliveries_id']],
+  ['ackCommands', (on) => commands.ackCommands(on, [ack], now), ['commands_id', 'deliveries_id']],
+  ['findAck', (on) => commands.findAck(on, ack), ['commands_id', 'deliveries_id']],
+  [
+    'listCommands',
+    (on) => records.listCommands(on, GUILD, { before: { createdAt: now, place: 9 }, since: now, limit: 100 }, now),
+    ['commands_created', 'deliveries_id'],
+  ],
+  ['findCommand', (on) => records.findCommand(on, GUILD, randomUUID(), now), ['commands_id', 'deliveries_id']],
+  [
+    'listServersOf',
+    (on) => records.listServersOf(on, GUILD, randomUUID(), 's1', 100),
+    ['commands_id', 'deliveries_id', 'servers_guild'],
+  ],
+  ['cancelCommand', (on) => records.cancelCommand(on, GUILD, randomUUID(), now), ['commands_id', 'deliveries_id']],
+  ['readUnacknowledged', (on) => records.readUnacknowledged(on, now, later), ['commands_finished', 'deliveries_id']],
+  ['addToDay', (on) => addToDay(on, GUILD, 'actions', 100, now), []],
   ['endLapsed', (on) => sessions.endLapsed(on, session, now), ['sessions_open']],
   ['openSession', (on) => sessions.openSession(on, session, now).catch(() => 0), []],
   [
@@ -176,7 +190,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ],
   ['endSession', (on) => sessions.endSession(on, GUILD, session.sessionId, '', now, now), ['sessions_id']],
   ['countGames', (on) => staff.countGames(on, GUILD), ['games_pkey']],
-  ['insertGame', (on) => staff.insertGame(on, GUILD, game, now).catch(() => 0), []],
+  ['insertGame', (on) => staff.insertGame(on, GUILD, game, now).catch(() => 0), ['games_pkey']],
   ['updateGame', (on) => staff.updateGame(on, GUILD, game, now), ['games_pkey']],
   ['insertAction', (on) => staff.insertAction(on, GUILD, action, now), []],
   ['listStaffRoles', (on) => staffRoles.listStaffRoles(on, GUILD), ['staff_roles_guild']],
@@ -187,10 +201,10 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
 });
 
 test.each<[string, (on: Queryable) => Promise<unknown>]>([
-  ['leaseCommands', (on) => leases.leaseCommands(on, asked.slice(0, 1), now, now)],
+  ['leaseCommands', (on) => leases.leaseCommands(on, asked.slice(0, 1), now)],
   ['readLeaseEnds', (on) => leases.readLeaseEnds(on, asked.slice(0, 1), now)],
-  ['readIntervals', (on) => servers.readIntervals(on, [GUILD], now)],
-  ['saveHeartbeats', (on) => servers.saveHeartbeats(on, heartbeats.slice(0, 1), now)],
+  ['readIntervals', (on) => servers.readIntervals(on, [GUILD])],
+  ['saveHeartbeats', (on) => servers.saveHeartbeats(on, heartbeats.slice(0, 1))],
 ])('the plan of %s is kept', async (_name, statement) => {
   expect(await keptPlansOf(database, statement)).toBe(5);
 });
@@ -198,13 +212,18 @@ test.each<[string, (on: Queryable) => Promise<unknown>]>([
 test.each([
   ['idempotency', 'idempotency_created'],
   ['commands', 'commands_finished'],
+  ['deliveries', 'deliveries_expired'],
+  ['daily_counts', 'daily_counts_day'],
   ['sessions', 'sessions_started'],
   ['actions', 'actions_created'],
   ['games', 'games_updated'],
 ])('what little is past its time in %s is found through %s', async (table, index) => {
   const rules = rulesOf().filter((rule) => rule.table === `activity.${table}`);
   // When the oldest row has been kept for as long as it may.
-  const clock = new ManualClock(Date.now() - ROWS * 60_000 + (rules[0]?.seconds ?? 0) * 1000);
+  const [{ oldest } = { oldest: now }] = await database.query<{ oldest: Date }>(
+    `SELECT min(${rules[0]?.column}) AS oldest FROM activity.${table}`,
+  );
+  const clock = new ManualClock(oldest.getTime() + 1 + (rules[0]?.seconds ?? 0) * 1000);
   const log = await createLog({ service: 'test', level: 'silent' });
   const scans = await scansOf(database, (on) => new Retention(on, rules, clock, log).sweep());
   expect(new Set(scans)).toEqual(new Set([`Tid Scan of ${table}`, index]));
@@ -229,7 +248,7 @@ test('servers that are gone are found by a walk along the primary key, in batche
   const kept = await count(`NOT ${hourAgo}`);
   await retention.sweep();
   // 50 batches of 1,000 a sweep.
-  expect(await count(hourAgo)).toBeGreaterThan(ROWS / 2 - 1_000);
+  expect(await count(hourAgo)).toBeGreaterThan(FEW / 2 - 1_000);
   const plans = await Promise.all(
     statements.slice(0, 2).map((statement) => scansOf(database, (on) => on.query(...statement))),
   );
@@ -247,6 +266,8 @@ test('finished commands go after 7 days, sessions, actions and places after 400,
   expect(Object.fromEntries(days)).toEqual({
     idempotency: 1,
     commands: 7,
+    deliveries: 7,
+    daily_counts: 2,
     sessions: 400,
     actions: 400,
     games: 400,

@@ -4,6 +4,7 @@ import { eraseCommands } from './erase.ts';
 import { gameCommands } from './game-commands.ts';
 import { keyCommands } from './keys.ts';
 import { secretCommands } from './secrets.ts';
+import { serverCommands } from './servers.ts';
 import { shieldCommands } from './shield.ts';
 import { showCommands } from './show.ts';
 import { staffCommands } from './staff.ts';
@@ -14,6 +15,7 @@ export const COMMANDS: readonly Command[] = [
   ...keyCommands,
   ...auditCommands,
   ...gameCommands,
+  ...serverCommands,
   ...shieldCommands,
   ...showCommands,
   ...staffCommands,

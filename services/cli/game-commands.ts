@@ -1,25 +1,41 @@
-import { type Command as GameCommand, CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
+import { randomUUID } from 'node:crypto';
+import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
-import type { Command, Input } from './command.ts';
+import { type Command, type Input, YES_OPTION } from './command.ts';
 import type { Connections } from './connections.ts';
-import { table, time } from './text.ts';
+import {
+  commandCells,
+  commandDocument,
+  HEADINGS,
+  serverCells,
+  serverDocument,
+  summaryOf,
+} from './game-command-views.ts';
+import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from './pages.ts';
+import { repeatable } from './repeatable.ts';
+import { TIME_FORMATS } from './times.ts';
+import { time } from './text.ts';
 
-const MOST_LISTED = 1_000;
 const GAME_ID = { min: 1, max: Number.MAX_SAFE_INTEGER };
-const LONGEST_TTL_SECONDS = 7 * 24 * 3600;
+const MAX_TTL_SECONDS = 7 * 24 * 3600;
+/** Types of commands that are about a player. */
+const NEEDS_TARGET = ['kick', 'ban', 'unban', 'mute', 'unmute', 'message'];
+
+const admin = (connections: Connections) => connections.admin(CommandAdminServiceService, 'activity');
 
 const send: Command = {
   name: 'commands send',
-  summary: 'tell game servers to do something',
+  summary: 'send a command to game servers',
   usage:
-    '--guild ID (--server SERVER_ID | --place PLACE_ID | --all) --type TYPE [--target GAME_ID] [--payload JSON] [--ttl SECONDS] [--actor NAME]',
+    '--guild ID (--server SERVER_ID | --place PLACE_ID | --all --yes) --type TYPE [--target GAME_ID] [--payload JSON] [--ttl SECONDS] [--idempotency-key KEY] [--actor NAME]',
   notes: [
     '--server ID      one server, live or not; --place and --all: each that is live now',
-    '                 for a server 1,000 commands can wait; --place and --all pass over where they do',
+    '--all            every live server of the guild; without --yes it only states what would be done',
     `--type TYPE      ${COMMAND_TYPES.join(', ')}`,
-    '--target ID      the player that it is about',
+    `--target ID      the player that it is about; required for ${NEEDS_TARGET.join(', ')}`,
     '--payload JSON   an object of at most 8 KiB',
     '--ttl N          seconds until it expires; else 4 times the interval of heartbeats, at least 120',
+    '--idempotency-key KEY  repeats an earlier command line safely: the same key sends nothing again',
   ],
   options: {
     guild: { type: 'string' },
@@ -30,83 +46,125 @@ const send: Command = {
     target: { type: 'string' },
     payload: { type: 'string' },
     ttl: { type: 'string' },
+    'idempotency-key': { type: 'string' },
     actor: { type: 'string' },
+    ...YES_OPTION,
   },
-  run: async (input, connections) => {
+  run: async (input, connections, screen) => {
     const gameId = input.wholeNumber('target', GAME_ID);
-    const asked = {
+    const command = {
       guildId: input.requiredText('guild'),
       servers: readServers(input),
       type: input.requiredText('type'),
       target: gameId === undefined ? undefined : { gameId },
       payload: input.text('payload') ?? '',
-      ttlSeconds: input.wholeNumber('ttl', { min: 1, max: LONGEST_TTL_SECONDS }),
+      ttlSeconds: input.wholeNumber('ttl', { min: 1, max: MAX_TTL_SECONDS }),
+      idempotencyKey: input.text('idempotency-key') ?? randomUUID(),
       actor: input.actor,
     };
+    if (NEEDS_TARGET.includes(command.type) && input.text('target') === undefined) {
+      input.fault(`--target is required for --type ${command.type}`);
+    }
     input.check();
-    const { commandIds, fullServers } = await admin(connections).enqueueCommands(asked);
-    const lines = [...commandIds];
-    if (fullServers > 0) lines.push(`Passed over, since too many commands wait for them: ${fullServers} servers.`);
-    if (lines.length === 0) lines.push('No server is live there: nothing was sent.');
-    const passedOver = fullServers > 0 ? { full_servers: fullServers } : {};
-    return { document: { command_ids: commandIds, ...passedOver }, text: lines.join('\n') };
+    if (command.servers.$case === 'all' && !input.flag('yes')) {
+      const { servers } = await admin(connections).countServers({ guildId: command.guildId });
+      input.confirm(`sends "${command.type}" to ${servers} live servers, all of guild ${command.guildId}`);
+    }
+    const { commandIds, servers, expiresAt } = await repeatable(command.idempotencyKey, screen, () =>
+      admin(connections).enqueueCommands(command),
+    );
+    const text = `${commandIds.join('\n')}\nSent to ${servers} servers, expires ${time(expiresAt)}.`;
+    const none = `${commandIds.join('\n')}\nNo server is live there: the command is for no server.`;
+    return {
+      document: { command_ids: commandIds, servers, expires_at: expiresAt },
+      text: servers > 0 ? text : none,
+    };
   },
 };
 
 const list: Command = {
   name: 'commands list',
-  summary: 'the newest commands of a guild, and what became of them',
-  usage: '--guild ID [--limit N]',
-  notes: [`--limit N        1 to ${MOST_LISTED}; 100 when left out`],
-  options: { guild: { type: 'string' }, limit: { type: 'string' } },
+  summary: 'the commands of a guild, the newest first, and what became of them',
+  usage: `--guild ID [--since TIME] ${PAGE_USAGE}`,
+  notes: [`--since TIME     only what was sent since then: ${TIME_FORMATS}`, ...PAGE_NOTES],
+  options: { guild: { type: 'string' }, since: { type: 'string' }, ...PAGE_OPTIONS },
   run: async (input, connections) => {
     const guildId = input.requiredText('guild');
-    const limit = input.wholeNumber('limit', { min: 1, max: MOST_LISTED }) ?? 0;
+    const since = input.time('since', 'ago');
+    const pages = readPageOptions(input);
     input.check();
-    const { commands } = await admin(connections).listCommands({ guildId, limit });
-    const headings = ['CREATED', 'COMMAND', 'SERVER', 'TYPE', 'TARGET', 'STATE', 'ATTEMPT', 'ISSUED BY', 'ERROR'];
-    const text = commands.length > 0 ? table(headings, commands.map(cells)) : 'The guild has no commands.';
-    return { document: { commands: commands.map(commandDocument) }, text };
+    return listOutput(pages, {
+      field: 'commands',
+      none: 'There are no such commands.',
+      headings: HEADINGS,
+      cells: commandCells,
+      document: commandDocument,
+      page: async ({ limit, cursor }) => {
+        const page = await admin(connections).listCommands({ guildId, limit, cursor, since });
+        return { items: page.commands, nextCursor: page.nextCursor };
+      },
+    });
   },
 };
 
-export const gameCommands: readonly Command[] = [send, list];
+const show: Command = {
+  name: 'commands show',
+  summary: 'one command, and what became of it on each server',
+  usage: `COMMAND_ID --guild ID ${PAGE_USAGE}`,
+  notes: ['Pages are of its servers, ordered by ID.', ...PAGE_NOTES],
+  argument: 'COMMAND_ID',
+  options: { guild: { type: 'string' }, ...PAGE_OPTIONS },
+  run: async (input, connections, screen) => {
+    const asked = readNamed(input);
+    const pages = readPageOptions(input);
+    input.check();
+    const read = (limit: number, cursor: string) => admin(connections).readCommand({ ...asked, limit, cursor });
+    // The command is printed in front of its servers, whose first page comes with it.
+    const { limit, cursor } = pages.first;
+    const first = await read(limit, cursor);
+    const { command } = first;
+    if (!command) throw new Error('the service returned no command');
+    for (const line of summaryOf(command)) screen.tell(line);
+    return listOutput(pages, {
+      head: { command: commandDocument(command) },
+      field: 'servers',
+      none: 'No server has the command.',
+      headings: ['SERVER', 'STATE', 'ATTEMPT', 'ACKNOWLEDGED', 'ERROR'],
+      cells: serverCells,
+      document: serverDocument,
+      page: async (request) => {
+        const page = request.cursor === cursor ? first : await read(request.limit, request.cursor);
+        return { items: page.servers, nextCursor: page.nextCursor };
+      },
+    });
+  },
+};
 
-const admin = (connections: Connections) => connections.admin(CommandAdminServiceService, 'activity');
+const cancel: Command = {
+  name: 'commands cancel',
+  summary: 'cancel a command for every server to which it was not handed over',
+  usage: 'COMMAND_ID --guild ID [--actor NAME]',
+  argument: 'COMMAND_ID',
+  options: { guild: { type: 'string' }, actor: { type: 'string' } },
+  run: async (input, connections) => {
+    const asked = { ...readNamed(input), actor: input.actor };
+    input.check();
+    const { cancelled } = await admin(connections).cancelCommand(asked);
+    const text = cancelled > 0 ? `Cancelled for ${cancelled} servers.` : 'There was nothing left to cancel.';
+    return { document: { cancelled }, text };
+  },
+};
+
+export const gameCommands: readonly Command[] = [send, list, show, cancel];
+
+function readNamed(input: Input): { guildId: string; commandId: string } {
+  if (!input.argument) input.fault('COMMAND_ID is required');
+  return { guildId: input.requiredText('guild'), commandId: input.argument ?? '' };
+}
 
 function readServers(input: Input) {
   const chosen = input.oneOf('server', 'place', 'all');
   const placeId = input.wholeNumber('place', GAME_ID) ?? 0;
   if (chosen === 'server') return { $case: 'serverId' as const, value: input.text('server') ?? '' };
   return chosen === 'place' ? { $case: 'placeId' as const, value: placeId } : { $case: 'all' as const, value: true };
-}
-
-const cells = (command: GameCommand) => [
-  time(command.createdAt),
-  command.commandId,
-  command.serverId,
-  command.type,
-  command.target ? String(command.target.gameId) : '',
-  command.state,
-  String(command.attempt),
-  command.issuedBy ?? '',
-  command.error ?? '',
-];
-
-function commandDocument({ target, ...command }: GameCommand) {
-  return {
-    command_id: command.commandId,
-    server_id: command.serverId,
-    type: command.type,
-    target: target ? { game_id: target.gameId, game_username: target.gameUsername ?? null } : null,
-    payload: JSON.parse(command.payload) as unknown,
-    issued_by: command.issuedBy ?? null,
-    created_at: command.createdAt,
-    expires_at: command.expiresAt,
-    attempt: command.attempt,
-    state: command.state,
-    acked_at: command.ackedAt ?? null,
-    result: command.result === undefined ? null : (JSON.parse(command.result) as unknown),
-    error: command.error ?? null,
-  };
 }

@@ -19,6 +19,7 @@ export const ERRORS = {
   METHOD_NOT_ALLOWED: { http: 405, grpc: grpcStatus.UNIMPLEMENTED, text: 'The path does not take this method' },
   REQUEST_TIMEOUT: { http: 408, grpc: grpcStatus.DEADLINE_EXCEEDED, text: 'The request did not arrive in time' },
   CONFLICT: { http: 409, grpc: grpcStatus.ALREADY_EXISTS, text: 'The request conflicts with what is stored' },
+  QUOTA_EXCEEDED: { http: 409, grpc: grpcStatus.RESOURCE_EXHAUSTED, text: 'The guild has reached a quota' },
   PAYLOAD_TOO_LARGE: { http: 413, grpc: grpcStatus.OUT_OF_RANGE, text: 'The body is larger than 64 KiB' },
   UNSUPPORTED_MEDIA_TYPE: { http: 415, grpc: grpcStatus.INVALID_ARGUMENT, text: 'The body must be application/json' },
   EXPECTATION_FAILED: { http: 417, grpc: grpcStatus.INVALID_ARGUMENT, text: 'The expectation can not be met' },
@@ -87,6 +88,14 @@ export class ApiError extends Error {
 export function invalidRequest(faults: Fault[], message?: string): ApiError {
   const errors = faults.slice(0, MAX_FAULTS);
   return new ApiError('INVALID_REQUEST', { message: message ?? summary(errors), details: { errors } });
+}
+
+/** The quotas of a guild that `details.quota` of QUOTA_EXCEEDED names. */
+export type Quota = 'live_servers' | 'shield_entries' | 'staff_actions_per_day';
+
+/** A 409 that names the quota that the guild has reached, and how much it allows. */
+export function quotaExceeded(quota: Quota, limit: number, message: string): ApiError {
+  return new ApiError('QUOTA_EXCEEDED', { message, details: { quota, limit } });
 }
 
 /** A 405 that names what the path takes, also in the header Allow; HEAD goes where GET goes. */

@@ -23,6 +23,8 @@ const shape = {
   STATUS_CACHE_SECONDS: number(10, 0, 10),
   /** The most players whose status is remembered. */
   STATUS_CACHE_ENTRIES: number(100_000, 1, 10_000_000),
+  /** Entries that a guild's own flagged list may have. */
+  MAX_SHIELD_ENTRIES: number(100_000, 1, 10_000_000),
   /** How long answers to writes with an Idempotency-Key are kept and given again. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
   /** How long decisions that were delivered are kept in the outbox. */

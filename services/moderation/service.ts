@@ -81,7 +81,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     });
     const decisions = new Decisions({ idempotency, clock, events, changed });
     const lists = new Lists(database, clock);
-    const shield = new Shield({ database, clock, events, changed });
+    const shield = new Shield({ database, clock, maxEntries: config.MAX_SHIELD_ENTRIES, events, changed });
 
     for (const part of [listener, notifier, relay]) lifecycle.add(part);
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));

@@ -118,7 +118,7 @@ describe('each route answers as documented', () => {
       type: 'kick',
       target: { game_id: 7001, game_username: null },
       payload: { reason: 'spam' },
-      issued_by: 'ada',
+      issued_by: 'operator',
       created_at: number,
       expires_at: number,
       attempt: 1,

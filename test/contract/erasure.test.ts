@@ -15,6 +15,7 @@ const HOLDS_ANYTHING: Record<string, string> = {
   'activity.servers.players': 'a rule',
   'activity.commands.payload': 'of the user: deleted; by the user as moderator: emptied with issued_by',
   'activity.commands.result': 'what a game server answered to a command; goes with it',
+  'activity.deliveries.result': 'as that of commands',
   'activity.actions.details': 'emptied with the target',
   'auth.audit.details': 'settings of keys, and how many rows were erased',
   'members.intents.claim': 'the name of a kept answer',

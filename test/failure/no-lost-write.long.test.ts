@@ -167,7 +167,7 @@ test('kill -9 of everything in turn: every acknowledged write is there, and none
   // Each decision became one command, and each command was acknowledged.
   expect(await rowsOf('target_game_id AS row FROM activity.commands')).toEqual(banned);
   const acked = [...new Set(acks.map(({ guild, commandId }) => `${guild}/${commandId}`))].toSorted();
-  expect(await rowsOf(`command_id AS row FROM activity.commands WHERE status = 'success'`)).toEqual(acked);
+  expect(await rowsOf(`command_id AS row FROM activity.deliveries WHERE status = 'success'`)).toEqual(acked);
   expect(kills).toBeGreaterThan(0);
   printFigure(
     `writes lost or doubled by ${kills} kills`,

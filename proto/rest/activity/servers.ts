@@ -38,7 +38,7 @@ export const command = z
     issued_by: z.string().nullable().meta({ description: 'Who wants it', example: '920000000000000001' }),
     created_at: timestamp.meta({ example: 1790000000 }),
     expires_at: timestamp.meta({ description: 'Not handed over later than this; Unix seconds', example: 1790000120 }),
-    attempt: z.int().meta({ description: 'The how manieth time it is handed over, from 1', example: 1 }),
+    attempt: z.int().meta({ description: 'Delivery attempt, starting at 1', example: 1 }),
     lease_expires_at: timestamp.meta({
       description: 'Handed over again after this unless acknowledged; Unix seconds',
       example: 1790000035,
@@ -49,7 +49,7 @@ export const command = z
 const interval = (description: string) => z.int().meta({ description, example: 15 });
 
 const DELIVERY =
-  'A command is leased to its server for 30 s and handed over again until it is acknowledged or expires: do it at most once by remembering its `command_id`.';
+  'A command is leased to its server, for 30 s to a poll and for at least twice the interval to a heartbeat, and handed over again until it is acknowledged or expires: do it at most once by remembering its `command_id`.';
 
 /** Game servers, and what they are told. */
 export const serverRows = {
@@ -92,7 +92,11 @@ export const serverRows = {
     summary: 'Says that a server lives, acknowledges commands and takes new ones',
     description: `A server is live until 3 times the interval that it was told has passed, or until \`final\`. ${DELIVERY}`,
     writes: false,
-    errors: { NOT_APPLICABLE: NO_SERVER_ID },
+    errors: {
+      NOT_APPLICABLE: NO_SERVER_ID,
+      QUOTA_EXCEEDED: 'The guild has as many live servers as it may (2,000 unless configured otherwise)',
+    },
+    quota: { quota: 'live_servers', limit: 2_000 },
   }),
   pollCommands: route({
     method: 'GET',

@@ -43,8 +43,13 @@ export const count = (max: number, description: string, example: number) =>
     .max(max, { error: `must be at most ${max}` })
     .meta({ description, example });
 
-/** Any JSON object. */
-export const jsonObject = z.record(z.string(), z.unknown(), { error: 'must be an object' });
+/** Any JSON object of at most so many bytes as JSON. */
+export const jsonObject = (maxBytes: number) =>
+  z
+    .record(z.string(), z.unknown(), { error: 'must be an object' })
+    .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= maxBytes, {
+      error: `must have at most ${maxBytes} bytes as JSON`,
+    });
 
 /** What a game server can be told to do. */
 export const COMMAND_TYPES = [

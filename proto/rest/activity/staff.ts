@@ -115,7 +115,10 @@ export const staffRows = {
       target_game_id: optional(gameId).meta({ description: 'Game account that it was done to', example: 7004 }),
       place_id: optional(placeId),
       server_id: optional(serverId),
-      details: optional(jsonObject).meta({ description: 'Whatever else there is to say', example: { reason: 'spam' } }),
+      details: optional(jsonObject(4 * 1024)).meta({
+        description: 'Further information: an object of at most 4 KiB as JSON',
+        example: { reason: 'spam' },
+      }),
       occurred_at: optional(timestamp.max(99_999_999_999, { error: 'must be Unix seconds' })).meta({
         description: 'When it was done, in Unix seconds; now when left out',
       }),
@@ -127,8 +130,10 @@ export const staffRows = {
     message: 'Action logged',
     repeatedMessage: ACTION_REPEATED,
     summary: 'Logs what a staff member did',
+    description: 'An `action_id` that was logged before is answered again, whatever the quota.',
     writes: true,
-    errors: noServerId,
+    errors: { ...noServerId, QUOTA_EXCEEDED: 'The guild has logged as many staff actions today (UTC) as it may' },
+    quota: { quota: 'staff_actions_per_day', limit: 100_000 },
   }),
   startSession: route({
     method: 'POST',
@@ -154,7 +159,7 @@ export const staffRows = {
     summary: "Starts a staff member's session, or resumes the open one of that user on that server",
     description: 'Three missed heartbeats (180 s without one) end a session at its last one.',
     writes: true,
-    errors: noServerId,
+    errors: { ...noServerId, CONFLICT: 'The guild has started 100,000 sessions today (UTC)' },
   }),
   beatSessions: route({
     method: 'POST',

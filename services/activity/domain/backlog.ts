@@ -3,7 +3,7 @@ import type { Part } from '#kit/lifecycle.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { Queryable } from '#kit/postgres.ts';
-import { readUnacknowledged, type Unacknowledged } from '../store/commands.ts';
+import { readUnacknowledged, type Unacknowledged } from '../store/command-records.ts';
 
 const EVERY_MS = 15_000;
 

@@ -1,4 +1,3 @@
-import type { Clock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import { SHORTEST_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
 import { readIntervals } from '../store/servers.ts';
@@ -6,12 +5,10 @@ import { readIntervals } from '../store/servers.ts';
 /** How often the servers of a guild may call; read for all that ask in one turn of the event loop by one statement. */
 export class Intervals {
   readonly #database: Queryable;
-  readonly #clock: Clock;
   #next: { guildIds: Set<string>; answer: Promise<Map<string, number>> } | undefined;
 
-  constructor(database: Queryable, clock: Clock) {
+  constructor(database: Queryable) {
     this.#database = database;
-    this.#clock = clock;
   }
 
   /** Seconds. */
@@ -26,7 +23,7 @@ export class Intervals {
     const turn = new Promise((resolve) => setImmediate(resolve));
     const answer = turn.then(async () => {
       this.#next = undefined;
-      const rows = await readIntervals(this.#database, [...guildIds], new Date(this.#clock.now()));
+      const rows = await readIntervals(this.#database, [...guildIds]);
       return new Map(rows.map(({ guildId: id, intervalSeconds }) => [id, intervalSeconds]));
     });
     return { guildIds, answer };

@@ -3,12 +3,15 @@ import type { Queryable } from '#kit/postgres.ts';
 import type { ActivityEvents } from '../events.ts';
 import type { LeasedCommand } from '../store/commands.ts';
 import { type Asked, giveBack, leaseCommands } from '../store/leases.ts';
+import { serverKey } from '../store/servers.ts';
 
-/** A command that was handed over is handed over again after this, unless it was acknowledged. */
+/** A command that a server polled is handed over again after this, unless it was acknowledged. */
 const LEASE_MS = 30_000;
 
-/** Names a server among those of all guilds; neither ID holds a space. */
-export const serverKey = ({ guildId, serverId }: { guildId: string; serverId: string }) => `${guildId} ${serverId}`;
+export interface Wanted extends Asked {
+  /** The interval of a server that gets commands with a heartbeat's response: its next one acknowledges them. */
+  intervalSeconds?: number;
+}
 
 /** Hands commands over. */
 export class Leases {
@@ -23,9 +26,10 @@ export class Leases {
   }
 
   /** The commands that each server (none twice) is to get now, the oldest first, by `serverKey`. */
-  async take(asked: readonly Asked[]): Promise<Map<string, LeasedCommand[]>> {
+  async take(wanted: readonly Wanted[]): Promise<Map<string, LeasedCommand[]>> {
     const now = this.#clock.now();
-    const commands = await leaseCommands(this.#database, asked, new Date(now), new Date(now + LEASE_MS));
+    const asked = wanted.map((server) => ({ ...server, until: new Date(now + leaseMs(server)) }));
+    const commands = await leaseCommands(this.#database, asked, new Date(now));
     for (const { attempt } of commands) this.#events.commandHandedOver(attempt);
     return Map.groupBy(commands, serverKey);
   }
@@ -35,3 +39,6 @@ export class Leases {
     return giveBack(this.#database, commands);
   }
 }
+
+/** Twice the interval for a heartbeat, and at least as long as for a poll. */
+const leaseMs = ({ intervalSeconds = 0 }: Wanted) => Math.max(LEASE_MS, 2_000 * intervalSeconds);

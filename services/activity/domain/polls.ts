@@ -4,7 +4,8 @@ import type { Part } from '#kit/lifecycle.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import type { LeasedCommand } from '../store/commands.ts';
 import { type Asked, readLeaseEnds } from '../store/leases.ts';
-import { type Leases, serverKey } from './leases.ts';
+import { serverKey } from '../store/servers.ts';
+import type { Leases } from './leases.ts';
 
 /** How long a poll waits at most until it looks again, should nobody wake it. */
 const LOOK_AGAIN_MS = 5_000;

@@ -3,13 +3,16 @@ import { ApiError } from '#kit/errors.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import type { ActivityEvents } from '../events.ts';
 import type { Ack, LeasedCommand } from '../store/commands.ts';
-import { type Heartbeat, saveHeartbeats } from '../store/servers.ts';
+import { type Heartbeat, saveHeartbeats, serverKey } from '../store/servers.ts';
+import type { Admissions, Admitted } from './admissions.ts';
 import { Batches } from './batches.ts';
 import type { Commands } from './commands.ts';
-import { type Leases, serverKey } from './leases.ts';
+import type { Leases } from './leases.ts';
 
 /** What is in one answer, beside what a poll may ask for. */
 const COMMANDS_WITH_HEARTBEAT = 20;
+const MAX_IN_BATCH = 500;
+const MAX_WAITING = 5_000;
 
 export interface Beat {
   heartbeat: Heartbeat;
@@ -26,53 +29,91 @@ export interface ServersOptions {
   database: Queryable;
   commands: Commands;
   leases: Leases;
+  admissions: Admissions;
   clock: Clock;
   events: ActivityEvents;
   /** How long a heartbeat waits for others to be written with. */
   gatherMs: number;
 }
 
-/** Game servers' signs of life. Written together: at most three statements for all that come within a moment. */
+/**
+ * Heartbeats of game servers, written together. Those of live servers take at most three statements for all that arrive
+ * within a moment. Those that make a server live or end it lock their guild, and so are written apart from the others:
+ * a guild whose servers come and go delays no other.
+ */
 export class Servers {
   readonly #options: ServersOptions;
-  readonly #batches: Batches<Beat, BeatAnswer>;
+  readonly #live: Batches<Beat, BeatAnswer | undefined>;
+  readonly #changing: Batches<Heartbeat, BeatAnswer | ApiError>;
 
   constructor(options: ServersOptions) {
     this.#options = options;
-    this.#batches = new Batches({
-      write: (beats) => this.#write(beats),
+    const sizes = { gatherMs: options.gatherMs, mostInBatch: MAX_IN_BATCH, mostWaiting: MAX_WAITING };
+    this.#live = new Batches({
+      ...sizes,
+      write: (beats) => this.#writeLive(beats),
       keyOf: ({ heartbeat }) => serverKey(heartbeat),
-      gatherMs: options.gatherMs,
-      mostInBatch: 500,
-      mostWaiting: 5_000,
+    });
+    this.#changing = new Batches<Heartbeat, BeatAnswer | ApiError>({
+      ...sizes,
+      write: (beats) => this.#writeChanging(beats),
+      keyOf: serverKey,
     });
   }
 
-  /** Resolves once the heartbeat and its acknowledgements are committed. */
-  beat(heartbeat: Heartbeat, acks: readonly Ack[]): Promise<BeatAnswer> {
-    return this.#batches.add({ heartbeat, acks });
+  /**
+   * Resolves once the heartbeat and its acknowledgements are committed. QUOTA_EXCEEDED when it would make one server too
+   * many live; its acknowledgements are kept then, too.
+   */
+  async beat(heartbeat: Omit<Heartbeat, 'receivedAt'>, acks: readonly Ack[]): Promise<BeatAnswer> {
+    const received = { ...heartbeat, receivedAt: new Date(this.#options.clock.now()) };
+    const answer = (await this.#live.add({ heartbeat: received, acks })) ?? (await this.#changing.add(received));
+    if (answer instanceof ApiError) throw answer;
+    return answer;
   }
 
-  async #write(beats: readonly Beat[]): Promise<BeatAnswer[]> {
-    const { database, commands, leases, clock, events } = this.#options;
-    const now = clock.now();
+  /** undefined for a server that is not live, and for one that ends. */
+  async #writeLive(beats: readonly Beat[]): Promise<(BeatAnswer | undefined)[]> {
+    const { database, commands, admissions } = this.#options;
     await commands.acknowledgeAll(beats.flatMap(({ acks }) => acks));
-    const heartbeats = beats.map(({ heartbeat }) => heartbeat);
-    const saved = await saveHeartbeats(database, heartbeats, new Date(now));
-    const saidTo = new Map(saved.map((row) => [serverKey(row), row.intervalSeconds]));
-    // Before commands are leased: what fails after that delays them until their lease ends.
-    const intervals = heartbeats.map((heartbeat) => saidTo.get(serverKey(heartbeat)) ?? lost());
-    const living = heartbeats.filter(({ isFinal }) => !isFinal);
-    const leased = await leases.take(living.map((beat) => ({ ...beat, limit: COMMANDS_WITH_HEARTBEAT })));
-    events.heartbeatsSaved(heartbeats.length);
-    return heartbeats.map((heartbeat, index) => ({
-      serverTime: unixSeconds(now),
-      intervalSeconds: intervals[index] ?? lost(),
-      commands: leased.get(serverKey(heartbeat)) ?? [],
-    }));
+    const living = beats.map(({ heartbeat }) => heartbeat).filter(({ isFinal }) => !isFinal);
+    if (living.length === 0) return beats.map(() => undefined);
+    const saved = await saveHeartbeats(database, living);
+    const due = saved.filter(({ isSweepDue }) => isSweepDue).map(({ guildId }) => guildId);
+    admissions.sweepSoon([...new Set(due)]);
+    const answers = await this.#answer(saved);
+    return beats.map(({ heartbeat }) => answers.get(serverKey(heartbeat)));
   }
-}
 
-function lost(): never {
-  throw new ApiError('INTERNAL', { cause: new Error('a heartbeat was lost') });
+  async #writeChanging(heartbeats: readonly Heartbeat[]): Promise<(BeatAnswer | ApiError)[]> {
+    const admitted = await this.#options.admissions.admit(heartbeats);
+    const outcomes = heartbeats.map((heartbeat, index) => ({ heartbeat, ...(admitted[index] as Admitted) }));
+    const living = outcomes.flatMap(({ heartbeat, intervalSeconds, isLate }) =>
+      heartbeat.isFinal || isLate || intervalSeconds instanceof ApiError ? [] : [{ ...heartbeat, intervalSeconds }],
+    );
+    const answers = await this.#answer(living);
+    return outcomes.map(({ heartbeat, intervalSeconds }) => {
+      if (intervalSeconds instanceof ApiError) return intervalSeconds;
+      return answers.get(serverKey(heartbeat)) ?? { ...this.#time(), intervalSeconds, commands: [] };
+    });
+  }
+
+  /** By `serverKey`; what fails here delays commands until their lease ends. */
+  async #answer(saved: readonly { guildId: string; serverId: string; intervalSeconds: number }[]) {
+    const { leases, events } = this.#options;
+    const wanted = saved.map((server) => ({ ...server, limit: COMMANDS_WITH_HEARTBEAT }));
+    const leased = wanted.length > 0 ? await leases.take(wanted) : new Map<string, LeasedCommand[]>();
+    if (saved.length > 0) events.heartbeatsSaved(saved.length);
+    return new Map(
+      saved.map((server): [string, BeatAnswer] => {
+        const key = serverKey(server);
+        const { intervalSeconds } = server;
+        return [key, { ...this.#time(), intervalSeconds, commands: leased.get(key) ?? [] }];
+      }),
+    );
+  }
+
+  #time() {
+    return { serverTime: unixSeconds(this.#options.clock.now()) };
+  }
 }

@@ -6,10 +6,14 @@ import type { Queryable } from '#kit/postgres.ts';
 import { uuid } from '#proto/rest/schemas.ts';
 import { SESSION_RESUMED } from '#proto/rest/activity/staff.ts';
 import type { ActivityEvents } from '../events.ts';
+import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/sessions.ts';
 
 /** Pause between the beats of a session. */
 export const BEAT_SECONDS = 60;
+/** Sessions that a guild may start on a day (UTC); they are kept for long. */
+export const MAX_SESSIONS_PER_DAY = 100_000;
+const DAY_MS = 24 * 3_600_000;
 /** A session without a beat for longer than this was over at its last one. */
 const SILENCE_MS = 3 * BEAT_SECONDS * 1000;
 
@@ -36,7 +40,7 @@ export class Sessions {
     this.#options = options;
   }
 
-  /** Starts a session, or resumes the user's open one on that server. */
+  /** Starts a session, or resumes the user's open one on that server. CONFLICT when too many were started today. */
   async start(
     write: RepeatableWrite,
     user: Omit<store.NewSession, 'sessionId'>,
@@ -47,6 +51,7 @@ export class Sessions {
       await store.endLapsed(transaction, session, this.#silentSince());
       const { sessionId, startedAt } = await store.openSession(transaction, session, this.#now());
       const resumed = sessionId !== session.sessionId;
+      if (!resumed) await this.#count(transaction, session.guildId);
       const answer = ok({ session_id: sessionId, started_at: unixSeconds(startedAt), resumed });
       return resumed ? { ...answer, status: 200, message: SESSION_RESUMED } : answer;
     });
@@ -86,6 +91,13 @@ export class Sessions {
     });
     if (isNew) events.sessionEnded(guildId, sessionId);
     return outcome;
+  }
+
+  async #count(transaction: Queryable, guildId: string): Promise<void> {
+    const now = this.#now();
+    if (await addToDay(transaction, guildId, 'sessions', MAX_SESSIONS_PER_DAY, now)) return;
+    const message = `The guild has started ${MAX_SESSIONS_PER_DAY} sessions today (UTC), which is the maximum`;
+    throw new ApiError('CONFLICT', { message, retryAfter: (DAY_MS - (now.getTime() % DAY_MS)) / 1000 });
   }
 
   #now(): Date {

@@ -1,10 +1,11 @@
 import type { Clock } from '#kit/clock.ts';
 import { type Answer, ok } from '#kit/envelope.ts';
-import { ApiError } from '#kit/errors.ts';
+import { ApiError, quotaExceeded } from '#kit/errors.ts';
 import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/idempotency.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import { ACTION_REPEATED } from '#proto/rest/activity/staff.ts';
 import type { ActivityEvents } from '../events.ts';
+import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/staff.ts';
 import type { Intervals } from './intervals.ts';
 import { PERMISSION_CACHE_SECONDS } from './permissions.ts';
@@ -18,6 +19,8 @@ export interface StaffOptions {
   clock: Clock;
   intervals: Intervals;
   events: ActivityEvents;
+  /** Actions that a guild may log on a day (UTC). */
+  maxActionsPerDay: number;
 }
 
 /** Registered games, and what staff does in them. */
@@ -44,18 +47,26 @@ export class Staff {
     return outcome;
   }
 
-  /** Logs what a staff member did; the same action again is not logged twice. `occurredAt` is now when left out. */
+  /**
+   * Logs what a staff member did; the same action again is not logged twice. `occurredAt` is now when left out.
+   * QUOTA_EXCEEDED for a new action when the guild has logged as many today as it may.
+   */
   async logAction(
     write: RepeatableWrite,
     action: Omit<store.Action, 'occurredAt'>,
     occurredAt: Date | undefined,
   ): Promise<WriteOutcome<{ id: string }>> {
-    const { idempotency, clock, events } = this.#options;
+    const { idempotency, clock, events, maxActionsPerDay: max } = this.#options;
     const now = new Date(clock.now());
     const logged = { ...action, occurredAt: occurredAt ?? now };
     let isNew = false;
     const outcome = await idempotency.inTransaction(write, async (transaction): Promise<Answer<{ id: string }>> => {
       isNew = await store.insertAction(transaction, write.guildId, logged, now);
+      if (isNew && !(await addToDay(transaction, write.guildId, 'actions', max, now))) {
+        const message = `The guild has logged ${max} staff actions today (UTC), which is the maximum`;
+        events.quotaExceeded(write.guildId, 'staff_actions_per_day');
+        throw quotaExceeded('staff_actions_per_day', max, message);
+      }
       const answer = ok({ id: action.actionId });
       return isNew ? answer : { ...answer, status: 200, message: ACTION_REPEATED };
     });

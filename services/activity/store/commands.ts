@@ -14,6 +14,7 @@ export interface NewCommand {
 
 export interface CommandRow {
   commandId: string;
+  /** The server that it is handed to. */
   serverId: string;
   type: CommandType;
   targetGameId: number | null;
@@ -22,12 +23,18 @@ export interface CommandRow {
   issuedBy: string | null;
   createdAt: Date;
   expiresAt: Date;
+  /** Delivery attempt, starting at 1. */
   attempt: number;
-  leasedUntil: Date | null;
 }
 
-/** A command that was handed over. */
+/** A command that was handed over to a server. */
 export type LeasedCommand = CommandRow & { guildId: string; leasedUntil: Date };
+
+/** The server_id of a command for several servers. */
+export const SHARED = '';
+
+/** The largest result of a command that is kept, in bytes as JSON. */
+const MAX_RESULT_BYTES = 4 * 1024;
 
 export interface Ack {
   guildId: string;
@@ -39,30 +46,47 @@ export interface Ack {
   error: string | undefined;
 }
 
-/** A CommandRow of activity.commands. */
-export const COLUMNS = `command_id AS "commandId", server_id AS "serverId", type, target_game_id AS "targetGameId",
-  target_game_username AS "targetGameUsername", payload, issued_by AS "issuedBy", created_at AS "createdAt",
-  expires_at AS "expiresAt", attempt, leased_until AS "leasedUntil"`;
+/** A result as it is kept: of one that is too large only its size, since an acknowledgement must not fail for it. */
+function keptResult(result: unknown): string | undefined {
+  const text = JSON.stringify(result) as string | undefined;
+  if (text === undefined || Buffer.byteLength(text) <= MAX_RESULT_BYTES) return text;
+  return JSON.stringify({ truncated: true, bytes: Buffer.byteLength(text) });
+}
 
-/** Acknowledges commands of servers, in one statement; those that were are left as they are. The others. */
+/**
+ * Acknowledges commands of servers, in one statement; those that were acknowledged are left as they are. Returns the
+ * others. A command for several servers is acknowledged by a server that it was handed to.
+ */
 export function ackCommands(
   on: Queryable,
   acks: readonly Ack[],
   now: Date,
 ): Promise<{ guildId: string; serverId: string; commandId: string }[]> {
-  const rows = acks.map(({ result, ...ack }) => ({ ...ack, result: JSON.stringify(result) }));
+  const rows = acks.map(({ result, ...ack }) => ({ ...ack, result: keptResult(result) }));
   return on.query(
     `WITH given AS (
        SELECT * FROM json_to_recordset($1)
          AS given ("guildId" text, "serverId" text, "commandId" uuid, status text, result text, error text)
-     ), named AS (
+     ), own AS (
        SELECT given.* FROM given JOIN activity.commands
          ON guild_id = "guildId" AND command_id = "commandId" AND server_id = "serverId"
        ORDER BY "commandId" FOR UPDATE OF commands
+     ), shared AS (
+       SELECT given.* FROM given JOIN activity.deliveries
+         ON guild_id = "guildId" AND command_id = "commandId" AND server_id = "serverId"
+       ORDER BY "commandId", "serverId" FOR UPDATE OF deliveries
+     ), own_acked AS (
+       UPDATE activity.commands SET status = own.status, result = own.result::json, error = own.error, acked_at = $2
+       FROM own WHERE guild_id = "guildId" AND command_id = "commandId" AND acked_at IS NULL
+       RETURNING "guildId", "serverId", "commandId"
+     ), shared_acked AS (
+       UPDATE activity.deliveries SET status = shared.status, result = shared.result::json, error = shared.error,
+         acked_at = $2
+       FROM shared WHERE guild_id = "guildId" AND command_id = "commandId" AND server_id = "serverId"
+         AND deliveries.status IS NULL
+       RETURNING "guildId", "serverId", "commandId"
      )
-     UPDATE activity.commands SET status = named.status, result = named.result::json, error = named.error, acked_at = $2
-     FROM named WHERE guild_id = "guildId" AND command_id = "commandId" AND acked_at IS NULL
-     RETURNING named."guildId", named."serverId", named."commandId"`,
+     SELECT * FROM own_acked UNION ALL SELECT * FROM shared_acked`,
     [JSON.stringify(rows), now],
   );
 }
@@ -74,49 +98,10 @@ export async function findAck(
 ): Promise<{ status: AckStatus; ackedAt: Date } | undefined> {
   const [found] = await on.query<{ status: AckStatus; ackedAt: Date }>(
     `SELECT status, acked_at AS "ackedAt" FROM activity.commands
-     WHERE guild_id = $1 AND command_id = $2 AND server_id = $3`,
+     WHERE guild_id = $1 AND command_id = $2 AND server_id = $3
+     UNION ALL
+     SELECT status, acked_at FROM activity.deliveries WHERE guild_id = $1 AND command_id = $2 AND server_id = $3`,
     [guildId, commandId, serverId],
   );
   return found;
-}
-
-/** The newest commands of a guild, the newest first. */
-export function listCommands(
-  on: Queryable,
-  guildId: string,
-  limit: number,
-): Promise<(CommandRow & { status: AckStatus | null; ackedAt: Date | null; result: unknown; error: string | null })[]> {
-  return on.query(
-    `SELECT ${COLUMNS}, status, acked_at AS "ackedAt", result, error FROM activity.commands
-     WHERE guild_id = $1 ORDER BY place DESC LIMIT $2`,
-    [guildId, limit],
-  );
-}
-
-/** Commands of all guilds that are not acknowledged. */
-export interface Unacknowledged {
-  /** Whether they were handed over at least once. */
-  state: 'waiting' | 'handed_over';
-  count: number;
-  /** When the oldest was made; null where there is none. */
-  oldest: Date | null;
-  /** How many more have expired between two times. */
-  expired: number;
-}
-
-/**
- * What is not acknowledged `now`, and what has expired without it after `since`; a row for each state. Found by when
- * commands are over: an index on what expires alone would be taken for queues too, by a planner that knows only the past.
- */
-export function readUnacknowledged(on: Queryable, since: Date, now: Date): Promise<Unacknowledged[]> {
-  return on.query<Unacknowledged>(
-    `SELECT state, count(command_id) FILTER (WHERE expires_at > $2)::int AS count,
-       min(created_at) FILTER (WHERE expires_at > $2) AS oldest,
-       count(command_id) FILTER (WHERE expires_at <= $2)::int AS expired
-     FROM (VALUES ('waiting', false), ('handed_over', true)) AS states (state, is_handed_over)
-     LEFT JOIN activity.commands ON (attempt > 0) = is_handed_over AND acked_at IS NULL
-       AND LEAST(acked_at, expires_at) > $1
-     GROUP BY state`,
-    [since, now],
-  );
 }

@@ -1,5 +1,6 @@
 import { prepared, type Queryable } from '#kit/postgres.ts';
-import { COLUMNS, type LeasedCommand } from './commands.ts';
+import type { LeasedCommand } from './commands.ts';
+import { byServer } from './servers.ts';
 
 export interface Asked {
   guildId: string;
@@ -7,50 +8,137 @@ export interface Asked {
   limit: number;
 }
 
+/** Not handed over at this time, $4. */
+const IS_FREE = 'acked_at IS NULL AND expires_at > $4 AND (leased_until IS NULL OR leased_until <= $4)';
+
+/**
+ * `own`: commands for the one server. `again`: commands for several that it was handed or that were reserved for it.
+ * `fresh`: those behind its cursor; a server that has seen the newest is not looked at and not locked.
+ */
 const LEASE_COMMANDS = prepared(
-  `WITH due AS (
-     SELECT queued.* FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::int[]))
-     AS asked (guild_id, server_id, wanted)
+  `WITH asked AS MATERIALIZED (
+     SELECT * FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::int[]), (SELECT $5::timestamptz[]))
+     AS asked (guild_id, server_id, wanted, until)
+   ), behind AS MATERIALIZED (
+     SELECT asked.guild_id, asked.server_id, wanted, last_place, server.* FROM asked
      CROSS JOIN LATERAL (
-       SELECT guild_id, command_id FROM activity.commands
-       WHERE commands.guild_id = asked.guild_id AND commands.server_id = asked.server_id
-         AND acked_at IS NULL AND expires_at > $4 AND (leased_until IS NULL OR leased_until <= $4)
+       SELECT last_place FROM activity.guilds WHERE guilds.guild_id = asked.guild_id LIMIT 1
+     ) AS guild
+     CROSS JOIN LATERAL (
+       SELECT cursor, place_id, live_until FROM activity.servers
+       WHERE servers.guild_id = asked.guild_id AND servers.server_id = asked.server_id AND cursor < last_place
+       FOR UPDATE
+     ) AS server
+   ), own AS (
+     SELECT asked.guild_id, asked.server_id, found.command_id, found.place FROM asked
+     CROSS JOIN LATERAL (
+       SELECT command_id, place FROM activity.commands
+       WHERE commands.guild_id = asked.guild_id AND commands.server_id = asked.server_id AND ${IS_FREE}
        ORDER BY place LIMIT asked.wanted FOR UPDATE SKIP LOCKED
-     ) AS queued
+     ) AS found
+   ), again AS (
+     SELECT asked.guild_id, asked.server_id, found.command_id, found.place FROM asked
+     CROSS JOIN LATERAL (
+       SELECT deliveries.command_id, shared.place FROM activity.deliveries
+       CROSS JOIN LATERAL (
+         SELECT place FROM activity.commands
+         WHERE commands.guild_id = deliveries.guild_id AND commands.command_id = deliveries.command_id LIMIT 1
+       ) AS shared
+       WHERE deliveries.guild_id = asked.guild_id AND deliveries.server_id = asked.server_id AND ${IS_FREE}
+       ORDER BY shared.place LIMIT asked.wanted FOR UPDATE OF deliveries SKIP LOCKED
+     ) AS found
+   ), fresh AS MATERIALIZED (
+     SELECT behind.guild_id, behind.server_id, found.command_id, found.place, found.expires_at FROM behind
+     CROSS JOIN LATERAL (
+       SELECT command_id, place, expires_at FROM activity.commands
+       WHERE commands.guild_id = behind.guild_id AND commands.server_id = '' AND place > behind.cursor
+         AND expires_at > $4 AND live_at < behind.live_until
+         AND (commands.place_id IS NULL OR commands.place_id = behind.place_id)
+         AND excluded_server_id IS DISTINCT FROM behind.server_id
+       ORDER BY place LIMIT behind.wanted
+     ) AS found
+   ), chosen AS MATERIALIZED (
+     SELECT * FROM (
+       SELECT every.*, asked.wanted, asked.until,
+         row_number() OVER (PARTITION BY guild_id, server_id ORDER BY place) AS number
+       FROM (
+         SELECT 'own' AS kind, *, NULL::timestamptz AS expires_at FROM own
+         UNION ALL SELECT 'again', *, NULL FROM again
+         UNION ALL SELECT 'fresh', * FROM fresh
+       ) AS every JOIN asked USING (guild_id, server_id)
+     ) AS numbered WHERE number <= wanted
+   ), leased AS (
+     UPDATE activity.commands SET attempt = attempt + 1, leased_until = until FROM chosen
+     WHERE kind = 'own' AND commands.guild_id = chosen.guild_id AND commands.command_id = chosen.command_id
+     RETURNING commands.guild_id, commands.server_id, commands.command_id, attempt, leased_until, commands.expires_at
+   ), leased_again AS (
+     UPDATE activity.deliveries SET attempt = attempt + 1, leased_until = until FROM chosen
+     WHERE kind = 'again' AND deliveries.guild_id = chosen.guild_id AND deliveries.command_id = chosen.command_id
+       AND deliveries.server_id = chosen.server_id
+     RETURNING deliveries.guild_id, deliveries.server_id, deliveries.command_id, attempt, leased_until,
+       deliveries.expires_at
+   ), handed AS (
+     INSERT INTO activity.deliveries (guild_id, command_id, server_id, expires_at, attempt, leased_until)
+     SELECT guild_id, command_id, server_id, expires_at, 1, until FROM chosen WHERE kind = 'fresh'
+     ON CONFLICT (guild_id, command_id, server_id) DO NOTHING
+     RETURNING guild_id, server_id, command_id, attempt, leased_until, expires_at
+   ), moved AS (
+     UPDATE activity.servers SET cursor = CASE
+       WHEN taken.places < found.places OR found.places = behind.wanted THEN coalesce(taken.newest, servers.cursor)
+       ELSE behind.last_place END
+     FROM behind
+     CROSS JOIN LATERAL (
+       SELECT count(*) AS places FROM fresh
+       WHERE fresh.guild_id = behind.guild_id AND fresh.server_id = behind.server_id
+     ) AS found
+     CROSS JOIN LATERAL (
+       SELECT count(*) AS places, max(place) AS newest FROM chosen
+       WHERE kind = 'fresh' AND chosen.guild_id = behind.guild_id AND chosen.server_id = behind.server_id
+     ) AS taken
+     WHERE servers.guild_id = behind.guild_id AND servers.server_id = behind.server_id
    )
-   UPDATE activity.commands SET attempt = attempt + 1, leased_until = $5 FROM due
-   WHERE commands.guild_id = due.guild_id AND commands.command_id = due.command_id
-   RETURNING commands.guild_id AS "guildId", place, commands.${COLUMNS}`,
+   SELECT every.guild_id AS "guildId", every.server_id AS "serverId", every.command_id AS "commandId",
+     every.attempt, every.leased_until AS "leasedUntil", every.expires_at AS "expiresAt", command.*
+   FROM (SELECT * FROM leased UNION ALL SELECT * FROM leased_again UNION ALL SELECT * FROM handed) AS every
+   CROSS JOIN LATERAL (
+     SELECT place, type, target_game_id AS "targetGameId", target_game_username AS "targetGameUsername", payload,
+       issued_by AS "issuedBy", created_at AS "createdAt"
+     FROM activity.commands
+     WHERE commands.guild_id = every.guild_id AND commands.command_id = every.command_id LIMIT 1
+   ) AS command`,
 );
 
 /**
- * Leases to each server, at most once among `asked`, what it is to be handed now: in one statement, and never what
- * another is being handed at the same time. Sorted by place in the queue.
+ * Leases to each server, at most once among `asked`, what it is to be handed now, until its `until`: in one statement,
+ * and never what another is being handed at the same time. Sorted by place in the queue.
  */
 export async function leaseCommands(
   on: Queryable,
-  asked: readonly Asked[],
+  asked: readonly (Asked & { until: Date })[],
   now: Date,
-  until: Date,
 ): Promise<LeasedCommand[]> {
+  const sorted = byServer(asked);
   const rows = await on.query<LeasedCommand & { place: number }>(LEASE_COMMANDS, [
-    asked.map(({ guildId }) => guildId),
-    asked.map(({ serverId }) => serverId),
-    asked.map(({ limit }) => limit),
+    sorted.map(({ guildId }) => guildId),
+    sorted.map(({ serverId }) => serverId),
+    sorted.map(({ limit }) => limit),
     now,
-    until,
+    sorted.map(({ until }) => until),
   ]);
   return rows.sort((a, b) => a.place - b.place);
 }
 
+/** The first end of a server's leases in a table, at the time $3. */
+const firstEnd = (table: string) => `SELECT min(leased_until) AS ends FROM activity.${table}
+  WHERE ${table}.guild_id = asked.guild_id AND ${table}.server_id = asked.server_id
+    AND acked_at IS NULL AND expires_at > $3`;
+
 const READ_LEASE_ENDS = prepared(
-  `SELECT asked.guild_id AS "guildId", asked.server_id AS "serverId", first.leased_until AS "leasedUntil"
+  `SELECT asked.guild_id AS "guildId", asked.server_id AS "serverId", least(own.ends, shared.ends) AS "leasedUntil"
    FROM unnest((SELECT $1::text[]), (SELECT $2::text[])) AS asked (guild_id, server_id)
-   CROSS JOIN LATERAL (
-     SELECT min(leased_until) AS leased_until FROM activity.commands
-     WHERE commands.guild_id = asked.guild_id AND commands.server_id = asked.server_id
-       AND acked_at IS NULL AND expires_at > $3
-   ) AS first WHERE first.leased_until IS NOT NULL`,
+   CROSS JOIN LATERAL (${firstEnd('commands')}) AS own
+   CROSS JOIN LATERAL (${firstEnd('deliveries')}) AS shared
+   WHERE own.ends IS NOT NULL OR shared.ends IS NOT NULL`,
 );
 
 /** For each server whose queue holds leased commands alone: when the first of the leases ends. */
@@ -64,14 +152,23 @@ export function readLeaseEnds(
 
 /** Ends a lease whose commands were not handed over after all, as if it had never been. */
 export async function giveBack(on: Queryable, commands: readonly LeasedCommand[]): Promise<void> {
+  // By status, which is set with acked_at: for a row by its key no queue is to be searched.
   await on.query(
-    `UPDATE activity.commands SET attempt = attempt - 1, leased_until = NULL
-     FROM unnest($1::text[], $2::uuid[], $3::timestamptz[]) AS given (guild_id, command_id, until)
-     WHERE commands.guild_id = given.guild_id AND commands.command_id = given.command_id
-       AND leased_until = given.until AND acked_at IS NULL`,
+    `WITH given AS (
+       SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::timestamptz[])
+         AS given (guild_id, command_id, server_id, until)
+     ), own AS (
+       UPDATE activity.commands SET attempt = attempt - 1, leased_until = NULL FROM given
+       WHERE commands.guild_id = given.guild_id AND commands.command_id = given.command_id
+         AND leased_until = until AND status IS NULL
+     )
+     UPDATE activity.deliveries SET attempt = attempt - 1, leased_until = NULL FROM given
+     WHERE deliveries.guild_id = given.guild_id AND deliveries.command_id = given.command_id
+       AND deliveries.server_id = given.server_id AND leased_until = until AND status IS NULL`,
     [
       commands.map(({ guildId }) => guildId),
       commands.map(({ commandId }) => commandId),
+      commands.map(({ serverId }) => serverId),
       commands.map(({ leasedUntil }) => leasedUntil),
     ],
   );

@@ -1,14 +1,59 @@
 import type { Queryable } from '#kit/postgres.ts';
-import type { NewCommand } from './commands.ts';
+import { type NewCommand, SHARED } from './commands.ts';
+import { INTERVAL } from './servers.ts';
 
-/** Commands that wait for one server, neither acknowledged nor expired. A few more where several are made at once. */
-export const MOST_WAITING = 1_000;
+/** Commands that may wait for one server by name, and commands for several servers that may be open in a guild. */
+export const MAX_WAITING = 1_000;
 
-const INSERT = `INSERT INTO activity.commands (guild_id, server_id, event_id, type, target_game_id,
-  target_game_username, payload, issued_by, created_at, expires_at)`;
+/** A decision is late after this, such as when activity was down: servers that were live then may no longer be. */
+const LATE_MS = 5_000;
 
-/** $1 to $7, for a server whose interval is known or not; $8 is when the command expires at the latest, if it says. */
-const values = (command: NewCommand, guildId: string, now: Date) => [
+/** A command that was sent. */
+export interface Sent {
+  commandId: string;
+  /** How many servers it is for. */
+  servers: number;
+  expiresAt: Date;
+}
+
+/** When a command expires. */
+export interface Lifetime {
+  /** undefined: 4 times the interval of heartbeats, at least 120 s. */
+  ttlSeconds: number | undefined;
+  /** Not later than this. */
+  until: Date | undefined;
+}
+
+/** Names a command, so that it is sent once. */
+export interface CommandKey {
+  /** The decision that it reports. */
+  eventId?: string;
+  /** The sender's idempotency key, and a digest of what is sent with it. */
+  request?: { key: string; hash: Buffer };
+}
+
+/** Servers that are to get a command. */
+export interface Reach {
+  /** Only those of this place. */
+  placeId: number | undefined;
+  /** This server knows already. */
+  excludedServerId: string | undefined;
+  /** Those that were live at this time, or became live until the command is sent. */
+  liveAt: Date;
+}
+
+export interface Sending {
+  guildId: string;
+  command: NewCommand;
+  key: CommandKey;
+  lifetime: Lifetime;
+  now: Date;
+}
+
+const SENT = `command_id AS "commandId", servers, expires_at AS "expiresAt"`;
+
+/** $1 to $12 of both statements below. */
+const values = ({ guildId, command, key, lifetime, now }: Sending) => [
   guildId,
   command.type,
   command.target?.gameId,
@@ -16,131 +61,115 @@ const values = (command: NewCommand, guildId: string, now: Date) => [
   JSON.stringify(command.payload),
   command.issuedBy,
   now,
+  key.eventId,
+  key.request?.key,
+  key.request?.hash,
+  lifetime.ttlSeconds,
+  lifetime.until,
 ];
 
-/** 4 times the interval told, at least 120 s. */
-const USUAL_END = `$7::timestamptz + greatest(120, 4 * interval_seconds) * interval '1 second'`;
-const END = `coalesce($7::timestamptz + $8::int * interval '1 second', ${USUAL_END})`;
+const INSERT = `INSERT INTO activity.commands (guild_id, type, target_game_id, target_game_username, payload, issued_by,
+  created_at, event_id, request_key, request_hash, expires_at, server_id, place_id, excluded_server_id, live_at, servers)`;
 
-/** What waits for a server. */
-const waitingFor = (serverId: string) => `FROM activity.commands AS waiting
-  WHERE waiting.guild_id = $1 AND waiting.server_id = ${serverId} AND acked_at IS NULL AND expires_at > $7`;
+const VALUES = '$1, $2, $3::bigint, $4, $5::json, $6, $7::timestamptz, $8::uuid, $9, $10::bytea';
 
-/** Whether less waits for a server than may. */
-const hasRoom = (serverId: string) =>
-  `(SELECT count(*) FROM (SELECT ${waitingFor(serverId)} LIMIT ${MOST_WAITING}) AS counted) < ${MOST_WAITING}`;
+/** When it expires, from the interval that its servers were told. */
+const end = (interval: string) => `least($12::timestamptz, $7::timestamptz
+  + coalesce($11::int, greatest(120, 4 * ${interval})) * interval '1 second')`;
 
-/**
- * A command for one server, live or not; its ID, undefined when too many wait for the server. It lives for
- * `ttlSeconds`, or as long as is usual.
- */
-export async function insertCommand(
+/** The command that was sent with an idempotency key, and the digest of what was sent. */
+export async function findRequest(
   on: Queryable,
   guildId: string,
+  key: string,
+): Promise<(Sent & { hash: Buffer }) | undefined> {
+  const [found] = await on.query<Sent & { hash: Buffer }>(
+    `SELECT ${SENT}, request_hash AS hash FROM activity.commands WHERE guild_id = $1 AND request_key = $2`,
+    [guildId, key],
+  );
+  return found;
+}
+
+/** How many servers a decision was sent to; undefined when it was not. The release before made a row for each server. */
+export async function findDecision(on: Queryable, guildId: string, eventId: string): Promise<number | undefined> {
+  const [found] = await on.query<{ servers: number | null }>(
+    'SELECT sum(servers)::int AS servers FROM activity.commands WHERE guild_id = $1 AND event_id = $2',
+    [guildId, eventId],
+  );
+  return found?.servers ?? undefined;
+}
+
+/**
+ * Sends a command to one server, live or not; undefined when `MAX_WAITING` wait for it. The guild must be locked.
+ */
+export async function insertForServer(
+  transaction: Queryable,
+  sending: Sending,
   serverId: string,
-  command: NewCommand,
-  ttlSeconds: number | undefined,
-  now: Date,
-): Promise<string | undefined> {
-  const [row] = await on.query<{ commandId: string }>(
-    `${INSERT}
-     SELECT $1, $9, NULL, $2, $3::bigint, $4, $5::json, $6, $7::timestamptz, ${END}
-     FROM (VALUES (1)) AS one LEFT JOIN activity.servers ON guild_id = $1 AND server_id = $9
-     WHERE ${hasRoom('$9')}
-     RETURNING command_id AS "commandId"`,
-    [...values(command, guildId, now), ttlSeconds, serverId],
-  );
-  return row?.commandId;
-}
-
-/** What became of a command for many servers. */
-export interface Sent {
-  commandIds: string[];
-  /** Live servers that got none, since too many wait for them. */
-  fullServers: number;
-}
-
-/** A command for each live server of the guild, or of a place, in one statement. */
-export async function insertForLive(
-  on: Queryable,
-  guildId: string,
-  placeId: number | undefined,
-  command: NewCommand,
-  ttlSeconds: number | undefined,
-  now: Date,
-): Promise<Sent> {
-  const [sent] = await on.query<Sent>(
-    `WITH reached AS (
-       SELECT server_id, interval_seconds, ${hasRoom('servers.server_id')} AS has_room FROM activity.servers
-       WHERE guild_id = $1 AND live_until > $7 AND ($9::bigint IS NULL OR place_id = $9)
-     ), added AS (
-       ${INSERT}
-       SELECT $1, server_id, NULL, $2, $3::bigint, $4, $5::json, $6, $7::timestamptz, ${END}
-       FROM reached WHERE has_room
-       RETURNING command_id
+): Promise<Sent | undefined> {
+  const open = `guild_id = $1 AND acked_at IS NULL AND expires_at > $7`;
+  const [sent] = await transaction.query<Sent>(
+    `WITH waiting AS (
+       SELECT (SELECT count(*) FROM (
+           SELECT FROM activity.commands WHERE ${open} AND server_id = $13 LIMIT ${MAX_WAITING}) AS own)
+         + (SELECT count(*) FROM (
+           SELECT FROM activity.deliveries WHERE ${open} AND server_id = $13 LIMIT ${MAX_WAITING}) AS shared) AS commands
      )
-     SELECT ARRAY(SELECT command_id FROM added) AS "commandIds",
-       (SELECT count(*) FROM reached WHERE NOT has_room)::int AS "fullServers"`,
-    [...values(command, guildId, now), ttlSeconds, placeId],
+     ${INSERT}
+     SELECT ${VALUES}, ${end('interval_seconds')}, $13, NULL, NULL, NULL, 1
+     FROM waiting LEFT JOIN activity.servers ON guild_id = $1 AND server_id = $13
+     WHERE commands < ${MAX_WAITING}
+     RETURNING ${SENT}`,
+    [...values(sending), serverId],
   );
-  return sent ?? { commandIds: [], fullServers: 0 };
-}
-
-/** Whom a decision is to reach, and until when it is of use. */
-export interface Decision {
-  eventId: string;
-  placeId: number | undefined;
-  /** It knows already. */
-  sourceServerId: string | undefined;
-  decidedAt: Date;
-  expiresAt: Date | undefined;
+  return sent;
 }
 
 /**
- * A command for each server that has none of this event yet and was live when it was decided, or came after: while we
- * were away, no server could show that it lives. Where too many wait already, the oldest of them expire. Returns how
- * many servers have one now, and for how many it was made by this call.
+ * Sends a command to several servers: one row, whoever they are. undefined when `MAX_WAITING` of them are open in the
+ * guild, which must be locked.
  */
-export async function insertDecision(
-  on: Queryable,
-  guildId: string,
-  decision: Decision,
-  command: NewCommand,
-  now: Date,
-): Promise<{ servers: number; added: number }> {
-  const [row] = await on.query<{ servers: number; added: number }>(
-    `WITH stored AS (
-       SELECT server_id FROM activity.commands WHERE guild_id = $1 AND event_id = $9
+export async function insertForSeveral(
+  transaction: Queryable,
+  sending: Sending,
+  { placeId, excludedServerId, liveAt }: Reach,
+): Promise<Sent | undefined> {
+  // Servers past their end are no longer counted soon, and what is not counted is far more.
+  const isLate = sending.now.getTime() - liveAt.getTime() > LATE_MS;
+  const [sent] = await transaction.query<Sent>(
+    `WITH opened AS (
+       SELECT count(*) AS commands FROM (
+         SELECT FROM activity.commands
+         WHERE guild_id = $1 AND server_id = '${SHARED}' AND acked_at IS NULL AND expires_at > $7 LIMIT ${MAX_WAITING}
+       ) AS counted
      ), reached AS (
-       SELECT server_id, interval_seconds FROM activity.servers
-       WHERE guild_id = $1 AND live_until > least($7, $12::timestamptz) AND ($10::bigint IS NULL OR place_id = $10)
-         AND server_id IS DISTINCT FROM $11 AND ($8::timestamptz IS NULL OR $8 > $7)
-         AND server_id NOT IN (SELECT server_id FROM stored)
-     ), crowding AS (
-       SELECT oldest.command_id FROM reached CROSS JOIN LATERAL (
-         SELECT command_id ${waitingFor('reached.server_id')} ORDER BY place DESC OFFSET ${MOST_WAITING - 1}
-         FOR UPDATE SKIP LOCKED
-       ) AS oldest
-     ), expired AS (
-       UPDATE activity.commands SET expires_at = $7 FROM crowding
-       WHERE guild_id = $1 AND commands.command_id = crowding.command_id
+       SELECT count(*)::int AS servers FROM activity.servers
+       WHERE guild_id = $1 ${isLate ? '' : 'AND is_counted'} AND live_until > $15 AND cursor IS NOT NULL
+         AND ($13::bigint IS NULL OR place_id = $13) AND server_id IS DISTINCT FROM $14
+     ), guild AS (
+       SELECT ${INTERVAL} AS seconds FROM activity.guilds WHERE guild_id = $1
      ), added AS (
        ${INSERT}
-       SELECT $1, server_id, $9, $2, $3::bigint, $4, $5::json, $6, $7::timestamptz, least($8::timestamptz, ${USUAL_END})
-       FROM reached
-       ON CONFLICT (guild_id, event_id, server_id) WHERE event_id IS NOT NULL DO NOTHING
-       RETURNING server_id
+       SELECT ${VALUES}, ${end('seconds')}, '${SHARED}', $13, $14, $15::timestamptz, reached.servers
+       FROM opened, reached, guild WHERE opened.commands < ${MAX_WAITING}
+       RETURNING guild_id, command_id, servers, expires_at, place
+     ), newest AS (
+       UPDATE activity.guilds SET last_place = place FROM added WHERE guilds.guild_id = added.guild_id
      )
-     SELECT (SELECT count(*) FROM added)::int AS added,
-       (SELECT count(*) FROM (SELECT server_id FROM stored UNION SELECT server_id FROM added) AS told)::int AS servers`,
-    [
-      ...values(command, guildId, now),
-      decision.expiresAt,
-      decision.eventId,
-      decision.placeId,
-      decision.sourceServerId,
-      decision.decidedAt,
-    ],
+     SELECT ${SENT} FROM added`,
+    [...values(sending), placeId, excludedServerId, liveAt],
   );
-  return row ?? { servers: 0, added: 0 };
+  return sent;
+}
+
+/** Makes room for a command for several servers: expires the oldest of as many as may be open. */
+export async function expireOldest(transaction: Queryable, guildId: string, now: Date): Promise<void> {
+  await transaction.query(
+    `UPDATE activity.commands SET expires_at = $2 FROM (
+       SELECT command_id AS oldest FROM activity.commands
+       WHERE guild_id = $1 AND server_id = '${SHARED}' AND acked_at IS NULL AND expires_at > $2
+       ORDER BY place DESC OFFSET ${MAX_WAITING - 1}
+     ) AS excess WHERE guild_id = $1 AND command_id = oldest`,
+    [guildId, now],
+  );
 }

@@ -22,11 +22,14 @@ export async function countGames(on: Queryable, guildId: string): Promise<number
   return row?.count ?? 0;
 }
 
-/** Registers a place; its number. */
+/** Registers a place; its number, which counts within the guild. Places of the guild must be locked. */
 export async function insertGame(on: Queryable, guildId: string, game: Game, now: Date): Promise<number> {
   const [registered] = await on.query<{ id: number }>(
-    `INSERT INTO activity.games (guild_id, universe_id, place_id, name, plugin_version, registered_at, updated_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $6) RETURNING id`,
+    `INSERT INTO activity.games (guild_id, universe_id, place_id, name, plugin_version, registered_at, updated_at, id)
+     OVERRIDING SYSTEM VALUE
+     SELECT $1, $2::bigint, $3::bigint, $4, $5, $6::timestamptz, $6,
+       (SELECT coalesce(max(id), 0) + 1 FROM activity.games WHERE guild_id = $1)
+     RETURNING id`,
     [guildId, game.universeId, game.placeId, game.name, game.pluginVersion, now],
   );
   if (!registered) throw new Error('a place was not registered');

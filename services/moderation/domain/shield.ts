@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/clock.ts';
-import { ApiError } from '#kit/errors.ts';
-import type { Queryable } from '#kit/postgres.ts';
+import { ApiError, quotaExceeded } from '#kit/errors.ts';
+import type { Database } from '#kit/postgres.ts';
 import type { ModerationEvents } from '../events.ts';
 import * as store from '../store/shield.ts';
 
@@ -31,8 +31,10 @@ export function toldEntry(entries: readonly ShieldEntry[], now: number): ShieldE
 }
 
 export interface ShieldOptions {
-  database: Queryable;
+  database: Database;
   clock: Clock;
+  /** Entries that a guild's own list may have; the list for all guilds has no maximum. */
+  maxEntries: number;
   events: ModerationEvents;
   /** Called with the guild after each change. */
   changed: (guildId: string) => void;
@@ -46,11 +48,19 @@ export class Shield {
     this.#options = options;
   }
 
-  /** Puts a player on the list, in place of an entry that is there. */
+  /** Puts a player on the list, in place of an entry that is there. QUOTA_EXCEEDED for a new one where it is full. */
   async add(entry: Omit<ShieldEntry, 'flaggedAt'>): Promise<ShieldEntry> {
-    const { database, clock, events, changed } = this.#options;
+    const { database, clock, maxEntries, events, changed } = this.#options;
     const added = { ...entry, flaggedAt: new Date(clock.now()) };
-    await store.putEntry(database, added);
+    const max = entry.guildId === ALL_GUILDS ? undefined : maxEntries;
+    const isAdded = await database.transaction(async (transaction) => {
+      if (max !== undefined) await store.lockList(transaction, entry.guildId);
+      return store.putEntry(transaction, added, max);
+    });
+    if (!isAdded) {
+      const message = `The guild has ${maxEntries} entries in its flagged list, which is the maximum`;
+      throw quotaExceeded('shield_entries', maxEntries, message);
+    }
     changed(entry.guildId);
     events.shieldChanged('add', added, entry.actor);
     return added;

@@ -4,15 +4,28 @@ import type { ShieldEntry } from '../domain/shield.ts';
 const ENTRY = `guild_id AS "guildId", game_id AS "gameId", game_username AS "gameUsername", reason, category, source,
   actor, flagged_at AS "flaggedAt", NULLIF(expires_at, 'infinity') AS "expiresAt"`;
 
-/** Adds an entry or replaces the one of that player. */
-export async function putEntry(on: Queryable, entry: ShieldEntry): Promise<void> {
-  await on.query(
+/** Whoever adds an entry to a list waits for others who do, until the transaction ends. */
+export async function lockList(transaction: Queryable, guildId: string): Promise<void> {
+  const name = `moderation.shield\n${guildId}`;
+  await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
+}
+
+/**
+ * Adds an entry or replaces the one of that player; false, and nothing is changed, for a new one where the list has
+ * `maxEntries`. The list must be locked where there is a maximum.
+ */
+export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: number | undefined): Promise<boolean> {
+  const put = await on.query(
     `INSERT INTO moderation.shield
        (guild_id, game_id, game_username, reason, category, source, actor, flagged_at, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, COALESCE($9::timestamptz, 'infinity'))
+     SELECT $1, $2::bigint, $3, $4, $5, $6, $7, $8::timestamptz, COALESCE($9::timestamptz, 'infinity')
+     WHERE $10::int IS NULL
+       OR EXISTS (SELECT FROM moderation.shield WHERE guild_id = $1 AND game_id = $2)
+       OR $10 > (SELECT count(*) FROM (SELECT FROM moderation.shield WHERE guild_id = $1 ORDER BY game_id LIMIT $10) AS entries)
      ON CONFLICT (guild_id, game_id) DO UPDATE SET game_username = excluded.game_username,
        reason = excluded.reason, category = excluded.category, source = excluded.source, actor = excluded.actor,
-       flagged_at = excluded.flagged_at, expires_at = excluded.expires_at`,
+       flagged_at = excluded.flagged_at, expires_at = excluded.expires_at
+     RETURNING 1`,
     [
       entry.guildId,
       entry.gameId,
@@ -23,8 +36,10 @@ export async function putEntry(on: Queryable, entry: ShieldEntry): Promise<void>
       entry.actor,
       entry.flaggedAt,
       entry.expiresAt,
+      maxEntries,
     ],
   );
+  return put.length > 0;
 }
 
 export async function deleteEntry(on: Queryable, guildId: string, gameId: number): Promise<ShieldEntry | undefined> {

@@ -38,29 +38,48 @@ export interface EnqueueCommandsRequest {
   ttlSeconds?:
     | number
     | undefined;
-  /** Who asks: told to the server as issued_by. */
+  /** Who sends it, for the log. Servers see "operator" as its issuer. */
   actor: string;
+  /**
+   * 1 to 128 printable ASCII characters. The same key again sends nothing and returns the first response; CONFLICT where
+   * it was used for another command. Kept as long as the command; unset: every call sends a command.
+   */
+  idempotencyKey?: string | undefined;
 }
 
 export interface EnqueueCommandsResponse {
+  /** The one command. */
   commandIds: string[];
-  /** Live servers that were passed over. */
+  /** Always 0. */
   fullServers: number;
+  /** How many servers it is for. */
+  servers: number;
+  /** Unix seconds. */
+  expiresAt: number;
 }
 
 export interface ListCommandsRequest {
   guildId: string;
-  /** 1 to 1000; 0 = 100. */
+  /** 1 to 1000; 0 = 100. A page may be shorter. */
   limit: number;
+  /** The next_cursor of the page before; unset or empty for the first. */
+  cursor?:
+    | string
+    | undefined;
+  /** Only commands that were sent at this time or later (Unix seconds). */
+  since?: number | undefined;
 }
 
 export interface ListCommandsResponse {
   commands: Command[];
+  /** Empty on the last page. */
+  nextCursor: string;
 }
 
 /** Times are Unix seconds. */
 export interface Command {
   commandId: string;
+  /** Empty for a command for several servers. */
   serverId: string;
   type: string;
   target?:
@@ -70,17 +89,135 @@ export interface Command {
   payload: string;
   issuedBy?: string | undefined;
   createdAt: number;
+  /** Of a command that was cancelled: when it was. */
   expiresAt: number;
-  /** How often it was handed to its server. */
+  /** How often it was handed to the named server. */
   attempt: number;
-  /** queued, leased, expired, or as acknowledged: success, failed, rejected. */
+  /** open, finished (every server has acknowledged it, or it has expired) or cancelled. */
   state: string;
+  /** Of the named server. */
+  ackedAt?:
+    | number
+    | undefined;
+  /** Of the named server; JSON */
+  result?:
+    | string
+    | undefined;
+  /** Of the named server. */
+  error?:
+    | string
+    | undefined;
+  /** Set: only servers of this place. */
+  placeId?: number | undefined;
+  cancelledAt?: number | undefined;
+  outcome?: CommandOutcome | undefined;
+}
+
+/** How many servers a command is for, and what became of it there. */
+export interface CommandOutcome {
+  /** Servers when it was sent. */
+  servers: number;
+  /** It was handed to them at least once. */
+  delivered: number;
+  succeeded: number;
+  failed: number;
+  rejected: number;
+  /** They have not acknowledged it in time, handed over or not. */
+  expired: number;
+  /** It was cancelled before it was handed to them. */
+  cancelled: number;
+}
+
+export interface ReadCommandRequest {
+  guildId: string;
+  commandId: string;
+  /** Servers of this page: 1 to 1000; 0 = 100. */
+  limit: number;
+  /** The next_cursor of the page before; empty for the first. */
+  cursor: string;
+}
+
+export interface ReadCommandResponse {
+  command?:
+    | Command
+    | undefined;
+  /** Ordered by ID. Servers to which it was never handed over are left out once nothing is kept of them. */
+  servers: CommandServer[];
+  /** Empty on the last page. */
+  nextCursor: string;
+}
+
+/** What became of a command on one server. Times are Unix seconds. */
+export interface CommandServer {
+  serverId: string;
+  /** queued, leased, expired, cancelled, or as acknowledged: success, failed, rejected. */
+  state: string;
+  /** How often it was handed over. */
+  attempt: number;
   ackedAt?:
     | number
     | undefined;
   /** JSON */
   result?: string | undefined;
   error?: string | undefined;
+}
+
+export interface CancelCommandRequest {
+  guildId: string;
+  commandId: string;
+  /** Who cancels it, for the log. */
+  actor: string;
+}
+
+export interface CancelCommandResponse {
+  /** For how many servers. */
+  cancelled: number;
+}
+
+export interface ListServersRequest {
+  guildId: string;
+  /** Set: only servers of this place. */
+  placeId?:
+    | number
+    | undefined;
+  /** 1 to 1000; 0 = 100. */
+  limit: number;
+  /** The next_cursor of the page before; empty for the first. */
+  cursor: string;
+}
+
+export interface ListServersResponse {
+  servers: GameServer[];
+  /** Empty on the last page. */
+  nextCursor: string;
+}
+
+/** A live game server. Times are Unix seconds. */
+export interface GameServer {
+  serverId: string;
+  placeId: number;
+  universeId?: number | undefined;
+  playerCount: number;
+  maxPlayers: number;
+  fps?: number | undefined;
+  pluginVersion?:
+    | string
+    | undefined;
+  /** Where the server has reported its age. */
+  startedAt?: number | undefined;
+  heartbeatAt: number;
+  /** Live until then unless it sends another heartbeat. */
+  liveUntil: number;
+}
+
+export interface CountServersRequest {
+  guildId: string;
+  /** Set: only servers of this place. */
+  placeId?: number | undefined;
+}
+
+export interface CountServersResponse {
+  servers: number;
 }
 
 export interface StaffRole {
@@ -198,6 +335,7 @@ function createBaseEnqueueCommandsRequest(): EnqueueCommandsRequest {
     payload: "",
     ttlSeconds: undefined,
     actor: "",
+    idempotencyKey: undefined,
   };
 }
 
@@ -231,6 +369,9 @@ export const EnqueueCommandsRequest: MessageFns<EnqueueCommandsRequest> = {
     }
     if (message.actor !== "") {
       writer.uint32(74).string(message.actor);
+    }
+    if (message.idempotencyKey !== undefined) {
+      writer.uint32(82).string(message.idempotencyKey);
     }
     return writer;
   },
@@ -320,6 +461,14 @@ export const EnqueueCommandsRequest: MessageFns<EnqueueCommandsRequest> = {
             message.actor = reader.string();
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.idempotencyKey = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -334,7 +483,7 @@ export const EnqueueCommandsRequest: MessageFns<EnqueueCommandsRequest> = {
 };
 
 function createBaseEnqueueCommandsResponse(): EnqueueCommandsResponse {
-  return { commandIds: [], fullServers: 0 };
+  return { commandIds: [], fullServers: 0, servers: 0, expiresAt: 0 };
 }
 
 export const EnqueueCommandsResponse: MessageFns<EnqueueCommandsResponse> = {
@@ -344,6 +493,12 @@ export const EnqueueCommandsResponse: MessageFns<EnqueueCommandsResponse> = {
     }
     if (message.fullServers !== 0) {
       writer.uint32(16).int32(message.fullServers);
+    }
+    if (message.servers !== 0) {
+      writer.uint32(24).int32(message.servers);
+    }
+    if (message.expiresAt !== 0) {
+      writer.uint32(32).int64(message.expiresAt);
     }
     return writer;
   },
@@ -377,6 +532,22 @@ export const EnqueueCommandsResponse: MessageFns<EnqueueCommandsResponse> = {
             message.fullServers = reader.int32();
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.servers = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.expiresAt = longToNumber(reader.int64());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -391,7 +562,7 @@ export const EnqueueCommandsResponse: MessageFns<EnqueueCommandsResponse> = {
 };
 
 function createBaseListCommandsRequest(): ListCommandsRequest {
-  return { guildId: "", limit: 0 };
+  return { guildId: "", limit: 0, cursor: undefined, since: undefined };
 }
 
 export const ListCommandsRequest: MessageFns<ListCommandsRequest> = {
@@ -401,6 +572,12 @@ export const ListCommandsRequest: MessageFns<ListCommandsRequest> = {
     }
     if (message.limit !== 0) {
       writer.uint32(16).int32(message.limit);
+    }
+    if (message.cursor !== undefined) {
+      writer.uint32(26).string(message.cursor);
+    }
+    if (message.since !== undefined) {
+      writer.uint32(32).int64(message.since);
     }
     return writer;
   },
@@ -434,6 +611,22 @@ export const ListCommandsRequest: MessageFns<ListCommandsRequest> = {
             message.limit = reader.int32();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.since = longToNumber(reader.int64());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -448,13 +641,16 @@ export const ListCommandsRequest: MessageFns<ListCommandsRequest> = {
 };
 
 function createBaseListCommandsResponse(): ListCommandsResponse {
-  return { commands: [] };
+  return { commands: [], nextCursor: "" };
 }
 
 export const ListCommandsResponse: MessageFns<ListCommandsResponse> = {
   encode(message: ListCommandsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.commands) {
       Command.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextCursor !== "") {
+      writer.uint32(18).string(message.nextCursor);
     }
     return writer;
   },
@@ -478,6 +674,14 @@ export const ListCommandsResponse: MessageFns<ListCommandsResponse> = {
             }
 
             message.commands.push(Command.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
             continue;
           }
         }
@@ -508,6 +712,9 @@ function createBaseCommand(): Command {
     ackedAt: undefined,
     result: undefined,
     error: undefined,
+    placeId: undefined,
+    cancelledAt: undefined,
+    outcome: undefined,
   };
 }
 
@@ -551,6 +758,15 @@ export const Command: MessageFns<Command> = {
     }
     if (message.error !== undefined) {
       writer.uint32(106).string(message.error);
+    }
+    if (message.placeId !== undefined) {
+      writer.uint32(112).int64(message.placeId);
+    }
+    if (message.cancelledAt !== undefined) {
+      writer.uint32(120).int64(message.cancelledAt);
+    }
+    if (message.outcome !== undefined) {
+      CommandOutcome.encode(message.outcome, writer.uint32(130).fork()).join();
     }
     return writer;
   },
@@ -670,6 +886,899 @@ export const Command: MessageFns<Command> = {
             }
 
             message.error = reader.string();
+            continue;
+          }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.placeId = longToNumber(reader.int64());
+            continue;
+          }
+          case 15: {
+            if (tag !== 120) {
+              break;
+            }
+
+            message.cancelledAt = longToNumber(reader.int64());
+            continue;
+          }
+          case 16: {
+            if (tag !== 130) {
+              break;
+            }
+
+            message.outcome = CommandOutcome.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCommandOutcome(): CommandOutcome {
+  return { servers: 0, delivered: 0, succeeded: 0, failed: 0, rejected: 0, expired: 0, cancelled: 0 };
+}
+
+export const CommandOutcome: MessageFns<CommandOutcome> = {
+  encode(message: CommandOutcome, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.servers !== 0) {
+      writer.uint32(8).int32(message.servers);
+    }
+    if (message.delivered !== 0) {
+      writer.uint32(16).int32(message.delivered);
+    }
+    if (message.succeeded !== 0) {
+      writer.uint32(24).int32(message.succeeded);
+    }
+    if (message.failed !== 0) {
+      writer.uint32(32).int32(message.failed);
+    }
+    if (message.rejected !== 0) {
+      writer.uint32(40).int32(message.rejected);
+    }
+    if (message.expired !== 0) {
+      writer.uint32(48).int32(message.expired);
+    }
+    if (message.cancelled !== 0) {
+      writer.uint32(56).int32(message.cancelled);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CommandOutcome {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCommandOutcome();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.servers = reader.int32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.delivered = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.succeeded = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.failed = reader.int32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.rejected = reader.int32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.expired = reader.int32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.cancelled = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReadCommandRequest(): ReadCommandRequest {
+  return { guildId: "", commandId: "", limit: 0, cursor: "" };
+}
+
+export const ReadCommandRequest: MessageFns<ReadCommandRequest> = {
+  encode(message: ReadCommandRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.commandId !== "") {
+      writer.uint32(18).string(message.commandId);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(24).int32(message.limit);
+    }
+    if (message.cursor !== "") {
+      writer.uint32(34).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadCommandRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadCommandRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.commandId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.limit = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReadCommandResponse(): ReadCommandResponse {
+  return { command: undefined, servers: [], nextCursor: "" };
+}
+
+export const ReadCommandResponse: MessageFns<ReadCommandResponse> = {
+  encode(message: ReadCommandResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.command !== undefined) {
+      Command.encode(message.command, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.servers) {
+      CommandServer.encode(v!, writer.uint32(18).fork()).join();
+    }
+    if (message.nextCursor !== "") {
+      writer.uint32(26).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReadCommandResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReadCommandResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.command = Command.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.servers.push(CommandServer.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCommandServer(): CommandServer {
+  return { serverId: "", state: "", attempt: 0, ackedAt: undefined, result: undefined, error: undefined };
+}
+
+export const CommandServer: MessageFns<CommandServer> = {
+  encode(message: CommandServer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.serverId !== "") {
+      writer.uint32(10).string(message.serverId);
+    }
+    if (message.state !== "") {
+      writer.uint32(18).string(message.state);
+    }
+    if (message.attempt !== 0) {
+      writer.uint32(24).int32(message.attempt);
+    }
+    if (message.ackedAt !== undefined) {
+      writer.uint32(32).int64(message.ackedAt);
+    }
+    if (message.result !== undefined) {
+      writer.uint32(42).string(message.result);
+    }
+    if (message.error !== undefined) {
+      writer.uint32(50).string(message.error);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CommandServer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCommandServer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.serverId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.state = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.attempt = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.ackedAt = longToNumber(reader.int64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.result = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.error = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCancelCommandRequest(): CancelCommandRequest {
+  return { guildId: "", commandId: "", actor: "" };
+}
+
+export const CancelCommandRequest: MessageFns<CancelCommandRequest> = {
+  encode(message: CancelCommandRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.commandId !== "") {
+      writer.uint32(18).string(message.commandId);
+    }
+    if (message.actor !== "") {
+      writer.uint32(26).string(message.actor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CancelCommandRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCancelCommandRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.commandId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.actor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCancelCommandResponse(): CancelCommandResponse {
+  return { cancelled: 0 };
+}
+
+export const CancelCommandResponse: MessageFns<CancelCommandResponse> = {
+  encode(message: CancelCommandResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.cancelled !== 0) {
+      writer.uint32(8).int32(message.cancelled);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CancelCommandResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCancelCommandResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.cancelled = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListServersRequest(): ListServersRequest {
+  return { guildId: "", placeId: undefined, limit: 0, cursor: "" };
+}
+
+export const ListServersRequest: MessageFns<ListServersRequest> = {
+  encode(message: ListServersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.placeId !== undefined) {
+      writer.uint32(16).int64(message.placeId);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(24).int32(message.limit);
+    }
+    if (message.cursor !== "") {
+      writer.uint32(34).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListServersRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListServersRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.placeId = longToNumber(reader.int64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.limit = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListServersResponse(): ListServersResponse {
+  return { servers: [], nextCursor: "" };
+}
+
+export const ListServersResponse: MessageFns<ListServersResponse> = {
+  encode(message: ListServersResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.servers) {
+      GameServer.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextCursor !== "") {
+      writer.uint32(18).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListServersResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListServersResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.servers.push(GameServer.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGameServer(): GameServer {
+  return {
+    serverId: "",
+    placeId: 0,
+    universeId: undefined,
+    playerCount: 0,
+    maxPlayers: 0,
+    fps: undefined,
+    pluginVersion: undefined,
+    startedAt: undefined,
+    heartbeatAt: 0,
+    liveUntil: 0,
+  };
+}
+
+export const GameServer: MessageFns<GameServer> = {
+  encode(message: GameServer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.serverId !== "") {
+      writer.uint32(10).string(message.serverId);
+    }
+    if (message.placeId !== 0) {
+      writer.uint32(16).int64(message.placeId);
+    }
+    if (message.universeId !== undefined) {
+      writer.uint32(24).int64(message.universeId);
+    }
+    if (message.playerCount !== 0) {
+      writer.uint32(32).int32(message.playerCount);
+    }
+    if (message.maxPlayers !== 0) {
+      writer.uint32(40).int32(message.maxPlayers);
+    }
+    if (message.fps !== undefined) {
+      writer.uint32(49).double(message.fps);
+    }
+    if (message.pluginVersion !== undefined) {
+      writer.uint32(58).string(message.pluginVersion);
+    }
+    if (message.startedAt !== undefined) {
+      writer.uint32(64).int64(message.startedAt);
+    }
+    if (message.heartbeatAt !== 0) {
+      writer.uint32(72).int64(message.heartbeatAt);
+    }
+    if (message.liveUntil !== 0) {
+      writer.uint32(80).int64(message.liveUntil);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GameServer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGameServer();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.serverId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.placeId = longToNumber(reader.int64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.universeId = longToNumber(reader.int64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.playerCount = reader.int32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.maxPlayers = reader.int32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 49) {
+              break;
+            }
+
+            message.fps = reader.double();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.pluginVersion = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.startedAt = longToNumber(reader.int64());
+            continue;
+          }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.heartbeatAt = longToNumber(reader.int64());
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.liveUntil = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCountServersRequest(): CountServersRequest {
+  return { guildId: "", placeId: undefined };
+}
+
+export const CountServersRequest: MessageFns<CountServersRequest> = {
+  encode(message: CountServersRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.placeId !== undefined) {
+      writer.uint32(16).int64(message.placeId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CountServersRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCountServersRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.placeId = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCountServersResponse(): CountServersResponse {
+  return { servers: 0 };
+}
+
+export const CountServersResponse: MessageFns<CountServersResponse> = {
+  encode(message: CountServersResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.servers !== 0) {
+      writer.uint32(8).int32(message.servers);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CountServersResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCountServersResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.servers = reader.int32();
             continue;
           }
         }
@@ -1128,13 +2237,13 @@ export const RemoveStaffRoleResponse: MessageFns<RemoveStaffRoleResponse> = {
   },
 };
 
-/** What operators tell game servers. Every call needs a token made from ADMIN_SECRETS. */
+/** Commands of operators to game servers, and these servers. Every call needs a token made from ADMIN_SECRETS. */
 export type CommandAdminServiceService = typeof CommandAdminServiceService;
 export const CommandAdminServiceService = {
   /**
-   * Makes a command for one server, or one for each live server of a place or of the whole guild. A named server may
-   * be unknown or not live; a place or a guild where none is live gives no commands. For a server 1,000 commands can
-   * wait: one more is refused where it is named (CONFLICT), else the server is passed over.
+   * Sends one command to one server, to each live server of a place, or to each of the whole guild. A named server may
+   * be unknown or not live; a place or a guild without live servers gives a command for no server. CONFLICT when 1,000
+   * commands wait for the named server, or 1,000 commands for several servers are open in the guild.
    */
   enqueueCommands: {
     path: "/guild.activity.v1.CommandAdminService/EnqueueCommands" as const,
@@ -1147,7 +2256,7 @@ export const CommandAdminServiceService = {
       Buffer.from(EnqueueCommandsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): EnqueueCommandsResponse => EnqueueCommandsResponse.decode(value),
   },
-  /** The newest commands of a guild, the newest first. */
+  /** A page of the commands of a guild, the newest first. */
   listCommands: {
     path: "/guild.activity.v1.CommandAdminService/ListCommands" as const,
     requestStream: false as const,
@@ -1158,17 +2267,67 @@ export const CommandAdminServiceService = {
       Buffer.from(ListCommandsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListCommandsResponse => ListCommandsResponse.decode(value),
   },
+  /** One command with a page of its servers. NOT_FOUND for an unknown command. */
+  readCommand: {
+    path: "/guild.activity.v1.CommandAdminService/ReadCommand" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReadCommandRequest): Buffer => Buffer.from(ReadCommandRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReadCommandRequest => ReadCommandRequest.decode(value),
+    responseSerialize: (value: ReadCommandResponse): Buffer => Buffer.from(ReadCommandResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReadCommandResponse => ReadCommandResponse.decode(value),
+  },
+  /** Cancels a command for every server to which it was not handed over. NOT_FOUND for an unknown command. */
+  cancelCommand: {
+    path: "/guild.activity.v1.CommandAdminService/CancelCommand" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CancelCommandRequest): Buffer => Buffer.from(CancelCommandRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CancelCommandRequest => CancelCommandRequest.decode(value),
+    responseSerialize: (value: CancelCommandResponse): Buffer =>
+      Buffer.from(CancelCommandResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CancelCommandResponse => CancelCommandResponse.decode(value),
+  },
+  /** A page of the live servers of a guild, ordered by ID. */
+  listServers: {
+    path: "/guild.activity.v1.CommandAdminService/ListServers" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListServersRequest): Buffer => Buffer.from(ListServersRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListServersRequest => ListServersRequest.decode(value),
+    responseSerialize: (value: ListServersResponse): Buffer => Buffer.from(ListServersResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListServersResponse => ListServersResponse.decode(value),
+  },
+  /** How many servers of a guild are live. */
+  countServers: {
+    path: "/guild.activity.v1.CommandAdminService/CountServers" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CountServersRequest): Buffer => Buffer.from(CountServersRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CountServersRequest => CountServersRequest.decode(value),
+    responseSerialize: (value: CountServersResponse): Buffer =>
+      Buffer.from(CountServersResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CountServersResponse => CountServersResponse.decode(value),
+  },
 } as const;
 
 export interface CommandAdminServiceServer extends UntypedServiceImplementation {
   /**
-   * Makes a command for one server, or one for each live server of a place or of the whole guild. A named server may
-   * be unknown or not live; a place or a guild where none is live gives no commands. For a server 1,000 commands can
-   * wait: one more is refused where it is named (CONFLICT), else the server is passed over.
+   * Sends one command to one server, to each live server of a place, or to each of the whole guild. A named server may
+   * be unknown or not live; a place or a guild without live servers gives a command for no server. CONFLICT when 1,000
+   * commands wait for the named server, or 1,000 commands for several servers are open in the guild.
    */
   enqueueCommands: handleUnaryCall<EnqueueCommandsRequest, EnqueueCommandsResponse>;
-  /** The newest commands of a guild, the newest first. */
+  /** A page of the commands of a guild, the newest first. */
   listCommands: handleUnaryCall<ListCommandsRequest, ListCommandsResponse>;
+  /** One command with a page of its servers. NOT_FOUND for an unknown command. */
+  readCommand: handleUnaryCall<ReadCommandRequest, ReadCommandResponse>;
+  /** Cancels a command for every server to which it was not handed over. NOT_FOUND for an unknown command. */
+  cancelCommand: handleUnaryCall<CancelCommandRequest, CancelCommandResponse>;
+  /** A page of the live servers of a guild, ordered by ID. */
+  listServers: handleUnaryCall<ListServersRequest, ListServersResponse>;
+  /** How many servers of a guild are live. */
+  countServers: handleUnaryCall<CountServersRequest, CountServersResponse>;
 }
 
 /** Which chat roles make somebody staff in the game. Every call needs a token made from ADMIN_SECRETS. */

@@ -47,7 +47,7 @@ export interface DecisionTarget {
 }
 
 export interface DeliverDecisionResponse {
-  /** For how many servers a command of this event is stored. */
+  /** How many servers the command of this event is for. */
   servers: number;
 }
 
@@ -314,8 +314,8 @@ export const DeliverDecisionResponse: MessageFns<DeliverDecisionResponse> = {
 export type DecisionServiceService = typeof DecisionServiceService;
 export const DecisionServiceService = {
   /**
-   * Makes one command for each live server of the guild: of the place where the decision has one, and not for the
-   * server that it came from. Repeating an event changes nothing: it is stored once per guild, event and server.
+   * Sends one command to every live server of the guild: of the place where the decision has one, and not to the
+   * server that it came from. Repeating an event changes nothing: it is stored once per guild and event.
    * The events of a guild come in the order in which they were decided.
    */
   deliverDecision: {
@@ -333,8 +333,8 @@ export const DecisionServiceService = {
 
 export interface DecisionServiceServer extends UntypedServiceImplementation {
   /**
-   * Makes one command for each live server of the guild: of the place where the decision has one, and not for the
-   * server that it came from. Repeating an event changes nothing: it is stored once per guild, event and server.
+   * Sends one command to every live server of the guild: of the place where the decision has one, and not to the
+   * server that it came from. Repeating an event changes nothing: it is stored once per guild and event.
    * The events of a guild come in the order in which they were decided.
    */
   deliverDecision: handleUnaryCall<DeliverDecisionRequest, DeliverDecisionResponse>;

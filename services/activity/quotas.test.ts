@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { RunningService } from '#kit/service.ts';
+import { MAX_SESSIONS_PER_DAY } from './domain/sessions.ts';
+import { ActivityFixture, newGuild } from './fixture.ts';
+
+const MAX = 5;
+const DAY_MS = 24 * 3_600_000;
+
+const fixture = new ActivityFixture();
+let small: RunningService;
+let other: RunningService;
+beforeAll(async () => {
+  await fixture.start();
+  const environment = { MAX_STAFF_ACTIONS_PER_DAY: String(MAX) };
+  [small, other] = await Promise.all([fixture.startActivity(environment), fixture.startActivity(environment)]);
+});
+afterAll(async () => {
+  await Promise.all([small.stop(), other.stop()]);
+  await fixture.stop();
+});
+
+const log = (
+  guildId: string,
+  actionId: string,
+  { fields = {}, ...request }: { fields?: object; key?: string; at?: RunningService } = {},
+) =>
+  fixture.post(
+    '/staff/game/action',
+    { actor_game_id: 7001, action_type: 'kick', action_id: actionId, ...fields },
+    { guildId, at: small, ...request },
+  );
+const stored = async (guildId: string) =>
+  (
+    await fixture.database.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM activity.actions WHERE guild_id = $1',
+      [guildId],
+    )
+  )[0]?.count;
+
+describe('details of a staff action', () => {
+  test('of 4 KiB as JSON are kept, of more are 400', async () => {
+    const guildId = newGuild();
+    const details = (bytes: number) => ({ fields: { details: { x: 'x'.repeat(bytes - '{"x":""}'.length) } } });
+    expect((await log(guildId, randomUUID(), details(4_096))).status).toBe(201);
+    const { status, body } = await log(guildId, randomUUID(), details(4_097));
+    expect([status, body.details]).toEqual([
+      400,
+      { code: 'INVALID_REQUEST', errors: [{ path: 'body.details', message: 'must have at most 4096 bytes as JSON' }] },
+    ]);
+    // What counts is bytes, not characters.
+    const wide = await log(guildId, randomUUID(), { fields: { details: { x: 'é'.repeat(2_100) } } });
+    expect(wide.status).toBe(400);
+    expect(await stored(guildId)).toBe(1);
+  });
+});
+
+describe(`a guild that may log ${MAX} actions a day`, () => {
+  test('gets 409 for the next, and 200 for those that it has logged', async () => {
+    const guildId = newGuild();
+    const ids = Array.from({ length: MAX }, () => randomUUID());
+    for (const id of ids) expect((await log(guildId, id)).status).toBe(201);
+    const refused = await log(guildId, randomUUID());
+    expect(refused).toMatchObject({
+      status: 409,
+      body: {
+        message: `The guild has logged ${MAX} staff actions today (UTC), which is the maximum`,
+        details: { code: 'QUOTA_EXCEEDED', quota: 'staff_actions_per_day', limit: MAX },
+      },
+    });
+    expect((await log(guildId, ids[0] ?? '')).status).toBe(200);
+    expect(await stored(guildId)).toBe(MAX);
+    expect((await log(newGuild(), randomUUID())).status).toBe(201);
+  });
+
+  test('may log as many again on the next day, also with the Idempotency-Key of a rejection', async () => {
+    const guildId = newGuild();
+    for (let count = 0; count < MAX; count++) await log(guildId, randomUUID());
+    const [actionId, key] = [randomUUID(), randomUUID()];
+    expect((await log(guildId, actionId, { key })).status).toBe(409);
+    fixture.clock.advance(DAY_MS - (fixture.clock.now() % DAY_MS) - 1);
+    expect((await log(guildId, actionId, { key })).status).toBe(409);
+    fixture.clock.advance(1);
+    expect((await log(guildId, actionId, { key })).status).toBe(201);
+  });
+
+  test('logs exactly as many, however many come at once in several processes, some of them twice', async () => {
+    const guildId = newGuild();
+    const ids = Array.from({ length: 2 * MAX }, () => randomUUID());
+    const answers = await Promise.all([...ids, ...ids].map((id, n) => log(guildId, id, { at: n % 2 ? small : other })));
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(MAX);
+    expect(await stored(guildId)).toBe(MAX);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 201, 409]));
+  });
+
+  test('is not counted an action that is logged again', async () => {
+    const guildId = newGuild();
+    const id = randomUUID();
+    for (let count = 0; count < 2 * MAX; count++) await log(guildId, id);
+    for (let count = 1; count < MAX; count++) expect((await log(guildId, randomUUID())).status).toBe(201);
+    expect((await log(guildId, randomUUID())).status).toBe(409);
+  });
+});
+
+test('a guild starts a limited number of sessions a day, and resumes those that it has', async () => {
+  const guildId = newGuild();
+  const start = (gameId: number) =>
+    fixture.post('/staff/game/session/start', { game_id: gameId, place_id: 1, server_id: 'a' }, { guildId });
+  expect((await start(1)).status).toBe(201);
+  await fixture.database.query(
+    `UPDATE activity.daily_counts SET added = $2 WHERE guild_id = $1 AND kind = 'sessions'`,
+    [guildId, MAX_SESSIONS_PER_DAY],
+  );
+  const refused = await start(2);
+  expect([refused.status, refused.body.details.code]).toEqual([409, 'CONFLICT']);
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect((await start(1)).body.data.resumed).toBe(true);
+});

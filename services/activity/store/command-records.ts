@@ -1,0 +1,219 @@
+import type { Queryable } from '#kit/postgres.ts';
+import type { AckStatus, CommandType } from './commands.ts';
+
+/** A command as it was sent, and what became of it. */
+export interface CommandRecord {
+  commandId: string;
+  /** Commands of a guild are sent in this order. */
+  place: number;
+  /** The server that was named; empty for a command for several. */
+  serverId: string;
+  /** Only servers of this place; null for all. */
+  placeId: number | null;
+  excludedServerId: string | null;
+  /** Servers when it was sent. */
+  servers: number;
+  type: CommandType;
+  targetGameId: number | null;
+  targetGameUsername: string | null;
+  payload: Record<string, unknown>;
+  issuedBy: string | null;
+  createdAt: Date;
+  expiresAt: Date;
+  cancelledAt: Date | null;
+  /** Of a command for a named server. */
+  attempt: number;
+  leasedUntil: Date | null;
+  status: AckStatus | null;
+  result: unknown;
+  error: string | null;
+  ackedAt: Date | null;
+  /** Of a command for several: servers that it was handed to, by what they answered; null for a named server. */
+  handed: number | null;
+  succeeded: number | null;
+  failed: number | null;
+  rejected: number | null;
+  /** It was handed to them, and they have not answered in time. */
+  unanswered: number | null;
+}
+
+const RECORD = `command_id AS "commandId", place, server_id AS "serverId", place_id AS "placeId",
+  excluded_server_id AS "excludedServerId", servers, type, target_game_id AS "targetGameId",
+  target_game_username AS "targetGameUsername", payload, issued_by AS "issuedBy", created_at AS "createdAt",
+  expires_at AS "expiresAt", cancelled_at AS "cancelledAt", attempt, leased_until AS "leasedUntil", status, result,
+  error, acked_at AS "ackedAt", handed, succeeded, failed, rejected, unanswered`;
+
+/** Counts the answers to each command for several servers, at the time $2. */
+const ANSWERS = `LEFT JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE attempt > 0 OR acked_at IS NOT NULL)::int AS handed,
+      count(*) FILTER (WHERE status = 'success')::int AS succeeded,
+      count(*) FILTER (WHERE status = 'failed')::int AS failed,
+      count(*) FILTER (WHERE status = 'rejected')::int AS rejected,
+      count(*) FILTER (WHERE attempt > 0 AND acked_at IS NULL AND expires_at <= $2)::int AS unanswered
+    FROM activity.deliveries
+    WHERE deliveries.guild_id = commands.guild_id AND deliveries.command_id = commands.command_id
+  ) AS answers ON server_id = ''`;
+
+export interface CommandFilter {
+  /** Sent before the command that was sent at this time, and has this place. */
+  before: { createdAt: Date; place: number } | undefined;
+  /** Sent at this time or later. */
+  since: Date | undefined;
+  limit: number;
+}
+
+/** A page of a guild's commands, the newest first. */
+export function listCommands(
+  on: Queryable,
+  guildId: string,
+  { before, since, limit }: CommandFilter,
+  now: Date,
+): Promise<CommandRecord[]> {
+  return on.query(
+    `SELECT ${RECORD} FROM (
+       SELECT * FROM activity.commands
+       WHERE guild_id = $1 AND (created_at, place) < (coalesce($3::timestamptz, 'infinity'), coalesce($4::bigint, 0))
+         AND created_at >= coalesce($5::timestamptz, '-infinity')
+       ORDER BY created_at DESC, place DESC LIMIT $6
+     ) AS commands ${ANSWERS} ORDER BY created_at DESC, place DESC`,
+    [guildId, now, before?.createdAt, before?.place, since, limit],
+  );
+}
+
+export async function findCommand(
+  on: Queryable,
+  guildId: string,
+  commandId: string,
+  now: Date,
+): Promise<CommandRecord | undefined> {
+  const [found] = await on.query<CommandRecord>(
+    `SELECT ${RECORD} FROM activity.commands ${ANSWERS} WHERE guild_id = $1 AND command_id = $3`,
+    [guildId, now, commandId],
+  );
+  return found;
+}
+
+/** What became of a command on one server. */
+export interface ServerRecord {
+  serverId: string;
+  attempt: number;
+  leasedUntil: Date | null;
+  expiresAt: Date;
+  status: AckStatus | null;
+  result: unknown;
+  error: string | null;
+  ackedAt: Date | null;
+}
+
+/**
+ * A page of the servers of a command for several, ordered by ID, after the ID given: those that it was handed to, and
+ * those that have not fetched it, as long as they are known.
+ */
+export function listServersOf(
+  on: Queryable,
+  guildId: string,
+  commandId: string,
+  after: string,
+  limit: number,
+): Promise<ServerRecord[]> {
+  return on.query(
+    `SELECT * FROM (
+       SELECT server_id AS "serverId", attempt, leased_until AS "leasedUntil", expires_at AS "expiresAt", status,
+         result, error, acked_at AS "ackedAt"
+       FROM activity.deliveries WHERE guild_id = $1 AND command_id = $2 AND server_id > $3
+       UNION ALL
+       SELECT servers.server_id, 0, NULL, expires_at, NULL, NULL, NULL, NULL
+       FROM activity.commands JOIN activity.servers ON servers.guild_id = commands.guild_id
+       WHERE commands.guild_id = $1 AND command_id = $2 AND commands.server_id = '' AND servers.server_id > $3
+         AND admitted_place < place AND live_at < live_until
+         AND (commands.place_id IS NULL OR commands.place_id = servers.place_id)
+         AND excluded_server_id IS DISTINCT FROM servers.server_id
+         AND NOT EXISTS (
+           SELECT FROM activity.deliveries
+           WHERE guild_id = $1 AND command_id = $2 AND deliveries.server_id = servers.server_id
+         )
+     ) AS every ORDER BY "serverId" LIMIT $4`,
+    [guildId, commandId, after, limit],
+  );
+}
+
+/**
+ * Cancels a command for every server to which it was not handed over; how many these are, undefined when the guild has
+ * no such command. A server that fetches it at this very moment may be counted and still get it.
+ */
+export async function cancelCommand(
+  on: Queryable,
+  guildId: string,
+  commandId: string,
+  now: Date,
+): Promise<number | undefined> {
+  const [found] = await on.query<{ cancelled: number }>(
+    `WITH handed AS (
+       SELECT count(*) AS servers FROM activity.deliveries
+       WHERE guild_id = $1 AND command_id = $2 AND (attempt > 0 OR acked_at IS NOT NULL)
+     ), cancelled AS (
+       UPDATE activity.commands SET cancelled_at = $3, expires_at = $3 FROM handed
+       WHERE guild_id = $1 AND command_id = $2 AND acked_at IS NULL AND expires_at > $3
+         AND attempt = 0 AND commands.servers > handed.servers
+       RETURNING commands.servers - handed.servers AS servers
+     ), reserved AS (
+       DELETE FROM activity.deliveries USING cancelled
+       WHERE guild_id = $1 AND command_id = $2 AND attempt = 0 AND acked_at IS NULL
+     )
+     SELECT coalesce((SELECT servers FROM cancelled), 0)::int AS cancelled FROM activity.commands
+     WHERE guild_id = $1 AND command_id = $2`,
+    [guildId, commandId, now],
+  );
+  return found?.cancelled;
+}
+
+/** Commands of all guilds that are not acknowledged, counted for each server. */
+export interface Unacknowledged {
+  /** Whether they were handed over at least once. */
+  state: 'waiting' | 'handed_over';
+  count: number;
+  /** When the oldest was made; null where there is none. */
+  oldest: Date | null;
+  /** How many more have expired between two times. */
+  expired: number;
+}
+
+/**
+ * What is not acknowledged `now`, and what has expired without it after `since`; a row for each state. Found by when
+ * commands are over: an index on what expires alone would be taken for queues too, by a planner that knows only the past.
+ * What was cancelled has not expired.
+ */
+export function readUnacknowledged(on: Queryable, since: Date, now: Date): Promise<Unacknowledged[]> {
+  return on.query<Unacknowledged>(
+    `WITH own AS (
+       SELECT guild_id, command_id, server_id, created_at, expires_at, attempt > 0 AS is_handed_over, servers,
+         cancelled_at
+       FROM activity.commands WHERE acked_at IS NULL AND LEAST(acked_at, expires_at) > $1
+     ), handed AS (
+       SELECT own.guild_id, own.command_id, own.created_at, deliveries.expires_at, attempt, acked_at FROM own
+       CROSS JOIN LATERAL (
+         SELECT attempt, acked_at, expires_at FROM activity.deliveries
+         WHERE deliveries.guild_id = own.guild_id AND deliveries.command_id = own.command_id
+       ) AS deliveries
+       WHERE own.server_id = ''
+     ), counted AS (
+       SELECT is_handed_over, created_at, expires_at, 1 AS servers FROM own
+       WHERE server_id <> '' AND cancelled_at IS NULL
+       UNION ALL
+       SELECT true, created_at, expires_at, 1 FROM handed WHERE attempt > 0 AND acked_at IS NULL
+       UNION ALL
+       SELECT false, created_at, expires_at, servers - (
+         SELECT count(*) FROM activity.deliveries
+         WHERE deliveries.guild_id = own.guild_id AND deliveries.command_id = own.command_id
+           AND (attempt > 0 OR acked_at IS NOT NULL)
+       ) FROM own WHERE server_id = '' AND cancelled_at IS NULL
+     )
+     SELECT state, coalesce(sum(servers) FILTER (WHERE expires_at > $2), 0)::int AS count,
+       min(created_at) FILTER (WHERE expires_at > $2) AS oldest,
+       coalesce(sum(servers) FILTER (WHERE expires_at <= $2), 0)::int AS expired
+     FROM (VALUES ('waiting', false), ('handed_over', true)) AS states (state, is_handed_over)
+     LEFT JOIN (SELECT * FROM counted WHERE servers > 0) AS counted USING (is_handed_over)
+     GROUP BY state`,
+    [since, now],
+  );
+}
