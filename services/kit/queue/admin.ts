@@ -15,7 +15,10 @@ const queue = z.string().max(50);
 const list = z.object({
   queue: queue.transform((name) => name || undefined),
   guildId: guildId.optional(),
-  state: z.enum(['', 'queued', 'dead'], { error: 'must be queued or dead' }).transform((state) => state || undefined),
+  state: z
+    .string()
+    .pipe(z.enum(['', 'queued', 'dead'], { error: 'must be queued or dead' }))
+    .transform((state) => state || undefined),
   limit: z.int().min(1).max(MAX_ITEMS),
   position: z.string().max(200),
 });

@@ -22,7 +22,7 @@ export interface QueueTable {
 }
 
 /** An item while this process holds its lease. */
-export interface QueueItem<Data = Record<string, unknown>> {
+export interface QueueItem<Data extends object = object> {
   guildId: string;
   /** As text, whatever its type. */
   id: string;
@@ -33,7 +33,7 @@ export interface QueueItem<Data = Record<string, unknown>> {
   data: Data;
 }
 
-export interface QueueDefinition<Data = Record<string, unknown>> {
+export interface QueueDefinition<Data extends object = object> {
   /** For metrics, logs and guildctl. */
   name: string;
   table: QueueTable;

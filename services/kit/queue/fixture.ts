@@ -12,6 +12,11 @@ export const LIMITS = { maxAttempts: 3, maxOutageSeconds: 3_600 };
 
 export const TASKS: QueueTable = { name: 'fleet.tasks', id: 'id', idType: 'bigint', data: 'taken.what' };
 
+export interface Task {
+  what: string;
+}
+type TaskQueue = QueueDefinition<Task>;
+
 /** A real table of tasks, and workers on it as several processes would be. */
 export class QueueFixture {
   testDatabase!: TestDatabase;
@@ -66,7 +71,7 @@ export class QueueFixture {
     return pool;
   }
 
-  definition(own: Partial<QueueDefinition> = {}): QueueDefinition {
+  definition(own: Partial<TaskQueue> = {}): TaskQueue {
     return {
       name: 'tasks',
       table: TASKS,
@@ -79,14 +84,14 @@ export class QueueFixture {
     };
   }
 
-  async #handle({ data }: QueueItem): Promise<void> {
-    const what = String(data['what']);
+  async #handle({ data }: QueueItem<Task>): Promise<void> {
+    const what = data.what;
     this.handled.push(what);
     await this.behaviour.get(what)?.();
   }
 
   /** A worker of another process. */
-  async startWorker(own: Partial<QueueDefinition> = {}, limits = LIMITS): Promise<QueueWorker> {
+  async startWorker(own: Partial<TaskQueue> = {}, limits = LIMITS): Promise<QueueWorker> {
     const { metrics, log, database } = this;
     const worker = new QueueWorker([this.definition(own)], { database, limits, metrics, log });
     this.#workers.push(worker);

@@ -26,7 +26,7 @@ export class QueueRunner {
   readonly #attempts: Attempts;
   readonly #log: Logger;
   /** What is in flight: by guild in an ordered queue, else by item. */
-  readonly #active = new Map<string, Promise<void>>();
+  readonly #active = new Map<string, Promise<unknown>>();
   #dispatching: Promise<void> | undefined;
   #isWanted = false;
   /** Something due was left, since it or its guild was in flight or there was no free slot. */
@@ -111,11 +111,11 @@ export class QueueRunner {
   async #startWhenFree(key: string, work: () => Promise<unknown>): Promise<void> {
     while (this.#active.size >= this.definition.concurrency) await Promise.race(this.#active.values());
     if (!this.#mayStart) return;
-    const running = work()
+    const running: Promise<unknown> = work()
       .catch((error: unknown) =>
         this.#log.warn({ err: error, queue: this.definition.name }, 'failed to record a queue attempt'),
       )
-      .then(() => {
+      .finally(() => {
         this.#active.delete(key);
         if (!this.#isMoreDue) return;
         this.#isMoreDue = false;

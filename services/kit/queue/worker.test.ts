@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../errors.ts';
-import { GUILD, LIMITS, OTHER_GUILD, QueueFixture } from './fixture.ts';
+import { GUILD, LIMITS, OTHER_GUILD, QueueFixture, type Task } from './fixture.ts';
 import { QueueStore } from './store.ts';
 
 const fixture = new QueueFixture();
@@ -35,12 +35,12 @@ describe('an ordered queue', () => {
     const inFlight = new Map<string, number>();
     const order: Record<string, string[]> = { [GUILD]: [], [OTHER_GUILD]: [] };
     let overlaps = 0;
-    const handle = async ({ guildId, data }: { guildId: string; data: Record<string, unknown> }) => {
+    const handle = async ({ guildId, data }: { guildId: string; data: Task }) => {
       const count = (inFlight.get(guildId) ?? 0) + 1;
       inFlight.set(guildId, count);
       if (count > 1) overlaps += 1;
       await fixture.database.query('SELECT 1');
-      order[guildId]?.push(String(data['what']));
+      order[guildId]?.push(data.what);
       inFlight.set(guildId, count - 1);
     };
     const workers = [];
@@ -208,10 +208,10 @@ describe('a queue without order', () => {
     let inFlight = 0;
     let most = 0;
     const seen: string[] = [];
-    const handle = async ({ data }: { data: Record<string, unknown> }) => {
+    const handle = async ({ data }: { data: Task }) => {
       most = Math.max(most, ++inFlight);
       await fixture.database.query('SELECT 1');
-      seen.push(String(data['what']));
+      seen.push(data.what);
       inFlight -= 1;
     };
     const names = Array.from({ length: 40 }, (_, index) => `task ${index}`);
