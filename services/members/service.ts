@@ -61,7 +61,6 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       schema: 'members',
       database,
       ring,
-      clock,
       keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
     const tokens = new VerificationTokens({ lookup, database, idempotency, ring, clock, random: randomBytes, events });

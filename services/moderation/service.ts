@@ -80,7 +80,6 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       schema: 'moderation',
       database,
       ring,
-      clock,
       keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
     const decisions = new Decisions({ idempotency, events, changed });
