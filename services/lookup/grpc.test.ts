@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { ManualClock } from '#kit/clock.ts';
 import type { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
-import { Metrics } from '#kit/metrics.ts';
 import type { Database } from '#kit/postgres.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { type Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { connect } from '#test/grpc.ts';
 import { testEnvironment } from '#test/sealed.ts';
-import { Links } from './domain.ts';
-import { LookupEvents } from './events.ts';
 import { lookupService } from './service.ts';
 
 const GUILD = '900000000000000001';
@@ -91,7 +87,13 @@ describe('CreateLink', () => {
       const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
       expect(refused.map(({ reason }) => (reason as ApiError).code)).toEqual(Array(11).fill('CONFLICT'));
     }
-    const { links } = await client.listLinks({ guildId, updatedSince: 0, limit: 100, position: '' });
+    const { links } = await client.listLinks({
+      guildId,
+      withUnlinked: false,
+      updatedSince: 0,
+      limit: 100,
+      position: '',
+    });
     expect(links).toHaveLength(2);
   });
 
@@ -189,7 +191,7 @@ describe('ListLinks', () => {
     let position = '';
     let pages = 0;
     do {
-      const page = await client.listLinks({ guildId, updatedSince: 0, limit: 3, position });
+      const page = await client.listLinks({ guildId, withUnlinked: false, updatedSince: 0, limit: 3, position });
       found.push(...page.links.map(({ chatId }) => chatId));
       position = page.nextPosition;
       pages++;
@@ -209,30 +211,56 @@ describe('ListLinks', () => {
     );
     const found: string[] = [];
     for (let position = '', more = true; more; more = position !== '') {
-      const page = await client.listLinks({ guildId, updatedSince: 0, limit: 1, position });
+      const page = await client.listLinks({ guildId, withUnlinked: false, updatedSince: 0, limit: 1, position });
       found.push(...page.links.map(({ chatId }) => chatId));
       position = page.nextPosition;
     }
     expect(found).toEqual([1, 2, 3, 4, 5, 6].map(chat));
   });
 
-  test('updated_since reaches five seconds back, and no further', async () => {
-    const clock = new ManualClock();
-    const events = new LookupEvents(new Metrics(), lookup.log);
-    const links = new Links(await openPool(), clock, events);
-    for (let number = 1; number <= 3; number++) {
-      await links.create(guildId, randomUUID(), linkOf(number));
-      clock.advance(4_000);
+  test('with_unlinked lists who is not linked any more among the links, in the order of the changes', async () => {
+    for (let number = 1; number <= 4; number++) await create(linkOf(number));
+    const { serverTime } = await client.listLinks({
+      guildId,
+      withUnlinked: true,
+      updatedSince: 0,
+      limit: 100,
+      position: '',
+    });
+    const account = (number: number) => ({ $case: 'chatId' as const, value: chat(number) });
+    for (const number of [2, 3])
+      await client.deleteLink({ guildId, operationId: randomUUID(), account: account(number) });
+    // Linked again, and so listed as a link alone.
+    await create(linkOf(3));
+    const found: string[] = [];
+    const times = new Set<number>();
+    for (let position = '', more = true; more; more = position !== '') {
+      const page = await client.listLinks({ guildId, withUnlinked: true, updatedSince: 0, limit: 1, position });
+      found.push(...page.links.map(({ chatId }) => chatId), ...page.unlinked.map(({ chatId }) => `-${chatId}`));
+      for (const gone of page.unlinked) expect(gone.unlinkedAt).toBeGreaterThanOrEqual(serverTime);
+      times.add(page.serverTime);
+      position = page.nextPosition;
     }
-    const updatedSince = clock.now() / 1000 - 3;
-    const { links: found } = await links.list(guildId, { updatedSince, limit: 100, position: '' });
-    expect(found.map(({ chatId }) => chatId)).toEqual([chat(2), chat(3)]);
+    expect(found).toEqual([chat(1), chat(4), `-${chat(2)}`, chat(3)]);
+    // Every page has the time of the first.
+    expect(times.size).toBe(1);
+    const later = { guildId, withUnlinked: true, updatedSince: serverTime + 3_600, limit: 100, position: '' };
+    expect(await client.listLinks(later)).toMatchObject({ links: [], unlinked: [] });
+    const without = await client.listLinks({ guildId, withUnlinked: false, updatedSince: 0, limit: 100, position: '' });
+    expect(without.unlinked).toEqual([]);
+  });
+
+  test('a position of the release before is taken', async () => {
+    await create(linkOf(1));
+    const old = { guildId, withUnlinked: false, updatedSince: 0, limit: 10, position: `1_${chat(1)}` };
+    // Whoever goes on from it asks for everything next.
+    expect(await client.listLinks(old)).toMatchObject({ links: [{ chatId: chat(1) }], serverTime: 0 });
   });
 
   test.each(['x', '1_2', '99999999999999999_920000000000000001', `1_${chat(1)}'`])(
     'refuses position %s',
     async (position) => {
-      const call = client.listLinks({ guildId, updatedSince: 0, limit: 1, position });
+      const call = client.listLinks({ guildId, withUnlinked: false, updatedSince: 0, limit: 1, position });
       await expect(call).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
     },
   );
@@ -249,7 +277,7 @@ test('every field of a message is checked, and all faults are told', async () =>
     'request.chatIds',
     'request.gameIds[0]',
   ]);
-  const page = { guildId: GUILD, updatedSince: -1, limit: 101, position: 'x'.repeat(65) };
+  const page = { guildId: GUILD, withUnlinked: false, updatedSince: -1, limit: 101, position: 'x'.repeat(65) };
   expect(await faultsOf(client.listLinks(page))).toEqual(
     ['updatedSince', 'limit', 'position'].map((field) => `request.${field}`),
   );
