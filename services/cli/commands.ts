@@ -4,6 +4,7 @@ import { eraseCommands } from './erase.ts';
 import { gameCommands } from './game-commands.ts';
 import { keyCommands } from './keys.ts';
 import { secretCommands } from './secrets.ts';
+import { queueCommands } from './queue.ts';
 import { shieldCommands } from './shield.ts';
 import { showCommands } from './show.ts';
 import { staffCommands } from './staff.ts';
@@ -17,6 +18,7 @@ export const COMMANDS: readonly Command[] = [
   ...shieldCommands,
   ...showCommands,
   ...staffCommands,
+  ...queueCommands,
   ...eraseCommands,
   ...topCommands,
   ...secretCommands,
