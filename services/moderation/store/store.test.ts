@@ -130,7 +130,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
     'take of the outbox',
     (on) => new QueueStore(on, OUTBOX).take(GUILD, undefined, 1),
     // The last two: whether a later decision was delivered before, of one that has failed.
-    ['outbox_queued', 'outbox_queued', 'log_pkey', 'log_game', 'outbox_open'],
+    ['outbox_queued', 'outbox_queued', 'log_pkey', 'log_game_action', 'outbox_open'],
   ],
   ['finish of the outbox', (on) => new QueueStore(on, OUTBOX).finish(item), ['outbox_queued']],
   ['fail of the outbox', (on) => new QueueStore(on, OUTBOX).fail(item, failure), ['outbox_queued']],
