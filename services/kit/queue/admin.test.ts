@@ -83,7 +83,7 @@ describe('the list', () => {
       code: 'NOT_FOUND',
     });
     for (const wrong of [{ state: 'done' }, { limit: 0 }, { limit: 1_001 }, { position: 'x' }]) {
-      const asked = methods.listQueueItems({ ...everything, ...wrong } as typeof everything);
+      const asked = methods.listQueueItems({ ...everything, ...wrong });
       await expect(asked).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
     }
   });
