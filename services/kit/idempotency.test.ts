@@ -9,7 +9,6 @@ import { ApiError, type ErrorCode, invalidRequest } from './errors.ts';
 import { type Claim, Idempotency, type RepeatableWrite, Replay } from './idempotency.ts';
 import { Metrics } from './metrics.ts';
 import { type Database, openDatabase, type Queryable } from './postgres.ts';
-import { Retention } from './retention.ts';
 import { SecretRing } from './secrets.ts';
 
 const log = pino({ level: 'silent' });
@@ -263,51 +262,4 @@ test('a claim in a transaction that is rolled back was never made', async () => 
   });
   await expect(failing).rejects.toThrow('crash');
   expect(await claim()).toHaveProperty('id');
-});
-
-test('retention deletes what is past its time, batch by batch, also when another table can not be swept', async () => {
-  const age = (seconds: number) => new Date(clock.now() - seconds * 1000);
-  await database.query(
-    `INSERT INTO fleet.idempotency (guild_id, method, path, key, body_hash, created_at)
-     SELECT '1', 'POST', '/', n::text, '', CASE WHEN n <= 2500 THEN $1::timestamptz ELSE $2 END FROM generate_series(1, 2510) n`,
-    [age(61), age(60)],
-  );
-  const rule = { table: 'fleet.idempotency', column: 'created_at', seconds: 60 };
-  const retention = new Retention(database, [{ ...rule, table: 'fleet.nowhere' }, rule], clock, log);
-  await retention.sweep();
-  expect(await database.query('SELECT count(*) AS count FROM fleet.idempotency')).toEqual([{ count: 10 }]);
-});
-
-test('retention passes over rows that are in use instead of waiting for them', async () => {
-  for (const key of ['used', 'free']) await idempotency.inTransaction(write({}, { key }), build(key));
-  clock.advance(1_001);
-  const rule = { table: 'fleet.idempotency', column: 'created_at', seconds: 1 };
-  const keys = () => database.query('SELECT key FROM fleet.idempotency');
-  await database.transaction(async (transaction) => {
-    await transaction.query("SELECT 1 FROM fleet.idempotency WHERE key = 'used' FOR UPDATE");
-    await new Retention(database, [rule], clock, log).sweep();
-    expect(await keys()).toEqual([{ key: 'used' }]);
-  });
-});
-
-test('retention sweeps once a minute, one sweep at a time, and a stop waits for it', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  const sweeps: PromiseWithResolvers<never[]>[] = [];
-  const slow: Queryable = {
-    query: () => {
-      const sweep = Promise.withResolvers<never[]>();
-      sweeps.push(sweep);
-      return sweep.promise;
-    },
-  };
-  const retention = new Retention(slow, [{ table: 't', column: 'c', seconds: 1 }], clock, log);
-  await retention.start();
-  await vi.advanceTimersByTimeAsync(180_000);
-  expect(sweeps).toHaveLength(1);
-  const drained = vi.fn<() => void>();
-  const draining = retention.drain().then(drained);
-  expect(drained).not.toHaveBeenCalled();
-  sweeps[0]?.resolve([]);
-  await draining;
-  vi.useRealTimers();
 });
