@@ -3,12 +3,12 @@ import { type RunningService, startService } from '#kit/service.ts';
 import { membersService } from '#services/members/service.ts';
 import { moderationService } from '#services/moderation/service.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
-import { testEnvironment } from '#test/sealed.ts';
+import { TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
 import { guildctl } from './guildctl.ts';
 
 const GUILD = '900000000000000001';
 const OTHER_GUILD = '900000000000000002';
-const ADMIN_SECRET = 'a secret for administrators of more than 32 bytes';
+const [ADMIN_SECRET = ''] = TEST_ADMIN_SECRETS;
 const NOWHERE = '127.0.0.1:1';
 
 let database: TestDatabase;
@@ -17,7 +17,7 @@ let members: RunningService;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  const environment = { ...testEnvironment(database.url), ADMIN_SECRETS: ADMIN_SECRET };
+  const environment = testEnvironment(database.url);
   [moderation, members] = await Promise.all([
     startService(moderationService, { ...environment, ACTIVITY_GRPC_ADDRESS: NOWHERE }),
     startService(membersService, {
