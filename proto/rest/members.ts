@@ -22,6 +22,11 @@ const dmitri = { chat_id: '920000000000000004', game_id: 7004, game_username: 'D
 const esther = { chat_id: '920000000000000005', game_id: 7005, game_username: 'EstherRows', verified: true };
 const tokenExample = 'Zk3TqX9wVb1LrN7yHc5MfD2pGs8JaE4u';
 
+/** That an account was unlinked. */
+const unlinked = z
+  .object({ chat_id: chatId.meta({ example: dmitri.chat_id }), game_id: gameIdOut, unlinked_at: timestamp })
+  .meta({ id: 'Unlinked', description: 'A link that was removed' });
+
 const linkTaken = { CONFLICT: 'One of the two accounts is linked in this guild already' };
 
 export const membersRoutes = defineRoutes('members', {
@@ -36,12 +41,24 @@ export const membersRoutes = defineRoutes('members', {
       ...page,
       updated_since: timestampQuery
         .optional()
-        .meta({ description: 'Only users linked since; a user may come twice, none is missed' }),
+        .meta({ description: 'Only changes since: the `server_time` of an earlier response; adds `unlinked`' }),
     }),
-    data: z.object({ users: z.array(linkRecord), next_cursor: nextCursor }),
+    data: z.object({
+      users: z.array(linkRecord),
+      unlinked: z
+        .array(unlinked)
+        .optional()
+        .meta({ description: 'Who was unlinked since `updated_since`; only where that was given' }),
+      server_time: timestamp.meta({
+        description: 'For `updated_since` of the next request. A change may be listed twice, and none is missed',
+      }),
+      next_cursor: nextCursor,
+    }),
     status: 200,
     message: 'Verified users listed',
     summary: 'Everybody who is verified in the guild, page by page',
+    description:
+      'With `updated_since`: who was linked and who was unlinked since, on the same pages, in the order of the changes. Each of `unlinked` removes exactly that pair: either account may be linked to another one by now.',
     writes: false,
   }),
   getLinks: route({

@@ -63,7 +63,6 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       schema: 'activity',
       database,
       ring,
-      clock,
       keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
 

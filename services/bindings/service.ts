@@ -37,7 +37,6 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
       schema: 'bindings',
       database,
       ring,
-      clock,
       keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
     const bindings = new Bindings({ database, idempotency, game, chat, clock, events });

@@ -4,6 +4,7 @@ import { eraseCommands } from './erase.ts';
 import { gameCommands } from './game-commands.ts';
 import { keyCommands } from './keys.ts';
 import { secretCommands } from './secrets.ts';
+import { queueCommands } from './queue.ts';
 import { serverCommands } from './servers.ts';
 import { shieldCommands } from './shield.ts';
 import { showCommands } from './show.ts';
@@ -19,6 +20,7 @@ export const COMMANDS: readonly Command[] = [
   ...shieldCommands,
   ...showCommands,
   ...staffCommands,
+  ...queueCommands,
   ...eraseCommands,
   ...topCommands,
   ...secretCommands,

@@ -174,6 +174,20 @@ export function keepsPrepared({
   return PG_PREPARE ?? DATABASE_DIRECT_URL === undefined;
 }
 
+/** What every service with queues is told. */
+export const queueConfig = {
+  /** Failed attempts after which an item of a queue is a dead letter; eight of them take about two minutes. */
+  QUEUE_MAX_ATTEMPTS: number(12, 8, 1_000),
+  /** For so long attempts do not count while what the queue needs is down for all of its items. */
+  QUEUE_MAX_OUTAGE_SECONDS: number(24 * 3600, 60),
+};
+
+/** When the items of a service's queues are given up. */
+export const queueLimits = (config: { QUEUE_MAX_ATTEMPTS: number; QUEUE_MAX_OUTAGE_SECONDS: number }) => ({
+  maxAttempts: config.QUEUE_MAX_ATTEMPTS,
+  maxOutageSeconds: config.QUEUE_MAX_OUTAGE_SECONDS,
+});
+
 /** The root secrets: for guildctl and for what derives the keys of processes. */
 export const rootConfig = { INTERNAL_SECRETS: secrets(), ADMIN_SECRETS: secrets() };
 

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Clock } from './clock.ts';
 import type { Part } from './lifecycle.ts';
 import type { Queryable } from './postgres.ts';
@@ -6,26 +7,34 @@ const EVERY_MS = 30_000;
 /** A sample that took longer, or waited for a connection, may be off by as much. */
 const SLOW_MS = 200;
 
-/** The database's time, which all replicas share, through an offset that is sampled every 30 s. */
+/**
+ * The database's time for what people see, such as when a ban ends. Between samples it follows the monotonic clock, so
+ * a step of this process's clock does not change it. Leases, locks and claims do not use it: their statements compare
+ * with `clock_timestamp()`.
+ */
 export class DatabaseClock implements Clock, Part {
   readonly name = 'database clock';
   readonly #database: Queryable;
   readonly #local: Clock;
-  #offset: number | undefined;
+  readonly #monotonicNow: () => number;
+  /** The database's time when the monotonic clock showed 0. */
+  #origin: number | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(database: Queryable, local: Clock) {
+  /** `local` is used until the first sample; `monotonicNow` in milliseconds. */
+  constructor(database: Queryable, local: Clock, monotonicNow = () => performance.now()) {
     this.#database = database;
     this.#local = local;
+    this.#monotonicNow = monotonicNow;
   }
 
   now(): number {
-    return this.#local.now() + (this.#offset ?? 0);
+    return this.#origin === undefined ? this.#local.now() : Math.round(this.#origin + this.#monotonicNow());
   }
 
   async start(): Promise<void> {
     await this.#sample();
-    // A sample that fails leaves the offset as it was.
+    // After a sample that fails the monotonic clock goes on.
     this.#timer = setInterval(() => void this.#sample().catch(() => undefined), EVERY_MS).unref();
   }
 
@@ -34,10 +43,10 @@ export class DatabaseClock implements Clock, Part {
   }
 
   async #sample(): Promise<void> {
-    const before = this.#local.now();
+    const before = this.#monotonicNow();
     const [row] = await this.#database.query<{ now: Date }>('SELECT clock_timestamp() AS now');
-    const after = this.#local.now();
-    const isSlow = after - before > SLOW_MS && this.#offset !== undefined;
-    if (row && !isSlow) this.#offset = Math.round(row.now.getTime() - (before + after) / 2);
+    const after = this.#monotonicNow();
+    const isSlow = after - before > SLOW_MS && this.#origin !== undefined;
+    if (row && !isSlow) this.#origin = row.now.getTime() - (before + after) / 2;
   }
 }

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase } from '#test/database.ts';
-import { ManualClock } from './clock.ts';
+import { DatabaseTime } from '#test/database-time.ts';
 import { ok } from './envelope.ts';
 import { Idempotency, Replay, type RepeatableWrite } from './idempotency.ts';
 import { Metrics } from './metrics.ts';
@@ -13,10 +13,11 @@ const OLD = 'the old secret, which is long enough';
 const NEW = 'the new secret, which is long enough';
 const NEWEST = 'the newest secret, which is long enough';
 let database: Database;
-let clock: ManualClock;
+let time: DatabaseTime;
 
 beforeAll(async () => {
   const testDatabase = await createTestDatabase();
+  time = await DatabaseTime.control(testDatabase.url);
   const options = { name: 'kit-test', metrics: new Metrics(), log: pino({ level: 'silent' }) };
   database = openDatabase({ url: testDatabase.url, poolMax: 5, ...options });
   await database.query('CREATE SCHEMA fleet');
@@ -29,12 +30,12 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await database.query('TRUNCATE fleet.idempotency, fleet.boats');
-  clock = new ManualClock();
+  await time.stopAt(Date.now());
 });
 
 function keeping(secrets: string[], days = 1): Idempotency {
   const ring = new SecretRing(secrets);
-  return new Idempotency({ schema: 'fleet', database, ring, clock, keptSeconds: days * DAY_SECONDS });
+  return new Idempotency({ schema: 'fleet', database, ring, keptSeconds: days * DAY_SECONDS });
 }
 
 function write(key = 'k-1'): RepeatableWrite {
@@ -63,9 +64,9 @@ test('answers are stored encrypted, and open after a secret was replaced', async
 test('an answer is given again for as long as the service is told to keep it', async () => {
   const longer = keeping([OLD], 2);
   await longer.inTransaction(write(), build('Ada'));
-  clock.advance(2 * DAY_SECONDS * 1000 - 1);
+  await time.advance(2 * DAY_SECONDS * 1000 - 1);
   expect(await longer.inTransaction(write(), build('Bea'))).toBeInstanceOf(Replay);
-  clock.advance(1);
+  await time.advance(1);
   await longer.inTransaction(write(), build('Cleo'));
   expect(await boats()).toEqual(['Ada', 'Cleo']);
 });

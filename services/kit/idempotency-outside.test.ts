@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
-import { ManualClock } from './clock.ts';
 import { ok } from './envelope.ts';
 import { ApiError, type ErrorCode } from './errors.ts';
 import { Idempotency, type RepeatableWrite, Replay } from './idempotency.ts';
@@ -11,7 +10,6 @@ import { SecretRing } from './secrets.ts';
 
 const CONNECTIONS = 5;
 const ring = new SecretRing(['a secret for tests, which is long enough']);
-const clock = new ManualClock();
 const DAY_SECONDS = 24 * 3600;
 let testDatabase: TestDatabase;
 let database: Database;
@@ -25,7 +23,7 @@ beforeAll(async () => {
   await database.query('CREATE SCHEMA fleet');
   await database.query('CREATE TABLE fleet.idempotency (LIKE members.idempotency INCLUDING ALL)');
   await database.query('CREATE TABLE fleet.boats (name text PRIMARY KEY)');
-  idempotency = new Idempotency({ schema: 'fleet', database, ring, clock, keptSeconds: DAY_SECONDS });
+  idempotency = new Idempotency({ schema: 'fleet', database, ring, keptSeconds: DAY_SECONDS });
 });
 afterAll(async () => {
   await database.close();
@@ -95,7 +93,7 @@ test('work whose commit was done and not heard of is not done again', async () =
       throw new ApiError('UNAVAILABLE');
     },
   };
-  const told = new Idempotency({ schema: 'fleet', database: deaf, ring, clock, keptSeconds: DAY_SECONDS });
+  const told = new Idempotency({ schema: 'fleet', database: deaf, ring, keptSeconds: DAY_SECONDS });
   const lost = told.afterPreparing(write(), ada, build);
   await expect(lost).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(await prepared(ada)).toMatchObject({ status: 201 });

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createTestDatabase } from '#test/database.ts';
+import { DatabaseTime } from '#test/database-time.ts';
 import { hashJson } from './body.ts';
 import { ManualClock } from './clock.ts';
 import { ok } from './envelope.ts';
@@ -8,18 +9,19 @@ import { ApiError, type ErrorCode, invalidRequest } from './errors.ts';
 import { type Claim, Idempotency, type RepeatableWrite, Replay } from './idempotency.ts';
 import { Metrics } from './metrics.ts';
 import { type Database, openDatabase, type Queryable } from './postgres.ts';
-import { Retention } from './retention.ts';
 import { SecretRing } from './secrets.ts';
 
 const log = pino({ level: 'silent' });
 const OLD = 'the old secret, which is long enough';
 const DAY_SECONDS = 24 * 3600;
 let database: Database;
+let time: DatabaseTime;
 let clock: ManualClock;
 let idempotency: Idempotency;
 
 beforeAll(async () => {
   const testDatabase = await createTestDatabase();
+  time = await DatabaseTime.control(testDatabase.url);
   database = openDatabase({ url: testDatabase.url, poolMax: 5, name: 'kit-test', metrics: new Metrics(), log });
   await database.query('CREATE SCHEMA fleet');
   await database.query(
@@ -37,11 +39,11 @@ beforeAll(async () => {
 beforeEach(async () => {
   await database.query('TRUNCATE fleet.idempotency, fleet.boats');
   clock = new ManualClock();
+  await time.stopAt(clock.now());
   idempotency = new Idempotency({
     schema: 'fleet',
     database,
     ring: new SecretRing([OLD]),
-    clock,
     keptSeconds: DAY_SECONDS,
   });
 });
@@ -189,9 +191,9 @@ test.each([
 
 test('an answer is given again for 24 hours, and then the key is free', async () => {
   await idempotency.inTransaction(write({}), build('Ada'));
-  clock.advance(24 * 3600_000 - 1);
+  await time.advance(24 * 3600_000 - 1);
   expect(await idempotency.inTransaction(write({}), build('Bea'))).toBeInstanceOf(Replay);
-  clock.advance(1);
+  await time.advance(1);
   await idempotency.inTransaction(write({ other: 1 }), build('Cleo'));
   expect(await boats()).toEqual(['Ada', 'Cleo']);
   expect(await idempotency.inTransaction(write({ other: 1 }), build('Dora'))).toBeInstanceOf(Replay);
@@ -217,9 +219,9 @@ test.each([
 
 test('a claim whose process died is free after 60 s, and what it would still say is not heard', async () => {
   const lost = (await claim()) as Claim;
-  clock.advance(59_999);
+  await time.advance(59_999);
   await expect(claim()).rejects.toMatchObject({ code: 'CONFLICT' });
-  clock.advance(1);
+  await time.advance(1);
   const next = (await claim({ bodyHash: hashJson({ corrected: 1 }) })) as Claim;
   await idempotency.settle(database, lost, ok({ name: 'too late' }));
   await idempotency.settle(database, lost, new ApiError('PLATFORM_ERROR'));
@@ -227,10 +229,23 @@ test('a claim whose process died is free after 60 s, and what it would still say
   expect(await claim({ bodyHash: hashJson({ corrected: 1 }) })).toMatchObject({ body: expect.stringContaining('Bea') });
 });
 
+test.each([10_000, -10_000, 3_600_000, -3_600_000])(
+  'a process whose clock is stepped by %i ms takes over no live claim, and keeps its own',
+  async (step) => {
+    const claimed = (await claim()) as Claim;
+    const now = Date.now();
+    vi.spyOn(Date, 'now').mockReturnValue(now + step);
+    await expect(claim()).rejects.toMatchObject({ code: 'CONFLICT', retryAfter: 1 });
+    await idempotency.settle(database, claimed, ok({ name: 'Ada' }));
+    expect(await claim()).toMatchObject({ body: expect.stringContaining('Ada') });
+    vi.restoreAllMocks();
+  },
+);
+
 test('the same write after 60 s has the claim of the first, which can answer it and no longer give it up', async () => {
   const first = (await claim()) as Claim;
   expect(first.isRepeat).toBe(false);
-  clock.advance(60_000);
+  await time.advance(60_000);
   const next = (await claim()) as Claim;
   expect(next).toMatchObject({ id: first.id, isRepeat: true });
   await idempotency.settle(database, first, new ApiError('PLATFORM_ERROR'));
@@ -247,51 +262,4 @@ test('a claim in a transaction that is rolled back was never made', async () => 
   });
   await expect(failing).rejects.toThrow('crash');
   expect(await claim()).toHaveProperty('id');
-});
-
-test('retention deletes what is past its time, batch by batch, also when another table can not be swept', async () => {
-  const age = (seconds: number) => new Date(clock.now() - seconds * 1000);
-  await database.query(
-    `INSERT INTO fleet.idempotency (guild_id, method, path, key, body_hash, created_at)
-     SELECT '1', 'POST', '/', n::text, '', CASE WHEN n <= 2500 THEN $1::timestamptz ELSE $2 END FROM generate_series(1, 2510) n`,
-    [age(61), age(60)],
-  );
-  const rule = { table: 'fleet.idempotency', column: 'created_at', seconds: 60 };
-  const retention = new Retention(database, [{ ...rule, table: 'fleet.nowhere' }, rule], clock, log);
-  await retention.sweep();
-  expect(await database.query('SELECT count(*) AS count FROM fleet.idempotency')).toEqual([{ count: 10 }]);
-});
-
-test('retention passes over rows that are in use instead of waiting for them', async () => {
-  for (const key of ['used', 'free']) await idempotency.inTransaction(write({}, { key }), build(key));
-  clock.advance(1_001);
-  const rule = { table: 'fleet.idempotency', column: 'created_at', seconds: 1 };
-  const keys = () => database.query('SELECT key FROM fleet.idempotency');
-  await database.transaction(async (transaction) => {
-    await transaction.query("SELECT 1 FROM fleet.idempotency WHERE key = 'used' FOR UPDATE");
-    await new Retention(database, [rule], clock, log).sweep();
-    expect(await keys()).toEqual([{ key: 'used' }]);
-  });
-});
-
-test('retention sweeps once a minute, one sweep at a time, and a stop waits for it', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  const sweeps: PromiseWithResolvers<never[]>[] = [];
-  const slow: Queryable = {
-    query: () => {
-      const sweep = Promise.withResolvers<never[]>();
-      sweeps.push(sweep);
-      return sweep.promise;
-    },
-  };
-  const retention = new Retention(slow, [{ table: 't', column: 'c', seconds: 1 }], clock, log);
-  await retention.start();
-  await vi.advanceTimersByTimeAsync(180_000);
-  expect(sweeps).toHaveLength(1);
-  const drained = vi.fn<() => void>();
-  const draining = retention.drain().then(drained);
-  expect(drained).not.toHaveBeenCalled();
-  sweeps[0]?.resolve([]);
-  await draining;
-  vi.useRealTimers();
 });

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from './clock.ts';
 import { type Answer, errorBody, successBody } from './envelope.ts';
 import { ApiError, asApiError, type ErrorCode } from './errors.ts';
 import type { Database, Queryable } from './postgres.ts';
 import type { KeyRing } from './secrets.ts';
 
 /** How long a claim on an outside effect holds (contract, section 7). */
-const CLAIM_MS = 60_000;
+const CLAIM_SECONDS = 60;
 /** Errors whose response is stored (contract, section 7): a repeat of the request cannot have another outcome. */
 const STORED_ERRORS: readonly ErrorCode[] = ['NOT_FOUND', 'CONFLICT', 'NOT_APPLICABLE'];
 const PURPOSE = 'idempotency';
@@ -55,7 +54,8 @@ interface StoredRow {
   status: number | null;
   answer: Buffer | null;
   claim: string | null;
-  claimed_until: Date | null;
+  /** Null where there is no claim. */
+  is_claimed: boolean | null;
 }
 
 export interface IdempotencyOptions {
@@ -63,25 +63,25 @@ export interface IdempotencyOptions {
   schema: string;
   database: Database;
   ring: KeyRing;
-  clock: Clock;
   /** How long a first answer is given again. */
   keptSeconds: number;
 }
 
-/** Remembers answers in `<schema>.idempotency`, beside the rows that the writes change. */
+/**
+ * Remembers answers in `<schema>.idempotency`, beside the rows that the writes change. Claims begin and end by the
+ * database's clock, so that no process with a wrong clock takes over a claim that is live.
+ */
 export class Idempotency {
   readonly #table: string;
   readonly #database: Database;
   readonly #ring: KeyRing;
-  readonly #clock: Clock;
-  readonly #keptMs: number;
+  readonly #keptSeconds: number;
 
-  constructor({ schema, database, ring, clock, keptSeconds }: IdempotencyOptions) {
+  constructor({ schema, database, ring, keptSeconds }: IdempotencyOptions) {
     this.#table = `${schema}.idempotency`;
     this.#database = database;
     this.#ring = ring;
-    this.#clock = clock;
-    this.#keptMs = keptSeconds * 1000;
+    this.#keptSeconds = keptSeconds;
   }
 
   /** Does the work and remembers its answer in one transaction; a repeat gets the first answer. */
@@ -143,9 +143,8 @@ export class Idempotency {
     const { replay, lapsed } = await this.#find(transaction, write);
     if (replay) return replay;
     const id = lapsed ?? randomUUID();
-    const until = new Date(this.#clock.now() + CLAIM_MS).toISOString();
-    await this.#insert(transaction, write, { status: null, answer: null, claim: id, until });
-    return { write, id, until, isRepeat: lapsed !== undefined };
+    const until = await this.#insert(transaction, write, { status: null, answer: null, claim: id });
+    return { write, id, until: until?.toISOString() ?? '', isRepeat: lapsed !== undefined };
   }
 
   /**
@@ -171,9 +170,9 @@ export class Idempotency {
   /** Ends a claim that is not settled, but for its ID: the same write may be tried again at once. */
   async release(on: Queryable, { write, id, until }: Claim): Promise<void> {
     await on.query(
-      `UPDATE ${this.#table} SET claimed_until = $7
+      `UPDATE ${this.#table} SET claimed_until = clock_timestamp()
        WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND claim = $5 AND claimed_until = $6`,
-      [write.guildId, write.method, write.path, write.key, id, until, new Date(this.#clock.now())],
+      [write.guildId, write.method, write.path, write.key, id, until],
     );
   }
 
@@ -191,12 +190,13 @@ export class Idempotency {
     );
     if (!lock?.taken) throw stillRunning();
     const [row] = await transaction.query<StoredRow>(
-      `SELECT body_hash, status, answer, claim, claimed_until FROM ${this.#table}
-       WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND created_at > $5`,
-      [...name, new Date(this.#clock.now() - this.#keptMs)],
+      `SELECT body_hash, status, answer, claim, claimed_until > clock_timestamp() AS is_claimed FROM ${this.#table}
+       WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4
+         AND created_at > clock_timestamp() - $5::float8 * interval '1 second'`,
+      [...name, this.#keptSeconds],
     );
     if (!row) return {};
-    const isClaimed = row.claimed_until !== null && row.claimed_until.getTime() > this.#clock.now();
+    const isClaimed = row.is_claimed === true;
     const isSame = row.body_hash.equals(write.bodyHash);
     if (row.status === null && !isClaimed) return isSame && row.claim !== null ? { lapsed: row.claim } : {};
     if (!isSame) {
@@ -215,14 +215,19 @@ export class Idempotency {
     }
   }
 
-  async #insert(transaction: Queryable, write: RepeatableWrite, record: IdempotencyRow): Promise<void> {
-    await transaction.query(
+  /** When its claim ends, if the record has one. */
+  async #insert(transaction: Queryable, write: RepeatableWrite, record: IdempotencyRow): Promise<Date | undefined> {
+    // Of milliseconds, which name the claim wherever it is kept.
+    const [row] = await transaction.query<{ until: Date | null }>(
       `INSERT INTO ${this.#table}
          (guild_id, method, path, key, body_hash, status, answer, claim, claimed_until, created_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
+         CASE WHEN $8::uuid IS NOT NULL
+           THEN date_trunc('milliseconds', clock_timestamp()) + $9::float8 * interval '1 second' END, clock_timestamp())
        ON CONFLICT (guild_id, method, path, key) DO UPDATE SET body_hash = excluded.body_hash,
          status = excluded.status, answer = excluded.answer, claim = excluded.claim,
-         claimed_until = excluded.claimed_until, created_at = excluded.created_at`,
+         claimed_until = excluded.claimed_until, created_at = excluded.created_at
+       RETURNING claimed_until AS until`,
       [
         write.guildId,
         write.method,
@@ -232,10 +237,10 @@ export class Idempotency {
         record.status,
         record.answer,
         record.claim,
-        record.until,
-        new Date(this.#clock.now()),
+        CLAIM_SECONDS,
       ],
     );
+    return row?.until ?? undefined;
   }
 
   #finished(write: Claim['write'], outcome: Answer | ApiError): IdempotencyRow {
@@ -244,7 +249,7 @@ export class Idempotency {
       outcome instanceof ApiError
         ? errorBody(outcome)
         : successBody(status, outcome.message ?? write.message, outcome.data);
-    return { status, answer: this.#ring.encrypt(PURPOSE, body), claim: null, until: null };
+    return { status, answer: this.#ring.encrypt(PURPOSE, body), claim: null };
   }
 }
 
@@ -253,7 +258,6 @@ interface IdempotencyRow {
   /** Encrypted, since some answers hold a token. */
   answer: Buffer | null;
   claim: string | null;
-  until: string | null;
 }
 
 const UNREADABLE =

@@ -5,8 +5,6 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { isYoung } from '#test/young.ts';
-import { ManualClock } from './clock.ts';
-import { DatabaseClock } from './database-clock.ts';
 import { ApiError } from './errors.ts';
 import { Metrics } from './metrics.ts';
 import { type Database, isUniqueViolation, openDatabase } from './postgres.ts';
@@ -260,37 +258,6 @@ test('closing twice is closing once', async () => {
   await other.query('SELECT 1');
   await Promise.all([other.close(), other.close()]);
   await expect(other.query('SELECT 1')).rejects.toThrow(UNAVAILABLE);
-});
-
-test("the database clock tells the database's time, and passes over samples that took long", async () => {
-  const local = new ManualClock(Date.UTC(2020, 0, 1));
-  const clock = new DatabaseClock(database, local);
-  await clock.start();
-  expect(Math.abs(clock.now() - Date.now())).toBeLessThan(1_000);
-  await clock.stop();
-
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  let delay = 0;
-  let now = 5_000;
-  const slow = new DatabaseClock(
-    {
-      query: async <Result extends object>() => {
-        local.advance(delay);
-        return [{ now: new Date(now) }] as Result[];
-      },
-    },
-    local,
-  );
-  await slow.start();
-  expect(slow.now()).toBe(5_000);
-  [delay, now] = [201, 9_000];
-  await vi.advanceTimersByTimeAsync(30_000);
-  expect(slow.now()).toBe(5_201);
-  [delay, now] = [100, 9_000];
-  await vi.advanceTimersByTimeAsync(30_000);
-  expect(slow.now()).toBe(9_050);
-  await slow.stop();
-  vi.useRealTimers();
 });
 
 afterAll(() => vi.useRealTimers());

@@ -1,17 +1,18 @@
-import type { Clock } from '#kit/clock.ts';
+import { readChangeTime } from '#kit/change-time.ts';
 import { ApiError, invalidRequest } from '#kit/errors.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import type { LookupEvents } from './events.ts';
 import * as store from './store.ts';
-import type { Account, Link, LinkChange, Position } from './store.ts';
-
-/** A change gets its time before it commits, so who asks "since when" is answered from a little earlier. */
-const OVERLAP_SECONDS = 5;
+import type { Account, ChangedLink, Link, LinkChange, Position } from './store.ts';
 
 const ALREADY_LINKED = 'One of the two accounts is linked in this guild already';
 
 export interface LinkPage {
   links: Link[];
+  /** Pairs that are not linked any more. Empty unless they were asked for. */
+  unlinked: (Link & { unlinkedAt: number })[];
+  /** Unix milliseconds, the same on every page: whoever asks for changes since then misses none. */
+  serverTime: number;
   /** Where the next page begins; undefined on the last. */
   next: string | undefined;
 }
@@ -23,16 +24,27 @@ export interface LinkHistory {
   changes: LinkChange[];
 }
 
+export interface LinkQuestion {
+  /** Unix seconds, 0 for all. */
+  updatedSince: number;
+  withUnlinked: boolean;
+  limit: number;
+  /** The `next` of the page before, or empty. */
+  position: string;
+}
+
 /** The links of a guild: reading them for everyone, changing them for members. */
 export class Links {
   readonly #database: Queryable;
-  readonly #clock: Clock;
   readonly #events: LookupEvents;
 
-  constructor(database: Queryable, clock: Clock, events: LookupEvents) {
+  readonly #marginMs: number | undefined;
+
+  /** `marginMs` is taken off the time of answers; the kit's own where left out. */
+  constructor(database: Queryable, events: LookupEvents, marginMs?: number) {
     this.#database = database;
-    this.#clock = clock;
     this.#events = events;
+    this.#marginMs = marginMs;
   }
 
   /** The links of these users, in one statement; those without one are left out. */
@@ -53,13 +65,24 @@ export class Links {
     return link;
   }
 
-  /** A page of links, the least recently changed first. `updatedSince` in Unix seconds, 0 for all. */
-  async list(guildId: string, page: { updatedSince: number; limit: number; position: string }): Promise<LinkPage> {
-    const start = page.position === '' ? startOf(page.updatedSince) : readPosition(page.position);
-    const rows = await store.listLinks(this.#database, guildId, start, page.limit + 1);
-    const links = rows.slice(0, page.limit);
-    const last = links.at(-1);
-    return { links, next: rows.length > links.length && last ? writePosition(last) : undefined };
+  /** A page of links, the least recently changed first. */
+  async list(guildId: string, { updatedSince, position, limit, withUnlinked }: LinkQuestion): Promise<LinkPage> {
+    const start = position === '' ? await this.#start(updatedSince) : readPosition(position);
+    const rows = await store.listLinks(this.#database, guildId, start, { limit: limit + 1, withUnlinked });
+    const page = rows.slice(0, limit);
+    const last = rows.length > limit ? page.at(-1) : undefined;
+    return {
+      links: page.filter(({ isUnlinked }) => !isUnlinked),
+      unlinked: page.filter(({ isUnlinked }) => isUnlinked).map((gone) => ({ ...gone, unlinkedAt: unlinkedAt(gone) })),
+      serverTime: start.serverTime,
+      next: last && writePosition({ ...last, serverTime: start.serverTime }),
+    };
+  }
+
+  /** The server time is read before any row. No chat ID is smaller than the empty text: all rows of a time follow it. */
+  async #start(updatedSince: number): Promise<PagePosition> {
+    const { completeUntil } = await readChangeTime(this.#database, this.#marginMs);
+    return { updatedAt: updatedSince * 1_000_000, chatId: '', serverTime: completeUntil };
   }
 
   /** How many there are. */
@@ -78,8 +101,7 @@ export class Links {
    * has its first outcome.
    */
   async create(guildId: string, operationId: string, link: Omit<Link, 'version'>): Promise<Link> {
-    const now = new Date(this.#clock.now());
-    const created = await store.insertLink(this.#database, guildId, operationId, now, link);
+    const created = await store.insertLink(this.#database, guildId, operationId, link);
     if (created) {
       this.#events.linked(guildId, created);
       return created;
@@ -100,8 +122,7 @@ export class Links {
 
   /** Removes a link; NOT_FOUND if there is none. The same operation again has its first outcome. */
   async delete(guildId: string, operationId: string, account: Account): Promise<Link> {
-    const now = new Date(this.#clock.now());
-    const deleted = await store.deleteLink(this.#database, guildId, operationId, now, account);
+    const deleted = await store.deleteLink(this.#database, guildId, operationId, account);
     if (deleted) {
       this.#events.unlinked(guildId, deleted);
       return deleted;
@@ -113,19 +134,23 @@ export class Links {
   }
 }
 
-/** No chat ID is smaller than the empty text, so all rows of that very time follow. */
-function startOf(updatedSince: number): Position {
-  return { updatedAt: Math.max(0, updatedSince - OVERLAP_SECONDS) * 1_000_000, chatId: '' };
+/** Where a page begins, and when its list was begun. */
+interface PagePosition extends Position {
+  serverTime: number;
 }
 
-const POSITION = /^([0-9]{1,16})_([0-9]{17,20})$/;
+/** Unix milliseconds. */
+const unlinkedAt = ({ updatedAt }: ChangedLink) => Math.floor(updatedAt / 1_000);
 
-const writePosition = ({ updatedAt, chatId }: Position) => `${updatedAt}_${chatId}`;
+/** The release before wrote no time: who goes on from its cursor asks for all changes next. */
+const POSITION = /^([0-9]{1,16})_([0-9]{17,20})(?:_([0-9]{1,14}))?$/;
 
-function readPosition(text: string): Position {
-  const [, updatedAt, chatId] = POSITION.exec(text) ?? [];
+const writePosition = ({ updatedAt, chatId, serverTime }: PagePosition) => `${updatedAt}_${chatId}_${serverTime}`;
+
+function readPosition(text: string): PagePosition {
+  const [, updatedAt, chatId, serverTime = '0'] = POSITION.exec(text) ?? [];
   if (updatedAt === undefined || chatId === undefined) {
     throw invalidRequest([{ path: 'request.position', message: 'is not a next_position of a page' }]);
   }
-  return { updatedAt: Number(updatedAt), chatId };
+  return { updatedAt: Number(updatedAt), chatId, serverTime: Number(serverTime) };
 }

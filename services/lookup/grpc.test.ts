@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { ManualClock } from '#kit/clock.ts';
 import type { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
-import { Metrics } from '#kit/metrics.ts';
 import type { Database } from '#kit/postgres.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { type Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { connect } from '#test/grpc.ts';
 import { testEnvironment } from '#test/sealed.ts';
-import { Links } from './domain.ts';
-import { LookupEvents } from './events.ts';
 import { lookupService } from './service.ts';
 
 const GUILD = '900000000000000001';
@@ -91,7 +87,13 @@ describe('CreateLink', () => {
       const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
       expect(refused.map(({ reason }) => (reason as ApiError).code)).toEqual(Array(11).fill('CONFLICT'));
     }
-    const { links } = await client.listLinks({ guildId, updatedSince: 0, limit: 100, position: '' });
+    const { links } = await client.listLinks({
+      guildId,
+      withUnlinked: false,
+      updatedSince: 0,
+      limit: 100,
+      position: '',
+    });
     expect(links).toHaveLength(2);
   });
 
@@ -182,62 +184,6 @@ describe('GetLinks and ListHistory', () => {
   });
 });
 
-describe('ListLinks', () => {
-  test('pages hold every link once, the least recently changed first', async () => {
-    for (let number = 1; number <= 7; number++) await create(linkOf(number));
-    const found: string[] = [];
-    let position = '';
-    let pages = 0;
-    do {
-      const page = await client.listLinks({ guildId, updatedSince: 0, limit: 3, position });
-      found.push(...page.links.map(({ chatId }) => chatId));
-      position = page.nextPosition;
-      pages++;
-    } while (position !== '');
-    expect(found).toEqual([1, 2, 3, 4, 5, 6, 7].map(chat));
-    expect(pages).toBe(3);
-  });
-
-  test('links that changed within one microsecond of each other are neither lost nor repeated', async () => {
-    for (let number = 1; number <= 6; number++) await create(linkOf(number));
-    const pool = await openPool();
-    await pool.query(
-      `UPDATE lookup.links SET updated_at = timestamptz '2026-05-01 10:00:00.123456Z'
-         + (CASE WHEN game_id > 7003 THEN 1 ELSE 0 END) * interval '1 microsecond'
-       WHERE guild_id = $1`,
-      [guildId],
-    );
-    const found: string[] = [];
-    for (let position = '', more = true; more; more = position !== '') {
-      const page = await client.listLinks({ guildId, updatedSince: 0, limit: 1, position });
-      found.push(...page.links.map(({ chatId }) => chatId));
-      position = page.nextPosition;
-    }
-    expect(found).toEqual([1, 2, 3, 4, 5, 6].map(chat));
-  });
-
-  test('updated_since reaches five seconds back, and no further', async () => {
-    const clock = new ManualClock();
-    const events = new LookupEvents(new Metrics(), lookup.log);
-    const links = new Links(await openPool(), clock, events);
-    for (let number = 1; number <= 3; number++) {
-      await links.create(guildId, randomUUID(), linkOf(number));
-      clock.advance(4_000);
-    }
-    const updatedSince = clock.now() / 1000 - 3;
-    const { links: found } = await links.list(guildId, { updatedSince, limit: 100, position: '' });
-    expect(found.map(({ chatId }) => chatId)).toEqual([chat(2), chat(3)]);
-  });
-
-  test.each(['x', '1_2', '99999999999999999_920000000000000001', `1_${chat(1)}'`])(
-    'refuses position %s',
-    async (position) => {
-      const call = client.listLinks({ guildId, updatedSince: 0, limit: 1, position });
-      await expect(call).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
-    },
-  );
-});
-
 test('every field of a message is checked, and all faults are told', async () => {
   const bad = { guildId: '1', operationId: 'x', chatId: '', gameId: -1, gameUsername: '' };
   expect(await faultsOf(client.createLink(bad))).toEqual(
@@ -249,7 +195,7 @@ test('every field of a message is checked, and all faults are told', async () =>
     'request.chatIds',
     'request.gameIds[0]',
   ]);
-  const page = { guildId: GUILD, updatedSince: -1, limit: 101, position: 'x'.repeat(65) };
+  const page = { guildId: GUILD, withUnlinked: false, updatedSince: -1, limit: 101, position: 'x'.repeat(65) };
   expect(await faultsOf(client.listLinks(page))).toEqual(
     ['updatedSince', 'limit', 'position'].map((field) => `request.${field}`),
   );

@@ -23,6 +23,7 @@ const listLinks = z.object({
   updatedSince: z.int().min(0).max(99_999_999_999),
   limit,
   position: z.string().max(64),
+  withUnlinked: z.boolean(),
 });
 const countLinks = z.object({ guildId });
 const listHistory = z.object({ guildId, chatId, limit });
@@ -64,8 +65,13 @@ export function lookupMethods(links: Links): GrpcHandlers<typeof LookupServiceSe
     },
     async listLinks(message) {
       const { guildId, ...page } = checked(listLinks, message, 'request');
-      const { links: found, next } = await links.list(guildId, page);
-      return { links: found, nextPosition: next ?? '' };
+      const { links: found, unlinked, serverTime, next } = await links.list(guildId, page);
+      return {
+        links: found,
+        unlinked: unlinked.map((gone) => ({ ...gone, unlinkedAt: unixSeconds(gone.unlinkedAt) })),
+        serverTime: unixSeconds(serverTime),
+        nextPosition: next ?? '',
+      };
     },
     async countLinks(message) {
       const { guildId } = checked(countLinks, message, 'request');

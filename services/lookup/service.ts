@@ -20,7 +20,7 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     const { config, metrics, log } = service;
     const database = service.database(config);
     const { clock } = service;
-    const links = new Links(database, clock, new LookupEvents(metrics, log));
+    const links = new Links(database, new LookupEvents(metrics, log));
     service.lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, LookupServiceService, lookupMethods(links));

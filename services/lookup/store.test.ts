@@ -50,16 +50,19 @@ afterAll(async () => {
 
 const page = Array.from({ length: 25 }, (_, index) => index + 1);
 const link = { chatId: CHAT, gameId: 500, gameUsername: 'User' };
-const now = new Date();
 
 test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['findLinks', (on) => store.findLinks(on, GUILD, { gameIds: page }), ['links_chat', 'links_game']],
-  ['listLinks', (on) => store.listLinks(on, GUILD, { updatedAt: 1, chatId: CHAT }, 100), ['links_updated']],
+  [
+    'listLinks',
+    (on) => store.listLinks(on, GUILD, { updatedAt: 1, chatId: CHAT }, { limit: 100, withUnlinked: true }),
+    ['links_updated', 'link_history_unlinked', 'links_game'],
+  ],
   ['countLinks', (on) => store.countLinks(on, '900000000000000002'), ['links_game']],
   ['listChanges', (on) => store.listChanges(on, GUILD, CHAT, 100), ['link_history_chat', 'links_chat']],
-  ['insertLink', (on) => store.insertLink(on, GUILD, randomUUID(), now, link), []],
-  ['deleteLink by chat', (on) => store.deleteLink(on, GUILD, randomUUID(), now, { chatId: CHAT }), ['links_chat']],
-  ['deleteLink by game', (on) => store.deleteLink(on, GUILD, randomUUID(), now, { gameId: 5 }), ['links_game']],
+  ['insertLink', (on) => store.insertLink(on, GUILD, randomUUID(), link), []],
+  ['deleteLink by chat', (on) => store.deleteLink(on, GUILD, randomUUID(), { chatId: CHAT }), ['links_chat']],
+  ['deleteLink by game', (on) => store.deleteLink(on, GUILD, randomUUID(), { gameId: 5 }), ['links_game']],
   ['findOutcome', (on) => store.findOutcome(on, GUILD, randomUUID(), 'linked'), ['link_history_operation']],
 ])('on 100,000 links %s reads through its index alone', async (_name, statement, indexes) => {
   expect(await scansOf(database, statement)).toEqual(indexes);

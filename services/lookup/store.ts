@@ -49,19 +49,38 @@ export function findLinks(
   return on.query(FIND_LINKS, [guildId, chatIds, gameIds]);
 }
 
-/** Up to `limit` links past a position, the least recently changed first. */
+/** A link that was made, or one that is gone. */
+export interface ChangedLink extends Link {
+  /** Microseconds since 1970, as the table has them. */
+  updatedAt: number;
+  isUnlinked: boolean;
+}
+
+const MICROSECONDS = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint AS "updatedAt"`;
+const POSITION = `(timestamptz 'epoch' + $2::float8 * interval '1 microsecond', $3)`;
+
+/**
+ * Up to `limit` links past a position, and those that were removed past it, the least recently changed first. A pair that
+ * was linked again is only listed as a link, so that it does not matter in which order a caller applies the two.
+ */
 export function listLinks(
   on: Queryable,
   guildId: string,
   { updatedAt, chatId }: Position,
-  limit: number,
-): Promise<(Link & { updatedAt: number })[]> {
+  { limit, withUnlinked }: { limit: number; withUnlinked: boolean },
+): Promise<ChangedLink[]> {
   return on.query(
-    `SELECT ${LINK}, (extract(epoch FROM updated_at) * 1000000)::bigint AS "updatedAt" FROM lookup.links
-     WHERE guild_id = $1
-       AND (updated_at, chat_id) > (timestamptz 'epoch' + $2::float8 * interval '1 microsecond', $3)
-     ORDER BY updated_at, chat_id LIMIT $4`,
-    [guildId, updatedAt, chatId, limit],
+    `SELECT * FROM (
+       (SELECT ${LINK}, ${MICROSECONDS('updated_at')}, false AS "isUnlinked" FROM lookup.links
+        WHERE guild_id = $1 AND (updated_at, chat_id) > ${POSITION} ORDER BY updated_at, chat_id LIMIT $4)
+       UNION ALL
+       (SELECT ${LINK}, ${MICROSECONDS('created_at')}, true AS "isUnlinked" FROM lookup.link_history
+        WHERE $5 AND guild_id = $1 AND action = 'unlinked' AND (created_at, chat_id) > ${POSITION}
+          AND NOT EXISTS (SELECT FROM lookup.links again WHERE again.guild_id = $1
+            AND again.chat_id = link_history.chat_id AND again.game_id = link_history.game_id)
+        ORDER BY created_at, chat_id LIMIT $4)
+     ) AS changes ORDER BY "updatedAt", "chatId", "isUnlinked" DESC LIMIT $4`,
+    [guildId, updatedAt, chatId, limit, withUnlinked],
   );
 }
 
@@ -93,9 +112,14 @@ export function listChanges(
   );
 }
 
-/** Names a write; decided once, whatever its outcome. */
-const DECIDE = `INSERT INTO lookup.operations (guild_id, operation_id, created_at) VALUES ($1, $2, $3)
-  ON CONFLICT DO NOTHING RETURNING guild_id`;
+/**
+ * Names a write; decided once, whatever its outcome. The time of the change is taken after this row was written, so that
+ * the transaction has its number by then: readers who do not see the change yet see that somebody is writing.
+ */
+const DECIDE = `operation AS (
+    INSERT INTO lookup.operations (guild_id, operation_id, created_at) VALUES ($1, $2, clock_timestamp())
+    ON CONFLICT DO NOTHING RETURNING guild_id
+  ), decided AS MATERIALIZED (SELECT guild_id, clock_timestamp() AS now FROM operation)`;
 
 const NOTE = `INSERT INTO lookup.link_history
   (guild_id, id, operation_id, action, chat_id, game_id, game_username, version, created_at)`;
@@ -105,21 +129,20 @@ export function insertLink(
   on: Queryable,
   guildId: string,
   operationId: string,
-  now: Date,
   { chatId, gameId, gameUsername }: Omit<Link, 'version'>,
 ): Promise<Link | undefined> {
   return decide(
     on,
-    `WITH operation AS (${DECIDE}), linked AS (
+    `WITH ${DECIDE}, linked AS (
        INSERT INTO lookup.links (guild_id, chat_id, game_id, game_username, version, linked_at, updated_at)
-       SELECT guild_id, $4, $5::bigint, $6, nextval('lookup.link_history_id_seq'), $3, $3 FROM operation
+       SELECT guild_id, $3, $4::bigint, $5, nextval('lookup.link_history_id_seq'), now, now FROM decided
        ON CONFLICT DO NOTHING
        RETURNING *
      ), noted AS (
-       ${NOTE} SELECT guild_id, version, $2, 'linked', chat_id, game_id, game_username, version, $3 FROM linked
+       ${NOTE} SELECT guild_id, version, $2, 'linked', chat_id, game_id, game_username, version, linked_at FROM linked
      )
      SELECT ${LINK} FROM linked`,
-    [guildId, operationId, now, chatId, gameId, gameUsername],
+    [guildId, operationId, chatId, gameId, gameUsername],
   );
 }
 
@@ -128,21 +151,20 @@ export function deleteLink(
   on: Queryable,
   guildId: string,
   operationId: string,
-  now: Date,
   account: Account,
 ): Promise<Link | undefined> {
   const [side, id] = 'chatId' in account ? ['chat_id', account.chatId] : ['game_id', account.gameId];
   return decide(
     on,
-    `WITH operation AS (${DECIDE}), unlinked AS (
-       DELETE FROM lookup.links USING operation WHERE links.guild_id = $1 AND links.${side} = $4
-       RETURNING links.*
+    `WITH ${DECIDE}, unlinked AS (
+       DELETE FROM lookup.links USING decided WHERE links.guild_id = $1 AND links.${side} = $3
+       RETURNING links.*, decided.now
      ), noted AS (
        ${NOTE} SELECT guild_id, nextval('lookup.link_history_id_seq'), $2, 'unlinked', chat_id, game_id,
-         game_username, version, $3 FROM unlinked
+         game_username, version, now FROM unlinked
      )
      SELECT ${LINK} FROM unlinked`,
-    [guildId, operationId, now, id],
+    [guildId, operationId, id],
   );
 }
 

@@ -6,6 +6,7 @@ import {
   httpConfig,
   number,
   processConfig,
+  queueConfig,
   readConfig,
 } from '#kit/config.ts';
 import { chatPlatformConfig, gamePlatformConfig } from '#platforms/config.ts';
@@ -18,6 +19,7 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
+  ...queueConfig,
   ...gamePlatformConfig,
   ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),

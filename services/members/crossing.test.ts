@@ -31,7 +31,7 @@ const statusOf = async (token: string) => (await fixture.get(`/verification/toke
 /** What a replica leaves behind that was killed before it called lookup. */
 async function intend(change: Record<string, unknown>): Promise<string> {
   const row = { guild_id: GUILD, operation_id: randomUUID(), ...change };
-  const now = fixture.clock.now();
+  const now = await fixture.databaseNow();
   const times = { created_at: new Date(now), due_at: new Date(now + ABANDONED_MS) };
   const columns = Object.entries({ ...row, ...times });
   await fixture.query(
@@ -44,9 +44,9 @@ async function intend(change: Record<string, unknown>): Promise<string> {
 
 /** Ten seconds pass, and more until the replicas have finished what is open. */
 async function finishAbandoned(): Promise<void> {
-  fixture.clock.advance(ABANDONED_MS);
-  const open = () => {
-    fixture.clock.advance(1_000);
+  await fixture.advance(ABANDONED_MS);
+  const open = async () => {
+    await fixture.advance(1_000);
     return fixture.openIntents();
   };
   await expect.poll(open, { interval: 100 }).toBe(0);
@@ -165,7 +165,7 @@ describe('what its caller has given up', () => {
     expect((await fixture.redeem({ code }, accounts.gameId)).status).toBe(200);
     expect((await fixture.redeem({ code }, accounts.gameId)).status).toBe(404);
     const { chatId } = await unfinishedUnlink();
-    fixture.clock.advance(ABANDONED_MS);
+    await fixture.advance(ABANDONED_MS);
     expect(statusesOf([await fixture.unlink({ chat_id: chatId })])).toEqual([200]);
   });
 
@@ -173,7 +173,7 @@ describe('what its caller has given up', () => {
     const { chatId, gameId } = newAccounts();
     await fixture.stopLookup();
     expect((await fixture.link(chatId, gameId, { key: 'minute' })).status).toBe(503);
-    fixture.clock.advance(60_000);
+    await fixture.advance(60_000);
     await fixture.restartLookup();
     const repeat = () => fixture.link(chatId, gameId, { key: 'minute' });
     // 503 until it has found lookup again.
@@ -192,7 +192,7 @@ describe('what its caller has given up', () => {
     await fixture.query(
       `UPDATE members.idempotency SET status = NULL, answer = NULL, claimed_until = $2,
          claim = (SELECT (claim->>'id')::uuid FROM members.intents WHERE chat_id = $1) WHERE key = 'meanwhile'`,
-      [chatId, new Date(fixture.clock.now())],
+      [chatId, new Date(await fixture.databaseNow())],
     );
     const again = await repeat();
     expect(again).toMatchObject({ status: 201, body });

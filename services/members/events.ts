@@ -2,7 +2,7 @@ import { asApiError } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import type { Intent } from './store/intents.ts';
+import type { NewIntent } from './store/intents.ts';
 import type { RoleTask } from './store/role-tasks.ts';
 import type { MemberName } from './store/roles.ts';
 
@@ -48,19 +48,19 @@ export class MembersEvents {
   }
 
   /** A redeem, link or unlink was done. */
-  changeDone(intent: Intent, { chatId, gameId }: Link): void {
+  changeDone(intent: NewIntent, { chatId, gameId }: Link): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'done' });
     this.#log.info({ ...namesOf(intent), chat_id: chatId, game_id: gameId }, `${intent.kind} done`);
   }
 
   /** Lookup refused it: linked already, or not linked. */
-  changeRefused(intent: Intent, { code }: { code: string }): void {
+  changeRefused(intent: NewIntent, { code }: { code: string }): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'refused' });
     this.#log.info({ ...namesOf(intent), code }, `${intent.kind} refused`);
   }
 
   /** Lookup or our database failed: it is finished later. */
-  changeFailed(intent: Intent, error: unknown): void {
+  changeFailed(intent: NewIntent, error: unknown): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'failed' });
     this.#log.warn({ ...namesOf(intent), code: asApiError(error).code }, `${intent.kind} has to be finished later`);
   }
@@ -93,7 +93,7 @@ export class MembersEvents {
   }
 }
 
-const namesOf = ({ guildId, operationId, chatId, gameId }: Intent) => ({
+const namesOf = ({ guildId, operationId, chatId, gameId }: NewIntent) => ({
   guild_id: guildId,
   operation_id: operationId,
   chat_id: chatId,

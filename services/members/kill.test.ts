@@ -27,7 +27,7 @@ test('kill -9 between the two stores: another process gives the answer that the 
   expect((await fixture.get(`/verification/tokens/${token}`)).body.data.status).toBe('pending');
 
   // Ten seconds by the clock of the process that is gone, which is the machine's.
-  fixture.clock.advance(Date.now() - fixture.clock.now() + 20_000);
+  await fixture.advance(Date.now() - fixture.clock.now() + 20_000);
   await expect.poll(() => fixture.openIntents()).toBe(0);
   const { data } = (await fixture.get(`/verification/tokens/${token}`)).body;
   expect(data).toMatchObject({ status: 'completed', game_id: gameId });

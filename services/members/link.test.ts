@@ -74,7 +74,7 @@ describe('POST /verification/link', () => {
       expect(await fixture.linkOf(chatId)).toBeUndefined();
       expect(await fixture.query('SELECT 1 FROM members.intents WHERE chat_id = $1', [chatId])).toEqual([]);
       expect(await fixture.query("SELECT 1 FROM members.idempotency WHERE key = 'down'")).toEqual([]);
-      fixture.clock.advance(1_000);
+      await fixture.advance(1_000);
     },
   );
 

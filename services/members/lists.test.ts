@@ -9,7 +9,7 @@ beforeAll(async () => {
   await fixture.start();
   for (const { chatId, gameId } of accounts) {
     await fixture.link(chatId, gameId);
-    fixture.clock.advance(1_000);
+    await fixture.advance(1_000);
   }
 });
 afterAll(() => fixture.stop());
@@ -32,9 +32,9 @@ describe('GET /guilds/:guildId/verified', () => {
       status: 'success',
       code: 200,
       message: 'Verified users listed',
-      data: { users: accounts.map(recordOf), next_cursor: null },
+      data: { users: accounts.map(recordOf), server_time: expect.any(Number), next_cursor: null },
     });
-    expect((await list('', OTHER_GUILD)).body.data).toEqual({ users: [], next_cursor: null });
+    expect((await list('', OTHER_GUILD)).body.data).toMatchObject({ users: [], next_cursor: null });
   });
 
   test('pages hold everybody once', async () => {
@@ -50,12 +50,42 @@ describe('GET /guilds/:guildId/verified', () => {
     expect(sizes).toEqual([3, 3, 1]);
   });
 
-  test('updated_since tells who was linked since, and a little before', async () => {
-    const since = Math.floor(fixture.clock.now() / 1000);
-    const { users } = (await list(`?updated_since=${since}`)).body.data;
-    expect(users.length).toBeGreaterThanOrEqual(4);
-    expect(users).toEqual(accounts.slice(-users.length).map(recordOf));
-    expect((await list(`?updated_since=${since + 60}`)).body.data.users).toEqual([]);
+  test('updated_since lists who was linked and who was unlinked since an earlier response', async () => {
+    const [kept, gone] = [newAccounts(), newAccounts()];
+    const there = { guildId: OTHER_GUILD };
+    const link = ({ chatId, gameId }: typeof kept) => {
+      const body = { guild_id: OTHER_GUILD, chat_id: chatId, game_id: gameId, game_username: 'Player' };
+      return fixture.post('/verification/link', body, there);
+    };
+    await link(gone);
+    // More than the margin that is taken off the time of a response.
+    await fixture.advance(10_000);
+    const first = (await list('', OTHER_GUILD)).body.data;
+    expect(first).not.toHaveProperty('unlinked');
+    expect(first.users).toEqual([recordOf(gone)]);
+    await link(kept);
+    await fixture.post('/verification/unlink', { guild_id: OTHER_GUILD, chat_id: gone.chatId }, there);
+    const since = (await list(`?updated_since=${first.server_time}`, OTHER_GUILD)).body.data;
+    expect(since).toEqual({
+      users: [recordOf(kept)],
+      unlinked: [{ chat_id: gone.chatId, game_id: gone.gameId, unlinked_at: expect.any(Number) }],
+      server_time: expect.any(Number),
+      next_cursor: null,
+    });
+    expect(since.server_time).toBeGreaterThanOrEqual(first.server_time);
+    const pages: { users: unknown[]; unlinked: unknown[] }[] = [];
+    for (let query: string | undefined = ''; query !== undefined; ) {
+      const answer = await list(`?limit=1&updated_since=${first.server_time}${query}`, OTHER_GUILD);
+      const cursor = answer.body.data.next_cursor as string | null;
+      pages.push(answer.body.data);
+      query = cursor === null ? undefined : `&cursor=${cursor}`;
+    }
+    expect(pages.map(({ users, unlinked }) => [users.length, unlinked.length])).toEqual([
+      [1, 0],
+      [0, 1],
+    ]);
+    const later = (await list(`?updated_since=${since.server_time + 60}`, OTHER_GUILD)).body.data;
+    expect([later.users, later.unlinked]).toEqual([[], []]);
   });
 
   test('a cursor belongs to its guild and its filters, and can not be made up', async () => {
@@ -92,21 +122,22 @@ describe('GET /guilds/:guildId/links/:chatId', () => {
     const { chatId, gameId } = newAccounts();
     const second = newAccounts().gameId;
     const times: number[] = [];
-    const step = async (change: Promise<unknown>) => {
-      times.unshift(Math.floor(fixture.clock.now() / 1000));
-      await change;
-      fixture.clock.advance(1_000);
+    const step = async (change: () => Promise<unknown>) => {
+      await change();
+      times.unshift(Math.floor((await fixture.databaseNow()) / 1000));
+      await fixture.advance(60_000);
     };
-    await step(fixture.link(chatId, gameId));
-    await step(fixture.unlink({ chat_id: chatId }));
-    await step(fixture.link(chatId, second));
+    await step(() => fixture.link(chatId, gameId));
+    await step(() => fixture.unlink({ chat_id: chatId }));
+    await step(() => fixture.link(chatId, second));
     const answer = await fixture.get(`/guilds/${GUILD}/links/${chatId}`);
     const change = (action: string, player: number, index: number) => ({
       action,
       chat_id: chatId,
       game_id: player,
       game_username: 'Player',
-      created_at: times[index],
+      // A moment before the response.
+      created_at: expect.toSatisfy((at: number) => at >= Number(times[index]) - 20 && at <= Number(times[index])),
     });
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({

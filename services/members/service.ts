@@ -1,12 +1,16 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { queueLimits } from '#kit/config.ts';
 import { erasureMethods } from '#kit/erasure.ts';
 import { Idempotency } from '#kit/idempotency.ts';
+import { queueAdminMethods } from '#kit/queue/admin.ts';
+import { QueueWorker } from '#kit/queue/worker.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { guildsRoutes } from '#proto/rest/guilds.ts';
@@ -15,6 +19,7 @@ import { syncRoutes } from '#proto/rest/sync.ts';
 import { type MembersConfig, readMembersConfig } from './config.ts';
 import { LinkChanges } from './domain/changes.ts';
 import { GroupSync } from './domain/group-sync.ts';
+import { intentQueue } from './domain/intent-queue.ts';
 import { JobRunner } from './domain/job-runner.ts';
 import { MemberLocks } from './domain/member-locks.ts';
 import { Members } from './domain/members.ts';
@@ -61,7 +66,6 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       schema: 'members',
       database,
       ring,
-      clock,
       keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
     const tokens = new VerificationTokens({ lookup, database, idempotency, ring, clock, random: randomBytes, events });
@@ -93,7 +97,9 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const jobs = new SyncJobs({ database, idempotency, lookup, clock, newJobId: randomUUID, wake, events: jobEvents });
     const nicknames = new Nicknames({ idempotency, lookup, bindings, chat, game, events });
 
-    lifecycle.add(new Sweep('changes of links', changes, log));
+    const queues = [intentQueue(changes)];
+    const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
+    lifecycle.add(worker);
     lifecycle.add(new Sweep('roles', roleTasks, log));
     lifecycle.add(jobRunner);
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
@@ -101,6 +107,9 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
     const { operators } = service;
     grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
+    const wakeWorker = () => worker.wake();
+    const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: wakeWorker });
+    grpc.add(QueueAdminServiceService, queueAdmin, operators);
     service.serveHttp(
       config,
       { ...membersRoutes, ...guildsRoutes, ...syncRoutes },

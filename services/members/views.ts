@@ -1,5 +1,5 @@
 import type { ChatRole } from '#platforms/chat.ts';
-import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { Link, Unlinked } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { LinkedMember } from './domain/members.ts';
 import type { Change } from './store/intents.ts';
 
@@ -10,6 +10,11 @@ export function linkView({ chatId, gameId, gameUsername }: Link) {
 
 function unlinkView({ chatId, gameId }: Link) {
   return { unlinked: true as const, chat_id: chatId, game_id: gameId };
+}
+
+/** A link that is gone, as keys see it. */
+export function unlinkedView({ chatId, gameId, unlinkedAt }: Unlinked) {
+  return { chat_id: chatId, game_id: gameId, unlinked_at: unlinkedAt };
 }
 
 /** What is answered to a change that was done. */

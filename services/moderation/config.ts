@@ -6,6 +6,7 @@ import {
   httpConfig,
   number,
   processConfig,
+  queueConfig,
   readConfig,
 } from '#kit/config.ts';
 
@@ -17,6 +18,7 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
+  ...queueConfig,
   /** Decisions are delivered there; while nobody answers they wait. */
   ACTIVITY_GRPC_ADDRESS: grpcAddress(),
   /** How long a status may be remembered; 0 reads the database each time. */

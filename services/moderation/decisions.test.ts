@@ -176,9 +176,9 @@ describe.each([
   test('one that has expired does not stand in the way of the next', async () => {
     const gameId = newPlayer();
     await fixture.decide(kind, { game_id: gameId, duration: 10 });
-    fixture.advance(9_999);
+    await fixture.advance(9_999);
     expect((await fixture.decide(kind, { game_id: gameId })).status).toBe(409);
-    fixture.advance(1);
+    await fixture.advance(1);
     expect((await fixture.decide(lift, { game_id: gameId })).status).toBe(404);
     expect((await fixture.decide(kind, { game_id: gameId })).status).toBe(201);
     expect((await logOf(gameId)).map(({ action }) => action)).toEqual([kind, kind]);
@@ -192,7 +192,7 @@ describe.each([
     const gameId = newPlayer();
     if (seconds) {
       await fixture.decide(kind, { game_id: gameId, duration: seconds }, { guildId });
-      fixture.advance(seconds * 1000);
+      await fixture.advance(seconds * 1000);
     }
     const ban = () => fixture.decide(kind, { game_id: gameId }, { guildId });
     const statuses = (await Promise.all(Array.from({ length: 10 }, ban))).map(({ status }) => status);

@@ -1,9 +1,8 @@
-import { asApiError } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { Action, Punishment } from './domain/punishment.ts';
 import type { ShieldEntry } from './domain/shield.ts';
-import type { Event } from './store/outbox.ts';
+import type { Delivery } from './relay.ts';
 
 /** What happens in moderation: a counter and a line in the log for each. Reasons are not logged. */
 export class ModerationEvents {
@@ -17,11 +16,12 @@ export class ModerationEvents {
   constructor(metrics: Metrics, log: Logger) {
     this.#checks = metrics.counter('moderation_checks_total', 'Players asked about', ['source']);
     this.#decisions = metrics.counter('moderation_decisions_total', 'Decisions taken and refused', ['action']);
-    this.#deliveries = metrics.counterOf('moderation_deliveries_total', 'Decisions told to activity', 'outcome', [
-      'delivered',
-      'failed',
-      'refused',
-    ]);
+    this.#deliveries = metrics.counterOf(
+      'moderation_deliveries_total',
+      'Deliveries of decisions to activity',
+      'outcome',
+      ['delivered', 'failed', 'refused', 'superseded'],
+    );
     this.#deliverySeconds = metrics.duration(
       'moderation_delivery_delay_seconds',
       'Time from a decision until activity has it',
@@ -48,26 +48,21 @@ export class ModerationEvents {
   }
 
   /** Activity has it; `delay` in milliseconds since the decision. */
-  delivered(event: Event, delay: number): void {
+  delivered(delivery: Delivery, delay: number): void {
     this.#deliveries.inc({ outcome: 'delivered' });
     this.#deliverySeconds.observe({}, Math.max(0, delay) / 1000);
-    this.#log.debug(namesOf(event), 'a decision was delivered');
+    this.#log.debug(namesOf(delivery), 'decision delivered');
   }
 
-  /** It is tried again. */
-  notDelivered(event: Event, error: unknown): void {
-    this.#deliveries.inc({ outcome: 'failed' });
-    this.#log.warn({ ...namesOf(event), code: asApiError(error).code }, 'a decision has to be delivered later');
+  /** Activity failed, or it refused the decision for good. The queue logs which one. */
+  notDelivered(isRetryable: boolean): void {
+    this.#deliveries.inc({ outcome: isRetryable ? 'failed' : 'refused' });
   }
 
-  /** Activity will never take it; the next ones must not wait for it. */
-  deliveryRefused(event: Event, error: unknown): void {
-    this.#deliveries.inc({ outcome: 'refused' });
-    this.#log.error({ ...namesOf(event), err: error }, 'activity refused a decision, it is given up');
-  }
-
-  relayFailed(error: unknown): void {
-    this.#log.warn({ err: error }, 'decisions to be delivered could not be looked for');
+  /** Delivering it now would undo a later decision on game servers. */
+  superseded(delivery: Delivery): void {
+    this.#deliveries.inc({ outcome: 'superseded' });
+    this.#log.info(namesOf(delivery), 'decision not delivered, a later one was delivered before');
   }
 
   shieldChanged(change: 'add' | 'remove', { guildId, gameId, category }: ShieldEntry, actor: string): void {
@@ -76,10 +71,10 @@ export class ModerationEvents {
   }
 }
 
-const namesOf = ({ guildId, eventId, action, gameId, failures }: Event) => ({
+const namesOf = ({ guildId, eventId, action, gameId, attempt }: Delivery) => ({
   guild_id: guildId,
   event_id: eventId,
   action,
   game_id: gameId,
-  failures,
+  attempt,
 });

@@ -4,6 +4,7 @@ import { type Clock, ManualClock } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { DatabaseTime } from '#test/database-time.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/replica-process.ts';
 import { type SealedAnswer, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
 import { ActivityPeer } from './fixtures/activity-peer.ts';
@@ -31,13 +32,15 @@ interface Request {
 
 /** Real moderation on a real database, and an activity that tests control. */
 export class ModerationFixture {
-  readonly clock: Clock & { advance?(milliseconds: number): void };
+  readonly clock: Clock;
   readonly activity: ActivityPeer;
   database!: TestDatabase;
+  /** Where the clock stands still, that of the database does too. */
+  time: DatabaseTime | undefined;
   moderation!: RunningService;
   #client: Client | undefined;
 
-  /** On a clock that stands still, unless another is given. */
+  /** On a clock that stands still, as does the database's, unless another is given. */
   constructor(clock: Clock = new ManualClock(Date.now())) {
     this.clock = clock;
     this.activity = new ActivityPeer(clock);
@@ -45,6 +48,10 @@ export class ModerationFixture {
 
   async start(environment: Environment = {}): Promise<this> {
     [this.database] = await Promise.all([createTestDatabase(), this.activity.start()]);
+    if (this.clock instanceof ManualClock) {
+      this.time = await DatabaseTime.control(this.database.url);
+      await this.time.stopAt(this.clock.now());
+    }
     this.moderation = await this.startReplica(environment);
     return this;
   }
@@ -73,9 +80,11 @@ export class ModerationFixture {
     return startReplicaProcess(join(import.meta.dirname, 'main.ts'), { ...this.environment(), ...environment });
   }
 
-  /** Time passes. */
-  advance(milliseconds: number): void {
-    this.clock.advance?.(milliseconds);
+  /** Time passes, on clocks that stand still. */
+  async advance(milliseconds: number): Promise<void> {
+    if (!(this.clock instanceof ManualClock) || !this.time) throw new Error('this clock runs by itself');
+    this.clock.advance(milliseconds);
+    await this.time.advance(milliseconds);
   }
 
   get = (path: string, request: Request = {}) => this.#call('GET', path, request);
@@ -112,10 +121,10 @@ export class ModerationFixture {
     return (await this.#client.query(text, values)).rows;
   }
 
-  /** How many decisions wait in the outbox. */
+  /** How many decisions wait in the outbox, dead letters apart. */
   async undelivered(guildId = GUILD): Promise<number> {
     const [row] = await this.query<{ open: number }>(
-      'SELECT count(*)::int AS open FROM moderation.outbox WHERE guild_id = $1 AND delivered_at IS NULL',
+      "SELECT count(*)::int AS open FROM moderation.outbox WHERE guild_id = $1 AND delivered_at IS NULL AND state = 'queued'",
       [guildId],
     );
     return row?.open ?? 0;

@@ -140,7 +140,7 @@ describe('the flagged list', () => {
     const gameId = newPlayer();
     await admin.client.addEntry({ guildId, gameId, ...entry, expiresAt: now() + 10 });
     expect(await isFlagged(gameId, guildId)).toBe(true);
-    fixture.clock.advance?.(10_000);
+    await fixture.advance(10_000);
     expect([await isFlagged(gameId, guildId), (await check(gameId, guildId)).data.flagged]).toEqual([false, false]);
     await admin.client.addEntry({ guildId, gameId, ...entry, category: 'exploiter' });
     expect((await check(gameId, guildId)).data.entry.category).toBe('exploiter');

@@ -48,7 +48,7 @@ describe.each([
     await decide({ game_id: 5 });
     await fixture.decide(lift, { game_id: 5 }, { guildId });
     await fixture.decide(kind === 'ban' ? 'mute' : 'ban', { game_id: 6 }, { guildId });
-    fixture.advance(1_000);
+    await fixture.advance(1_000);
     const answer = await fixture.get(active(guildId), { guildId });
     expect(answer.body).toEqual({
       status: 'success',
@@ -82,7 +82,7 @@ describe.each([
       await fixture.decide(kind, { game_id: id, ...(id % 3 ? { duration: 100 + id } : {}) }, { guildId });
     }
     const first = await read(guildId, '?limit=5');
-    fixture.advance(3_000);
+    await fixture.advance(3_000);
     await fixture.decide(kind, { game_id: 99 }, { guildId });
     await fixture.decide(lift, { game_id: 3 }, { guildId });
     let cursor = first.next_cursor;
@@ -105,7 +105,7 @@ describe.each([
     const oldLifted = await made(2, { scope: 'place', place_id: 5 });
     await made(3, { duration: 8 });
     const { server_time: since } = await read(guildId);
-    fixture.advance(10_000);
+    await fixture.advance(10_000);
     const fresh = await made(4);
     await fixture.decide(lift, { game_id: 2 }, { guildId });
     const short = await made(5);
@@ -120,7 +120,7 @@ describe.each([
       server_time: now() - 5,
       next_cursor: null,
     });
-    fixture.advance(1_000);
+    await fixture.advance(1_000);
     const nothing = await read(guildId, `?updated_since=${now()}`);
     expect([nothing[name], nothing.lifted]).toEqual([[], []]);
     const paged = await pagesOf(active(guildId, `?limit=1&updated_since=${since}`), guildId);
@@ -131,7 +131,7 @@ describe.each([
   test('one that expired and was followed by another is not told as lifted', async () => {
     const guildId = newGuild();
     await fixture.decide(kind, { game_id: 1, duration: 1 }, { guildId });
-    fixture.advance(1_000);
+    await fixture.advance(1_000);
     const next = await fixture.decide(kind, { game_id: 1 }, { guildId });
     const changes = await read(guildId, '?updated_since=0');
     expect([changes[name], changes.lifted]).toEqual([[next.body.data], []]);
@@ -200,7 +200,7 @@ describe('the log', () => {
     for (let index = 0; index < 12; index++) {
       const body = { game_id: 1 + (index % 4), moderator_game_id: 1 + (index % 3), replace: true };
       await fixture.decide(index % 2 ? 'mute' : 'ban', body, { guildId });
-      fixture.advance(1_000);
+      await fixture.advance(1_000);
     }
     const all = (await read(guildId)).data.logs as Record<string, unknown>[];
     const expectSame = async (query: string, keep: (entry: Record<string, unknown>) => boolean) => {

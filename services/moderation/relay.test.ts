@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
 import { type DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
-import { ModerationFixture, newGuild } from './fixture.ts';
+import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { connect } from '#test/grpc.ts';
+import { ADMIN_SECRET, ModerationFixture, newGuild } from './fixture.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -26,6 +28,19 @@ async function logged(guild = guildId): Promise<string[]> {
     [guild],
   );
   return rows.map(({ action }) => action);
+}
+
+/** What operators do with queues. */
+const queues = () => {
+  const address = fixture.moderation.addresses.grpc ?? '';
+  return connect(QueueAdminServiceService, 'moderation', address, fixture.clock, [ADMIN_SECRET]);
+};
+
+async function deadLetters() {
+  const { client, close } = queues();
+  const asked = { queue: 'decisions', guildId, state: 'dead', limit: 100, position: '' };
+  const { items } = await client.listQueueItems(asked).finally(close);
+  return items;
 }
 
 /** Waits until nothing of the guild waits. */
@@ -179,6 +194,59 @@ describe('a guild whose deliveries', () => {
     fixture.activity.hanging.delete(guildId);
     await delivered();
     expect(fixture.activity.typesOf(guildId)).toEqual(['ban']);
+  });
+
+  test('always fail for one decision goes on with the next one once that is a dead letter', async () => {
+    fixture.activity.failing.set(guildId, 'INTERNAL');
+    await decide('ban', { game_id: 1 });
+    await decide('mute', { game_id: 2 });
+    await expect.poll(() => callsOf(guildId).length).toBeGreaterThan(0);
+    // It has failed so often before.
+    await fixture.query(
+      `UPDATE moderation.outbox SET failures = 11, due_at = now()
+       WHERE guild_id = $1 AND log_id = (SELECT min(log_id) FROM moderation.outbox WHERE guild_id = $1)`,
+      [guildId],
+    );
+    await expect
+      .poll(() => deadLetters())
+      .toMatchObject([{ state: 'dead', lastError: expect.stringMatching(/^INTERNAL/) }]);
+    fixture.activity.failing.delete(guildId);
+    await delivered();
+    expect(fixture.activity.typesOf(guildId)).toEqual(['mute']);
+  });
+
+  test('are retried by an operator are delivered then, unless a later one about the same player was before', async () => {
+    fixture.activity.failing.set(guildId, 'INVALID_REQUEST');
+    await decide('ban', { game_id: 1 });
+    await decide('ban', { game_id: 2 });
+    await delivered();
+    fixture.activity.failing.delete(guildId);
+    await decide('unban', { game_id: 2 });
+    await delivered();
+    const { client, close } = queues();
+    expect(await client.retryQueueItems({ queue: 'decisions', guildId })).toEqual({ retried: 2, isMore: false });
+    close();
+    await delivered();
+    // A ban that came after its unban would stay on game servers.
+    expect(storedOf(guildId).map(({ type, target }) => [type, target?.gameId])).toEqual([
+      ['unban', 2],
+      ['ban', 1],
+    ]);
+    expect(await deadLetters()).toEqual([]);
+  });
+
+  test('are skipped by an operator are never delivered', async () => {
+    fixture.activity.failing.set(guildId, 'INVALID_REQUEST');
+    await decide('ban', { game_id: 1 });
+    await delivered();
+    const [dead] = await deadLetters();
+    const { client, close } = queues();
+    await client.skipQueueItem({ queue: 'decisions', guildId, id: dead?.id ?? '' });
+    await expect(client.retryQueueItems({ queue: 'decisions', guildId, id: dead?.id ?? '' })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    });
+    close();
+    expect(await deadLetters()).toEqual([]);
   });
 
   test('are refused for good goes on with the next one', async () => {

@@ -1,11 +1,15 @@
+import { queueLimits } from '#kit/config.ts';
 import { erasureMethods } from '#kit/erasure.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Listener } from '#kit/listener.ts';
 import { Notifier, readNames } from '#kit/notifier.ts';
+import { queueAdminMethods } from '#kit/queue/admin.ts';
+import { QueueWorker } from '#kit/queue/worker.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { moderationRoutes } from '#proto/rest/moderation.ts';
@@ -20,8 +24,7 @@ import { ModerationEvents } from './events.ts';
 import { moderationMethods, shieldMethods } from './grpc.ts';
 import { recordMethods } from './grpc-records.ts';
 import { moderationHandlers } from './http.ts';
-import { Relay } from './relay.ts';
-import type { Event } from './store/outbox.ts';
+import { DECISIONS, type Delivery, decisionQueue } from './relay.ts';
 import { decisionMessage } from './views.ts';
 
 /** Carries the guilds whose bans, mutes or flags have changed. */
@@ -57,33 +60,33 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const notifier = new Notifier(database, CHANGES_CHANNEL, log);
 
     const activity = service.client(DecisionServiceService, 'activity', config.ACTIVITY_GRPC_ADDRESS);
-    const deliver = (event: Event) => activity.deliverDecision(decisionMessage(event));
-    const relay = new Relay({ database, clock, deliver, events });
+    const deliver = (delivery: Delivery) => activity.deliverDecision(decisionMessage(delivery));
+    const definitions = [decisionQueue({ clock, deliver, events })];
+    const worker = new QueueWorker(definitions, { database, limits: queueLimits(config), metrics, log });
     metrics.gauge(
       'moderation_outbox_oldest_seconds',
       'For how long the oldest decision waits to be delivered',
       [],
-      (gauge) => gauge.set(relay.oldestWaitMs / 1000),
+      (gauge) => gauge.set(worker.oldestSeconds(DECISIONS)),
     );
 
     const changed = (guildId: string) => {
       cache.drop(guildId);
       notifier.tell(guildId);
-      relay.wake();
+      worker.wake();
     };
     const standings = new Standings({ database, cache, clock, isHearing: () => listener.isHearing, events });
     const idempotency = new Idempotency({
       schema: 'moderation',
       database,
       ring,
-      clock,
       keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
-    const decisions = new Decisions({ idempotency, clock, events, changed });
-    const lists = new Lists(database, clock);
+    const decisions = new Decisions({ idempotency, events, changed });
+    const lists = new Lists(database);
     const shield = new Shield({ database, clock, maxEntries: config.MAX_SHIELD_ENTRIES, events, changed });
 
-    for (const part of [listener, notifier, relay]) lifecycle.add(part);
+    for (const part of [listener, notifier, worker]) lifecycle.add(part);
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, ModerationServiceService, moderationMethods(standings, decisions, clock));
@@ -92,6 +95,8 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     grpc.add(ShieldAdminServiceService, shieldMethods(shield, clock), operators);
     const erasure = erasureMethods({ database, rules: erasureRules, log, erased: changed });
     grpc.add(ErasureServiceService, erasure, operators);
+    const wake = () => worker.wake();
+    grpc.add(QueueAdminServiceService, queueAdminMethods({ database, definitions, log, wake }), operators);
     service.serveHttp(config, moderationRoutes, moderationHandlers({ standings, decisions, lists, clock }));
   },
 };

@@ -97,7 +97,7 @@ describe.each([
     expect(await reasonAt('?place_id=41')).toBe('Here');
     await fixture.decide(kind, { game_id: gameId, reason: 'Everywhere', duration: 60 });
     for (const query of ['', '?place_id=42', '?place_id=41']) expect(await reasonAt(query)).toBe('Everywhere');
-    fixture.advance(60_000);
+    await fixture.advance(60_000);
     expect([await reasonAt(''), await reasonAt('?place_id=41')]).toEqual([undefined, 'Here']);
   });
 
@@ -107,9 +107,9 @@ describe.each([
     const read = async () => (await fixture.get(path(gameId, '', guildId), { guildId })).body.data[word];
     expect(await read()).toBe(true);
     const before = await readSoFar();
-    fixture.advance(4_999);
+    await fixture.advance(4_999);
     expect(await read()).toBe(true);
-    fixture.advance(1);
+    await fixture.advance(1);
     expect(await read()).toBe(false);
     expect(await readSoFar()).toBe(before);
   });
@@ -131,9 +131,9 @@ describe.each([
     const read = async (query = '') => (await fixture.get(path(gameId, query, guildId), { guildId })).body.data[word];
     await read();
     await insert(guildId, kind, gameId, 'infinity');
-    fixture.advance(9_999);
+    await fixture.advance(9_999);
     expect([await read(), await read('?no_cache=false')]).toEqual([false, false]);
-    fixture.advance(1);
+    await fixture.advance(1);
     expect(await read()).toBe(true);
     await fixture.query('DELETE FROM moderation.punishments WHERE game_id = $1', [gameId]);
     expect(await read()).toBe(true);

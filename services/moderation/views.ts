@@ -2,7 +2,7 @@ import { unixSeconds } from '#kit/clock.ts';
 import type { DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
 import type { LogEntry, Punishment } from './domain/punishment.ts';
 import type { ShieldEntry } from './domain/shield.ts';
-import type { Event } from './store/outbox.ts';
+import type { Delivery } from './relay.ts';
 
 const secondsOrNull = (time: Date | null) => (time === null ? null : unixSeconds(time));
 const scopeOf = (placeId: number | null): 'global' | 'place' => (placeId === null ? 'global' : 'place');
@@ -85,7 +85,7 @@ export function shieldView({ gameId, gameUsername, reason, category, source, fla
 }
 
 /** What activity makes commands of. */
-export function decisionMessage(event: Event): DeliverDecisionRequest {
+export function decisionMessage(event: Delivery): DeliverDecisionRequest {
   const { gameId, gameUsername, reason, placeId, expiresAt, durationSeconds } = event;
   const isLift = event.action === 'unban' || event.action === 'unmute';
   const ending = {

@@ -194,6 +194,30 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataJobsGivenUp'],
       },
     ],
+    Queues: [
+      {
+        title: 'Queue items',
+        description: 'Background work that waits or is in flight, and dead letters.',
+        unit: 'short',
+        queries: { '{{queue}} {{state}}': `max by (queue, state) (queue_items{${JOB}})` },
+        alerts: ['GuildDataDeadLetters'],
+      },
+      {
+        title: 'Oldest queue item',
+        description: 'Age of the oldest item of each queue that is not done.',
+        unit: 's',
+        queries: { '{{queue}}': `max by (queue) (queue_oldest_seconds{${JOB}})` },
+        alerts: ['GuildDataQueueStuck'],
+      },
+      {
+        title: 'Queue attempts',
+        description: 'Attempts to handle an item, by outcome; unavailable: what the queue needs is down.',
+        unit: 'reqps',
+        queries: {
+          '{{queue}} {{outcome}}': `sum by (queue, outcome) (rate(queue_attempts_total{${JOB}}[$__rate_interval]))`,
+        },
+      },
+    ],
     'Moderation and members': [
       {
         title: 'Decisions',
@@ -203,7 +227,7 @@ export const services: DashboardSpec = {
           '{{action}}': `sum by (action) (rate(moderation_decisions_total{${MODERATION}}[$__rate_interval]))`,
           'delivery {{outcome}}': `sum by (outcome) (rate(moderation_deliveries_total{${MODERATION}}[$__rate_interval]))`,
         },
-        alerts: ['GuildDataOutboxStuck', 'GuildDataDecisionsGivenUp'],
+        alerts: ['GuildDataOutboxStuck'],
       },
       {
         title: 'Checks',

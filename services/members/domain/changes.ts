@@ -4,17 +4,17 @@ import { type Answer, ok } from '#kit/envelope.ts';
 import { ApiError, asApiError, isFault } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
 import { type Claim, type Idempotency, Replay, type RepeatableWrite, type WriteOutcome } from '#kit/idempotency.ts';
-import type { Database } from '#kit/postgres.ts';
+import type { Database, Queryable } from '#kit/postgres.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MembersEvents } from '../events.ts';
 import * as store from '../store/intents.ts';
-import { type Change, type Intent, isSameChange } from '../store/intents.ts';
+import { type Change, isSameChange, type NewIntent } from '../store/intents.ts';
 import type { RoleTask } from '../store/role-tasks.ts';
 import { completeToken, freeToken, holdToken } from '../store/tokens.ts';
 import { changeViews } from '../views.ts';
 import type { RoleTasks } from './role-tasks.ts';
 
-/** After this long whoever began an intent has given up, and any replica finishes it. */
+/** After this long whoever began an intent has given up, and a worker of any replica finishes it. */
 const ABANDONED_MS = 10_000;
 /** How often a change begins anew because another took its token first. */
 const MOST_BEGINNINGS = 5;
@@ -84,11 +84,13 @@ export class LinkChanges {
   }
 
   /** Where lookup fails nobody is at work any more: a repeat may finish the intent at once. */
-  async #finishFor(claim: Claim | undefined, intent: Intent): Promise<Outcome> {
+  async #finishFor(claim: Claim | undefined, intent: NewIntent): Promise<Outcome> {
     const { database, idempotency } = this.#options;
     try {
       return await this.finish(intent);
     } catch (error) {
+      // When this fails too, the intent is due in a while all the same.
+      await store.abandonIntent(database, intent, asApiError(error).code).catch(() => undefined);
       // A claim that can't be ended now ends of itself.
       if (claim) await idempotency.release(database, claim).catch(() => undefined);
       throw error;
@@ -96,7 +98,7 @@ export class LinkChanges {
   }
 
   /** Calls lookup and settles; may be repeated by anybody at any time. Throws when lookup or the database fails. */
-  finish(intent: Intent): Promise<Outcome> {
+  finish(intent: NewIntent): Promise<Outcome> {
     const running = this.#running.get(intent.operationId);
     if (running) return running;
     const started = this.#finish(intent).finally(() => this.#running.delete(intent.operationId));
@@ -104,11 +106,13 @@ export class LinkChanges {
     return started;
   }
 
-  /** Takes intents that nobody works at any more; `limit` at most. */
-  takeAbandoned(limit: number): Promise<Intent[]> {
-    const { database, clock } = this.#options;
-    const now = clock.now();
-    return store.takeDueIntents(database, new Date(now), new Date(now + ABANDONED_MS), limit);
+  /** An operator has discarded an intent: its token works again, and a repeat of its request has this for an answer. */
+  async discard(transaction: Queryable, guildId: string, operationId: string): Promise<void> {
+    const intent = await store.findIntent(transaction, guildId, operationId);
+    if (!intent) return;
+    if (intent.tokenId !== null) await freeToken(transaction, guildId, intent.tokenId);
+    const discarded = new ApiError('CONFLICT', { message: 'An operator has discarded this change' });
+    await this.#options.idempotency.settle(transaction, intent.claim ?? undefined, discarded);
   }
 
   async #claim(write: RepeatableWrite): Promise<Claim | Replay | undefined> {
@@ -137,14 +141,13 @@ export class LinkChanges {
    * change, given up by its caller, its outcome is that of this one too.
    */
   async #finishEarlier(guildId: string, change: Change): Promise<Outcome | undefined> {
-    const { database, clock } = this.#options;
+    const { database } = this.#options;
     let repeated: Outcome | undefined;
     for (let found = EARLIER_BATCH; found === EARLIER_BATCH; ) {
       const open = await store.openIntents(database, guildId, change, EARLIER_BATCH);
       for (const earlier of open) {
         const outcome = await this.finish(earlier);
-        const isAbandoned = earlier.failures > 0 || earlier.dueAt.getTime() <= clock.now();
-        if (isAbandoned && isSameChange(earlier, change)) repeated ??= outcome;
+        if (earlier.isAbandoned && isSameChange(earlier, change)) repeated ??= outcome;
       }
       found = open.length;
     }
@@ -152,45 +155,39 @@ export class LinkChanges {
   }
 
   /** Writes the intent and takes its token; undefined when the token is taken. An error may come after the commit. */
-  #begin(guildId: string, change: Change, claim: Claim | undefined): Promise<Intent | undefined> {
+  #begin(guildId: string, change: Change, claim: Claim | undefined): Promise<NewIntent | undefined> {
     const { database, clock, newOperationId } = this.#options;
-    const now = clock.now();
-    const times = { createdAt: new Date(now), dueAt: new Date(now + ABANDONED_MS) };
-    const intent: Intent = {
+    const now = new Date(clock.now());
+    const intent: NewIntent = {
       ...change,
       guildId,
       // Whoever repeats the write finds it by the key's claim.
       operationId: claim?.id ?? newOperationId(),
       claim: claim ?? null,
-      ...times,
-      failures: 0,
     };
     return database.transaction(async (transaction) => {
-      const { tokenId, operationId, createdAt } = intent;
-      if (tokenId !== null && !(await holdToken(transaction, guildId, tokenId, operationId, createdAt)))
-        return undefined;
-      if (await store.insertIntent(transaction, intent)) return intent;
+      const { tokenId, operationId } = intent;
+      if (tokenId !== null && !(await holdToken(transaction, guildId, tokenId, operationId, now))) return undefined;
+      if (await store.insertIntent(transaction, intent, ABANDONED_MS)) return intent;
       // The first request, which was held up for longer than its claim held, has just begun it.
       return store.findIntent(transaction, guildId, operationId);
     });
   }
 
-  async #finish(intent: Intent): Promise<Outcome> {
-    const { database, events } = this.#options;
+  async #finish(intent: NewIntent): Promise<Outcome> {
+    const { events } = this.#options;
     try {
       const outcome = await this.#callLookup(intent);
       await this.#settle(intent, outcome);
       return outcome;
     } catch (error) {
       events.changeFailed(intent, error);
-      // When this fails too, the intent is due in a while all the same.
-      await store.countFailure(database, intent).catch(() => undefined);
       throw error;
     }
   }
 
   /** Lookup gives every call with this operation's ID the same outcome. */
-  async #callLookup(intent: Intent): Promise<Outcome> {
+  async #callLookup(intent: NewIntent): Promise<Outcome> {
     const { lookup } = this.#options;
     const { guildId, operationId, chatId, gameId, gameUsername } = intent;
     try {
@@ -215,12 +212,12 @@ export class LinkChanges {
   }
 
   /** Only one of those who finish an intent settles it. */
-  async #settle(intent: Intent, outcome: Outcome): Promise<void> {
+  async #settle(intent: NewIntent, outcome: Outcome): Promise<void> {
     const { database, idempotency, clock, roleTasks, events } = this.#options;
     const { guildId, tokenId } = intent;
     const now = new Date(clock.now());
     const settled = await database.transaction(async (transaction) => {
-      if (!(await store.finishIntent(transaction, intent, now))) return undefined;
+      if (!(await store.finishIntent(transaction, intent))) return undefined;
       if (tokenId !== null) {
         if (outcome instanceof ApiError) await freeToken(transaction, guildId, tokenId);
         else await completeToken(transaction, guildId, tokenId, outcome.gameId, now);

@@ -7,7 +7,7 @@ import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts'
 import type { membersRoutes } from '#proto/rest/members.ts';
 import type { Secret, VerificationTokens } from '../domain/tokens.ts';
 import type { Verification } from '../domain/verification.ts';
-import { linkView } from '../views.ts';
+import { linkView, unlinkedView } from '../views.ts';
 
 /** The most changes of a chat account's links that are told. */
 const MOST_CHANGES = 100;
@@ -29,10 +29,13 @@ export function verificationHandlers({
       const { limit, cursor, updated_since: updatedSince } = query;
       const scope = { route: 'listVerified', guildId, filters: { updatedSince } };
       const position = cursor === undefined ? '' : decodeCursor(scope, cursor);
-      const page = { guildId, updatedSince: updatedSince ?? 0, limit, position };
-      const { links, nextPosition } = await lookup.listLinks(page).catch(refusedPosition);
+      const withUnlinked = updatedSince !== undefined;
+      const page = { guildId, updatedSince: updatedSince ?? 0, withUnlinked, limit, position };
+      const { links, unlinked, serverTime, nextPosition } = await lookup.listLinks(page).catch(refusedPosition);
       const next = nextPosition === '' ? null : encodeCursor(scope, nextPosition);
-      return ok({ users: links.map(linkView), next_cursor: next });
+      const rest = { server_time: serverTime, next_cursor: next };
+      const users = links.map(linkView);
+      return ok(withUnlinked ? { users, unlinked: unlinked.map(unlinkedView), ...rest } : { users, ...rest });
     },
     async getLinks({ guildId, params }) {
       const { link, changes } = await lookup.listHistory({ guildId, chatId: params.chatId, limit: MOST_CHANGES });

@@ -1,5 +1,6 @@
 import type { Claim } from '#kit/idempotency.ts';
 import type { Queryable } from '#kit/postgres.ts';
+import type { QueueTable } from '#kit/queue/definition.ts';
 
 /** What is to become of a link. A redeem and a link name both accounts, an unlink one of them. */
 export interface Change {
@@ -18,11 +19,12 @@ export interface Intent extends Change {
   operationId: string;
   /** The kept answer that it settles, where its caller gave an Idempotency-Key. */
   claim: Claim | null;
-  createdAt: Date;
-  dueAt: Date;
-  /** How often it was tried in vain. */
-  failures: number;
+  /** Whoever began it has failed or given up, by the database's clock. */
+  isAbandoned: boolean;
 }
+
+/** An intent that is about to be written. */
+export type NewIntent = Omit<Intent, 'isAbandoned'>;
 
 /** Whether two requests ask for the very same. */
 export function isSameChange(one: Change, other: Change): boolean {
@@ -31,14 +33,29 @@ export function isSameChange(one: Change, other: Change): boolean {
 }
 
 const INTENT = `guild_id AS "guildId", operation_id AS "operationId", kind, chat_id AS "chatId", game_id AS "gameId",
-  game_username AS "gameUsername", token_id AS "tokenId", claim, created_at AS "createdAt", due_at AS "dueAt", failures`;
+  game_username AS "gameUsername", token_id AS "tokenId", claim,
+  (failures > 0 OR last_error IS NOT NULL OR due_at <= clock_timestamp()) AS "isAbandoned"`;
 
-/** Writes an intent; false where its operation has one already. */
-export async function insertIntent(on: Queryable, intent: Intent): Promise<boolean> {
+/**
+ * Intents as a queue: the request that writes one holds its lease, and a worker takes what it has left. In its own order:
+ * whoever changes an account finishes what is open on it first, dead letters too.
+ */
+export const INTENTS: QueueTable = {
+  name: 'members.intents',
+  id: 'operation_id',
+  idType: 'uuid',
+  columns: { runAt: 'due_at', attempts: 'failures' },
+  data: `operation_id AS "operationId", kind, chat_id AS "chatId", game_id AS "gameId",
+    game_username AS "gameUsername", token_id AS "tokenId", claim`,
+};
+
+/** Writes an intent and leases it to the request; false where its operation has one already. */
+export async function insertIntent(on: Queryable, intent: NewIntent, leaseMs: number): Promise<boolean> {
   const written = await on.query(
     `INSERT INTO members.intents
-       (guild_id, operation_id, kind, chat_id, game_id, game_username, token_id, claim, created_at, due_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING RETURNING 1`,
+       (guild_id, operation_id, kind, chat_id, game_id, game_username, token_id, claim, due_at, leased_until)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp() + $9::float8 * interval '1 millisecond',
+       clock_timestamp() + $9::float8 * interval '1 millisecond') ON CONFLICT DO NOTHING RETURNING 1`,
     [
       intent.guildId,
       intent.operationId,
@@ -48,8 +65,7 @@ export async function insertIntent(on: Queryable, intent: Intent): Promise<boole
       intent.gameUsername,
       intent.tokenId,
       intent.claim && keptClaim(intent.claim),
-      intent.createdAt,
-      intent.dueAt,
+      leaseMs,
     ],
   );
   return written.length > 0;
@@ -79,43 +95,30 @@ export function openIntents(
   );
 }
 
-/** Takes intents of all guilds that are due; other replicas pass them over until `until`. */
-export function takeDueIntents(on: Queryable, now: Date, until: Date, limit: number): Promise<Intent[]> {
-  return on.query(
-    `WITH due AS MATERIALIZED (
-       SELECT guild_id AS guild, operation_id AS operation FROM members.intents
-       WHERE finished_at IS NULL AND due_at <= $1
-       ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED
-     )
-     UPDATE members.intents SET due_at = $2 FROM due WHERE guild_id = due.guild AND operation_id = due.operation
-     RETURNING ${INTENT}`,
-    [now, until, limit],
-  );
-}
-
 /** True for the one caller that finishes the intent. */
 export async function finishIntent(
   on: Queryable,
   { guildId, operationId }: Pick<Intent, 'guildId' | 'operationId'>,
-  now: Date,
 ): Promise<boolean> {
   const finished = await on.query(
-    `UPDATE members.intents SET finished_at = $3
+    `UPDATE members.intents SET state = 'done', leased_until = NULL, finished_at = clock_timestamp()
      WHERE guild_id = $1 AND operation_id = $2 AND finished_at IS NULL RETURNING 1`,
-    [guildId, operationId, now],
+    [guildId, operationId],
   );
   return finished.length > 0;
 }
 
-/** An attempt to finish the intent was in vain. */
-export async function countFailure(
+/** The request that has begun an intent has failed: a repeat may finish it at once, and a worker when it is due. */
+export async function abandonIntent(
   on: Queryable,
   { guildId, operationId }: Pick<Intent, 'guildId' | 'operationId'>,
+  error: string,
 ): Promise<void> {
-  await on.query('UPDATE members.intents SET failures = failures + 1 WHERE guild_id = $1 AND operation_id = $2', [
-    guildId,
-    operationId,
-  ]);
+  await on.query(
+    `UPDATE members.intents SET leased_until = NULL, last_error = $3
+     WHERE guild_id = $1 AND operation_id = $2 AND finished_at IS NULL AND failures = 0`,
+    [guildId, operationId, error],
+  );
 }
 
 /** Only the answer is settled later, so the body that was asked with is not kept. */

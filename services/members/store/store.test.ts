@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
 import { createLog } from '#kit/log.ts';
 import type { Database, Queryable } from '#kit/postgres.ts';
+import { QueueStore } from '#kit/queue/store.ts';
 import { Retention } from '#kit/retention.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
 import { scansOf } from '#test/explain.ts';
@@ -40,7 +41,7 @@ beforeAll(async () => {
      FROM generate_series(1, 100000) n`,
   );
   await databaseRows(testDatabase.url, 'ANALYZE members.verification_tokens');
-  await databaseRows(testDatabase.url, 'ANALYZE members.intents');
+  await databaseRows(testDatabase.url, 'VACUUM ANALYZE members.intents');
 });
 
 afterAll(async () => {
@@ -58,11 +59,18 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['freeToken', (on) => tokens.freeToken(on, GUILD, 5), ['verification_tokens_pkey']],
   ['openIntents', (on) => intents.openIntents(on, GUILD, { chatId: CHAT, gameId: 500 }, 20), ['intents_open']],
   ['findIntent', (on) => intents.findIntent(on, GUILD, intent.operationId), ['intents_pkey']],
-  ['takeDueIntents', (on) => intents.takeDueIntents(on, now, now, 20), ['intents_due', 'intents_pkey']],
-  ['finishIntent', (on) => intents.finishIntent(on, intent, now), ['intents_pkey']],
-  ['countFailure', (on) => intents.countFailure(on, intent), ['intents_pkey']],
+  ['finishIntent', (on) => intents.finishIntent(on, intent), ['intents_pkey']],
+  ['abandonIntent', (on) => intents.abandonIntent(on, intent, 'UNAVAILABLE'), ['intents_pkey']],
+  ['due intents', (on) => new QueueStore(on, intents.INTENTS).due(20), ['intents_queued']],
+  ['take of an intent', (on) => new QueueStore(on, intents.INTENTS).take(GUILD, randomUUID(), 1), ['intents_pkey']],
 ])('on 100,000 rows %s reads through its index alone', async (_name, statement, indexes) => {
   expect(await scansOf(database, statement)).toEqual(indexes);
+});
+
+test('the figures of the queue are read through indexes alone', async () => {
+  const scans = await scansOf(database, (on) => new QueueStore(on, intents.INTENTS).stats());
+  expect(scans).toHaveLength(3);
+  expect(scans.filter((scan) => !scan.startsWith('intents_'))).toEqual([]);
 });
 
 test('what is finished or expired goes after a day, and what is open stays', async () => {

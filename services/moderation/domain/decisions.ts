@@ -1,4 +1,3 @@
-import type { Clock } from '#kit/clock.ts';
 import { ok } from '#kit/envelope.ts';
 import { ApiError, asApiError, isFault } from '#kit/errors.ts';
 import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/idempotency.ts';
@@ -19,7 +18,6 @@ const WORDS = { ban: 'banned', mute: 'muted' } as const satisfies Record<Kind, s
 
 export interface DecisionsOptions {
   idempotency: Idempotency;
-  clock: Clock;
   events: ModerationEvents;
   /** Called with the guild after each commit, also where its answer was lost. */
   changed: (guildId: string) => void;
@@ -84,14 +82,13 @@ export class Decisions {
     gameId: number,
     work: (transaction: Queryable, now: Date) => Promise<Outcome<Data>>,
   ): Promise<WriteOutcome<Data>> {
-    const { idempotency, clock, events, changed } = this.#options;
+    const { idempotency, events, changed } = this.#options;
     const { guildId } = write;
     let done: Done[] = [];
     try {
       const outcome = await idempotency.inTransaction(write, async (transaction) => {
-        await store.lockUser(transaction, guildId, gameId);
-        // Later than the user's decision before: whoever comes second waits at the lock.
-        const result = await work(transaction, new Date(clock.now()));
+        const now = await store.lockUser(transaction, guildId, gameId);
+        const result = await work(transaction, now);
         done = result.done;
         return ok(result.data);
       });

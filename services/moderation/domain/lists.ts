@@ -1,11 +1,8 @@
-import type { Clock } from '#kit/clock.ts';
+import { type ChangeTime, readChangeTime } from '#kit/change-time.ts';
 import { invalidRequest } from '#kit/errors.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import * as store from '../store/reads.ts';
 import type { Kind, LogEntry, Punishment } from './punishment.ts';
-
-/** A row becomes visible a moment after its time, and the clocks of two replicas differ a little. */
-const OVERLAP_MS = 5_000;
 
 /** Where a page begins, and when its list was begun: every page tells the time of the first. */
 interface Position {
@@ -37,19 +34,19 @@ export interface ActivePage {
 /** Reads back what was decided. */
 export class Lists {
   readonly #database: Queryable;
-  readonly #clock: Clock;
+  readonly #marginMs: number | undefined;
 
-  constructor(database: Queryable, clock: Clock) {
+  /** `marginMs` is taken off the time of answers; the kit's own where left out. */
+  constructor(database: Queryable, marginMs?: number) {
     this.#database = database;
-    this.#clock = clock;
+    this.#marginMs = marginMs;
   }
 
   /** What is in force. */
   async active({ guildId, kind, placeId, limit, position }: ListQuestion): Promise<ActivePage> {
-    const now = this.#clock.now();
-    const { at, id, serverTime } = await this.#start(position, now);
+    const { at, id, serverTime } = await this.#start(position, ({ now }) => now);
     const after = { expiresAt: at === null ? null : new Date(at), id };
-    const page = { now: new Date(now), after, limit: limit + 1 };
+    const page = { after, limit: limit + 1 };
     const rows = await store.listActive(this.#database, guildId, { kind, placeId }, page);
     const punishments = rows.slice(0, limit);
     const last = rows.length > limit ? punishments.at(-1) : undefined;
@@ -60,14 +57,13 @@ export class Lists {
   /** What was made or lifted since, in Unix milliseconds. */
   async changed(question: ListQuestion, since: number): Promise<ActivePage & { lifted: object[] }> {
     const { guildId, kind, placeId, limit, position } = question;
-    const now = this.#clock.now();
-    const { at, id, serverTime } = await this.#start(position, since);
+    const { at, id, serverTime } = await this.#start(position, () => since);
     const page = { after: { updatedAt: new Date(at ?? 0), id }, limit: limit + 1 };
     const rows = await store.listChanged(this.#database, guildId, { kind, placeId }, page);
     const changes = rows.slice(0, limit);
     const last = rows.length > limit ? changes.at(-1) : undefined;
     return {
-      punishments: changes.filter((row) => !row.isEnded && (row.expiresAt === null || row.expiresAt.getTime() > now)),
+      punishments: changes.filter(({ isInForce }) => isInForce),
       lifted: changes.filter((row) => row.liftedAt !== null) as (Punishment & { liftedAt: Date })[],
       serverTime,
       next: last && write({ at: last.updatedAt.getTime(), id: last.id, serverTime }),
@@ -80,9 +76,8 @@ export class Lists {
     gameId: number,
     limit: number,
   ): Promise<{ punishments: Punishment[]; entries: LogEntry[] }> {
-    const now = new Date(this.#clock.now());
     const [punishments, entries] = await Promise.all([
-      store.listOfPlayer(this.#database, guildId, gameId, now, limit),
+      store.listOfPlayer(this.#database, guildId, gameId, limit),
       store.listLog(this.#database, guildId, { gameId }, { after: undefined, limit }),
     ]);
     return { punishments, entries };
@@ -107,12 +102,10 @@ export class Lists {
   }
 
   /** The position, or that before the first row of a time; its server time is read before any row. */
-  async #start(position: string | undefined, from: number): Promise<Position> {
+  async #start(position: string | undefined, from: (time: ChangeTime) => number): Promise<Position> {
     if (position !== undefined) return read(position);
-    const now = this.#clock.now();
-    // A transaction that is writing still has begun before its rows' time: what it writes is not to be missed.
-    const serverTime = now - (await store.oldestWriterAge(this.#database)) - OVERLAP_MS;
-    return { at: from, id: 0, serverTime: Math.max(0, Math.floor(serverTime)) };
+    const time = await readChangeTime(this.#database, this.#marginMs);
+    return { at: Math.floor(from(time)), id: 0, serverTime: time.completeUntil };
   }
 }
 

@@ -3,13 +3,17 @@ import { LIFTING, type NewLift, type NewPunishment, type Punishment } from '../d
 import { EVERYWHERE, PUNISHMENT } from './columns.ts';
 
 /**
- * Holds a user's decisions until the transaction ends, so that they come one after the other. Takes the transaction's
- * number too: from then on others see since when it writes (oldestWriterAge).
+ * Holds a user's decisions until the transaction ends, so that they come one after the other. Returns the time of this
+ * one by the database's clock: later than that of the one before, since the lock is taken first. The transaction gets
+ * its number before that time, so that readers who do not see its rows yet see it as a writer (kit/change-time.ts).
  */
-export async function lockUser(on: Queryable, guildId: string, gameId: number): Promise<void> {
-  await on.query('SELECT pg_current_xact_id(), pg_advisory_xact_lock(hashtextextended($1, 0))', [
-    `moderation.user\n${guildId}\n${gameId}`,
-  ]);
+export async function lockUser(on: Queryable, guildId: string, gameId: number): Promise<Date> {
+  const [row] = await on.query<{ now: Date }>(
+    `SELECT pg_current_xact_id(), pg_advisory_xact_lock(hashtextextended($1, 0)), clock_timestamp() AS now`,
+    [`moderation.user\n${guildId}\n${gameId}`],
+  );
+  if (!row) throw new Error('the statement returned no row');
+  return row.now;
 }
 
 /** Takes as many of the guild's numbers as the query counts; its row has the last of them. */
@@ -55,7 +59,7 @@ export async function insertPunishment(
          moderator_game_id, moderator_chat_id, source_server_id, $11, NULLIF(expires_at, 'infinity'), created_at
        FROM punished RETURNING guild_id, id
      ), queued AS (
-       INSERT INTO moderation.outbox (guild_id, log_id, due_at) SELECT guild_id, id, $10 FROM logged
+       INSERT INTO moderation.outbox (guild_id, log_id) SELECT guild_id, id FROM logged
      )
      SELECT ${PUNISHMENT} FROM punished`,
     [
@@ -93,7 +97,7 @@ export function liftPunishments(on: Queryable, guildId: string, lift: NewLift, n
          place_id, game_username, $7, $8::bigint, $9, $10, $4
        FROM lifted, numbered RETURNING guild_id, id
      ), queued AS (
-       INSERT INTO moderation.outbox (guild_id, log_id, due_at) SELECT guild_id, id, $4 FROM logged
+       INSERT INTO moderation.outbox (guild_id, log_id) SELECT guild_id, id FROM logged
      )
      SELECT ${PUNISHMENT} FROM lifted`,
     [

@@ -1,22 +1,10 @@
-import type { Queryable } from '#kit/postgres.ts';
+import type { QueueTable } from '#kit/queue/definition.ts';
 import type { Action, Decider } from '../domain/punishment.ts';
 
-/** The oldest event of a guild that is not delivered, and whether it may be tried now. */
-export interface Head {
-  guildId: string;
-  logId: number;
-  isDue: boolean;
-  /** When it was decided. */
-  createdAt: Date;
-}
-
-/** A decision that game servers are to hear of. */
+/** A decision that game servers are to receive. */
 export interface Event extends Decider {
-  guildId: string;
-  logId: number;
   /** A UUID. */
   eventId: string;
-  failures: number;
   action: Action;
   punishmentId: number;
   gameId: number;
@@ -26,60 +14,28 @@ export interface Event extends Decider {
   durationSeconds: number | null;
   expiresAt: Date | null;
   createdAt: Date;
+  /** A later decision about the same player and scope was delivered first, since this one was a dead letter. */
+  isSuperseded: boolean;
 }
 
-/** The heads of up to `limit` guilds that have something to deliver, past a guild in their order. */
-export function findHeads(on: Queryable, afterGuildId: string, now: Date, limit: number): Promise<Head[]> {
-  // From guild to guild by one look into the index each, however long their queues are.
-  return on.query(
-    `WITH RECURSIVE heads AS (
-       (SELECT guild_id, log_id, due_at FROM moderation.outbox
-        WHERE delivered_at IS NULL AND guild_id > $1 ORDER BY guild_id, log_id LIMIT 1)
-       UNION ALL
-       SELECT next.* FROM heads, LATERAL (
-         SELECT guild_id, log_id, due_at FROM moderation.outbox
-         WHERE delivered_at IS NULL AND guild_id > heads.guild_id ORDER BY guild_id, log_id LIMIT 1) next
-     )
-     SELECT guild_id AS "guildId", log_id AS "logId", due_at <= $2 AS "isDue",
-       (SELECT created_at FROM moderation.log WHERE log.guild_id = heads.guild_id AND id = log_id) AS "createdAt"
-     FROM heads LIMIT $3`,
-    [afterGuildId, now, limit],
-  );
-}
-
-/** Takes a guild's head until `until`, unless another replica has; the guild's later events wait for it. */
-export async function takeHead(on: Queryable, guildId: string, now: Date, until: Date): Promise<Event | undefined> {
-  const [event] = await on.query<Event>(
-    `WITH head AS MATERIALIZED (
-       SELECT log_id FROM moderation.outbox WHERE guild_id = $1 AND delivered_at IS NULL ORDER BY log_id LIMIT 1
-     ), taken AS (
-       UPDATE moderation.outbox SET due_at = $3 FROM head
-       WHERE outbox.guild_id = $1 AND outbox.log_id = head.log_id AND due_at <= $2 AND delivered_at IS NULL
-       RETURNING outbox.log_id, event_id, failures
-     )
-     SELECT guild_id AS "guildId", taken.log_id AS "logId", event_id AS "eventId", failures, action,
-       punishment_id AS "punishmentId", game_id AS "gameId", game_username AS "gameUsername", reason,
-       NULLIF(place_id, 0) AS "placeId", moderator_game_id AS "moderatorGameId",
-       moderator_chat_id AS "moderatorChatId", source_server_id AS "sourceServerId",
-       duration_seconds AS "durationSeconds", expires_at AS "expiresAt", created_at AS "createdAt"
-     FROM taken JOIN moderation.log ON log.guild_id = $1 AND log.id = taken.log_id`,
-    [guildId, now, until],
-  );
-  return event;
-}
-
-export async function markDelivered(on: Queryable, guildId: string, logId: number, now: Date): Promise<void> {
-  await on.query('UPDATE moderation.outbox SET delivered_at = $3 WHERE guild_id = $1 AND log_id = $2', [
-    guildId,
-    logId,
-    now,
-  ]);
-}
-
-/** The event, and with it its guild, waits until `until`. */
-export async function postpone(on: Queryable, guildId: string, logId: number, until: Date): Promise<void> {
-  await on.query(
-    'UPDATE moderation.outbox SET due_at = $3, failures = failures + 1 WHERE guild_id = $1 AND log_id = $2',
-    [guildId, logId, until],
-  );
-}
+/** The outbox as a queue: an item is a decision, and what it says is in the log. */
+export const OUTBOX: QueueTable = {
+  name: 'moderation.outbox',
+  id: 'log_id',
+  idType: 'bigint',
+  columns: { runAt: 'due_at', attempts: 'failures', finishedAt: 'delivered_at' },
+  data: `taken.event_id AS "eventId", log.action, log.punishment_id AS "punishmentId", log.game_id AS "gameId",
+    log.game_username AS "gameUsername", log.reason, NULLIF(log.place_id, 0) AS "placeId",
+    log.moderator_game_id AS "moderatorGameId", log.moderator_chat_id AS "moderatorChatId",
+    log.source_server_id AS "sourceServerId", log.duration_seconds AS "durationSeconds",
+    log.expires_at AS "expiresAt", log.created_at AS "createdAt",
+    -- Only what has failed before can have been a dead letter.
+    taken.last_error IS NOT NULL AND EXISTS (
+      SELECT FROM moderation.log later
+      WHERE later.guild_id = log.guild_id AND later.game_id = log.game_id AND later.place_id = log.place_id
+        AND later.id > log.id AND (later.action IN ('ban', 'unban')) = (log.action IN ('ban', 'unban'))
+        AND NOT EXISTS (SELECT FROM moderation.outbox waiting
+          WHERE waiting.guild_id = later.guild_id AND waiting.log_id = later.id AND waiting.delivered_at IS NULL)
+    ) AS "isSuperseded"`,
+  join: 'JOIN moderation.log ON log.guild_id = taken.guild_id AND log.id = taken.log_id',
+};

@@ -2,16 +2,6 @@ import type { Queryable } from '#kit/postgres.ts';
 import type { Action, Kind, LogEntry, Punishment } from '../domain/punishment.ts';
 import { EVERYWHERE, PUNISHMENT } from './columns.ts';
 
-/** For how long the oldest transaction that is writing now has been at it, in milliseconds; 0 when none is. */
-export async function oldestWriterAge(on: Queryable): Promise<number> {
-  // Whoever may not look at the sessions of other roles sees none of them; all replicas have the same role.
-  const [row] = await on.query<{ age: number }>(
-    `SELECT COALESCE(extract(epoch FROM clock_timestamp() - min(xact_start)) * 1000, 0)::float8 AS age
-     FROM pg_stat_activity WHERE datname = current_database() AND backend_xid IS NOT NULL`,
-  );
-  return Math.max(0, row?.age ?? 0);
-}
-
 /** Of a bigint column. */
 const MAX_ID = '9223372036854775807';
 
@@ -27,18 +17,19 @@ export function listActive(
   on: Queryable,
   guildId: string,
   { kind, placeId }: { kind: Kind; placeId: number | undefined },
-  { now, after, limit }: { now: Date; after: ActivePosition; limit: number },
+  { after, limit }: { after: ActivePosition; limit: number },
 ): Promise<Punishment[]> {
   // One condition: with two PostgreSQL may begin to read at the wrong one, and pass over everything that has expired.
-  const start = after.expiresAt !== null && after.expiresAt <= now ? { expiresAt: now, id: MAX_ID } : after;
+  const at = `COALESCE($3::timestamptz, 'infinity')`;
+  const now = '(SELECT clock_timestamp())';
   const rows = (place: string) => `
     SELECT * FROM moderation.punishments
     WHERE guild_id = $1 AND kind = $2 AND ended_at IS NULL
-      AND (expires_at, id) > (COALESCE($3::timestamptz, 'infinity'), $4) ${place}
+      AND (expires_at, id) > (GREATEST(${at}, ${now}), CASE WHEN ${at} > ${now} THEN $4 ELSE ${MAX_ID} END) ${place}
     ORDER BY expires_at, id LIMIT $5`;
   return on.query(
     `SELECT ${PUNISHMENT} FROM (${inPlaces(rows, placeId === undefined ? undefined : '$6')}) found ORDER BY found.expires_at, found.id LIMIT $5`,
-    [guildId, kind, start.expiresAt, start.id, limit, ...(placeId === undefined ? [] : [placeId])],
+    [guildId, kind, after.expiresAt, after.id, limit, ...(placeId === undefined ? [] : [placeId])],
   );
 }
 
@@ -52,24 +43,18 @@ function inPlaces(rows: (place: string) => string, parameter: string | undefined
 }
 
 /** Up to `limit` punishments of a player that are in force, in whatever place. */
-export function listOfPlayer(
-  on: Queryable,
-  guildId: string,
-  gameId: number,
-  now: Date,
-  limit: number,
-): Promise<Punishment[]> {
+export function listOfPlayer(on: Queryable, guildId: string, gameId: number, limit: number): Promise<Punishment[]> {
   return on.query(
     `SELECT ${PUNISHMENT} FROM moderation.punishments
-     WHERE guild_id = $1 AND game_id = $2 AND ended_at IS NULL AND expires_at > $3 ORDER BY id LIMIT $4`,
-    [guildId, gameId, now, limit],
+     WHERE guild_id = $1 AND game_id = $2 AND ended_at IS NULL AND expires_at > clock_timestamp() ORDER BY id LIMIT $3`,
+    [guildId, gameId, limit],
   );
 }
 
 export interface ChangedPunishment extends Punishment {
   updatedAt: Date;
-  /** Lifted, or expired and followed by another. */
-  isEnded: boolean;
+  /** Neither lifted nor expired, by the database's clock. */
+  isInForce: boolean;
   /** null when it was not lifted. */
   liftedAt: Date | null;
 }
@@ -86,7 +71,7 @@ export function listChanged(
     WHERE guild_id = $1 AND kind = $2 AND (updated_at, id) > ($3, $4) ${place}
     ORDER BY updated_at, id LIMIT $5`;
   return on.query(
-    `SELECT ${PUNISHMENT}, updated_at AS "updatedAt", ended_at IS NOT NULL AS "isEnded",
+    `SELECT ${PUNISHMENT}, updated_at AS "updatedAt", ended_at IS NULL AND expires_at > clock_timestamp() AS "isInForce",
        CASE WHEN ended_at < expires_at THEN ended_at END AS "liftedAt"
      FROM (${inPlaces(rows, placeId === undefined ? undefined : '$6')}) found ORDER BY found.updated_at, found.id LIMIT $5`,
     [guildId, kind, after.updatedAt, after.id, limit, ...(placeId === undefined ? [] : [placeId])],

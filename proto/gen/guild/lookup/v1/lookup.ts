@@ -34,18 +34,30 @@ export interface GetLinksResponse {
 
 export interface ListLinksRequest {
   guildId: string;
-  /** Only links changed since (Unix seconds) or in the 5 s before, so that none is missed; 0 = all. */
+  /** Only changes since (Unix seconds): the server_time of an earlier response; 0 = all. */
   updatedSince: number;
   /** 1 to 100. */
   limit: number;
   /** The next_position of the page before; empty for the first page. */
   position: string;
+  /** Adds the accounts that were unlinked since. */
+  withUnlinked: boolean;
 }
 
 export interface ListLinksResponse {
   links: Link[];
   /** Empty on the last page. */
   nextPosition: string;
+  /** Pairs that are not linked any more; either account may be linked to another one by now. */
+  unlinked: Unlinked[];
+  /** For updated_since of a later request: whatever was not committed when the first page was read is later than this. */
+  serverTime: number;
+}
+
+export interface Unlinked {
+  chatId: string;
+  gameId: number;
+  unlinkedAt: number;
 }
 
 export interface CountLinksRequest {
@@ -311,7 +323,7 @@ export const GetLinksResponse: MessageFns<GetLinksResponse> = {
 };
 
 function createBaseListLinksRequest(): ListLinksRequest {
-  return { guildId: "", updatedSince: 0, limit: 0, position: "" };
+  return { guildId: "", updatedSince: 0, limit: 0, position: "", withUnlinked: false };
 }
 
 export const ListLinksRequest: MessageFns<ListLinksRequest> = {
@@ -327,6 +339,9 @@ export const ListLinksRequest: MessageFns<ListLinksRequest> = {
     }
     if (message.position !== "") {
       writer.uint32(34).string(message.position);
+    }
+    if (message.withUnlinked !== false) {
+      writer.uint32(40).bool(message.withUnlinked);
     }
     return writer;
   },
@@ -376,6 +391,14 @@ export const ListLinksRequest: MessageFns<ListLinksRequest> = {
             message.position = reader.string();
             continue;
           }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.withUnlinked = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -390,7 +413,7 @@ export const ListLinksRequest: MessageFns<ListLinksRequest> = {
 };
 
 function createBaseListLinksResponse(): ListLinksResponse {
-  return { links: [], nextPosition: "" };
+  return { links: [], nextPosition: "", unlinked: [], serverTime: 0 };
 }
 
 export const ListLinksResponse: MessageFns<ListLinksResponse> = {
@@ -400,6 +423,12 @@ export const ListLinksResponse: MessageFns<ListLinksResponse> = {
     }
     if (message.nextPosition !== "") {
       writer.uint32(18).string(message.nextPosition);
+    }
+    for (const v of message.unlinked) {
+      Unlinked.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.serverTime !== 0) {
+      writer.uint32(32).int64(message.serverTime);
     }
     return writer;
   },
@@ -431,6 +460,90 @@ export const ListLinksResponse: MessageFns<ListLinksResponse> = {
             }
 
             message.nextPosition = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.unlinked.push(Unlinked.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.serverTime = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseUnlinked(): Unlinked {
+  return { chatId: "", gameId: 0, unlinkedAt: 0 };
+}
+
+export const Unlinked: MessageFns<Unlinked> = {
+  encode(message: Unlinked, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.chatId !== "") {
+      writer.uint32(10).string(message.chatId);
+    }
+    if (message.gameId !== 0) {
+      writer.uint32(16).int64(message.gameId);
+    }
+    if (message.unlinkedAt !== 0) {
+      writer.uint32(24).int64(message.unlinkedAt);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Unlinked {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUnlinked();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.chatId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.gameId = longToNumber(reader.int64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.unlinkedAt = longToNumber(reader.int64());
             continue;
           }
         }
@@ -1032,7 +1145,7 @@ export const LookupServiceService = {
     responseSerialize: (value: GetLinksResponse): Buffer => Buffer.from(GetLinksResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetLinksResponse => GetLinksResponse.decode(value),
   },
-  /** A page of links, the least recently changed first. */
+  /** A page of links, and of accounts that were unlinked, the least recently changed first. */
   listLinks: {
     path: "/guild.lookup.v1.LookupService/ListLinks" as const,
     requestStream: false as const,
@@ -1093,7 +1206,7 @@ export const LookupServiceService = {
 export interface LookupServiceServer extends UntypedServiceImplementation {
   /** The links of these users, each once; those without one are left out. */
   getLinks: handleUnaryCall<GetLinksRequest, GetLinksResponse>;
-  /** A page of links, the least recently changed first. */
+  /** A page of links, and of accounts that were unlinked, the least recently changed first. */
   listLinks: handleUnaryCall<ListLinksRequest, ListLinksResponse>;
   /** How many links a guild has. */
   countLinks: handleUnaryCall<CountLinksRequest, CountLinksResponse>;

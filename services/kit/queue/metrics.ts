@@ -1,0 +1,50 @@
+import { performance } from 'node:perf_hooks';
+import type { Metrics } from '../metrics.ts';
+import type { QueueStats } from './store.ts';
+
+/**
+ * How an attempt ended: `done`; `retried` and `dead` after a failure; `unavailable` where what it needs is down for all,
+ * which does not count.
+ */
+export type AttemptOutcome = 'done' | 'retried' | 'unavailable' | 'dead';
+const OUTCOMES: readonly AttemptOutcome[] = ['done', 'retried', 'unavailable', 'dead'];
+
+/** What a queue shows to Prometheus. */
+export class QueueMetrics {
+  readonly #queue: string;
+  readonly #attempts;
+  #stats: QueueStats = { queued: 0, dead: 0, oldestSeconds: null };
+  #readAt = performance.now();
+
+  constructor(metrics: Metrics, queue: string) {
+    this.#queue = queue;
+    this.#attempts = metrics.counter('queue_attempts_total', 'Attempts to handle an item of a queue, by outcome', [
+      'queue',
+      'outcome',
+    ]);
+    for (const outcome of OUTCOMES) this.#attempts.inc({ queue, outcome }, 0);
+    const help = 'Items of a queue that are waiting or in flight, and dead letters; 10000 at most';
+    metrics.gauge('queue_items', help, ['queue', 'state'], (gauge) => {
+      gauge.set({ queue, state: 'queued' }, this.#stats.queued);
+      gauge.set({ queue, state: 'dead' }, this.#stats.dead);
+    });
+    metrics.gauge('queue_oldest_seconds', 'Age of the oldest item of a queue that is not done', ['queue'], (gauge) =>
+      gauge.set({ queue }, this.oldestSeconds),
+    );
+  }
+
+  /** 0 when nothing waits. */
+  get oldestSeconds(): number {
+    const { oldestSeconds } = this.#stats;
+    return oldestSeconds === null ? 0 : Math.max(0, oldestSeconds) + (performance.now() - this.#readAt) / 1000;
+  }
+
+  attempted(outcome: AttemptOutcome): void {
+    this.#attempts.inc({ queue: this.#queue, outcome });
+  }
+
+  read(stats: QueueStats): void {
+    this.#stats = stats;
+    this.#readAt = performance.now();
+  }
+}

@@ -1,0 +1,24 @@
+import type { QueueDefinition } from '#kit/queue/definition.ts';
+import { inBackground } from '#platforms/budget/purpose.ts';
+import { INTENTS, type NewIntent } from '../store/intents.ts';
+import type { LinkChanges } from './changes.ts';
+
+const CONCURRENCY = 8;
+/** Lookup's time, that of the transaction that settles, and the wait for roles that are taken back. */
+const HANDLE_MS = 13_000;
+const LEASE_MS = 15_000;
+
+/**
+ * Finishes the changes of links that their requests have left: those whose process died, and those for which lookup or
+ * the database failed. One that always fails becomes a dead letter; a new change of one of its accounts tries it again.
+ */
+export const intentQueue = (changes: LinkChanges): QueueDefinition<Omit<NewIntent, 'guildId'>> => ({
+  name: 'link-changes',
+  table: INTENTS,
+  ordered: false,
+  concurrency: CONCURRENCY,
+  leaseMs: LEASE_MS,
+  handleMs: HANDLE_MS,
+  handle: ({ guildId, data }) => inBackground(() => changes.finish({ guildId, ...data })),
+  skipped: (transaction, { guildId, id }) => changes.discard(transaction, guildId, id),
+});
