@@ -39,7 +39,12 @@ beforeAll(async () => {
     testDatabase.url,
     `INSERT INTO lookup.operations SELECT guild_id, operation_id, created_at FROM lookup.link_history`,
   );
-  for (const table of ['links', 'link_history', 'operations'])
+  // As of many more guilds.
+  await databaseRows(
+    testDatabase.url,
+    `INSERT INTO lookup.link_counts SELECT (800000000000000000 + n)::text, n % 8, 1 FROM generate_series(1, 20000) n`,
+  );
+  for (const table of ['links', 'link_history', 'operations', 'link_counts'])
     await databaseRows(testDatabase.url, `ANALYZE lookup.${table}`);
 });
 
@@ -55,7 +60,7 @@ const now = new Date();
 test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['findLinks', (on) => store.findLinks(on, GUILD, { gameIds: page }), ['links_chat', 'links_game']],
   ['listLinks', (on) => store.listLinks(on, GUILD, { updatedAt: 1, chatId: CHAT }, 100), ['links_updated']],
-  ['countLinks', (on) => store.countLinks(on, '900000000000000002'), ['links_game']],
+  ['countLinks', (on) => store.countLinks(on, '900000000000000002'), ['link_counts_pkey']],
   ['listChanges', (on) => store.listChanges(on, GUILD, CHAT, 100), ['link_history_chat', 'links_chat']],
   ['insertLink', (on) => store.insertLink(on, GUILD, randomUUID(), now, link), []],
   ['deleteLink by chat', (on) => store.deleteLink(on, GUILD, randomUUID(), now, { chatId: CHAT }), ['links_chat']],
