@@ -2,6 +2,7 @@ import { auditCommands } from './audit.ts';
 import type { Command } from './command.ts';
 import { eraseCommands } from './erase.ts';
 import { gameCommands } from './game-commands.ts';
+import { jobCommands } from './jobs.ts';
 import { keyCommands } from './keys.ts';
 import { secretCommands } from './secrets.ts';
 import { shieldCommands } from './shield.ts';
@@ -14,6 +15,7 @@ export const COMMANDS: readonly Command[] = [
   ...keyCommands,
   ...auditCommands,
   ...gameCommands,
+  ...jobCommands,
   ...shieldCommands,
   ...showCommands,
   ...staffCommands,
