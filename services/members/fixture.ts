@@ -11,6 +11,7 @@ import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { bindingsService } from '#services/bindings/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { DatabaseTime } from '#test/database-time.ts';
 import { connect } from '#test/grpc.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/replica-process.ts';
 import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/sealed.ts';
@@ -48,14 +49,18 @@ interface Request {
 export class MembersFixture {
   readonly clock = new ManualClock(Date.now());
   database!: TestDatabase;
+  /** The database's clock, by which leases, locks and tasks go. */
+  time!: DatabaseTime;
   simulators!: Simulators;
   lookup!: RunningService;
   bindings!: RunningService;
   members!: RunningService;
   #client: Client | undefined;
+  #shiftMs = 0;
 
   async start(): Promise<this> {
     [this.database, this.simulators] = await Promise.all([createTestDatabase(), startSimulators({ limitScale: 1000 })]);
+    this.time = await DatabaseTime.control(this.database.url);
     this.lookup = await this.startLookup();
     this.bindings = await this.startBindings();
     this.members = await this.startMembers();
@@ -66,6 +71,26 @@ export class MembersFixture {
     await this.#client?.end();
     await Promise.all([this.members.stop(), this.bindings.stop(), this.lookup.stop(), this.simulators.stop()]);
     await this.database.drop();
+  }
+
+  /** Moves the clock of our services, and that of the database. */
+  async advance(milliseconds: number): Promise<void> {
+    this.clock.advance(milliseconds);
+    await this.time.advance(milliseconds);
+    this.#shiftMs += milliseconds;
+  }
+
+  /** The database's time, in Unix milliseconds. */
+  async databaseNow(): Promise<number> {
+    const [row] = await this.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now');
+    return Number(row?.['now']);
+  }
+
+  /** Both clocks show the real time again, as that of a process of its own does. */
+  async returnToRealTime(): Promise<void> {
+    await this.time.advance(-this.#shiftMs);
+    this.#shiftMs = 0;
+    this.clock.advance(Date.now() - this.clock.now());
   }
 
   /** Lookup is gone; calls to it wait in vain. */
@@ -107,6 +132,9 @@ export class MembersFixture {
       CHAT_API_URL: `${this.simulators.chat}/api/v10`,
       CHAT_BOT_TOKEN: 'test-bot-token',
       CHAT_GLOBAL_RPS: '100000',
+      GAME_GLOBAL_RPS: '100000',
+      GAME_MEMBERSHIPS_PER_MINUTE: '100000',
+      GAME_INVENTORIES_PER_MINUTE: '100000',
     };
   }
 

@@ -11,6 +11,7 @@ const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] =
   { file: 'services/members/store/sync-jobs.ts', text: /GROUP BY state/, reason: 'a gauge, read now and then' },
   { file: 'services/members/store/sync-jobs.ts', text: /FOR UPDATE SKIP LOCKED/, reason: 'a queue' },
   { file: 'services/members/store/intents.ts', text: /FOR UPDATE SKIP LOCKED/, reason: 'a queue' },
+  { file: 'services/members/store/role-tasks.ts', text: /AS queued/, reason: 'a gauge, read now and then' },
   { file: 'services/members/store/role-tasks.ts', text: /FOR UPDATE SKIP LOCKED/, reason: 'a queue' },
   { file: 'services/moderation/store/outbox.ts', text: /WITH RECURSIVE heads/, reason: 'the outbox of all guilds' },
   { file: 'services/moderation/store/reads.ts', text: /conditions\.join/, reason: 'its first condition is the guild' },

@@ -1,6 +1,6 @@
+import { withPurpose } from '#kit/context.ts';
 import type { Part } from '#kit/lifecycle.ts';
 import type { Logger } from '#kit/log.ts';
-import { inBackground } from '#platforms/budget/purpose.ts';
 
 const EVERY_MS = 1_000;
 const BATCH = 20;
@@ -56,7 +56,9 @@ export class Sweep<Task> implements Part {
   /** True when more are waiting. One that fails keeps no other from being finished, and is tried again later. */
   async #finishBatch(): Promise<boolean> {
     const abandoned = await this.#work.takeAbandoned(BATCH);
-    const outcomes = await Promise.allSettled(abandoned.map((task) => inBackground(() => this.#work.finish(task))));
+    const outcomes = await Promise.allSettled(
+      abandoned.map((task) => withPurpose('background', () => this.#work.finish(task))),
+    );
     return abandoned.length === BATCH && outcomes.every(({ status }) => status === 'fulfilled');
   }
 }
