@@ -163,6 +163,24 @@ describe('what a binding names is checked before it is saved', () => {
     expect(await fixture.stored()).toBe(0);
   });
 
+  test('in a guild where the bot lacks Manage Roles no role can be bound', async () => {
+    const world = bindingsWorld();
+    await fixture.chat.putWorld({
+      ...world,
+      chat: {
+        guilds: world.chat.guilds.map((guild) => ({
+          ...guild,
+          roles: guild.roles?.map((role) => ({ ...role, permissions: '0' })),
+        })),
+      },
+    });
+    const answer = await fixture.add(rankBinding());
+    await fixture.chat.putWorld(world);
+    expect(answer).toMatchObject({ status: 422, body: { details: { code: 'NOT_APPLICABLE' } } });
+    expect(answer.body.message).toContain('Manage Roles');
+    expect(await fixture.stored()).toBe(0);
+  });
+
   test('a role that was made a moment ago can be given', async () => {
     const world = bindingsWorld();
     const harbor = world.chat.guilds.find(({ id }) => id === fixture.guild);

@@ -107,6 +107,9 @@ export class BindingsFixture {
       CHAT_API_URL: `${this.simulators.chat}/api/v10`,
       CHAT_BOT_TOKEN: 'test-bot-token',
       CHAT_GLOBAL_RPS: '100000',
+      GAME_GLOBAL_RPS: '100000',
+      GAME_MEMBERSHIPS_PER_MINUTE: '100000',
+      GAME_INVENTORIES_PER_MINUTE: '100000',
       ...environment,
     };
     return startService(bindingsService, all, { clock: this.clock });

@@ -45,7 +45,14 @@ afterEach(async () => {
 });
 
 const evaluate = (members: EvaluateRequest['members'], request: Partial<EvaluateRequest> = {}) =>
-  client.evaluate({ guildId: fixture.guild, members, chatRoleIds: [], rolesOnly: false, ...request });
+  client.evaluate({
+    guildId: fixture.guild,
+    members,
+    chatRoleIds: [],
+    rolesOnly: false,
+    withoutOwnershipRoleIds: [],
+    ...request,
+  });
 /** For each member, the verdict on each role. */
 const rolesOf = ({ members }: EvaluateResponse) =>
   members.map(({ roles }) => Object.fromEntries(roles.map(({ chatRoleId, verdict }) => [chatRoleId, verdict])));
@@ -114,6 +121,7 @@ describe('Evaluate', () => {
       {
         chatId: DMITRI.chatId,
         incomplete: false,
+        rejected: false,
         roles: [
           {
             chatRoleId: OFFICER,
@@ -128,6 +136,7 @@ describe('Evaluate', () => {
       {
         chatId: ADA.chatId,
         incomplete: false,
+        rejected: false,
         roles: [
           {
             chatRoleId: OFFICER,
@@ -172,11 +181,13 @@ describe('Evaluate', () => {
     await addAll(rankBinding());
     const { members } = await evaluate([ADA], { rolesOnly: true });
     const roles = [{ chatRoleId: OFFICER, verdict: WANTED, bindings: [] }];
-    expect(members).toEqual([{ chatId: ADA.chatId, incomplete: false, roles }]);
+    expect(members).toEqual([{ chatId: ADA.chatId, incomplete: false, rejected: false, roles }]);
   });
 
   test('asks nothing where there is nothing to weigh', async () => {
-    expect(await evaluate([ADA])).toEqual({ members: [{ chatId: ADA.chatId, incomplete: false, roles: [] }] });
+    expect(await evaluate([ADA])).toEqual({
+      members: [{ chatId: ADA.chatId, incomplete: false, rejected: false, roles: [] }],
+    });
     await addAll(rankBinding());
     expect(await evaluate([])).toEqual({ members: [] });
     expect(await gameCalls()).toEqual({});
@@ -199,18 +210,6 @@ describe('Evaluate', () => {
     await fixture.calm();
     await evaluate(PLAYER_MEMBERS, { chatRoleIds: [OFFICER, CAPTAIN] });
     expect(await gameCalls()).toEqual({});
-  });
-
-  test('without a key of Open Cloud each member is asked for', async () => {
-    await addAll(rankBinding());
-    const keyless = await fixture.startBindings({ GAME_API_KEY: '' });
-    const connection = connectTo(keyless);
-    const request = { guildId: fixture.guild, members: PLAYER_MEMBERS, chatRoleIds: [], rolesOnly: true };
-    const answer = await connection.client.evaluate(request);
-    expect(new Set(rolesOf(answer).map((roles) => roles[OFFICER]))).toEqual(new Set([WANTED]));
-    expect(await gameCalls()).toEqual({ 'GET /v2/users/:user/groups/roles': 100 });
-    connection.close();
-    await keyless.stop();
   });
 
   test('two evaluations at the same time share the calls for ranks', async () => {

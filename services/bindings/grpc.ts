@@ -22,6 +22,7 @@ const evaluate = z.object({
     }),
   chatRoleIds: z.array(chatId).max(MOST_BINDINGS, { error: `must hold at most ${MOST_BINDINGS} roles` }),
   rolesOnly: z.boolean(),
+  withoutOwnershipRoleIds: z.array(chatId).max(MOST_BINDINGS, { error: `must hold at most ${MOST_BINDINGS} roles` }),
 });
 
 const showBindings = z.object({ guildId, bindingId: numberId('a binding ID').optional() });
@@ -48,12 +49,15 @@ export function bindingsMethods(
       return { bindings: (await bindings.stored(guildId)).map(bindingMessage) };
     },
     async evaluate(message) {
-      const { guildId, members, chatRoleIds, rolesOnly } = checked(evaluate, message, 'request');
-      const verdicts = await evaluation.evaluate(guildId, members, chatRoleIds);
+      const { guildId, members, withoutOwnershipRoleIds, ...scope } = checked(evaluate, message, 'request');
+      const { rolesOnly } = scope;
+      const withoutOwnership = withoutOwnershipRoleIds;
+      const verdicts = await evaluation.evaluate(guildId, members, { ...scope, withoutOwnership });
       return {
-        members: verdicts.map(({ chatId, roles, isIncomplete }) => ({
+        members: verdicts.map(({ chatId, roles, isIncomplete, isRejected }) => ({
           chatId,
           incomplete: isIncomplete,
+          rejected: isRejected,
           roles: roles.map((role) => roleVerdictMessage(role, rolesOnly)),
         })),
       };

@@ -2,6 +2,7 @@ import { erasureMethods } from '#kit/erasure.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
+import { SharedRedis } from '#platforms/budget/shared.ts';
 import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';
 import { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
@@ -29,8 +30,10 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
       repeatable: ['getLinks'],
     });
-    const game = new Roblox({ config, breakers, metrics, clock });
-    const chat = new Discord({ config, breakers, metrics, clock, log, redis: service.redis(config) });
+    const processes = config.CHAT_PROCESSES;
+    const shared = new SharedRedis({ redis: service.redis(config), processes, breakers, log });
+    const game = new Roblox({ config, shared, breakers, metrics, clock });
+    const chat = new Discord({ config, shared, breakers, metrics, clock, log });
 
     const events = new BindingsEvents(metrics, log);
     const idempotency = new Idempotency({

@@ -2,6 +2,7 @@ import { auditCommands } from './audit.ts';
 import type { Command } from './command.ts';
 import { eraseCommands } from './erase.ts';
 import { gameCommands } from './game-commands.ts';
+import { jobCommands } from './jobs.ts';
 import { keyCommands } from './keys.ts';
 import { secretCommands } from './secrets.ts';
 import { queueCommands } from './queue.ts';
@@ -17,6 +18,7 @@ export const COMMANDS: readonly Command[] = [
   ...auditCommands,
   ...gameCommands,
   ...serverCommands,
+  ...jobCommands,
   ...shieldCommands,
   ...showCommands,
   ...staffCommands,

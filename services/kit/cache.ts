@@ -1,5 +1,6 @@
 import { dropOldest } from './bounded.ts';
 import type { Clock } from './clock.ts';
+import { currentPurpose } from './context.ts';
 
 export interface LoadingCacheOptions<Value> {
   ttlMs: number;
@@ -11,7 +12,10 @@ export interface LoadingCacheOptions<Value> {
   remember?: (value: Value) => boolean;
 }
 
-/** Remembers what it loads; concurrent loads of one key are one. Failures are not remembered. */
+/**
+ * Remembers what it loads; concurrent loads of one key for one purpose are one, so that a request does not wait for the
+ * turn of a job. Failures are not remembered.
+ */
 export class LoadingCache<Value> {
   readonly #options: LoadingCacheOptions<Value>;
   readonly #entries = new Map<string, { value: Value; expiresAt: number }>();
@@ -33,10 +37,11 @@ export class LoadingCache<Value> {
 
   /** Loads anew what may be remembered already. */
   reload(key: string): Promise<Value> {
-    let loading = this.#loading.get(key);
+    const name = `${currentPurpose()} ${key}`;
+    let loading = this.#loading.get(name);
     if (!loading) {
-      loading = this.#load(key).finally(() => this.#loading.delete(key));
-      this.#loading.set(key, loading);
+      loading = this.#load(key).finally(() => this.#loading.delete(name));
+      this.#loading.set(name, loading);
     }
     return loading;
   }

@@ -13,13 +13,13 @@ import { service as healthService } from 'grpc-health-check';
 import type { Breaker } from './breaker.ts';
 import { CALL_TOKEN_HEADER, sealCall } from './call-token.ts';
 import type { Clock } from './clock.ts';
-import { requestContext } from './context.ts';
+import { currentPurpose, requestContext } from './context.ts';
 import { ApiError, isFault } from './errors.ts';
 import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './grpc.ts';
 import { fromStatus, isAnswer } from './grpc-errors.ts';
 import type { InternalTls } from './internal-tls.ts';
 import type { Metrics } from './metrics.ts';
-import { REQUEST_ID_HEADER } from './request-id.ts';
+import { PURPOSE_HEADER, REQUEST_ID_HEADER } from './request-id.ts';
 import { RetryBudget } from './retry-budget.ts';
 import type { KeyRing } from './secrets.ts';
 
@@ -257,6 +257,8 @@ export class GrpcChannel {
     metadata.set(CALL_TOKEN_HEADER, sealCall(ring, { caller, audience, method: method.path }, clock.now()));
     const context = requestContext.getStore();
     if (context) metadata.set(REQUEST_ID_HEADER, context.requestId);
+    const purpose = currentPurpose();
+    if (purpose !== 'caller') metadata.set(PURPOSE_HEADER, purpose);
     return metadata;
   }
 }

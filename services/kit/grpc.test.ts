@@ -3,7 +3,7 @@ import { type ServiceError, status } from '@grpc/grpc-js';
 import { afterEach, expect, test, vi } from 'vitest';
 import { PATIENCE } from '#test/patience.ts';
 import { ManualClock } from './clock.ts';
-import { requestContext } from './context.ts';
+import { currentPurpose, requestContext, withPurpose } from './context.ts';
 import { ApiError } from './errors.ts';
 import { SampleService } from './fixtures/sample.ts';
 import {
@@ -21,6 +21,12 @@ import {
 const INTERNAL = expect.objectContaining({ code: 'INTERNAL' });
 
 afterEach(cleanUp);
+
+test.each(['caller', 'background', 'job'] as const)('a call for the purpose %s carries it', async (purpose) => {
+  const { server } = await serve({ say: async () => ({ text: currentPurpose() }) });
+  const { methods } = connect(server.address);
+  expect(await withPurpose(purpose, () => methods.say({ text: 'x' }))).toEqual({ text: purpose });
+});
 
 test('a call is answered, and the request ID goes with it', async () => {
   const say = async () => ({ text: String(requestContext.getStore()?.requestId) });

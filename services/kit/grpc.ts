@@ -18,7 +18,7 @@ import { ReflectionService } from '@grpc/reflection';
 import { HealthImplementation } from 'grpc-health-check';
 import { type AllowedCallers, CALL_TOKEN_HEADER, openCall } from './call-token.ts';
 import type { Clock } from './clock.ts';
-import { requestContext } from './context.ts';
+import { readPurpose, type RequestContext, requestContext, withPurpose } from './context.ts';
 import { asApiError, isFault } from './errors.ts';
 import { toStatus } from './grpc-errors.ts';
 import { hostAndPort, type Readiness, reachableAt } from './health.ts';
@@ -26,7 +26,7 @@ import type { InternalTls } from './internal-tls.ts';
 import type { Part } from './lifecycle.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import { REQUEST_ID_HEADER, requestIdOf } from './request-id.ts';
+import { PURPOSE_HEADER, REQUEST_ID_HEADER, requestIdOf } from './request-id.ts';
 
 const DESCRIPTORS = new URL('../../proto/gen/descriptors.binpb', import.meta.url);
 /** How long a stop waits for calls under way. */
@@ -207,11 +207,14 @@ export class GrpcServer implements Part {
     fail: (error: Partial<StatusObject>) => void,
   ): Promise<void> {
     const [given] = call.metadata.get(REQUEST_ID_HEADER);
-    const context = { requestId: requestIdOf(given?.toString()), route: path };
+    const [purpose] = call.metadata.get(PURPOSE_HEADER);
+    const context: RequestContext = { requestId: requestIdOf(given?.toString()), route: path };
+    const guildId = guildOf(call.request);
+    if (guildId !== undefined) context.guildId = guildId;
     const elapsed = this.#seconds.startTimer({ method: path });
     const code = await requestContext.run(context, async () => {
       try {
-        await work();
+        await withPurpose(readPurpose(purpose?.toString()), work);
         return 'OK';
       } catch (thrown) {
         const error = asApiError(thrown);
@@ -246,6 +249,12 @@ export class GrpcServer implements Part {
     if (!caller) this.#handled.inc({ method: path, code: 'UNAUTHENTICATED' });
     return Boolean(caller);
   }
+}
+
+/** Messages that concern one guild all name it in the same field. */
+function guildOf(message: unknown): string | undefined {
+  const guildId = (message as { guildId?: unknown } | undefined)?.guildId;
+  return typeof guildId === 'string' ? guildId : undefined;
 }
 
 type AnyCall = ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>;

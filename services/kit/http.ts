@@ -98,7 +98,8 @@ function answerWith(route: Route, handler: Handler, { metrics, log }: HttpAppOpt
   return async (request: Request, response: Response): Promise<void> => {
     const principal = response.locals.principal as Principal;
     const elapsed = seconds.startTimer({ route: route.name, method: request.method });
-    await requestContext.run({ requestId: principal.requestId, route: route.name }, async () => {
+    const { requestId, guildId } = principal;
+    await requestContext.run({ requestId, route: route.name, guildId }, async () => {
       try {
         sendAnswer(response, route, await handler(await readRequest(route, request, response, principal)));
       } catch (thrown) {

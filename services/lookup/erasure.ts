@@ -17,4 +17,6 @@ export const erasureRules: readonly ErasureRule[] = [
     ],
   },
   { table: 'lookup.operations' },
+  // Of links that are still there; a count of none goes.
+  { table: 'lookup.link_counts', guildKeeps: 'count <> 0' },
 ];

@@ -30,11 +30,11 @@ const shape = {
   RETENTION_TOKENS_SECONDS: number(DAY, HOUR),
   /** How long finished changes of links are kept. */
   RETENTION_INTENTS_SECONDS: number(DAY, HOUR),
-  /** How long roles that could not be synchronised after a change of a link are tried again. */
-  RETENTION_ROLE_TASKS_SECONDS: number(DAY, HOUR),
+  /** How long role tasks are kept that could not be done, dead letters included; attempts end after about a day. */
+  RETENTION_ROLE_TASKS_SECONDS: number(30 * DAY, HOUR),
   /** How long jobs are kept after their end. */
   RETENTION_JOBS_SECONDS: number(30 * DAY, HOUR),
-  /** A job that can't go on for so long has failed. */
+  /** A job that makes no progress for so long has failed. */
   JOBS_GIVE_UP_SECONDS: number(DAY, 60),
 };
 

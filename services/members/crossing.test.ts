@@ -212,6 +212,8 @@ test('without lookup every route that needs it answers 503 with Retry-After, and
     fixture.unlink({ chat_id: newAccounts().chatId }),
     fixture.get(`/guilds/${GUILD}/verified`),
     fixture.get(`/guilds/${GUILD}/links/${chatId}`),
+    // Whether the account is linked already is not known.
+    fixture.post('/verification/tokens', { guild_id: GUILD, chat_id: newAccounts().chatId }),
   ]);
   // The code is held by the redeem that could not be finished: another player is not told that it was used.
   answers.push(await fixture.redeem({ code }, newAccounts().gameId));
@@ -220,7 +222,6 @@ test('without lookup every route that needs it answers 503 with Retry-After, and
     expect(answer.headers.get('retry-after')).toBe('1');
   }
   expect(await statusOf(token)).toBe('pending');
-  expect((await fixture.token(newAccounts().chatId)).code).toHaveLength(8);
   await fixture.restartLookup();
   await finishAbandoned();
 });

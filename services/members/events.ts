@@ -3,7 +3,6 @@ import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { NewIntent } from './store/intents.ts';
-import type { RoleTask } from './store/role-tasks.ts';
 import type { MemberName } from './store/roles.ts';
 
 interface RoleChanges {
@@ -25,9 +24,11 @@ export class MembersEvents {
     this.#tokens = metrics.counter('members_tokens_created_total', 'Verification tokens created');
     this.#changes = metrics.counter('members_link_changes_total', 'Changes of links', ['kind', 'outcome']);
     this.#nicknames = metrics.counter('members_nicknames_synced_total', 'Nicknames synchronised', ['outcome']);
-    this.#roles = metrics.counter('members_roles_synced_total', 'Roles given, taken, neither, or to be tried again', [
-      'outcome',
-    ]);
+    this.#roles = metrics.counter(
+      'members_roles_synced_total',
+      'Roles assigned, removed, or neither because that failed',
+      ['outcome'],
+    );
     this.#notTakenBack = metrics.counter(
       'members_roles_not_taken_back_total',
       'Times that a given role could not be taken from someone who was unlinked',
@@ -78,13 +79,6 @@ export class MembersEvents {
   notTakenBack({ guildId, chatId }: MemberName, failed: readonly { role_id: string; code: string }[]): void {
     for (const { code } of failed) this.#notTakenBack.inc({ code });
     this.#log.warn({ guild_id: guildId, chat_id: chatId, failed }, 'roles could not be taken back');
-  }
-
-  /** A platform or a part of ours failed: it is done again later. */
-  roleTaskFailed({ guildId, chatId, failures }: RoleTask, error: unknown): void {
-    this.#roles.inc({ outcome: 'postponed' });
-    const names = { guild_id: guildId, chat_id: chatId, failures };
-    this.#log.warn({ ...names, code: asApiError(error).code }, 'roles have to be synchronised later');
   }
 
   nicknameSynced(guildId: string, chatId: string, changed: boolean): void {

@@ -1,8 +1,7 @@
-import type { Clock } from '#kit/clock.ts';
 import { type ApiError, isFault } from '#kit/errors.ts';
 import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
-import type { JobError, JobName, JobState, SyncJob } from './store/sync-jobs.ts';
+import type { JobError, JobName, JobState, SyncJob, UnfinishedJobs } from './store/sync-jobs.ts';
 
 const UNFINISHED = ['queued', 'running', 'paused'] as const satisfies JobState[];
 
@@ -12,11 +11,9 @@ export class JobEvents {
   readonly #finished;
   readonly #pauses;
   readonly #log: Logger;
-  #counts: readonly { state: JobState; count: number }[] = [];
-  /** When the oldest unfinished one was queued, by the clock of whoever reads it. */
-  #oldest: number | undefined;
+  #unfinished: readonly UnfinishedJobs[] = [];
 
-  constructor(metrics: Metrics, log: Logger, clock: Clock) {
+  constructor(metrics: Metrics, log: Logger) {
     this.#members = metrics.counterOf('members_sync_job_members_total', 'Members that jobs dealt with', 'outcome', [
       'done',
       'changed',
@@ -28,14 +25,20 @@ export class JobEvents {
     ]);
     this.#pauses = metrics.counter('members_sync_job_pauses_total', 'Times that a job could not go on', ['code']);
     metrics.gauge('members_sync_jobs', 'Unfinished jobs of all guilds, by state', ['state'], (gauge) => {
-      const counts = new Map(this.#counts.map(({ state, count }) => [state, count]));
+      const counts = new Map(this.#unfinished.map(({ state, count }) => [state, count]));
       for (const state of UNFINISHED) gauge.set({ state }, counts.get(state) ?? 0);
     });
     metrics.gauge(
       'members_sync_job_oldest_unfinished_seconds',
       'Time since the oldest unfinished job was queued; 0 when there is none',
       [],
-      (gauge) => gauge.set(this.#oldest === undefined ? 0 : Math.max(0, clock.now() - this.#oldest) / 1000),
+      (gauge) => gauge.set(Math.max(0, ...this.#unfinished.map(({ oldestSeconds }) => oldestSeconds))),
+    );
+    metrics.gauge(
+      'members_sync_job_longest_stall_seconds',
+      'Time since the last progress of the started, unfinished job that has stood still for longest; 0 when there is none',
+      [],
+      (gauge) => gauge.set(Math.max(0, ...this.#unfinished.map(({ stalledSeconds }) => stalledSeconds))),
     );
     this.#log = log;
   }
@@ -45,9 +48,8 @@ export class JobEvents {
   }
 
   /** What is unfinished now, of all replicas. */
-  counted(jobs: readonly { state: JobState; count: number; oldest: Date }[]): void {
-    this.#counts = jobs;
-    this.#oldest = jobs.length > 0 ? Math.min(...jobs.map(({ oldest }) => oldest.getTime())) : undefined;
+  counted(jobs: readonly UnfinishedJobs[]): void {
+    this.#unfinished = jobs;
   }
 
   taken(job: SyncJob): void {
@@ -75,9 +77,13 @@ export class JobEvents {
     else this.#log.error(line, 'a job is given up');
   }
 
-  /** Another replica has it by now: this one was still for too long. */
+  /** Another replica has it by now, since this one was still for too long, or an operator cancelled it. */
   lost(job: SyncJob): void {
-    this.#log.warn(namesOf(job), 'a job was taken over by another process');
+    this.#log.warn(namesOf(job), 'job was taken over by another process, or cancelled');
+  }
+
+  changedByOperator(what: 'retried' | 'cancelled', { guildId, id }: JobName, actor: string): void {
+    this.#log.info({ guild_id: guildId, job_id: id, actor }, `job ${what} by an operator`);
   }
 
   /** Neither found nor written down: it is looked for again. */

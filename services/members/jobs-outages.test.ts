@@ -33,7 +33,7 @@ describe('an outage', () => {
     ]);
     expect(job).toMatchObject({ total: 5, done: 0, changed: 0, finished_at: null });
     await fixture.forget();
-    fixture.clock.advance(60_000);
+    await fixture.advance(60_000);
     const done = await fixture.finished(id);
     expect(done).toMatchObject({ state: 'done', done: 5, failed: 0, errors: [] });
     expect([...(await fixture.roles()).values()]).toEqual(Array.from({ length: 5 }, () => [DECK]));
@@ -46,7 +46,7 @@ describe('an outage', () => {
     const id = await fixture.newJob();
     expect(await fixture.paused(id)).toMatchObject({ done: 2, changed: 2, failed: 0 });
     await fixture.chat.forget();
-    fixture.clock.advance(60_000);
+    await fixture.advance(60_000);
     expect(await fixture.finished(id)).toMatchObject({ state: 'done', done: 5, changed: 5, failed: 0 });
     expect((await fixture.chat.calls())[GIVE]).toBe(3);
   });
@@ -60,7 +60,7 @@ describe('an outage', () => {
       await expect
         .poll(async () => (await fixture.query('SELECT attempts FROM members.sync_jobs WHERE id = $1', [id]))[0])
         .toEqual({ attempts });
-      fixture.clock.advance(60_000);
+      await fixture.advance(60_000);
     }
     expect(await fixture.finished(id)).toMatchObject({
       done: 3,
@@ -70,16 +70,64 @@ describe('an outage', () => {
     });
   });
 
+  test('is not what an account is that the game platform rejects: the job tells of it and finishes', async () => {
+    const world = crew(60);
+    Object.assign(world.game.users[29] as object, { rejected: true });
+    await fixture.settle(world);
+    await fixture.bindRank(DECK, { min: 10 });
+    const job = await fixture.run();
+    expect(job).toMatchObject({ state: 'done', done: 60, changed: 59, failed: 1 });
+    const message = expect.stringContaining('rejects') as string;
+    expect(job['errors']).toEqual([{ chat_id: chatIdOf(30), role_id: null, code: 'PLATFORM_ERROR', message }]);
+    expect((await fixture.roles()).get(chatIdOf(30))).toEqual([]);
+    // The account is not asked about again for ten minutes.
+    await fixture.advance(600_000);
+  });
+
+  test('of some of the members, fewer each time, is waited out without a pause', async () => {
+    await fixture.settle(100);
+    await fixture.bindRank(DECK, { min: 10 });
+    // The first page of fifty is told of, the second one at the second time.
+    const before = (await scrape(fixture.members))('members_sync_job_pauses_total{code="PLATFORM_ERROR"}') ?? 0;
+    await fixture.game.fault('/memberships', { status: 503, times: 1 });
+    expect(await fixture.run()).toMatchObject({ state: 'done', done: 100, changed: 100, failed: 0 });
+    const after = (await scrape(fixture.members))('members_sync_job_pauses_total{code="PLATFORM_ERROR"}') ?? 0;
+    expect(after).toBe(before);
+  });
+
   test('of a day ends the job, which tells why', async () => {
     await fixture.settle(1);
     await fixture.bindRank(DECK, { min: 10 });
     await fixture.chat.fault('/guilds', { status: 503 });
     const id = await fixture.newJob();
     await fixture.paused(id);
-    fixture.clock.advance(24 * 3600_000);
+    await fixture.advance(24 * 3600_000);
     const job = await fixture.finished(id);
     expect(job).toMatchObject({ state: 'failed', done: 0, errors: [{ chat_id: null, code: 'PLATFORM_ERROR' }] });
-    expect(job['finished_at']).toBe(Math.floor(fixture.clock.now() / 1000));
+    expect(Math.abs(Number(job['finished_at']) - (await fixture.databaseNow()) / 1000)).toBeLessThan(60);
+  });
+
+  test('does not end a job that has made progress since, and it goes on where it was', async () => {
+    await fixture.settle(4);
+    await fixture.bindRank(DECK, { min: 10 });
+    await fixture.chat.fault(`/members/${chatIdOf(3)}/roles`, { status: 503 });
+    const id = await fixture.newJob();
+    await fixture.paused(id);
+    // Older than a day, with progress in its last hour.
+    await fixture.query(
+      `UPDATE members.sync_jobs SET created_at = created_at - interval '5 days', started_at = started_at - interval '5 days',
+         progressed_at = progressed_at - interval '1 hour' WHERE id = $1`,
+      [id],
+    );
+    const attempts = async () =>
+      (await fixture.query('SELECT attempts FROM members.sync_jobs WHERE id = $1', [id]))[0]?.['attempts'];
+    await fixture.advance(60_000);
+    await expect.poll(attempts).toBe(2);
+    expect(await fixture.job(id)).toMatchObject({ state: 'paused', done: 2 });
+    await fixture.forget();
+    await fixture.advance(60_000);
+    expect(await fixture.finished(id)).toMatchObject({ state: 'done', done: 4, changed: 4, failed: 0 });
+    expect((await fixture.chat.calls())[GIVE]).toBe(2);
   });
 });
 
@@ -156,11 +204,13 @@ describe('replicas', () => {
       const all = await scrape(fixture.members);
       return [all('members_sync_jobs{state="paused"}'), all('members_sync_job_oldest_unfinished_seconds')];
     };
-    await expect.poll(metrics).toEqual([1, 0]);
-    fixture.clock.advance(3_000);
-    expect(await metrics()).toEqual([1, 3]);
+    await expect.poll(async () => (await metrics())[0]).toBe(1);
+    const before = Number((await metrics())[1]);
+    await fixture.advance(3_000);
+    await expect.poll(async () => Number((await metrics())[1])).toBeGreaterThanOrEqual(before + 3);
+    expect((await scrape(fixture.members))('members_sync_job_longest_stall_seconds')).toBeGreaterThanOrEqual(3);
     await fixture.chat.forget();
-    fixture.clock.advance(60_000);
+    await fixture.advance(60_000);
     await fixture.finished(id);
     await expect.poll(metrics).toEqual([0, 0]);
     const all = await scrape(fixture.members);

@@ -32,7 +32,7 @@ describe('a job', () => {
     console.log(`1,000 members with a change each: ${JSON.stringify({ ...calls, ...(await fixture.game.calls()) })}`);
 
     await fixture.forget();
-    fixture.clock.advance(60_000);
+    await fixture.advance(60_000);
     expect(await fixture.run()).toMatchObject({ state: 'done', done: 1_000, changed: 0, failed: 0 });
     const again = await fixture.chat.calls();
     expect([again[LIST], again[GIVE], again[TAKE]]).toEqual([2, undefined, undefined]);
@@ -119,13 +119,16 @@ describe('POST /sync/group and GET /sync/jobs/:jobId', () => {
     });
     const id = answer.body.data.job_id as string;
     await fixture.finished(id);
-    const now = Math.floor(fixture.clock.now() / 1000);
+    const now = Math.floor((await fixture.databaseNow()) / 1000);
     expect((await fixture.getJob(id)).body).toMatchObject({
       status: 'success',
       code: 200,
       message: 'Job found',
-      data: { state: 'done', total: 2, done: 2, failed: 0, errors: [], started_at: now, finished_at: now },
+      data: { state: 'done', total: 2, done: 2, failed: 0, errors: [] },
     });
+    const { started_at: startedAt, finished_at: finishedAt } = await fixture.job(id);
+    for (const time of [startedAt, finishedAt]) expect(Math.abs(Number(time) - now)).toBeLessThan(60);
+    expect(finishedAt).toBeGreaterThanOrEqual(Number(startedAt));
     expect((await fixture.getJob(id, { guildId: OTHER_GUILD })).status).toBe(404);
     expect((await fixture.getJob(id.replace(/^./, (digit) => (digit === '0' ? '1' : '0')))).body.details.code).toBe(
       'NOT_FOUND',
@@ -157,7 +160,7 @@ describe('POST /sync/group and GET /sync/jobs/:jobId', () => {
     const other = await fixture.startJob({}, { game_group_id: 777 });
     expect(other.body.data.job_id).not.toBe(id);
     await fixture.chat.forget();
-    fixture.clock.advance(60_000);
+    await fixture.advance(60_000);
     await fixture.finished(id);
     const next = await fixture.startJob();
     expect(next.body.data.job_id).not.toBe(id);

@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 beforeEach(() => chat.putWorld(world));
 afterEach(async () => {
-  fixture.clock.advance(60_000);
+  await fixture.advance(60_000);
   await Promise.all([chat.forget(), game.forget()]);
   await fetch(`${chat.url}/__audit`, { method: 'DELETE' });
   await fixture.query('TRUNCATE bindings.bindings, members.grants, members.member_locks');
@@ -182,7 +182,7 @@ describe('POST /sync/roles', () => {
     ]);
     expect(await granted()).toEqual([TABLE, VOYAGE]);
     await chat.forget();
-    fixture.clock.advance(60_000);
+    await fixture.advance(60_000);
     expect((await syncAda()).body.data.added).toEqual([DECKHAND, TABLE]);
   });
 
@@ -218,8 +218,8 @@ describe('POST /sync/roles', () => {
   test('while another holds the lock a sync is 503 after the time that a call has, and a dry run does not wait for it', async () => {
     await fixture.bindRank(DECKHAND, { min: 50 });
     await fixture.query(
-      `INSERT INTO members.member_locks (guild_id, chat_id, holder, held_until) VALUES ($1, $2, gen_random_uuid(), $3)`,
-      [GUILD, ADA, new Date(fixture.clock.now() + 30_000)],
+      `INSERT INTO members.member_locks (guild_id, chat_id, holder, held_until)
+       VALUES ('${GUILD}', '${ADA}', gen_random_uuid(), clock_timestamp() + interval '30 s')`,
     );
     const started = performance.now();
     const busy = await syncAda();
@@ -227,7 +227,7 @@ describe('POST /sync/roles', () => {
     expect(performance.now() - started).toBeGreaterThan(6_000);
     expect([busy.status, busy.body.details.code]).toEqual([503, 'UNAVAILABLE']);
     expect((await syncAda({ dry_run: true })).status).toBe(200);
-    fixture.clock.advance(30_000);
+    await fixture.advance(30_000);
     expect((await syncAda()).body.data.added).toEqual([DECKHAND]);
     expect(await fixture.query('SELECT 1 FROM members.member_locks')).toEqual([]);
   }, 30_000);

@@ -6,12 +6,14 @@ import { queueAdminMethods } from '#kit/queue/admin.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
+import { SharedRedis } from '#platforms/budget/shared.ts';
 import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { guildsRoutes } from '#proto/rest/guilds.ts';
 import { membersRoutes } from '#proto/rest/members.ts';
@@ -20,6 +22,7 @@ import { type MembersConfig, readMembersConfig } from './config.ts';
 import { LinkChanges } from './domain/changes.ts';
 import { GroupSync } from './domain/group-sync.ts';
 import { intentQueue } from './domain/intent-queue.ts';
+import { JobAdmin } from './domain/job-admin.ts';
 import { JobRunner } from './domain/job-runner.ts';
 import { MemberLocks } from './domain/member-locks.ts';
 import { Members } from './domain/members.ts';
@@ -27,7 +30,6 @@ import { Nicknames } from './domain/nicknames.ts';
 import { RoleChanges } from './domain/role-changes.ts';
 import { RoleSync } from './domain/role-sync.ts';
 import { RoleTasks } from './domain/role-tasks.ts';
-import { Sweep } from './domain/sweep.ts';
 import { SyncJobs } from './domain/sync-jobs.ts';
 import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
@@ -37,7 +39,11 @@ import { membersMethods } from './grpc.ts';
 import { guildsHandlers } from './http/guilds.ts';
 import { syncHandlers } from './http/sync.ts';
 import { verificationHandlers } from './http/verification.ts';
+import { jobAdminMethods } from './job-admin-grpc.ts';
 import { JobEvents } from './job-events.ts';
+import { RoleTaskEvents } from './task-events.ts';
+
+const DAY = 24 * 3600;
 
 /** Bindings answers within 6 s; the gateway waits for 8 s for all that there is to do. */
 const EVALUATE_MS = 6_500;
@@ -58,8 +64,10 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       deadlineMs: EVALUATE_MS,
       repeatable: ['listBindings', 'evaluate'],
     });
-    const game = new Roblox({ config, breakers, metrics, clock });
-    const chat = new Discord({ config, breakers, metrics, clock, log, redis: service.redis(config) });
+    const processes = config.CHAT_PROCESSES;
+    const shared = new SharedRedis({ redis: service.redis(config), processes, breakers, log });
+    const game = new Roblox({ config, shared, breakers, metrics, clock });
+    const chat = new Discord({ config, shared, breakers, metrics, clock, log });
 
     const events = new MembersEvents(metrics, log);
     const idempotency = new Idempotency({
@@ -70,10 +78,11 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     });
     const tokens = new VerificationTokens({ lookup, database, idempotency, ring, clock, random: randomBytes, events });
     const members = new Members(chat, lookup);
-    const locks = new MemberLocks(database, clock, randomUUID);
+    const locks = new MemberLocks(database, randomUUID);
     const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, events });
     const roles = new RoleSync({ idempotency, bindings, changes: roleChanges, events });
-    const roleTasks = new RoleTasks(database, roles, clock, randomUUID, events);
+    const taskEvents = new RoleTaskEvents(metrics, log);
+    const roleTasks = new RoleTasks({ database, roles, newId: randomUUID, events: taskEvents });
     const changes = new LinkChanges({
       database,
       idempotency,
@@ -84,23 +93,23 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       events,
     });
     const verification = new Verification(tokens, changes, game, events);
-    const jobEvents = new JobEvents(metrics, log, clock);
+    const jobEvents = new JobEvents(metrics, log);
     const jobRunner = new JobRunner({
       database,
       groupSync: new GroupSync({ database, lookup, bindings, chat, changes: roleChanges }),
-      clock,
       newHolder: randomUUID,
       events: jobEvents,
       giveUpSeconds: config.JOBS_GIVE_UP_SECONDS,
     });
     const wake = () => jobRunner.wake();
-    const jobs = new SyncJobs({ database, idempotency, lookup, clock, newJobId: randomUUID, wake, events: jobEvents });
+    const jobAdmin = new JobAdmin({ database, events: jobEvents, wake });
+    const jobs = new SyncJobs({ database, idempotency, lookup, newJobId: randomUUID, wake, events: jobEvents });
     const nicknames = new Nicknames({ idempotency, lookup, bindings, chat, game, events });
 
     const queues = [intentQueue(changes)];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
     lifecycle.add(worker);
-    lifecycle.add(new Sweep('roles', roleTasks, log));
+    lifecycle.add(roleTasks);
     lifecycle.add(jobRunner);
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     const grpc = service.serveGrpc(config);
@@ -110,6 +119,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const wakeWorker = () => worker.wake();
     const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: wakeWorker });
     grpc.add(QueueAdminServiceService, queueAdmin, operators);
+    grpc.add(JobAdminServiceService, jobAdminMethods(jobAdmin), operators);
     service.serveHttp(
       config,
       { ...membersRoutes, ...guildsRoutes, ...syncRoutes },
@@ -127,7 +137,7 @@ export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
   // Locks of processes that died.
-  { table: 'members.member_locks', column: 'held_until', seconds: 3600 },
+  { table: 'members.member_locks', column: 'taken_at', seconds: DAY },
   { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },
   { table: 'members.sync_jobs', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },
   { table: 'members.intents', column: 'finished_at', seconds: config.RETENTION_INTENTS_SECONDS },

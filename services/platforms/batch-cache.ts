@@ -1,4 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
+import { currentPurpose, type Purpose } from '#kit/context.ts';
 
 export interface BatchCacheOptions<Value> {
   ttlMs: number;
@@ -13,11 +14,18 @@ export interface BatchCacheOptions<Value> {
   remember: (value: Value) => boolean;
 }
 
-/** Remembers what it loads, many keys at a time. A key that is being loaded is not loaded again for another caller. */
+/**
+ * Remembers what it loads, many keys at a time. A key that is being loaded is not loaded again for another caller,
+ * unless for another purpose: a request does not wait for the turn of a job.
+ */
 export class BatchCache<Value> {
   readonly #options: BatchCacheOptions<Value>;
   readonly #entries = new Map<number, { value: Value; expiresAt: number }>();
-  readonly #loading = new Map<number, Promise<ReadonlyMap<number, Value>>>();
+  readonly #loading: Record<Purpose, Map<number, Promise<ReadonlyMap<number, Value>>>> = {
+    caller: new Map(),
+    background: new Map(),
+    job: new Map(),
+  };
 
   constructor(options: BatchCacheOptions<Value>) {
     this.#options = options;
@@ -32,9 +40,10 @@ export class BatchCache<Value> {
       if (entry && entry.expiresAt > now) values.set(key, entry.value);
       else missing.add(key);
     }
-    this.#loadAll([...missing].filter((key) => !this.#loading.has(key)));
+    const loading = this.#loading[currentPurpose()];
+    this.#loadAll([...missing].filter((key) => !loading.has(key)));
     const loads = [...missing].map(async (key) => {
-      const loaded = await this.#loading.get(key);
+      const loaded = await loading.get(key);
       if (loaded?.has(key)) values.set(key, loaded.get(key) as Value);
     });
     await Promise.all(loads);
@@ -42,11 +51,12 @@ export class BatchCache<Value> {
   }
 
   #loadAll(keys: readonly number[]): void {
+    const loading = this.#loading[currentPurpose()];
     for (const batch of inBatches(keys, this.#options.batch)) {
       const load = this.#load(batch).finally(() => {
-        for (const key of batch) this.#loading.delete(key);
+        for (const key of batch) loading.delete(key);
       });
-      for (const key of batch) this.#loading.set(key, load);
+      for (const key of batch) loading.set(key, load);
     }
   }
 

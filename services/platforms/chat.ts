@@ -10,7 +10,10 @@ export interface ChatRole {
   managed: boolean;
   /** Whether it stands below the bot's own highest role. */
   belowBot: boolean;
-  /** Whether the bot can give and take it: not managed, and below the bot's own highest role. */
+  /**
+   * Whether the bot can assign and remove it: the role is not managed and is below the bot's own highest role, and the
+   * bot has the permission Manage Roles.
+   */
   assignable: boolean;
 }
 

@@ -16,6 +16,11 @@ export const gamePlatformConfig = {
   GAME_APIS_URL: web('https://apis.roblox.com'),
   /** The operator's own key for Open Cloud; without it the anonymous endpoints are asked, user by user. */
   GAME_API_KEY: credential().optional(),
+  /** Calls a second of all processes together to the anonymous hosts, which publish no limits. */
+  GAME_GLOBAL_RPS: number(20, 1, 1_000_000),
+  /** Calls a minute that Open Cloud grants to the owner of a key: for ranks, and for what users own. */
+  GAME_MEMBERSHIPS_PER_MINUTE: number(300, 1, 1_000_000),
+  GAME_INVENTORIES_PER_MINUTE: number(100, 1, 1_000_000),
 };
 
 export type GamePlatformConfig = z.output<z.ZodObject<typeof gamePlatformConfig>>;
@@ -28,7 +33,7 @@ export const chatPlatformConfig = {
   CHAT_BOT_TOKEN: z.string({ error: 'is required' }).pipe(credential()),
   /** Calls a second that the platform lets a bot make: of all processes together, parted by Redis. */
   CHAT_GLOBAL_RPS: number(50, 1, 1_000_000),
-  /** How many processes call the platform: over so many the calls are parted while Redis is away. */
+  /** How many processes call the platforms: among so many the calls are divided while Redis is away. */
   CHAT_PROCESSES: number(2, 1, 1_000),
   ...redisConfig,
 };

@@ -16,7 +16,10 @@ beforeEach(async () => {
 afterEach(() => fixture.stop());
 
 /** A guild in which the bot holds the role of position 3. */
-const guild = (roles: { id: string; position: number; managed?: boolean }[], botRoles: string[]) => ({
+const guild = (
+  roles: { id: string; position: number; managed?: boolean; permissions?: string }[],
+  botRoles: string[],
+) => ({
   chat: {
     guilds: [
       {
@@ -69,6 +72,27 @@ test('of roles in one position the older one is the higher, and the bot can give
 test('a bot without a role can give none', async () => {
   await fixture.chat.putWorld(guild([{ id: id(1), position: 1 }], []));
   expect(await fixture.discord().roles(GUILD)).toMatchObject([{ id: id(1), assignable: false }]);
+});
+
+const MANAGE_ROLES = String(1n << 28n);
+const ADMINISTRATOR = String(1n << 3n);
+
+test.each([
+  ['no permission', { [id(2)]: '0', [id(3)]: '0' }, false],
+  ['Manage Roles by its highest role', { [id(3)]: MANAGE_ROLES }, true],
+  ['Manage Roles by another of its roles', { [id(2)]: MANAGE_ROLES, [id(3)]: '0' }, true],
+  ['ADMINISTRATOR', { [id(2)]: '0', [id(3)]: ADMINISTRATOR }, true],
+  ['Manage Nicknames alone', { [id(2)]: '0', [id(3)]: String(1n << 27n) }, false],
+])('a bot with %s: whether a role below it is assignable', async (_what, permissions, assignable) => {
+  const stated: Record<string, string> = { [id(2)]: '0', ...permissions };
+  const all = [1, 2, 3].map((position) => ({
+    id: id(position),
+    position,
+    permissions: stated[id(position)] ?? '0',
+  }));
+  await fixture.chat.putWorld(guild(all, [id(2), id(3)]));
+  const roles = await fixture.discord().roles(GUILD);
+  expect(roles.find((role) => role.id === id(1))).toMatchObject({ belowBot: true, assignable });
 });
 
 test('roles are asked for once a minute, by all together, and the bot itself once', async () => {

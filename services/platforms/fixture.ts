@@ -1,11 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { Breakers } from '#kit/breaker.ts';
 import { ManualClock } from '#kit/clock.ts';
 import { addressOf, listen } from '#kit/health.ts';
 import { Metrics } from '#kit/metrics.ts';
+import type { RedisClient } from '#kit/redis.ts';
 import { type SimulatorOptions, type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { World } from '#local/simulators/world.ts';
+import { SharedRedis } from './budget/shared.ts';
 import { type ChatPlatformConfig, type GamePlatformConfig, gamePlatformConfig } from './config.ts';
 import { Discord } from './discord.ts';
 import type { PlatformOptions } from './http.ts';
@@ -14,6 +16,8 @@ import { Roblox } from './roblox.ts';
 /** Enough for a machine that stands still for a while. */
 const DEADLINE_MS = 10_000;
 const SHORT_MS = 500;
+/** More calls than a test makes. */
+const PLENTY = 100_000;
 
 /** Of calls that are shown this fault: short where they are to be too slow, so that no test waits for long. */
 export const deadlineFor = (fault: Record<string, unknown>) => ('delay_ms' in fault ? SHORT_MS : DEADLINE_MS);
@@ -60,6 +64,9 @@ export class PlatformsFixture {
   readonly logLines: string[] = [];
   /** Of each call of connectors that are made from now on. */
   deadlineMs = DEADLINE_MS;
+  /** Of connectors that are made from now on: what they share, and among how many processes. */
+  redis: RedisClient | undefined;
+  processes = 1;
   readonly game: Platform;
   readonly chat: Platform;
   readonly #simulators: Simulators;
@@ -100,14 +107,19 @@ export class PlatformsFixture {
       CHAT_GLOBAL_RPS: 100_000,
       CHAT_PROCESSES: 1,
     };
-    const log = pino({ level: 'info' }, { write: (line) => this.logLines.push(line) });
-    return new Discord({ config: { ...own, ...config }, log, ...this.#options() });
+    return new Discord({ config: { ...own, ...config }, log: this.#log(), ...this.#options() });
   }
 
-  #options(): PlatformOptions {
+  #log(): Logger {
+    return pino({ level: 'info' }, { write: (line) => this.logLines.push(line) });
+  }
+
+  #options(): PlatformOptions & { shared: SharedRedis } {
     const breakers = new Breakers(this.metrics);
     this.#cleanups.push(() => breakers.stop());
-    return { breakers, metrics: this.metrics, clock: this.clock, deadlineMs: this.deadlineMs };
+    const { redis, processes } = this;
+    const shared = new SharedRedis({ redis, processes, breakers, log: this.#log() });
+    return { shared, breakers, metrics: this.metrics, clock: this.clock, deadlineMs: this.deadlineMs };
   }
 
   /** A server of the test's own, for what the simulator does not do. */
@@ -124,8 +136,10 @@ export class PlatformsFixture {
 
 /** All hosts of the game platform at one address, without a key. */
 export function gameConfig(url: string): GamePlatformConfig {
-  const { GAME_API_KEY: _, ...urls } = gamePlatformConfig;
-  return Object.fromEntries(Object.keys(urls).map((name) => [name, url])) as GamePlatformConfig;
+  const hosts = Object.keys(gamePlatformConfig).filter((name) => name.endsWith('_URL'));
+  const urls = Object.fromEntries(hosts.map((name) => [name, url]));
+  const budgets = { GAME_GLOBAL_RPS: PLENTY, GAME_MEMBERSHIPS_PER_MINUTE: PLENTY, GAME_INVENTORIES_PER_MINUTE: PLENTY };
+  return { ...urls, ...budgets } as GamePlatformConfig;
 }
 
 export interface CrewOptions {

@@ -22,7 +22,9 @@ export interface GameItem {
 
 /** What can't be known now (429, a failure, a time-out), but may be if asked again. It neither gives nor takes a role. */
 export type Unknown = 'unknown';
-/** The same, or what the platform does not tell at all: a private inventory, of a user that does not exist. */
+/** The platform rejects calls that name the account: nothing can be known of it, also if asked again. */
+export type Rejected = 'rejected';
+/** The same as unknown, or what the platform does not tell at all: a private inventory, of a user that does not exist. */
 export type Untold = Unknown | 'hidden';
 
 /**
@@ -44,10 +46,13 @@ export interface GamePlatform {
   ranks(
     userIds: readonly number[],
     groupIds: readonly number[],
-  ): Promise<Map<number, ReadonlyMap<number, readonly number[]> | Unknown>>;
+  ): Promise<Map<number, ReadonlyMap<number, readonly number[]> | Unknown | Rejected>>;
   /** The ranks that a user holds in a group, none when not in it. Up to 30 s old. */
   ranksIn(userId: number, groupId: number): Promise<readonly number[]>;
-  /** For each of the items whether the user owns it: one call for all of them where the platform can. */
+  /**
+   * For each of the items whether the user owns it: one call for all of them where the platform can. In the background
+   * up to a minute old, in jobs up to ten.
+   */
   owns(userId: number, items: readonly GameItem[]): Promise<(boolean | Untold)[]>;
   /** When the account was made. Up to an hour old. */
   createdAt(userId: number): Promise<Date | Untold>;

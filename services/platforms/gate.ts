@@ -1,9 +1,10 @@
+import { currentPurpose, PURPOSES, type Purpose } from '#kit/context.ts';
 import { ApiError } from '#kit/errors.ts';
 
 export interface GateOptions {
   /** How many may run at once. */
   most: number;
-  /** How many may wait; who comes after is turned away. */
+  /** How many may wait for each purpose; who comes after is rejected. */
   mostWaiting: number;
   /** How long one may wait. */
   patienceMs: number;
@@ -13,10 +14,10 @@ export interface GateOptions {
 
 type Turn = PromiseWithResolvers<void>;
 
-/** Lets a number of actions run at once; others wait for their turn, first come first served. */
+/** Lets a number of actions run at once; others wait, the more urgent ones first, then first come first served. */
 export class Gate {
   readonly #options: GateOptions;
-  readonly #waiting = new Set<Turn>();
+  readonly #waiting: Record<Purpose, Set<Turn>> = { caller: new Set(), background: new Set(), job: new Set() };
   #running = 0;
 
   constructor(options: GateOptions) {
@@ -36,11 +37,12 @@ export class Gate {
 
   async #turn(): Promise<void> {
     const { mostWaiting, patienceMs, message } = this.#options;
-    if (this.#waiting.size >= mostWaiting) throw new ApiError('UNAVAILABLE', { message });
+    const waiting = this.#waiting[currentPurpose()];
+    if (waiting.size >= mostWaiting) throw new ApiError('UNAVAILABLE', { message });
     const turn: Turn = Promise.withResolvers();
-    this.#waiting.add(turn);
+    waiting.add(turn);
     const timer = setTimeout(() => {
-      this.#waiting.delete(turn);
+      waiting.delete(turn);
       turn.reject(new ApiError('UNAVAILABLE', { message }));
     }, patienceMs);
     await turn.promise.finally(() => clearTimeout(timer));
@@ -48,12 +50,13 @@ export class Gate {
 
   /** Hands the place to the first who waits. */
   #leave(): void {
-    const [next] = this.#waiting;
-    if (!next) {
-      this.#running -= 1;
+    for (const purpose of PURPOSES) {
+      const [next] = this.#waiting[purpose];
+      if (!next) continue;
+      this.#waiting[purpose].delete(next);
+      next.resolve();
       return;
     }
-    this.#waiting.delete(next);
-    next.resolve();
+    this.#running -= 1;
   }
 }

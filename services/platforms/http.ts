@@ -28,6 +28,16 @@ export interface PlatformHostOptions extends PlatformOptions {
   platform: string;
   /** Without a trailing slash. */
   url: string;
+  /** Left out: calls are made at once, up to 20 at a time. */
+  pace?: Pace | undefined;
+}
+
+/** Lets calls wait until the platform takes them. */
+export interface Pace {
+  /** The call's outcome once it has its turn; UNAVAILABLE without calling where that takes too long. */
+  run(limit: string, call: () => Promise<HostAnswer>): Promise<HostAnswer>;
+  /** What each response, also a 429, tells of calls to come. */
+  note(limit: string, answer: HostAnswer): void;
 }
 
 export interface CallOptions {
@@ -93,15 +103,29 @@ export class PlatformHost {
 
   /** One call of a path, never repeated. Errors: PLATFORM_ERROR, TIMEOUT, UNAVAILABLE. */
   call(path: string, options: CallOptions = {}): Promise<HostAnswer> {
-    const { limit = '', atLast } = options;
-    return this.#gate.run(async () => {
-      this.keepQuiet(limit);
-      await atLast?.();
-      const response = await this.#breaker.run(() => this.#fetch(path, options));
-      if (response.status !== 429) return response;
+    const { limit = '' } = options;
+    const { pace } = this.#options;
+    const make = () => this.#gate.run(() => this.#make(path, limit, options));
+    if (!pace) return make();
+    return this.#paced(pace, limit, make);
+  }
+
+  /** A call that would be rejected does not wait for its turn. */
+  async #paced(pace: Pace, limit: string, make: () => Promise<HostAnswer>): Promise<HostAnswer> {
+    this.keepQuiet(limit);
+    return pace.run(limit, make);
+  }
+
+  async #make(path: string, limit: string, options: CallOptions): Promise<HostAnswer> {
+    this.keepQuiet(limit);
+    await options.atLast?.();
+    const response = await this.#breaker.run(() => this.#fetch(path, options));
+    this.#options.pace?.note(limit, response);
+    if (response.status === 429) {
       this.#quiet.note(limit, response);
       throw this.#wantsNoCalls(limit);
-    });
+    }
+    return response;
   }
 
   /** What a 200 holds; PLATFORM_ERROR for another status and for another shape. */

@@ -25,9 +25,17 @@ export class Quiet {
   note(limit: string, { headers, body }: { headers: Headers; body: unknown }): void {
     const now = this.#clock.now();
     for (const [name, until] of this.#until) if (until <= now) this.#until.delete(name);
-    const until = now + 1000 * secondsAsked(headers, now);
-    this.#until.set(isOwn(headers, body) ? limit : WHOLE_HOST, until);
+    const { ms, isWholeHost } = readPause({ headers, body }, now);
+    this.#until.set(isWholeHost ? WHOLE_HOST : limit, now + ms);
   }
+}
+
+/** What a 429 says: for how long, and whether the whole host is meant. `now` in Unix milliseconds. */
+export function readPause(
+  { headers, body }: { headers: Headers; body: unknown },
+  now: number,
+): { ms: number; isWholeHost: boolean } {
+  return { ms: 1000 * secondsAsked(headers, now), isWholeHost: !isOwn(headers, body) };
 }
 
 const toldInBody = z.object({ global: z.boolean() });

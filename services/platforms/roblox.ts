@@ -1,5 +1,6 @@
+import type { SharedRedis } from './budget/shared.ts';
 import type { GamePlatformConfig } from './config.ts';
-import type { GameGroup, GameItem, GamePlatform, GameUser, Unknown, Untold } from './game.ts';
+import type { GameGroup, GameItem, GamePlatform, GameUser, Rejected, Unknown, Untold } from './game.ts';
 import type { PlatformOptions } from './http.ts';
 import { OpenCloud } from './roblox/cloud.ts';
 import { Groups } from './roblox/groups.ts';
@@ -11,6 +12,8 @@ import { Users } from './roblox/users.ts';
 
 export interface RobloxOptions extends PlatformOptions {
   config: GamePlatformConfig;
+  /** Shares the budget of calls among all processes. */
+  shared: SharedRedis;
 }
 
 /**
@@ -31,8 +34,12 @@ export class Roblox implements GamePlatform {
     this.#users = new Users(hosts.users, clock);
     this.#groups = new Groups(hosts.groups, clock);
     this.#items = new Items(hosts, clock);
-    this.#ranks = new UserRanks(cloud ? holdingsByCloud(cloud) : holdingsByUser(hosts.groups), this.#groups, clock);
-    this.#ownership = new Ownership(cloud ? ownedByCloud(cloud) : ownedByItem(hosts.inventory));
+    this.#ranks = new UserRanks(
+      cloud ? holdingsByCloud(cloud, clock) : holdingsByUser(hosts.groups),
+      this.#groups,
+      clock,
+    );
+    this.#ownership = new Ownership(cloud ? ownedByCloud(cloud) : ownedByItem(hosts.inventory), clock);
   }
 
   user(id: number): Promise<GameUser | null> {
@@ -50,7 +57,7 @@ export class Roblox implements GamePlatform {
   ranks(
     userIds: readonly number[],
     groupIds: readonly number[],
-  ): Promise<Map<number, ReadonlyMap<number, readonly number[]> | Unknown>> {
+  ): Promise<Map<number, ReadonlyMap<number, readonly number[]> | Unknown | Rejected>> {
     return this.#ranks.of(userIds, groupIds);
   }
 

@@ -118,7 +118,7 @@ async function rowsOf(guild: string, ...texts: (string | number)[]): Promise<str
 
 /** Without when a role change that fails is tried again, and how often it was: the bot is not in the other guild. */
 function withoutRetries(rows: readonly string[]): string[] {
-  return rows.map((row) => row.replace(/"[0-9]{4}-[0-9-]+ [0-9:.+]+",[0-9]+\)$/, ')'));
+  return rows.map((row) => row.replace(/,queued,[0-9]+,"[0-9]{4}-[0-9-]+ [0-9:.+]+",.*$/, ')'));
 }
 
 const ofPlayer = Object.values(PLAYER);

@@ -119,8 +119,9 @@ describe('roles through the gateway', () => {
       failed: [],
       nickname: null,
       bindings: { evaluated: 1, matched: 1, unknown: 0 },
+      dry_run: false,
     });
-    expect(dry.json).toEqual(answer.json);
+    expect(dry.json.data).toEqual({ ...answer.json.data, dry_run: true });
     expect((await get(`/guilds/${GUILD}/members/${ADA}`)).json.data.roles).toContain('910000000000000003');
     const refused = await post('/sync/roles', { game_id: 7001 }, await keyWith('members:read'));
     expect([refused.status, refused.json.details.required_scope]).toEqual([403, 'sync:write']);

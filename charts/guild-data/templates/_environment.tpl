@@ -56,6 +56,12 @@
 {{- end }}
 - name: CHAT_GLOBAL_RPS
   value: {{ int .chatGlobalRps | quote }}
+- name: GAME_GLOBAL_RPS
+  value: {{ int .gameGlobalRps | quote }}
+- name: GAME_MEMBERSHIPS_PER_MINUTE
+  value: {{ int .gameMembershipsPerMinute | quote }}
+- name: GAME_INVENTORIES_PER_MINUTE
+  value: {{ int .gameInventoriesPerMinute | quote }}
 {{- $game := dict "USERS" .gameUsersUrl "GROUPS" .gameGroupsUrl "INVENTORY" .gameInventoryUrl "BADGES" .gameBadgesUrl "ECONOMY" .gameEconomyUrl "APIS" .gameApisUrl }}
 {{- range $host, $url := $game }}
 {{- with $simulated | ternary (printf "%s:8083" $simulators) $url }}

@@ -92,6 +92,34 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataChatBudgetDegraded'],
       },
     ],
+    'Calls that the game platform grants': [
+      {
+        title: 'p99 wait for a call to the game platform',
+        description: 'Time until a call had its turn, for requests, for work in the background and for jobs.',
+        unit: 's',
+        queries: {
+          '{{purpose}}': `histogram_quantile(0.99, sum by (le, purpose) (rate(game_budget_wait_seconds_bucket{${JOB}}[$__rate_interval])))`,
+        },
+        alerts: ['GuildDataGameBudgetUsedUp'],
+      },
+      {
+        title: 'Calls without a turn in time',
+        description: 'Calls to the game platform that were not made because the budget was used up.',
+        unit: 'reqps',
+        queries: {
+          '{{purpose}}': `sum by (purpose) (rate(game_budget_refused_total{${JOB}}[$__rate_interval]))`,
+          'replicas without Redis': `sum(game_budget_degraded{${JOB}})`,
+        },
+        alerts: ['GuildDataGameBudgetUsedUp'],
+      },
+      {
+        title: 'Invalid requests in 10 minutes',
+        description: 'Calls that the chat platform rejected (401, 403, 429); it bans the address at 10,000.',
+        unit: 'short',
+        queries: { 'invalid requests': `max(chat_invalid_requests{${JOB}})` },
+        alerts: ['GuildDataChatInvalidRequests'],
+      },
+    ],
     'What waits for the platforms': [
       {
         title: 'Bindings',

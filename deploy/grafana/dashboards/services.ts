@@ -174,14 +174,17 @@ export const services: DashboardSpec = {
         description: 'Synchronisations of groups that are queued, running or paused.',
         unit: 'short',
         queries: { '{{state}}': `max by (state) (members_sync_jobs{${MEMBERS}})` },
-        alerts: ['GuildDataJobsStuck'],
+        alerts: ['GuildDataJobsStuck', 'GuildDataJobStalled'],
       },
       {
         title: 'Oldest unfinished job',
-        description: 'Time since it was queued.',
+        description: 'Time since it was queued, and the longest time without progress.',
         unit: 's',
-        queries: { oldest: `max(members_sync_job_oldest_unfinished_seconds{${MEMBERS}})` },
-        alerts: ['GuildDataJobsStuck'],
+        queries: {
+          'since it was queued': `max(members_sync_job_oldest_unfinished_seconds{${MEMBERS}})`,
+          'since the last progress of the one that stands still': `max(members_sync_job_longest_stall_seconds{${MEMBERS}})`,
+        },
+        alerts: ['GuildDataJobsStuck', 'GuildDataJobStalled'],
       },
       {
         title: 'Members dealt with by jobs',
@@ -234,6 +237,17 @@ export const services: DashboardSpec = {
         description: 'Players asked about, answered from memory or by the database.',
         unit: 'reqps',
         queries: { '{{source}}': `sum by (source) (rate(moderation_checks_total{${MODERATION}}[$__rate_interval]))` },
+      },
+      {
+        title: 'Role tasks',
+        description: 'Members whose roles follow a change of their link: waiting tasks, dead letters and attempts.',
+        unit: 'short',
+        queries: {
+          '{{state}}': `max by (state) (members_role_tasks{${MEMBERS}})`,
+          'oldest, in minutes': `max(members_role_task_oldest_queued_seconds{${MEMBERS}}) / 60`,
+          'attempts a minute, {{outcome}}': `60 * sum by (outcome) (rate(members_role_task_attempts_total{${MEMBERS}}[$__rate_interval]))`,
+        },
+        alerts: ['GuildDataRoleTasksDead', 'GuildDataRoleTasksLate'],
       },
       {
         title: 'Links and roles',

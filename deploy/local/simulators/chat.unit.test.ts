@@ -36,6 +36,24 @@ test('roles have @everyone with the ID of the guild, and IDs and permissions are
   );
 });
 
+test.each(['0', String(1n << 27n)])('a bot with the permissions %s can assign no role', async (permissions) => {
+  const world = structuredClone(simulators.world.data);
+  for (const role of world.chat.guilds[0]?.roles ?? []) if (role.id === roleId(9)) role.permissions = permissions;
+  simulators.world.replace(world);
+  const before = await ask('GET', `${guild}/members/${userId(1)}`);
+  const refused = await ask('PUT', `${guild}/members/${userId(1)}/roles/${roleId(3)}`);
+  expect(refused).toMatchObject({ status: 403, body: { code: 50013 } });
+  expect((await ask('GET', `${guild}/members/${userId(1)}`)).body).toEqual(before.body);
+});
+
+test('a world without permissions has a bot that can assign roles', async () => {
+  const bot = { id: '930000000000000001', roles: [roleId(9)] };
+  const roles = [1, 9].map((position) => ({ id: roleId(position), name: `Role ${position}`, position }));
+  const members = [{ id: userId(1), username: 'ada' }];
+  simulators.world.replace({ chat: { guilds: [{ id: '900000000000000001', name: 'Harbor', bot, roles, members }] } });
+  expect((await ask('PUT', `${guild}/members/${userId(1)}/roles/${roleId(1)}`)).status).toBe(204);
+});
+
 test('member counts leave @everyone out', async () => {
   const { body } = await ask('GET', `${guild}/roles/member-counts`);
   expect(body).toMatchObject({ [deckhand as string]: 2, [harbormaster as string]: 1 });

@@ -15,10 +15,11 @@ const roleSchema = z.strictObject({
   position: z.int().min(1),
   managed: z.boolean().default(false),
   color: z.int().min(0).max(0xffffff).default(0),
+  /** Left out, a role of the bot has MANAGE_NICKNAMES and MANAGE_ROLES, and any other role has none. */
   permissions: z
     .string()
-    .regex(/^[0-9]+$/)
-    .default('0'),
+    .regex(/^[0-9]{1,20}$/)
+    .optional(),
 });
 
 const memberSchema = z.strictObject({
@@ -89,6 +90,8 @@ const userSchema = z.strictObject({
   assets: z.array(gameId).default([]),
   badges: z.array(gameId).default([]),
   inventory_private: z.boolean().default(false),
+  /** Whether Open Cloud, and the call for the groups of one user, answer 400 to every call that names the user. */
+  rejected: z.boolean().default(false),
 });
 
 const gameSchema = z

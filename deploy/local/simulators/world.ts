@@ -13,6 +13,10 @@ import type {
 } from './world-schema.ts';
 import { worldSchema } from './world-schema.ts';
 
+const ADMINISTRATOR = 1n << 3n;
+export const MANAGE_NICKNAMES = 1n << 27n;
+export const MANAGE_ROLES = 1n << 28n;
+
 const demoWorld = fileURLToPath(new URL('./demo-world.json', import.meta.url));
 
 /** A guild with its look-ups. `members` includes the bot; `sorted` is every member by ID, as the platform pages. */
@@ -86,6 +90,7 @@ export function loadWorld(path: string | undefined): World {
 
 function indexGuild(data: ChatGuildData): ChatGuild {
   addBotRoles(data);
+  addPermissions(data);
   const bot: ChatMember = { ...data.bot, global_name: null, nick: null, joined_at: '2020-01-01T00:00:00Z' };
   const sorted = [...data.members, bot].sort((left, right) => compareIds(left.id, right.id));
   return { data, roles: byId(data.roles), members: byId(sorted), sorted };
@@ -96,9 +101,21 @@ function addBotRoles(data: ChatGuildData): void {
   for (const id of data.bot.roles) {
     if (data.roles.some((role) => role.id === id)) continue;
     const position = Math.max(0, ...data.roles.map((role) => role.position)) + 1;
-    const permissions = String((1n << 27n) | (1n << 28n)); // MANAGE_NICKNAMES, MANAGE_ROLES
-    data.roles.push({ id, name: data.bot.username, position, managed: true, color: 0, permissions });
+    data.roles.push({ id, name: data.bot.username, position, managed: true, color: 0 });
   }
+}
+
+/** A world that states no permissions has a bot that may do its work. */
+function addPermissions(data: ChatGuildData): void {
+  for (const role of data.roles) {
+    role.permissions ??= data.bot.roles.includes(role.id) ? String(MANAGE_NICKNAMES | MANAGE_ROLES) : '0';
+  }
+}
+
+/** Whether the bot has a permission by any of its roles; ADMINISTRATOR includes all others. */
+export function botMay({ data, roles }: ChatGuild, permission: bigint): boolean {
+  const held = data.bot.roles.map((id) => BigInt(roles.get(id)?.permissions ?? '0'));
+  return held.some((permissions) => (permissions & (ADMINISTRATOR | permission)) !== 0n);
 }
 
 function indexGroup(data: GameGroupData): GameGroup {

@@ -66,7 +66,8 @@ async function checkRole(chat: ChatPlatform, guildId: string, id: string): Promi
   const role = find(await chat.roles(guildId, { fresh: true }));
   if (!role) throw invalidRequest([{ path: 'body.chat_role_id', message: 'is no role of the guild' }]);
   if (role.managed) throw notApplicable(`The role ${role.name} belongs to an integration`);
-  if (!role.assignable) throw notApplicable(`The role ${role.name} is not below the bot's highest role`);
+  if (!role.belowBot) throw notApplicable(`The role ${role.name} is not below the bot's highest role`);
+  if (!role.assignable) throw notApplicable('The bot lacks the permission Manage Roles in this guild');
   return role.name;
 }
 

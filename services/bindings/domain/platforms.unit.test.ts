@@ -6,7 +6,15 @@ import type { GamePlatform } from '#platforms/game.ts';
 import type { NewBinding } from '../binding.ts';
 import { checkTargets } from './platforms.ts';
 
-const ROLE = { id: '910000000000000001', name: 'Officer', position: 1, color: 0, managed: false, assignable: true };
+const ROLE = {
+  id: '910000000000000001',
+  name: 'Officer',
+  position: 1,
+  color: 0,
+  managed: false,
+  belowBot: true,
+  assignable: true,
+};
 const binding = { chatRoleId: ROLE.id, type: 'group_rank', gameGroupId: 501, minRank: 1, maxRank: 2 } as NewBinding;
 
 /** Both platforms answer after so many milliseconds. */

@@ -1,4 +1,4 @@
-import type { GameItem, Unknown, Untold } from '#platforms/game.ts';
+import type { GameItem, Rejected, Unknown, Untold } from '#platforms/game.ts';
 import type { Target } from '../binding.ts';
 
 export type Verdict = 'wanted' | 'not_wanted' | 'unknown';
@@ -14,12 +14,14 @@ export interface Weighed {
 /** What is known of a member. */
 export interface Facts {
   /** By group; a group in which the member is not is left out. */
-  ranks: ReadonlyMap<number, readonly number[]> | Unknown;
+  ranks: ReadonlyMap<number, readonly number[]> | Unknown | Rejected;
   owns(item: GameItem): boolean | Untold;
   /** When the accounts were made. */
   createdAt: { chat: Date; game: Date | Untold };
   /** Whether the game platform failed to tell something of this, and may tell it if asked again. */
   isIncomplete: boolean;
+  /** Whether the game platform rejects calls that name the account, so that asking again does not help. */
+  isRejected: boolean;
 }
 
 const DAY_MS = 24 * 3600_000;
@@ -52,6 +54,7 @@ export const OUTSIDE_RANK = 0;
 
 /** Whether any of the ranks in the group is in the range. */
 export function weighRank({ groupId, min, max }: RankTarget, ranks: Facts['ranks']): Weighed {
+  if (ranks === 'rejected') return unknown('the game platform rejects requests about this account');
   if (ranks === 'unknown') return unknown(`the game platform does not tell the user's rank in group ${groupId} now`);
   const held = ranks.get(groupId) ?? [OUTSIDE_RANK];
   const match = held.find((rank) => rank >= min && rank <= max);

@@ -9,6 +9,7 @@ const facts = (known: Partial<Facts>): Facts => ({
   owns: () => false,
   createdAt: { chat: new Date(NOW), game: new Date(NOW) },
   isIncomplete: false,
+  isRejected: false,
   ...known,
 });
 const inGroup = (...ranks: number[]) => facts({ ranks: new Map([[501, ranks]]) });

@@ -1,5 +1,4 @@
 import type { Clock } from '#kit/clock.ts';
-import { within } from '#kit/deadline.ts';
 import { type Answer, ok } from '#kit/envelope.ts';
 import { ApiError, asApiError, isFault } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
@@ -232,11 +231,11 @@ export class LinkChanges {
     if (settled.roles) await this.#followUp(intent.kind, settled.roles);
   }
 
-  /** Who was linked gets its roles while nobody waits. */
+  /** The roles follow in the background; an unlink waits a while for them. */
   async #followUp(kind: Kind, task: RoleTask): Promise<void> {
-    // What fails is done again later.
-    const done = this.#options.roleTasks.finish(task).catch(() => undefined);
-    if (kind === 'unlink') await within(TAKE_BACK_MS, done).catch(() => undefined);
+    const { roleTasks } = this.#options;
+    roleTasks.begin(task);
+    if (kind === 'unlink') await roleTasks.attempted(task, TAKE_BACK_MS);
   }
 
   #keepAnswer(claim: Claim | undefined, answer: Answer | ApiError): Promise<void> {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
 import type { Queryable } from '#kit/postgres.ts';
@@ -12,12 +13,14 @@ import { isAbove } from './members.ts';
 import type { Changes, RoleChanges } from './role-changes.ts';
 import { planRoles, type RoleFailure } from './role-plan.ts';
 import { changing, MOST_BEGINNINGS } from './role-sync.ts';
-import { evaluate, verdictsByRole } from './verdicts.ts';
+import { evaluate, type VerdictScope, verdictsByRole } from './verdicts.ts';
 
 /** As many as bindings weighs in one call. */
 const CHUNK = 100;
 /** So often a job begins anew at a member whom a platform fails, before it goes on without. */
 const PATIENCE = 4;
+/** What the game platform has not told of some members, while it tells of others, is queried again after this. */
+const QUERY_AGAIN_MS = 1_000;
 /** The most errors that a job tells. */
 const MOST_ERRORS = 100;
 
@@ -102,14 +105,13 @@ export class GroupSync {
 
   /** False when the run is to stop. */
   async #bringInLine(run: JobRun, chunk: readonly Listed[], roleIds: string[]): Promise<boolean> {
-    const { database, bindings } = this.#options;
+    const { database } = this.#options;
     const { guildId } = run.job;
+    const guildRoles = await this.#guildRoles(guildId, roleIds);
     const links = chunk.map(({ link }) => link);
-    const verdicts = await evaluate(bindings, guildId, links, { chatRoleIds: roleIds, rolesOnly: true });
-    insist(run, verdicts);
+    const verdicts = await this.#evaluate(run, links, scopeOf(roleIds, guildRoles));
     const chatIds = chunk.map(({ chatId }) => chatId);
     const granted = await listGrantsOf(database, guildId, chatIds, roleIds);
-    const guildRoles = await this.#guildRoles(guildId, roleIds);
     for (const [index, member] of chunk.entries()) {
       if (run.signal.aborted) return false;
       const told = verdicts[index] as MemberVerdicts;
@@ -127,11 +129,36 @@ export class GroupSync {
       if (changes.failed.some(({ code }) => code === 'PLATFORM_ERROR') && run.job.attempts < PATIENCE) {
         throw new ApiError('PLATFORM_ERROR', { message: changes.failed.at(-1)?.message ?? '' });
       }
-      count(run.progress, member.chatId, changes, told.incomplete);
+      count(run.progress, member.chatId, changes, told);
       if (!isRight) await run.save();
     }
     await run.save();
     return true;
+  }
+
+  /**
+   * The verdicts on all of the members. Whom the game platform has not told of is queried again as long as it tells of
+   * more each time, as where it grants fewer calls a minute than there are members.
+   */
+  async #evaluate(run: JobRun, links: readonly Link[], scope: VerdictScope): Promise<MemberVerdicts[]> {
+    const { bindings } = this.#options;
+    const { guildId } = run.job;
+    const verdicts = await evaluate(bindings, guildId, links, scope);
+    for (let before = links.length; !run.signal.aborted; ) {
+      const missing = [...verdicts.keys()].filter((index) => verdicts[index]?.incomplete);
+      if (missing.length === 0 || missing.length >= before) break;
+      before = missing.length;
+      await sleep(QUERY_AGAIN_MS, undefined, { signal: run.signal }).catch(() => undefined);
+      const again = await evaluate(
+        bindings,
+        guildId,
+        missing.map((index) => links[index] as Link),
+        scope,
+      );
+      for (const [place, index] of missing.entries()) verdicts[index] = again[place] as MemberVerdicts;
+    }
+    insist(run, verdicts);
+    return verdicts;
   }
 
   /** Asked for anew where one of the roles is not among those remembered. */
@@ -194,14 +221,31 @@ async function advance(run: JobRun, position: string): Promise<void> {
   await run.save();
 }
 
+/** Of roles that the bot cannot change it does not matter who owns what. */
+function scopeOf(roleIds: string[], guildRoles: readonly ChatRole[]): VerdictScope {
+  const assignable = new Set(guildRoles.filter((role) => role.assignable).map(({ id }) => id));
+  return { chatRoleIds: roleIds, rolesOnly: true, withoutOwnership: roleIds.filter((id) => !assignable.has(id)) };
+}
+
+const REJECTED: RoleFailure = {
+  role_id: '',
+  code: 'PLATFORM_ERROR',
+  message: 'The game platform rejects requests about the game account of this member',
+};
+
 const UNTOLD: RoleFailure = {
   role_id: '',
   code: 'PLATFORM_ERROR',
   message: 'The game platform did not tell what the bindings need',
 };
 
-function count(progress: JobProgress, chatId: string, { added, removed, failed }: Changes, isIncomplete: boolean) {
-  const failures = isIncomplete ? [...failed, UNTOLD] : failed;
+function count(
+  progress: JobProgress,
+  chatId: string,
+  { added, removed, failed }: Changes,
+  { incomplete, rejected }: MemberVerdicts,
+): void {
+  const failures = [...failed, ...(incomplete ? [UNTOLD] : []), ...(rejected ? [REJECTED] : [])];
   progress.position = chatId;
   progress.done += 1;
   if (added.length + removed.length > 0) progress.changed += 1;

@@ -1,5 +1,5 @@
+import { withPurpose } from '#kit/context.ts';
 import type { QueueDefinition } from '#kit/queue/definition.ts';
-import { inBackground } from '#platforms/budget/purpose.ts';
 import { INTENTS, type NewIntent } from '../store/intents.ts';
 import type { LinkChanges } from './changes.ts';
 
@@ -19,6 +19,6 @@ export const intentQueue = (changes: LinkChanges): QueueDefinition<Omit<NewInten
   concurrency: CONCURRENCY,
   leaseMs: LEASE_MS,
   handleMs: HANDLE_MS,
-  handle: ({ guildId, data }) => inBackground(() => changes.finish({ guildId, ...data })),
+  handle: ({ guildId, data }) => withPurpose('background', () => changes.finish({ guildId, ...data })),
   skipped: (transaction, { guildId, id }) => changes.discard(transaction, guildId, id),
 });

@@ -1,4 +1,4 @@
-import type { Clock } from '#kit/clock.ts';
+import { withPurpose } from '#kit/context.ts';
 import { asApiError } from '#kit/errors.ts';
 import type { Part } from '#kit/lifecycle.ts';
 import type { Queryable } from '#kit/postgres.ts';
@@ -6,7 +6,6 @@ import { whileRenewing } from '#kit/renewing.ts';
 import type { JobEvents } from '../job-events.ts';
 import * as store from '../store/sync-jobs.ts';
 import type { JobError, SyncJob } from '../store/sync-jobs.ts';
-import { inBackground } from '#platforms/budget/purpose.ts';
 import type { GroupSync } from './group-sync.ts';
 
 /** What other replicas have queued or left behind is found within this. */
@@ -21,11 +20,10 @@ const LONGEST_PAUSE_MS = 60_000;
 export interface JobRunnerOptions {
   database: Queryable;
   groupSync: GroupSync;
-  clock: Clock;
   /** UUIDs. */
   newHolder: () => string;
   events: JobEvents;
-  /** A job that can't go on for so long since it was queued has failed. */
+  /** A job that has made no progress for so long has failed. */
   giveUpSeconds: number;
 }
 
@@ -85,11 +83,10 @@ export class JobRunner implements Part {
 
   /** False when there was nothing to take. */
   async #takeOne(): Promise<boolean> {
-    const { database, clock, newHolder } = this.#options;
+    const { database, newHolder } = this.#options;
     if (this.#stopping.signal.aborted) return false;
     const holder = newHolder();
-    const now = clock.now();
-    const job = await store.takeJob(database, holder, new Date(now), new Date(now + LEASE_MS));
+    const job = await store.takeJob(database, holder, LEASE_MS);
     if (!job) return false;
     const running = this.#run(job, holder).finally(() => {
       this.#running.delete(running);
@@ -112,15 +109,15 @@ export class JobRunner implements Part {
   }
 
   async #work(job: SyncJob, holder: string): Promise<void> {
-    const { database, groupSync, clock, events } = this.#options;
+    const { database, groupSync, events } = this.#options;
     const { position, done, changed, failed, errors } = job;
     const progress = { position, done, changed, failed, errors: [...errors] };
     const saved = { ...progress, told: errors.length };
     const lost = new AbortController();
     const save = async () => {
       const told = progress.errors.length > saved.told ? progress.errors : undefined;
-      const until = new Date(clock.now() + LEASE_MS);
-      if (!(await store.saveProgress(database, job, holder, { ...progress, errors: told }, until))) throw new LostJob();
+      const isSaved = await store.saveProgress(database, job, holder, { ...progress, errors: told }, LEASE_MS);
+      if (!isSaved) throw new LostJob();
       events.advanced({
         done: progress.done - saved.done,
         changed: progress.changed - saved.changed,
@@ -131,36 +128,34 @@ export class JobRunner implements Part {
     };
     const keep = async () => {
       // Where it fails, the next one may get through before the lease ends.
-      if (!(await store.keepJob(database, job, holder, new Date(clock.now() + LEASE_MS)))) lost.abort();
+      if (!(await store.keepJob(database, job, holder, LEASE_MS))) lost.abort();
     };
     await whileRenewing(RENEW_MS, keep, async () => {
       const signal = AbortSignal.any([this.#stopping.signal, lost.signal]);
-      const isWhole = await inBackground(() => groupSync.run({ job, progress, save, signal }));
+      const isWhole = await withPurpose('job', () => groupSync.run({ job, progress, save, signal }));
       if (lost.signal.aborted) throw new LostJob();
-      if (isWhole) await this.#finish(job, holder, { state: 'done', cause: null });
-      else await store.releaseJob(database, job, holder, new Date(clock.now()));
+      if (isWhole) await this.#finish(job, holder);
+      else await store.releaseJob(database, job, holder);
     });
   }
 
   /** It waits the longer the more often it was in vain, and as long as whoever failed asks for. */
   async #pause(job: SyncJob, holder: string, thrown: unknown): Promise<void> {
-    const { database, clock, events, giveUpSeconds } = this.#options;
+    const { database, events, giveUpSeconds } = this.#options;
     const error = asApiError(thrown);
     const cause: JobError = { chat_id: null, role_id: null, code: error.code, message: error.message };
-    const now = clock.now();
-    if (now - job.createdAt.getTime() >= giveUpSeconds * 1000) {
-      await this.#finish(job, holder, { state: 'failed', cause });
-      return;
-    }
-    const wait = Math.min(LONGEST_PAUSE_MS, SHORTEST_PAUSE_MS * 2 ** job.attempts);
+    const backoff = Math.min(LONGEST_PAUSE_MS, SHORTEST_PAUSE_MS * 2 ** job.attempts);
     const asked = Math.min(LONGEST_PAUSE_MS, 1000 * (error.retryAfter ?? 0));
-    await store.pauseJob(database, job, holder, cause, new Date(now + Math.max(wait, asked)));
-    events.paused(job, error);
+    const waitMs = Math.max(backoff, asked);
+    const state = await store.pauseJob(database, job, holder, { cause, waitMs, giveUpSeconds });
+    if (state === 'paused') events.paused(job, error);
+    else if (state === 'failed') events.finished(job, { state, cause });
+    else events.lost(job);
   }
 
-  async #finish(job: SyncJob, holder: string, end: { state: 'done' | 'failed'; cause: JobError | null }) {
-    const { database, clock, events } = this.#options;
-    if (await store.finishJob(database, job, holder, end, new Date(clock.now()))) events.finished(job, end);
+  async #finish(job: SyncJob, holder: string): Promise<void> {
+    const { database, events } = this.#options;
+    if (await store.finishJob(database, job, holder)) events.finished(job, { state: 'done', cause: null });
     else events.lost(job);
   }
 }

@@ -1,18 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ManualClock } from '#kit/clock.ts';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Database } from '#kit/postgres.ts';
+import { DatabaseTime } from '#test/database-time.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { releaseLock, takeLock } from '../store/roles.ts';
 import { MemberBusy, MemberLocks } from './member-locks.ts';
 
-const clock = new ManualClock(Date.UTC(2026, 0, 1));
 let testDatabase: TestDatabase;
+let time: DatabaseTime;
 let database: Database;
 
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
+  time = await DatabaseTime.control(testDatabase.url);
   database = await openTestPool(testDatabase.url);
 });
 afterAll(async () => {
@@ -22,23 +23,24 @@ afterAll(async () => {
 
 let members = 0;
 const newMember = () => ({ guildId: '900000000000000001', chatId: String(920000000000000000n + BigInt(++members)) });
-const locks = () => new MemberLocks(database, clock, randomUUID);
+const locks = () => new MemberLocks(database, randomUUID);
 const soon = () => performance.now() + 50;
 
 /** How long the lock is held if nothing more is heard of its holder. */
 async function leaseOf({ chatId }: { chatId: string }): Promise<number> {
-  const [row] = await database.query<{ until: Date }>(
-    'SELECT held_until AS until FROM members.member_locks WHERE chat_id = $1',
+  const [row] = await database.query<{ ms: number }>(
+    `SELECT (extract(epoch FROM held_until - clock_timestamp()) * 1000)::float8 AS ms FROM members.member_locks
+     WHERE chat_id = $1`,
     [chatId],
   );
-  return (row?.until.getTime() ?? 0) - clock.now();
+  return row?.ms ?? 0;
 }
 
 test('a holder that works for longer than a lease keeps its lock', async () => {
   const member = newMember();
   await locks().hold(member, soon(), async () => {
     for (let round = 0; round < 2; round++) {
-      clock.advance(4_000);
+      await time.advance(4_000);
       await expect.poll(() => leaseOf(member)).toBeGreaterThan(5_000);
     }
     await expect(locks().hold(member, soon(), async () => 'held twice')).rejects.toThrow(MemberBusy);
@@ -49,7 +51,7 @@ test('a holder that works for longer than a lease keeps its lock', async () => {
 test('a lock outlasts a call of a platform that began right after it was kept, and a dead holder by seconds only', async () => {
   const member = newMember();
   await locks().hold(member, soon(), async (lock) => {
-    clock.advance(3_000);
+    await time.advance(3_000);
     await lock.keep();
     expect(await leaseOf(member)).toBeGreaterThan(5_000);
     expect(await leaseOf(member)).toBeLessThan(8_000);
@@ -60,14 +62,26 @@ test('who has lost the lock is told so before the next change', async () => {
   const member = newMember();
   const thief = randomUUID();
   const losing = locks().hold(member, soon(), async (lock) => {
-    clock.advance(8_000);
-    const now = clock.now();
-    expect(await takeLock(database, member, thief, new Date(now), new Date(now + 6_000))).toBe(true);
+    await time.advance(8_000);
+    expect(await takeLock(database, member, thief, 6_000)).toBe(true);
     await lock.keep();
     return 'changed';
   });
   await expect(losing).rejects.toThrow(MemberBusy);
   await expect(locks().hold(member, soon(), async () => 'taken')).rejects.toThrow(MemberBusy);
   await releaseLock(database, member, thief);
+  expect(await locks().hold(member, soon(), async () => 'free')).toBe('free');
+});
+
+test('a process whose clock is stepped takes over no live lock', async () => {
+  const member = newMember();
+  await locks().hold(member, soon(), async () => {
+    for (const step of [10_000, -10_000, 3_600_000]) {
+      vi.useFakeTimers({ now: Date.now() + step, toFake: ['Date'] });
+      const taking = locks().hold(member, soon(), async () => 'held twice');
+      await expect(taking).rejects.toThrow(MemberBusy);
+      vi.useRealTimers();
+    }
+  });
   expect(await locks().hold(member, soon(), async () => 'free')).toBe('free');
 });

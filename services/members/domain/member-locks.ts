@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import { whileRenewing } from '#kit/renewing.ts';
@@ -28,18 +27,16 @@ export class MemberBusy extends ApiError {
 
 /**
  * Whatever changes a member's roles holds the member's lock, one for all replicas. It is a row with a lease that is
- * renewed while there is work, and not one of the database's own locks, since no connection is to be held while the
+ * renewed while there is work, by the database's clock, and not one of the database's own locks, since no connection is to be held while the
  * platforms are called.
  */
 export class MemberLocks {
   readonly #database: Queryable;
-  readonly #clock: Clock;
   readonly #newHolder: () => string;
 
   /** `newHolder` gives UUIDs. */
-  constructor(database: Queryable, clock: Clock, newHolder: () => string) {
+  constructor(database: Queryable, newHolder: () => string) {
     this.#database = database;
-    this.#clock = clock;
     this.#newHolder = newHolder;
   }
 
@@ -63,16 +60,14 @@ export class MemberLocks {
 
   async #take(member: MemberName, holder: string, until: number): Promise<void> {
     for (;;) {
-      const now = this.#clock.now();
-      if (await takeLock(this.#database, member, holder, new Date(now), new Date(now + HELD_MS))) return;
+      if (await takeLock(this.#database, member, holder, HELD_MS)) return;
       if (performance.now() + RETRY_MS >= until) throw new MemberBusy();
       await sleep(RETRY_MS);
     }
   }
 
   async #keep(member: MemberName, holder: string): Promise<void> {
-    const until = new Date(this.#clock.now() + HELD_MS);
-    const isKept = await keepLock(this.#database, member, holder, until).catch((error: unknown) => {
+    const isKept = await keepLock(this.#database, member, holder, HELD_MS).catch((error: unknown) => {
       throw new MemberBusy(error);
     });
     if (!isKept) throw new MemberBusy();

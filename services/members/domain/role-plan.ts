@@ -51,12 +51,16 @@ export function planRoles({ guildRoles, held, granted, verdicts }: RoleSituation
   return plan;
 }
 
+const NO_MANAGE_ROLES = 'The bot lacks the permission Manage Roles in this guild';
+
 /** Why the bot can't give or take a role; undefined where it can. */
 function failureOf(roleId: string, guildRoles: readonly ChatRole[]): RoleFailure | undefined {
   const role = guildRoles.find(({ id }) => id === roleId);
   if (!role) return { role_id: roleId, code: 'ROLE_UNKNOWN', message: 'The guild has no such role any more' };
-  const { name, managed, belowBot } = role;
+  const { name, managed, belowBot, assignable } = role;
   if (managed) return { role_id: roleId, code: 'ROLE_MANAGED', message: `The role ${name} belongs to an integration` };
-  if (belowBot) return undefined;
+  if (belowBot) {
+    return assignable ? undefined : { role_id: roleId, code: 'MISSING_PERMISSION', message: NO_MANAGE_ROLES };
+  }
   return { role_id: roleId, code: 'ROLE_ABOVE_BOT', message: `The role ${name} is not below the bot's highest role` };
 }

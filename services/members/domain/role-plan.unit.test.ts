@@ -26,6 +26,16 @@ test('what is wanted is given, and kept where it is there', () => {
   expect(plan({ a: 'wanted', b: 'wanted' }, { held: ['b'] })).toEqual({ ...nothing, add: ['a'], unchanged: ['b'] });
 });
 
+test('a bot without Manage Roles changes nothing, and each role says why', () => {
+  const guildRoles = [role('a', { assignable: false }), role('b', { assignable: false })];
+  const { add, remove, failed } = plan({ a: 'wanted', b: 'not wanted' }, { held: ['b'], guildRoles });
+  expect([add, remove]).toEqual([[], []]);
+  expect(failed).toMatchObject([
+    { role_id: 'a', code: 'MISSING_PERMISSION', message: expect.stringContaining('Manage Roles') },
+    { role_id: 'b', code: 'MISSING_PERMISSION' },
+  ]);
+});
+
 test('what is not wanted is taken, whoever gave it, since a binding governs it', () => {
   expect(plan({ a: 'not wanted', b: 'not wanted' }, { held: ['a'] })).toEqual({ ...nothing, remove: ['a'] });
 });

@@ -74,7 +74,7 @@ export class RoleSync {
     const until = MemberLocks.patience();
     for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
       const link = await changes.findLink(guildId, { chatId, gameId: undefined });
-      const verdicts = link ? await this.#evaluate(guildId, link) : [];
+      const verdicts = link ? await this.#evaluate(guildId, link, true) : [];
       const done = await changes.bringInLine(member, link, verdictsByRole(verdicts), until);
       if (!done) continue;
       const { failed } = done.changes;
@@ -105,8 +105,8 @@ export class RoleSync {
     throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
   }
 
-  async #evaluate(guildId: string, link: Link): Promise<RoleVerdict[]> {
-    const [verdicts] = await evaluate(this.#options.bindings, guildId, [link]);
+  async #evaluate(guildId: string, link: Link, rolesOnly = false): Promise<RoleVerdict[]> {
+    const [verdicts] = await evaluate(this.#options.bindings, guildId, [link], { rolesOnly });
     return verdicts?.roles ?? [];
   }
 }

@@ -1,4 +1,4 @@
-import { type Clock, unixSeconds } from '#kit/clock.ts';
+import { unixSeconds } from '#kit/clock.ts';
 import { ok } from '#kit/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
@@ -9,13 +9,12 @@ import type { JobEvents } from '../job-events.ts';
 import * as store from '../store/sync-jobs.ts';
 
 /** Jobs of a guild that are not finished. */
-const MOST_JOBS = 20;
+export const MAX_JOBS = 20;
 
 export interface SyncJobsOptions {
   database: Queryable;
   idempotency: Idempotency;
   lookup: GrpcClient<typeof LookupServiceService>;
-  clock: Clock;
   /** UUIDs. */
   newJobId: () => string;
   /** Called when there is a job to do. */
@@ -43,9 +42,9 @@ export class SyncJobs {
         await store.lockJobs(transaction, guildId);
         const running = await store.findUnfinished(transaction, guildId, gameGroupId);
         if (running) return ok({ job_id: running.id, total: running.total });
-        if ((await store.countUnfinished(transaction, guildId)) >= MOST_JOBS) throw tooMany();
+        if ((await store.countUnfinished(transaction, guildId)) >= MAX_JOBS) throw tooMany();
         started = { guildId, id: newJobId() };
-        await store.insertJob(transaction, { ...started, gameGroupId, total }, this.#now());
+        await store.insertJob(transaction, { ...started, gameGroupId, total });
         return ok({ job_id: started.id, total });
       },
     );
@@ -72,10 +71,6 @@ export class SyncJobs {
       finished_at: finishedAt && unixSeconds(finishedAt),
     };
   }
-
-  #now(): Date {
-    return new Date(this.#options.clock.now());
-  }
 }
 
 /** How many members failed of whom no error is told, where there are any. */
@@ -87,4 +82,4 @@ function leftOut({ failed, errors }: store.SyncJob): store.JobError[] {
 }
 
 const tooMany = () =>
-  new ApiError('CONFLICT', { message: `The guild has ${MOST_JOBS} jobs under way, which is the most`, retryAfter: 60 });
+  new ApiError('CONFLICT', { message: `The guild has ${MAX_JOBS} jobs under way, which is the most`, retryAfter: 60 });

@@ -16,15 +16,30 @@ export interface WeighedMember {
   gameId: number;
 }
 
+export interface VerdictScope {
+  /** Empty or left out: every role that a binding governs. */
+  chatRoleIds?: string[];
+  /** The verdicts of roles alone: bindings query what decides one, and nothing else. */
+  rolesOnly?: boolean;
+  /** With `rolesOnly`: roles for which ownership is not queried. */
+  withoutOwnership?: string[];
+}
+
 /** What the bindings say of every role that they govern, or of these; for each member (at most 100), in their order. */
 export async function evaluate(
   bindings: Bindings,
   guildId: string,
   members: readonly WeighedMember[],
-  { chatRoleIds = [], rolesOnly = false }: { chatRoleIds?: string[]; rolesOnly?: boolean } = {},
+  { chatRoleIds = [], rolesOnly = false, withoutOwnership = [] }: VerdictScope = {},
 ): Promise<MemberVerdicts[]> {
   const asked = members.map(({ chatId, gameId }) => ({ chatId, gameId }));
-  const { members: told } = await bindings.evaluate({ guildId, members: asked, chatRoleIds, rolesOnly });
+  const { members: told } = await bindings.evaluate({
+    guildId,
+    members: asked,
+    chatRoleIds,
+    rolesOnly,
+    withoutOwnershipRoleIds: withoutOwnership,
+  });
   // Without verdicts every role that was given would seem unwanted.
   const isWhole = told.length === asked.length && told.every(({ chatId }, index) => chatId === asked[index]?.chatId);
   if (!isWhole) throw new ApiError('INTERNAL', { cause: new Error('no verdicts on a member') });

@@ -8,7 +8,7 @@ import * as roles from './roles.ts';
 
 const member = { guildId: '900000000000000001', chatId: '920000000000000500' };
 const now = new Date('2026-01-01T00:00:00Z');
-const later = new Date('2026-01-01T00:00:30Z');
+const LEASE_MS = 30_000;
 
 let testDatabase: TestDatabase;
 let database: Database;
@@ -30,8 +30,8 @@ beforeAll(async () => {
   );
   await databaseRows(
     testDatabase.url,
-    `INSERT INTO members.role_tasks (guild_id, chat_id, version, created_at, due_at)
-     ${members}, gen_random_uuid(), now(), now() ${series}`,
+    `INSERT INTO members.role_tasks (guild_id, chat_id, version, created_at)
+     ${members}, gen_random_uuid(), now() ${series}`,
   );
   await databaseRows(testDatabase.url, 'ANALYZE members.role_tasks');
   await databaseRows(testDatabase.url, 'ANALYZE members.grants');
@@ -43,17 +43,24 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-const task = { ...member, version: randomUUID(), failures: 0 };
-
+const task = { ...member, version: randomUUID(), attempts: 0 };
+const selection = { after: '', busy: [], limit: 8, perGuild: 1 };
+const failure = { waitMs: 1_000, maxAttempts: 3, error: 'TIMEOUT' };
+const holder = randomUUID();
 const statements: [string, (on: Queryable) => Promise<unknown>, string[]][] = [
-  ['keepLock', (on) => roles.keepLock(on, member, randomUUID(), later), ['member_locks_pkey']],
+  ['keepLock', (on) => roles.keepLock(on, member, randomUUID(), LEASE_MS), ['member_locks_pkey']],
   ['releaseLock', (on) => roles.releaseLock(on, member, randomUUID()), ['member_locks_pkey']],
   ['listGrants', (on) => roles.listGrants(on, member), ['grants_pkey']],
   ['deleteGrants', (on) => roles.deleteGrants(on, member, ['910000000000000001']), ['grants_pkey']],
-  ['takeDueTasks', (on) => tasks.takeDueTasks(on, new Date(), later, 20), ['role_tasks_due', 'role_tasks_pkey']],
-  ['keepTask', (on) => tasks.keepTask(on, task, later), ['role_tasks_pkey']],
+  ['takeTask', (on) => tasks.takeTask(on, task, holder, LEASE_MS), ['role_tasks_pkey']],
+  [
+    'takeTasks',
+    (on) => tasks.takeTasks(on, selection, holder, LEASE_MS),
+    ['role_tasks_run', 'role_tasks_run', 'role_tasks_run', 'role_tasks_pkey'],
+  ],
+  ['keepTask', (on) => tasks.keepTask(on, task, holder, LEASE_MS), ['role_tasks_pkey']],
   ['deleteTask', (on) => tasks.deleteTask(on, task), ['role_tasks_pkey']],
-  ['postponeTask', (on) => tasks.postponeTask(on, task, later), ['role_tasks_pkey']],
+  ['failTask', (on) => tasks.failTask(on, task, holder, failure), ['role_tasks_pkey']],
 ];
 
 test.each(statements)('%s finds its rows by an index', async (_name, statement, indexes) => {
@@ -63,15 +70,18 @@ test.each(statements)('%s finds its rows by an index', async (_name, statement, 
 test('a lock has one holder, until it is released or its time is over', async () => {
   const other = { ...member, chatId: '920000000000999999' };
   const [first, second] = [randomUUID(), randomUUID()];
-  expect(await roles.takeLock(database, other, first, now, later)).toBe(true);
-  expect(await roles.takeLock(database, other, second, now, later)).toBe(false);
-  expect(await roles.keepLock(database, other, first, later)).toBe(true);
-  expect(await roles.takeLock(database, other, second, later, later)).toBe(true);
-  expect(await roles.keepLock(database, other, first, later)).toBe(false);
+  expect(await roles.takeLock(database, other, first, LEASE_MS)).toBe(true);
+  expect(await roles.takeLock(database, other, second, LEASE_MS)).toBe(false);
+  expect(await roles.keepLock(database, other, first, LEASE_MS)).toBe(true);
+  await database.query('UPDATE members.member_locks SET held_until = clock_timestamp() WHERE chat_id = $1', [
+    other.chatId,
+  ]);
+  expect(await roles.takeLock(database, other, second, LEASE_MS)).toBe(true);
+  expect(await roles.keepLock(database, other, first, LEASE_MS)).toBe(false);
   await roles.releaseLock(database, other, first);
-  expect(await roles.takeLock(database, other, first, now, later)).toBe(false);
+  expect(await roles.takeLock(database, other, first, LEASE_MS)).toBe(false);
   await roles.releaseLock(database, other, second);
-  expect(await roles.takeLock(database, other, first, now, later)).toBe(true);
+  expect(await roles.takeLock(database, other, first, LEASE_MS)).toBe(true);
 });
 
 test('what is granted twice is granted once, and told in order', async () => {

@@ -6,35 +6,36 @@ export interface MemberName {
   chatId: string;
 }
 
-/** Takes a member's lock; false while another holds it. */
+/** Takes a member's lock for so many milliseconds by the database's clock; false while another holds it. */
 export async function takeLock(
   on: Queryable,
   { guildId, chatId }: MemberName,
   holder: string,
-  now: Date,
-  until: Date,
+  heldMs: number,
 ): Promise<boolean> {
   const taken = await on.query(
-    `INSERT INTO members.member_locks (guild_id, chat_id, holder, held_until) VALUES ($1, $2, $3, $5)
-     ON CONFLICT (guild_id, chat_id) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until
-       WHERE member_locks.held_until <= $4
+    `INSERT INTO members.member_locks (guild_id, chat_id, holder, taken_at, held_until)
+     VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 ms')
+     ON CONFLICT (guild_id, chat_id) DO UPDATE
+       SET holder = excluded.holder, taken_at = excluded.taken_at, held_until = excluded.held_until
+       WHERE member_locks.held_until <= clock_timestamp()
      RETURNING 1`,
-    [guildId, chatId, holder, now, until],
+    [guildId, chatId, holder, heldMs],
   );
   return taken.length > 0;
 }
 
-/** Holds a lock for longer; false when another has it by now. */
+/** Renews a lock for so many milliseconds from now; false when another holds it. */
 export async function keepLock(
   on: Queryable,
   { guildId, chatId }: MemberName,
   holder: string,
-  until: Date,
+  heldMs: number,
 ): Promise<boolean> {
   const kept = await on.query(
-    `UPDATE members.member_locks SET held_until = $4
+    `UPDATE members.member_locks SET held_until = clock_timestamp() + $4 * interval '1 ms'
      WHERE guild_id = $1 AND chat_id = $2 AND holder = $3 RETURNING 1`,
-    [guildId, chatId, holder, until],
+    [guildId, chatId, holder, heldMs],
   );
   return kept.length > 0;
 }

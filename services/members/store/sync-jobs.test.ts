@@ -14,7 +14,7 @@ import * as jobs from './sync-jobs.ts';
 
 const GUILD = '900000000000000001';
 const now = new Date();
-const later = new Date(now.getTime() + 15_000);
+const LEASE_MS = 15_000;
 
 let testDatabase: TestDatabase;
 let database: Database;
@@ -42,21 +42,18 @@ const name = { guildId: GUILD, id: randomUUID() };
 const holder = randomUUID();
 const progress = { position: '1', done: 1, changed: 1, failed: 0, errors: undefined };
 const cause = { chat_id: null, role_id: null, code: 'TIMEOUT', message: 'Too slow' };
+const pause = { cause, waitMs: 5_000, giveUpSeconds: 3_600 };
 
 test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['findUnfinished', (on) => jobs.findUnfinished(on, GUILD, 7), ['sync_jobs_unfinished']],
   ['countUnfinished', (on) => jobs.countUnfinished(on, GUILD), ['sync_jobs_unfinished']],
   ['findJob', (on) => jobs.findJob(on, name), ['sync_jobs_pkey']],
-  [
-    'takeJob',
-    (on) => jobs.takeJob(on, holder, now, later),
-    ['sync_jobs_due', 'sync_jobs_unfinished', 'sync_jobs_pkey'],
-  ],
-  ['keepJob', (on) => jobs.keepJob(on, name, holder, later), ['sync_jobs_pkey']],
-  ['saveProgress', (on) => jobs.saveProgress(on, name, holder, progress, later), ['sync_jobs_pkey']],
-  ['pauseJob', (on) => jobs.pauseJob(on, name, holder, cause, later), ['sync_jobs_pkey']],
-  ['releaseJob', (on) => jobs.releaseJob(on, name, holder, now), ['sync_jobs_pkey']],
-  ['finishJob', (on) => jobs.finishJob(on, name, holder, { state: 'done', cause: null }, now), ['sync_jobs_pkey']],
+  ['takeJob', (on) => jobs.takeJob(on, holder, LEASE_MS), ['sync_jobs_due', 'sync_jobs_running', 'sync_jobs_pkey']],
+  ['keepJob', (on) => jobs.keepJob(on, name, holder, LEASE_MS), ['sync_jobs_pkey']],
+  ['saveProgress', (on) => jobs.saveProgress(on, name, holder, progress, LEASE_MS), ['sync_jobs_pkey']],
+  ['pauseJob', (on) => jobs.pauseJob(on, name, holder, pause), ['sync_jobs_pkey']],
+  ['releaseJob', (on) => jobs.releaseJob(on, name, holder), ['sync_jobs_pkey']],
+  ['finishJob', (on) => jobs.finishJob(on, name, holder), ['sync_jobs_pkey']],
   ['listGrantsOf', (on) => listGrantsOf(on, GUILD, ['1', '2'], ['3']), ['grants_pkey']],
 ])('on 50,000 jobs %s finds its rows by an index', async (_name, statement, indexes) => {
   expect(await scansOf(database, statement)).toEqual(indexes);
@@ -67,58 +64,125 @@ test('what is counted for the gauges is read past the finished jobs', async () =
   expect([others, ['sync_jobs_due', 'sync_jobs_unfinished']]).toEqual([[], expect.arrayContaining([scan])]);
 });
 
-/** A job of a guild of its own, taken by nobody. */
+/** A job of a guild of its own, taken by nobody, and due before all others. */
 async function newJob(guildId: string, gameGroupId = 1): Promise<jobs.JobName> {
   const job = { guildId, id: randomUUID() };
-  await jobs.insertJob(database, { ...job, gameGroupId, total: 5 }, new Date(0));
+  await jobs.insertJob(database, { ...job, gameGroupId, total: 5 });
+  await database.query(`UPDATE members.sync_jobs SET due_at = 'epoch' WHERE id = $1`, [job.id]);
   return job;
 }
-/** As with a lease that ends in 1970, before those of all others. */
-const take = (at: number, until = at + 10) => jobs.takeJob(database, randomUUID(), new Date(at), new Date(until));
+/** The database's clock decides, however far off that of the process is. */
+const take = (leaseMs = LEASE_MS) => jobs.takeJob(database, randomUUID(), leaseMs);
+const remove = (...all: jobs.JobName[]) =>
+  database.query('DELETE FROM members.sync_jobs WHERE id = ANY($1)', [all.map(({ id }) => id)]);
+const endLease = ({ id }: jobs.JobName) =>
+  database.query('UPDATE members.sync_jobs SET leased_until = clock_timestamp() WHERE id = $1', [id]);
 
 test('a job is taken by one at a time, and by another once the lease has ended', async () => {
   const job = await newJob('910000000000000001');
-  expect(await take(1)).toMatchObject({ ...job, state: 'running', position: '0', startedAt: new Date(1) });
-  expect(await take(5)).toBeUndefined();
-  expect(await take(11)).toMatchObject({ ...job, startedAt: new Date(1) });
-  await database.query('DELETE FROM members.sync_jobs WHERE id = $1', [job.id]);
+  const first = await take();
+  expect(first).toMatchObject({ ...job, state: 'running', position: '0' });
+  expect((await take())?.id).not.toBe(job.id);
+  await endLease(job);
+  expect(await take()).toMatchObject({ ...job, startedAt: first?.startedAt });
+  await remove(job);
 });
 
 test('of two that take at the same time one gets the job', async () => {
   const job = await newJob('910000000000000002');
-  const taken = await Promise.all(Array.from({ length: 8 }, () => take(1)));
-  expect(taken.filter(Boolean)).toHaveLength(1);
-  await database.query('DELETE FROM members.sync_jobs WHERE id = $1', [job.id]);
+  const taken = await Promise.all(Array.from({ length: 8 }, () => take()));
+  expect(taken.filter((one) => one?.id === job.id)).toHaveLength(1);
+  await remove(job);
 });
 
 test('of a guild whose job runs no other is taken, and other guilds do not wait for it', async () => {
   const guildId = '910000000000000003';
   const own = [await newJob(guildId, 1), await newJob(guildId, 2)];
-  const first = await take(1);
-  expect(first?.guildId).toBe(guildId);
-  expect(await take(2)).toBeUndefined();
+  expect((await take())?.guildId).toBe(guildId);
+  expect((await take())?.guildId).not.toBe(guildId);
   const other = await newJob('910000000000000004');
-  expect((await take(3))?.id).toBe(other.id);
-  await database.query('DELETE FROM members.sync_jobs WHERE id = ANY($1)', [[...own, other].map(({ id }) => id)]);
+  expect((await take())?.id).toBe(other.id);
+  await remove(...own, other);
+});
+
+test('two processes that take jobs of one guild at the same moment never run two of them', async () => {
+  const guildId = '910000000000000007';
+  const processes = await Promise.all(Array.from({ length: 4 }, () => openTestPool(testDatabase.url)));
+  for (let round = 0; round < 15; round++) {
+    const own = await Promise.all([1, 2, 3, 4].map((group) => newJob(guildId, group)));
+    const taken = await Promise.all(processes.map((one) => jobs.takeJob(one, randomUUID(), LEASE_MS)));
+    expect(taken.filter((job) => job?.guildId === guildId)).toHaveLength(1);
+    await remove(...own);
+  }
+  await Promise.all(processes.map((one) => one.close()));
+}, 60_000);
+
+test('the database rejects a second running job of a guild, whoever starts it', async () => {
+  const guildId = '910000000000000008';
+  const own = [await newJob(guildId, 1), await newJob(guildId, 2)];
+  await take();
+  const start = database.query('UPDATE members.sync_jobs SET holder = gen_random_uuid() WHERE guild_id = $1', [
+    guildId,
+  ]);
+  await expect(start).rejects.toMatchObject({ constraint: 'sync_jobs_running' });
+  await remove(...own);
+});
+
+test('a job whose process died keeps its guild to itself until it is taken over', async () => {
+  const guildId = '910000000000000009';
+  const [first, second] = [await newJob(guildId, 1), await newJob(guildId, 2)];
+  const running = await take();
+  await endLease({ guildId, id: running?.id ?? '' });
+  expect((await take())?.id).toBe(running?.id);
+  await remove(first, second);
 });
 
 test('who has lost a job can neither save, pause, release nor finish it', async () => {
   const job = await newJob('910000000000000005');
-  await take(1);
+  await take();
   const stranger = randomUUID();
-  expect(await jobs.saveProgress(database, job, stranger, progress, later)).toBe(false);
-  expect(await jobs.keepJob(database, job, stranger, later)).toBe(false);
-  expect(await jobs.finishJob(database, job, stranger, { state: 'done', cause: null }, now)).toBe(false);
-  await jobs.pauseJob(database, job, stranger, cause, later);
-  await jobs.releaseJob(database, job, stranger, now);
+  expect(await jobs.saveProgress(database, job, stranger, progress, LEASE_MS)).toBe(false);
+  expect(await jobs.keepJob(database, job, stranger, LEASE_MS)).toBe(false);
+  expect(await jobs.finishJob(database, job, stranger)).toBe(false);
+  expect(await jobs.pauseJob(database, job, stranger, pause)).toBeUndefined();
+  await jobs.releaseJob(database, job, stranger);
   expect(await jobs.findJob(database, job)).toMatchObject({ state: 'running', done: 0, attempts: 0, cause: null });
-  await database.query('DELETE FROM members.sync_jobs WHERE id = $1', [job.id]);
+  await remove(job);
+});
+
+test('the age of a job counts from its last progress', async () => {
+  const job = await newJob('910000000000000010');
+  const holder = randomUUID();
+  await jobs.takeJob(database, holder, LEASE_MS);
+  await database.query(
+    `UPDATE members.sync_jobs SET created_at = 'epoch', started_at = 'epoch', progressed_at = 'epoch' WHERE id = $1`,
+    [job.id],
+  );
+  expect(await jobs.saveProgress(database, job, holder, progress, LEASE_MS)).toBe(true);
+  expect(await jobs.pauseJob(database, job, holder, pause)).toBe('paused');
+  await remove(job);
+});
+
+test('a job without progress for so long has failed, and what it has done is kept', async () => {
+  const job = await newJob('910000000000000011');
+  const holder = randomUUID();
+  await jobs.takeJob(database, holder, LEASE_MS);
+  await jobs.saveProgress(database, job, holder, progress, LEASE_MS);
+  await database.query(
+    `UPDATE members.sync_jobs SET progressed_at = clock_timestamp() - interval '2 h' WHERE id = $1`,
+    [job.id],
+  );
+  // Saved anew where it was: no progress.
+  await jobs.saveProgress(database, job, holder, progress, LEASE_MS);
+  expect(await jobs.pauseJob(database, job, holder, pause)).toBe('failed');
+  expect(await jobs.findJob(database, job)).toMatchObject({ state: 'failed', position: '1', done: 1, cause });
+  await remove(job);
 });
 
 test('a group has one unfinished job in a guild, whoever inserts it', async () => {
   const job = await newJob('910000000000000006');
   await expect(newJob(job.guildId)).rejects.toMatchObject({ constraint: 'sync_jobs_unfinished' });
-  await database.query('DELETE FROM members.sync_jobs WHERE id = $1', [job.id]);
+  await remove(job);
 });
 
 test('jobs go 30 days after their end, and unfinished ones never', async () => {

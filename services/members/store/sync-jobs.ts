@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import { isUniqueViolation, type Queryable } from '#kit/postgres.ts';
 
 /** What a job could not do; `chat_id` and `role_id` are null where it is not about one. */
 export interface JobError {
@@ -75,12 +75,11 @@ export async function countUnfinished(on: Queryable, guildId: string): Promise<n
 export async function insertJob(
   on: Queryable,
   { guildId, id, gameGroupId, total }: Pick<SyncJob, 'guildId' | 'id' | 'gameGroupId' | 'total'>,
-  now: Date,
 ): Promise<void> {
   await on.query(
     `INSERT INTO members.sync_jobs (guild_id, id, game_group_id, state, total, due_at, created_at)
-     VALUES ($1, $2, $3, 'queued', $4, $5, $5)`,
-    [guildId, id, gameGroupId, total, now],
+     VALUES ($1, $2, $3, 'queued', $4, clock_timestamp(), clock_timestamp())`,
+    [guildId, id, gameGroupId, total],
   );
 }
 
@@ -92,21 +91,44 @@ export async function findJob(on: Queryable, { guildId, id }: JobName): Promise<
   return job;
 }
 
-/** Takes a job that is due, of a guild of which no other runs; other replicas pass it over until `until`. */
-export async function takeJob(on: Queryable, holder: string, now: Date, until: Date): Promise<SyncJob | undefined> {
+/** Not VOLATILE, so that an index serves comparisons with it. */
+const NOW = '(SELECT clock_timestamp())';
+/** Another replica may run a job of the same guild first: then the next look sees it. */
+const MAX_TRIES = 3;
+
+/**
+ * Takes a job of which the time has come and of whose guild no other runs; other replicas pass it over for so many
+ * milliseconds unless the lease is renewed. Of two that take jobs of one guild at the same time, the index
+ * `sync_jobs_running` rejects the second.
+ */
+export async function takeJob(on: Queryable, holder: string, leaseMs: number): Promise<SyncJob | undefined> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await takeOne(on, holder, leaseMs);
+    } catch (error) {
+      if (!isUniqueViolation(error, 'sync_jobs_running')) throw error;
+      if (tries === MAX_TRIES) return undefined;
+    }
+  }
+}
+
+async function takeOne(on: Queryable, holder: string, leaseMs: number): Promise<SyncJob | undefined> {
   const [job] = await on.query<SyncJob>(
     `WITH due AS MATERIALIZED (
        SELECT guild_id AS guild, id AS job FROM members.sync_jobs candidate
-       WHERE finished_at IS NULL AND due_at <= $2 AND NOT EXISTS (
-         SELECT 1 FROM members.sync_jobs other
-         WHERE other.guild_id = candidate.guild_id AND other.finished_at IS NULL AND other.holder IS NOT NULL
-           AND other.due_at > $2)
+       WHERE finished_at IS NULL AND due_at <= ${NOW}
+         AND (holder IS NULL OR leased_until IS NULL OR leased_until <= ${NOW})
+         AND NOT EXISTS (
+           SELECT 1 FROM members.sync_jobs other
+           WHERE other.guild_id = candidate.guild_id AND other.finished_at IS NULL AND other.holder IS NOT NULL
+             AND other.id <> candidate.id)
        ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
      )
-     UPDATE members.sync_jobs SET state = 'running', holder = $1, due_at = $3, started_at = coalesce(started_at, $2)
+     UPDATE members.sync_jobs SET state = 'running', holder = $1,
+       leased_until = clock_timestamp() + $2 * interval '1 ms', started_at = coalesce(started_at, clock_timestamp())
      FROM due WHERE guild_id = due.guild AND id = due.job
      RETURNING ${JOB}`,
-    [holder, now, until],
+    [holder, leaseMs],
   );
   return job;
 }
@@ -114,75 +136,97 @@ export async function takeJob(on: Queryable, holder: string, now: Date, until: D
 /** A finished job has no holder. */
 const HELD = 'guild_id = $1 AND id = $2 AND holder = $3';
 
-/** Holds a job for longer; false when another has it by now. */
-export async function keepJob(on: Queryable, { guildId, id }: JobName, holder: string, until: Date): Promise<boolean> {
-  const kept = await on.query(`UPDATE members.sync_jobs SET due_at = $4 WHERE ${HELD} RETURNING 1`, [
-    guildId,
-    id,
-    holder,
-    until,
-  ]);
+/** Renews the lease; false when another has the job by now. */
+export async function keepJob(
+  on: Queryable,
+  { guildId, id }: JobName,
+  holder: string,
+  leaseMs: number,
+): Promise<boolean> {
+  const kept = await on.query(
+    `UPDATE members.sync_jobs SET leased_until = clock_timestamp() + $4 * interval '1 ms' WHERE ${HELD} RETURNING 1`,
+    [guildId, id, holder, leaseMs],
+  );
   return kept.length > 0;
 }
 
-/** Notes how far a job has come; false when another has it by now. `errors` are left as they are when undefined. */
+/** Stores how far a job has come; false when another has it by now. `errors` are left as they are when undefined. */
 export async function saveProgress(
   on: Queryable,
   { guildId, id }: JobName,
   holder: string,
   { position, done, changed, failed, errors }: Omit<JobProgress, 'errors'> & { errors: JobError[] | undefined },
-  until: Date,
+  leaseMs: number,
 ): Promise<boolean> {
   const saved = await on.query(
     `UPDATE members.sync_jobs SET position = $4, done = $5, changed = $6, failed = $7, errors = coalesce($8, errors),
-       total = greatest(total, $5), attempts = 0, cause = NULL, due_at = $9
+       total = greatest(total, $5), attempts = 0, cause = NULL,
+       progressed_at = CASE WHEN position = $4 THEN progressed_at ELSE clock_timestamp() END,
+       leased_until = clock_timestamp() + $9 * interval '1 ms'
      WHERE ${HELD} RETURNING 1`,
-    [guildId, id, holder, position, done, changed, failed, errors && JSON.stringify(errors), until],
+    [guildId, id, holder, position, done, changed, failed, errors && JSON.stringify(errors), leaseMs],
   );
   return saved.length > 0;
 }
 
-/** It can't go on now, and is tried again from `dueAt` on. */
+/**
+ * It cannot go on now and is tried again after so many milliseconds, or has failed when it has made no progress for so
+ * many seconds. Its state then; undefined when another has it by now.
+ */
 export async function pauseJob(
   on: Queryable,
   { guildId, id }: JobName,
   holder: string,
-  cause: JobError,
-  dueAt: Date,
-): Promise<void> {
-  await on.query(
-    `UPDATE members.sync_jobs SET state = 'paused', attempts = attempts + 1, cause = $4, holder = NULL, due_at = $5
-     WHERE ${HELD}`,
-    [guildId, id, holder, cause, dueAt],
+  { cause, waitMs, giveUpSeconds }: { cause: JobError; waitMs: number; giveUpSeconds: number },
+): Promise<'paused' | 'failed' | undefined> {
+  const isOver = `clock_timestamp() - coalesce(progressed_at, started_at, created_at) >= $6 * interval '1 s'`;
+  const [paused] = await on.query<{ state: 'paused' | 'failed' }>(
+    `UPDATE members.sync_jobs SET attempts = attempts + 1, cause = $4, holder = NULL, leased_until = NULL,
+       due_at = clock_timestamp() + $5 * interval '1 ms',
+       state = CASE WHEN ${isOver} THEN 'failed' ELSE 'paused' END,
+       finished_at = CASE WHEN ${isOver} THEN clock_timestamp() END
+     WHERE ${HELD} RETURNING state`,
+    [guildId, id, holder, cause, waitMs, giveUpSeconds],
   );
+  return paused?.state;
 }
 
 /** Its holder stops: any replica may go on at once. */
-export async function releaseJob(on: Queryable, { guildId, id }: JobName, holder: string, now: Date): Promise<void> {
-  await on.query(`UPDATE members.sync_jobs SET holder = NULL, due_at = $4 WHERE ${HELD}`, [guildId, id, holder, now]);
+export async function releaseJob(on: Queryable, { guildId, id }: JobName, holder: string): Promise<void> {
+  await on.query(
+    `UPDATE members.sync_jobs SET holder = NULL, leased_until = NULL, due_at = clock_timestamp() WHERE ${HELD}`,
+    [guildId, id, holder],
+  );
 }
 
-/** The end of a job; of one that is done, all members count as dealt with, also those who are not in the guild. */
-export async function finishJob(
-  on: Queryable,
-  { guildId, id }: JobName,
-  holder: string,
-  { state, cause }: { state: 'done' | 'failed'; cause: JobError | null },
-  now: Date,
-): Promise<boolean> {
+/** It has come to its end: all members count as dealt with, also those who are not in the guild. */
+export async function finishJob(on: Queryable, { guildId, id }: JobName, holder: string): Promise<boolean> {
   const finished = await on.query(
-    `UPDATE members.sync_jobs SET state = $4, cause = $5, holder = NULL, finished_at = $6,
-       done = CASE WHEN $4 = 'done' THEN total ELSE done END
+    `UPDATE members.sync_jobs SET state = 'done', cause = NULL, holder = NULL, leased_until = NULL,
+       finished_at = clock_timestamp(), done = total
      WHERE ${HELD} RETURNING 1`,
-    [guildId, id, holder, state, cause, now],
+    [guildId, id, holder],
   );
   return finished.length > 0;
 }
 
-/** How many unfinished jobs of all guilds there are in each state, and since when the oldest waits. */
-export function unfinishedJobs(on: Queryable): Promise<{ state: JobState; count: number; oldest: Date }[]> {
+/** Of the unfinished jobs of one state, in seconds. */
+export interface UnfinishedJobs {
+  state: JobState;
+  count: number;
+  /** Since the oldest was queued. */
+  oldestSeconds: number;
+  /** Since that one made progress, or was started, that has stood still for longest; 0 for queued ones. */
+  stalledSeconds: number;
+}
+
+/** How many unfinished jobs of all guilds there are in each state. */
+export function unfinishedJobs(on: Queryable): Promise<UnfinishedJobs[]> {
   return on.query(
-    `SELECT state, count(*)::int AS count, min(created_at) AS oldest FROM members.sync_jobs
-     WHERE finished_at IS NULL GROUP BY state`,
+    `SELECT state, count(*)::int AS count,
+       extract(epoch FROM clock_timestamp() - min(created_at))::float8 AS "oldestSeconds",
+       coalesce(extract(epoch FROM clock_timestamp() - min(coalesce(progressed_at, started_at))), 0)::float8
+         AS "stalledSeconds"
+     FROM members.sync_jobs WHERE finished_at IS NULL GROUP BY state`,
   );
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Breakers } from '#kit/breaker.ts';
+import { withPurpose } from '#kit/context.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { connectRedis, type RedisConnection } from '#kit/redis.ts';
 import { PATIENCE } from '#test/patience.ts';
@@ -9,7 +10,7 @@ import { mostWithin, watchSecond } from '#test/rates.ts';
 import { testRedisUrl } from '#test/redis.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 import { CallBudget } from './budget.ts';
-import { inBackground } from './purpose.ts';
+import { SharedRedis } from './shared.ts';
 
 const log = pino({ level: 'silent' });
 const GUILD = '900000000000000001';
@@ -48,8 +49,9 @@ async function startProcess(callsPerSecond: number, withRedis = true): Promise<P
     cleanups.push(() => connection?.stop());
   }
   const redis = connection?.client;
-  const options = { redis, credential: 'token', callsPerSecond, processes: 2, breakers, metrics, log };
-  return { budget: new CallBudget(options), metrics };
+  const shared = new SharedRedis({ redis, processes: 2, breakers, log });
+  const allowance = { places: callsPerSecond, windowMs: 1_000 };
+  return { budget: new CallBudget({ shared, platform: 'chat', credential: 'token', allowance, metrics }), metrics };
 }
 
 const isDegraded = async ({ metrics }: Process) =>
@@ -85,7 +87,7 @@ describe('two processes', () => {
   test('a call that someone waits for in one overtakes the jobs of the other', async () => {
     const [one, other] = [await startProcess(5), await startProcess(5)];
     const order: string[] = [];
-    const job = () => inBackground(() => one.budget.run(GUILD, 30_000, async () => order.push('job')));
+    const job = () => withPurpose('job', () => one.budget.run(GUILD, 30_000, async () => order.push('job')));
     const jobs = Array.from({ length: 15 }, job);
     await expect.poll(() => order.length).toBeGreaterThan(0);
     // Takes what jobs leave free, so that the next ones have to stand in line.

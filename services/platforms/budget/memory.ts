@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
-import { type Caller, LEASE_MS, reserveOf, type Turns, WINDOW_MS } from './turns.ts';
+import { PURPOSES } from '#kit/context.ts';
+import { type Allowance, type Caller, leaseOf, MAX_WAIT_MS, reserveOf, type Turns, windowOf } from './turns.ts';
 
 interface Waiting extends Caller {
   turn: number;
@@ -11,7 +12,7 @@ const GRACE_MS = 1_000;
 
 /** Turns of this process alone. */
 export class MemoryTurns implements Turns {
-  readonly #mostPlaces: number;
+  readonly #allowance: Allowance;
   readonly #now: () => number;
   /** Until when each place is taken. */
   readonly #places = new Map<string, number>();
@@ -21,8 +22,8 @@ export class MemoryTurns implements Turns {
   #arrivals = 0;
 
   /** `now` in milliseconds, from whenever. */
-  constructor(places: number, now = () => performance.now()) {
-    this.#mostPlaces = places;
+  constructor(allowance: Allowance, now = () => performance.now()) {
+    this.#allowance = allowance;
     this.#now = now;
   }
 
@@ -30,17 +31,17 @@ export class MemoryTurns implements Turns {
     const now = this.#now();
     this.#forget(now);
     const own = this.#lineUp(caller);
-    const reserve = caller.isJob ? reserveOf(this.#mostPlaces) : 0;
-    const free = this.#mostPlaces - this.#places.size - reserve;
+    const { places, windowMs } = this.#allowance;
+    const free = places - this.#places.size - reserveOf(this.#allowance, caller.purpose);
     const rank = [...this.#waiting.values()].filter((other) => isBefore(other, own)).length;
     if (rank < free) {
       this.#waiting.delete(caller.id);
       this.occupy(caller.id);
-      this.#turns.set(String(caller.isJob), own.turn);
+      this.#turns.set(caller.purpose, own.turn);
       return 0;
     }
     const next = [...this.#places.values()].sort((left, right) => left - right)[rank - free];
-    const longest = 100 + (1000 * rank) / this.#mostPlaces;
+    const longest = Math.min(MAX_WAIT_MS, 100 + (windowMs * rank) / places);
     const wait = Math.max(10, Math.min(longest, (next ?? Infinity) - now));
     own.seenUntil = now + wait + GRACE_MS;
     return wait;
@@ -48,12 +49,12 @@ export class MemoryTurns implements Turns {
 
   async leave(id: string): Promise<void> {
     this.#waiting.delete(id);
-    if (this.#places.has(id)) this.#places.set(id, this.#now() + WINDOW_MS);
+    if (this.#places.has(id)) this.#places.set(id, this.#now() + windowOf(this.#allowance));
   }
 
   /** Another has let it through. */
   occupy(id: string): void {
-    this.#places.set(id, this.#now() + LEASE_MS);
+    this.#places.set(id, this.#now() + leaseOf(this.#allowance));
   }
 
   #forget(now: number): void {
@@ -65,8 +66,8 @@ export class MemoryTurns implements Turns {
     const known = this.#waiting.get(caller.id);
     if (known) return known;
     if (this.#waiting.size === 0) this.#turns.clear();
-    const key = `${caller.isJob}:${caller.guildId}`;
-    const turn = Math.max(this.#turns.get(String(caller.isJob)) ?? 0, this.#turns.get(key) ?? 0);
+    const key = `${caller.purpose}:${caller.guildId}`;
+    const turn = Math.max(this.#turns.get(caller.purpose) ?? 0, this.#turns.get(key) ?? 0);
     this.#turns.set(key, turn + 1);
     const waiting = { ...caller, turn, arrival: this.#arrivals++, seenUntil: Infinity };
     this.#waiting.set(caller.id, waiting);
@@ -75,6 +76,7 @@ export class MemoryTurns implements Turns {
 }
 
 function isBefore(left: Waiting, right: Waiting): boolean {
-  if (left.isJob !== right.isJob) return right.isJob;
+  const byUrgency = PURPOSES.indexOf(left.purpose) - PURPOSES.indexOf(right.purpose);
+  if (byUrgency !== 0) return byUrgency < 0;
   return left.turn < right.turn || (left.turn === right.turn && left.arrival < right.arrival);
 }

@@ -1,54 +1,33 @@
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { PURPOSES } from '#kit/context.ts';
 import type { RedisClient } from '#kit/redis.ts';
-import { type Caller, LEASE_MS, reserveOf, type Turns, WINDOW_MS } from './turns.ts';
+import { Script } from './script.ts';
+import { type Allowance, type Caller, leaseOf, MAX_WAIT_MS, reserveOf, type Turns, windowOf } from './turns.ts';
 
-interface Script {
-  text: string;
-  sha: string;
-}
+const TAKE = new Script('take');
+const LEAVE = new Script('leave');
 
-const readScript = (name: string): Script => {
-  const text = readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
-  return { text, sha: createHash('sha1').update(text).digest('hex') };
-};
-const TAKE = readScript('take');
-const LEAVE = readScript('leave');
-
-/** Turns of all processes together, by Redis's own clock, in one step each. Redis 7 or Valkey, also as a Cluster. */
+/** Turns of all processes together, by Redis's own clock, in one step each. */
 export class RedisTurns implements Turns {
   readonly #redis: RedisClient;
   readonly #keys: string[];
-  readonly #places: number;
+  readonly #allowance: Allowance;
 
   /** `name` tells budgets apart; it is no secret. */
-  constructor(redis: RedisClient, name: string, places: number) {
+  constructor(redis: RedisClient, name: string, allowance: Allowance) {
     this.#redis = redis;
     // In one slot of a Cluster.
     this.#keys = ['places', 'waiting', 'seen', 'turns'].map((key) => `{budget:${name}}:${key}`);
-    this.#places = places;
+    this.#allowance = allowance;
   }
 
-  /** Whether a call has a chance now. */
-  get isConnected(): boolean {
-    return this.#redis.status === 'ready';
-  }
-
-  async take({ id, isJob, guildId }: Caller): Promise<number> {
-    const values = [id, isJob ? 1 : 0, guildId, this.#places, reserveOf(this.#places), LEASE_MS];
-    return Number(await this.#run(TAKE, this.#keys, values));
+  async take({ id, purpose, guildId }: Caller): Promise<number> {
+    const { places, windowMs } = this.#allowance;
+    const reserve = reserveOf(this.#allowance, purpose);
+    const values = [id, PURPOSES.indexOf(purpose), guildId, places, reserve, leaseOf(this.#allowance)];
+    return Number(await TAKE.run(this.#redis, this.#keys, [...values, windowMs, MAX_WAIT_MS]));
   }
 
   async leave(id: string): Promise<void> {
-    await this.#run(LEAVE, this.#keys.slice(0, 3), [id, WINDOW_MS]);
-  }
-
-  async #run({ text, sha }: Script, keys: string[], values: (string | number)[]): Promise<unknown> {
-    try {
-      return await this.#redis.evalsha(sha, keys.length, ...keys, ...values);
-    } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return await this.#redis.eval(text, keys.length, ...keys, ...values);
-    }
+    await LEAVE.run(this.#redis, this.#keys.slice(0, 3), [id, windowOf(this.#allowance)]);
   }
 }

@@ -1,17 +1,19 @@
--- Asks for a place among the calls of one window; whoever gets none waits in line.
+-- Takes a place among the calls of one window; whoever gets none waits in the queue.
 --
 -- KEYS     1 places taken, by when they are free again; 2 who waits, in their order; 3 until when each of them is
 --          believed to wait; 4 whose turn it is: `now:<class>`, and `<class>:<guild>` for each guild
--- ARGV     1 who asks, 2 class: 0 with someone waiting for the answer, 1 a job, 3 guild, 4 places in all, 5 places that
---          jobs leave free, 6 ms after which a place is free again whatever becomes of its holder
--- answer   0 for a place, else ms after which to ask again
+-- ARGV     1 the caller, 2 class: 0 for the most urgent calls, 3 guild, 4 places in all, 5 places that this class leaves
+--          free, 6 ms after which a place is free again whatever becomes of its holder, 7 length of a window in ms,
+--          8 the most ms after which to try again
+-- returns  0 for a place, else ms after which to try again
 local places, waiting, seen, turns = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, class, guild = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local most, reserve, lease = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local window, longest = tonumber(ARGV[7]), tonumber(ARGV[8])
 -- More turns than there will be: all of class 0 come before all of class 1.
 local SPAN = 1000000000000
 local GRACE = 1000
-local KEPT = 60000
+local KEPT = 60000 + window
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -34,7 +36,7 @@ if not order then
   redis.call('ZADD', waiting, order, id)
 end
 
-local free = most - redis.call('ZCARD', places) - class * reserve
+local free = most - redis.call('ZCARD', places) - reserve
 local rank = redis.call('ZRANK', waiting, id)
 local wait = 0
 if rank < free then
@@ -44,7 +46,7 @@ if rank < free then
   redis.call('HSET', turns, 'now:' .. class, order - class * SPAN)
 else
   local next = redis.call('ZRANGE', places, rank - free, rank - free, 'WITHSCORES')
-  local longest = 100 + math.floor(1000 * rank / most)
+  longest = math.min(longest, 100 + math.floor(window * rank / most))
   wait = math.max(10, math.min(longest, next[2] and next[2] - now or longest))
   redis.call('ZADD', seen, now + wait + GRACE, id)
 end

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import type { Purpose } from '#kit/context.ts';
 import type { Caller, Turns } from './turns.ts';
 
-const caller = (guildId: string, isJob = false): Caller => ({ id: randomUUID(), guildId, isJob });
+const caller = (guildId: string, purpose: Purpose = 'caller'): Caller => ({ id: randomUUID(), guildId, purpose });
 
 /** The time that an implementation goes by. */
 interface Time {
@@ -65,22 +66,31 @@ export function turnsSuite(create: (places: number) => Promise<Turns>, time = RE
     expect(wait).toBeLessThanOrEqual(1_100);
   });
 
-  test('a call that someone waits for overtakes jobs that have waited longer', async () => {
+  test('a call that someone waits for overtakes what runs in the background, and that overtakes jobs', async () => {
     const { turns, held } = await filled(1);
-    const waiting = [caller('1', true), caller('2', true), caller('1'), caller('3')];
+    const waiting = [caller('1', 'job'), caller('2', 'background'), caller('1'), caller('3')];
     for (const one of waiting) expect(await turns.take(one)).toBeGreaterThan(0);
     const order = await inOrder(turns, held, waiting);
-    expect(order.map(({ isJob }) => isJob)).toEqual([false, false, true, true]);
+    expect(order.map(({ purpose }) => purpose)).toEqual(['caller', 'caller', 'background', 'job']);
   });
 
   test('jobs leave a fifth of the places free', async () => {
     const turns = await create(10);
     const taken = [];
-    for (let index = 0; index < 10; index++) taken.push(await turns.take(caller(`${index}`, true)));
+    for (let index = 0; index < 10; index++) taken.push(await turns.take(caller(`${index}`, 'job')));
     expect(taken.filter((wait) => wait === 0)).toHaveLength(8);
     expect(await turns.take(caller('1'))).toBe(0);
     expect(await turns.take(caller('1'))).toBe(0);
     expect(await turns.take(caller('1'))).toBeGreaterThan(0);
+  });
+
+  test('what runs in the background leaves a tenth of the places free, which jobs leave to it too', async () => {
+    const turns = await create(10);
+    for (let index = 0; index < 8; index++) expect(await turns.take(caller(`${index}`, 'job'))).toBe(0);
+    expect(await turns.take(caller('1', 'job'))).toBeGreaterThan(0);
+    expect(await turns.take(caller('1', 'background'))).toBe(0);
+    expect(await turns.take(caller('1', 'background'))).toBeGreaterThan(0);
+    expect(await turns.take(caller('1'))).toBe(0);
   });
 
   test('a guild with many calls keeps another waiting for one of them at most', async () => {

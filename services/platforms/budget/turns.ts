@@ -1,28 +1,46 @@
+import type { Purpose } from '#kit/context.ts';
+
 /** Who wants to call. */
 export interface Caller {
   /** A UUID. */
   id: string;
-  /** Guilds have turns alike; empty for none. */
+  /** Guilds take turns; empty for none. */
   guildId: string;
-  /** Behind all calls that someone waits for. */
-  isJob: boolean;
+  /** The more urgent ones come first. */
+  purpose: Purpose;
+}
+
+/** What a platform grants: so many calls within any window of so many milliseconds. */
+export interface Allowance {
+  places: number;
+  windowMs: number;
 }
 
 /**
- * Parts a number of calls a second. A call has a place from when it is let through until a window after its answer, so
- * that however late it arrives, no more calls than there are places arrive within any window.
+ * Parts an allowance among callers. A call has a place from when it is let through until a window after its response,
+ * so that however late it arrives, no more calls than there are places arrive within any window.
  */
 export interface Turns {
-  /** 0 when it may call now; else milliseconds after which to ask again, or it loses its place in the line. */
+  /** 0 when it may call now; else milliseconds after which to try again, or it loses its place in the queue. */
   take(caller: Caller): Promise<number>;
-  /** After the answer, or when it waits no longer. */
+  /** After the response, or when it waits no longer. */
   leave(id: string): Promise<void>;
 }
 
-/** A little more than a second, since Redis counts whole milliseconds. */
-export const WINDOW_MS = 1_005;
-/** Longer than a call that has a place may take: then its process is gone. */
-export const LEASE_MS = 12_000;
+/** Redis counts whole milliseconds. */
+const MARGIN_MS = 5;
+/** Longer than a call that has a place may take. */
+const CALL_MS = 11_000;
+/** A caller that has to wait tries again within this. */
+export const MAX_WAIT_MS = 2_000;
 
-/** Of so many places those that jobs leave free, for calls that someone waits for. */
-export const reserveOf = (places: number) => Math.floor(places / 5);
+/** How long a place is taken after the response. */
+export const windowOf = ({ windowMs }: Allowance) => windowMs + MARGIN_MS;
+/** How long a place is taken whose process is gone. */
+export const leaseOf = ({ windowMs }: Allowance) => windowMs + CALL_MS;
+
+/** Of so many places those that less urgent calls leave free for more urgent ones. */
+export function reserveOf({ places }: Allowance, purpose: Purpose): number {
+  if (purpose === 'caller') return 0;
+  return Math.floor(places / (purpose === 'background' ? 10 : 5));
+}

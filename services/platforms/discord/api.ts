@@ -4,13 +4,15 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import type { Clock } from '#kit/clock.ts';
 import { within } from '#kit/deadline.ts';
 import { ApiError } from '#kit/errors.ts';
+import { currentPurpose, type Purpose } from '#kit/context.ts';
 import type { Logger } from '#kit/log.ts';
-import type { RedisClient } from '#kit/redis.ts';
 import type { ChatPlatformConfig } from '../config.ts';
 import { CallBudget } from '../budget/budget.ts';
-import { isInBackground } from '../budget/purpose.ts';
+import { PlatformLimits } from '../budget/limits.ts';
+import type { SharedRedis } from '../budget/shared.ts';
 import { type CallOptions, type HostAnswer, type PlatformAnswer, PlatformHost, type PlatformOptions } from '../http.ts';
-import { Buckets } from './buckets.ts';
+import { readPause } from '../quiet.ts';
+import { Buckets, readBucket } from './buckets.ts';
 
 /**
  * How long we keep still after our token was refused, and how long we do not try what was not permitted. The platform
@@ -22,8 +24,11 @@ const TRIAL_MS = 60_000;
 const REFUSED_MS = 60_000;
 const MOST_REFUSALS = 10_000;
 /** How long a call may wait for its turn. */
-const PATIENCE_MS = 5_000;
-const JOB_PATIENCE_MS = 30_000;
+const PATIENCE_MS: Record<Purpose, number> = { caller: 5_000, background: 30_000, job: 30_000 };
+/** Well before the platform bans the address. */
+const MAX_INVALID = 9_000;
+/** What the platform counts as invalid, unless it says that others used up a limit that is shared. */
+const INVALID: ReadonlySet<number> = new Set([401, 403, 429]);
 
 /** Codes of the platform's errors. */
 export const CODES = {
@@ -42,8 +47,8 @@ const LASTING_CODES: ReadonlySet<number | undefined> = new Set([CODES.missingAcc
 export interface DiscordOptions extends PlatformOptions {
   config: ChatPlatformConfig;
   log: Logger;
-  /** Parts the budget of calls among all processes; left out, each has its share. */
-  redis?: RedisClient | undefined;
+  /** Shares the budget of calls, and what responses tell of rate limits, among all processes. */
+  shared: SharedRedis;
 }
 
 export interface DiscordCall extends Omit<CallOptions, 'headers'> {
@@ -64,15 +69,21 @@ export class DiscordApi {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #refusals = new Map<string, { answer: PlatformAnswer; until: number }>();
-  readonly #buckets = new Buckets();
+  readonly #buckets: Buckets;
+  readonly #limits: PlatformLimits;
   readonly #budget: CallBudget;
   #tokenRefusedUntil = 0;
   #nextTrialAt = 0;
   /** Settles with the call that tries the token; never rejects. */
   #trial: Promise<void> | undefined;
 
-  constructor({ config, log, redis, ...options }: DiscordOptions) {
-    this.host = new PlatformHost({ ...options, name: 'chat', platform: 'chat platform', url: config.CHAT_API_URL });
+  constructor({ config, log, shared, ...options }: DiscordOptions) {
+    const platform = 'chat platform';
+    const pace = {
+      run: (_limit: string, call: () => Promise<HostAnswer>) => call(),
+      note: (limit: string, answer: HostAnswer) => this.#note(limit, answer),
+    };
+    this.host = new PlatformHost({ ...options, name: 'chat', platform, url: config.CHAT_API_URL, pace });
     this.#headers = {
       authorization: `Bot ${config.CHAT_BOT_TOKEN}`,
       // Who comes with another form may be turned away.
@@ -80,21 +91,23 @@ export class DiscordApi {
     };
     this.#clock = options.clock;
     this.#log = log;
-    const { breakers, metrics } = options;
-    this.#budget = new CallBudget({
-      redis,
-      credential: config.CHAT_BOT_TOKEN,
-      callsPerSecond: config.CHAT_GLOBAL_RPS,
-      processes: config.CHAT_PROCESSES,
-      breakers,
-      metrics,
-      log,
-    });
+    const { metrics } = options;
+    const credential = config.CHAT_BOT_TOKEN;
+    this.#buckets = new Buckets((granted) => shared.shareOf(granted));
+    this.#limits = new PlatformLimits({ shared, platform, credential, maxInvalid: MAX_INVALID });
+    const allowance = { places: config.CHAT_GLOBAL_RPS, windowMs: 1_000 };
+    this.#budget = new CallBudget({ shared, platform: 'chat', credential, allowance, metrics });
+    metrics.gauge(
+      'chat_invalid_requests',
+      `Calls of the last ten minutes that the chat platform rejected (401, 403, 429); at ${MAX_INVALID} no more are made`,
+      [],
+      (gauge) => gauge.set(this.#limits.invalidRequests),
+    );
   }
 
   /** An answer of the platform, or the same refusal as a moment ago without asking again. */
   async call(path: string, { reason, refusedTogether, guildId, ...call }: DiscordCall): Promise<PlatformAnswer> {
-    const until = performance.now() + (isInBackground() ? JOB_PATIENCE_MS : PATIENCE_MS);
+    const until = performance.now() + PATIENCE_MS[currentPurpose()];
     while (this.#trial) await this.#endOf(this.#trial, until);
     if (this.#isStill) throw this.#refusal();
     const refused = refusedTogether === undefined ? undefined : this.#refusals.get(refusedTogether);
@@ -110,15 +123,25 @@ export class DiscordApi {
   async #inTurn(guildId: string, limit: string, until: number, call: () => Promise<HostAnswer>): Promise<HostAnswer> {
     this.host.keepQuiet(limit);
     await this.#buckets.take(limit, until);
+    await this.#limits.admit(limit, until);
     return this.#budget.run(guildId, until - performance.now(), () =>
       this.#unlessStill(until, async () => {
         const answer = await call();
-        this.#buckets.note(limit, answer.headers);
         if (answer.status === 401) throw this.#tokenRefused();
         this.#tokenAccepted();
         return answer;
       }),
     );
+  }
+
+  /** Of each response, also of a 429. */
+  #note(limit: string, answer: HostAnswer): void {
+    const { status, headers } = answer;
+    const bucket = readBucket(headers);
+    if (bucket) this.#buckets.note(limit, bucket);
+    const isInvalid = INVALID.has(status) && headers.get('x-ratelimit-scope') !== 'shared';
+    const pause = status === 429 ? readPause(answer, this.#clock.now()) : undefined;
+    this.#limits.note(limit, { bucket, pause, isInvalid });
   }
 
   #remember(what: string, answer: PlatformAnswer): void {

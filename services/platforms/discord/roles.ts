@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import type { ChatRole } from '../chat.ts';
 import { snowflake } from './members.ts';
+import { hasPermission, MANAGE_ROLES, permissions } from './permissions.ts';
 
 const roleAnswer = z.object({
   id: snowflake,
   name: z.string(),
   position: z.int(),
   managed: z.boolean(),
+  permissions,
   /** Deprecated in favour of `colors`. */
   color: z.int().optional(),
   colors: z.object({ primary_color: z.int() }).optional(),
@@ -20,10 +22,11 @@ type Role = z.output<typeof roleAnswer>;
 export function viewRoles(guildId: string, roles: readonly Role[], botRoles: readonly string[]): ChatRole[] {
   const sorted = roles.filter(({ id }) => id !== guildId).sort(highestFirst);
   const highest = sorted.findIndex(({ id }) => botRoles.includes(id));
+  const managesRoles = hasPermission(guildId, roles, botRoles, MANAGE_ROLES);
   return sorted.map(({ id, name, position, managed, color, colors }, index) => {
     const belowBot = highest !== -1 && index > highest;
     const shade = colors?.primary_color ?? color ?? 0;
-    return { id, name, position, color: shade, managed, belowBot, assignable: !managed && belowBot };
+    return { id, name, position, color: shade, managed, belowBot, assignable: !managed && belowBot && managesRoles };
   });
 }
 

@@ -15,6 +15,17 @@ export function refusal({ body }: PlatformAnswer): { code: number; message: stri
   return errorAnswer.safeParse(body).data?.errors[0];
 }
 
+const cloudError = z.object({ code: z.literal('NOT_FOUND') });
+
+/**
+ * Whether a call is wrong in itself, because of an account or an item that it names. A 404 says so only in Open Cloud's
+ * own words: a host that has lost a route answers 404 to everything.
+ */
+export function isRejection({ status, body }: PlatformAnswer): boolean {
+  if (status === 404) return cloudError.safeParse(body).success;
+  return status === 400 || status === 409 || status === 422;
+}
+
 /** The outcome, or why the platform gives none. */
 export async function orError<Outcome>(outcome: Promise<Outcome>): Promise<Outcome | ApiError> {
   try {

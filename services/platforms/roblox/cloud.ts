@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { GameItem } from '../game.ts';
 import type { PlatformHost } from '../http.ts';
+import { isRejection } from './answers.ts';
 
 /** The most rows of a page; without being asked it has ten. */
 const PAGE_SIZE = 100;
@@ -55,11 +56,12 @@ export class OpenCloud {
     this.#key = key;
   }
 
-  /** All roles of up to 50 users, in every group. */
-  async heldRoles(userIds: readonly number[]): Promise<HeldRole[]> {
+  /** All roles of up to 50 users, in every group; `rejected` where the platform rejects the call because of a user. */
+  async heldRoles(userIds: readonly number[]): Promise<HeldRole[] | 'rejected'> {
     const filter = `user in [${userIds.map((id) => `'users/${id}'`).join(',')}]`;
     const held: HeldRole[] = [];
     for await (const page of this.#pages('groups/-/memberships', filter, 'memberships', membershipsAnswer)) {
+      if (page === 'rejected') return page;
       if (page === 'refused') throw this.#host.misunderstood({ status: REFUSED }, 'a refusal');
       for (const { user: userId, roles } of page.groupMemberships) {
         if (!userIds.includes(userId)) throw this.#host.misunderstood({ status: 200 }, 'another user');
@@ -69,12 +71,12 @@ export class OpenCloud {
     return held;
   }
 
-  /** Those of the items that the user owns; `hidden` where the inventory is private. */
+  /** Those of the items that the user owns; `hidden` where the inventory is private, or the platform rejects the call. */
   async owned(userId: number, items: readonly GameItem[]): Promise<GameItem[] | 'hidden'> {
     const owned = new Map<string, GameItem>();
     const path = `users/${userId}/inventory-items`;
     for await (const page of this.#pages(path, itemFilter(items), 'inventory', inventoryAnswer)) {
-      if (page === 'refused') return 'hidden';
+      if (page === 'refused' || page === 'rejected') return 'hidden';
       for (const { gamePassDetails, badgeDetails, assetDetails } of page.inventoryItems) {
         const found: GameItem[] = [];
         if (gamePassDetails) found.push({ kind: 'gamepass', id: gamePassDetails.gamePassId });
@@ -88,13 +90,13 @@ export class OpenCloud {
     return [...owned.values()];
   }
 
-  /** `refused` in place of a page where the key may not see it. */
+  /** In place of a page `refused` where the key may not see it, `rejected` where the call is wrong in itself. */
   async *#pages<Page extends { nextPageToken?: string }>(
     path: string,
     filter: string,
     limit: string,
     shape: z.ZodType<Page>,
-  ): AsyncGenerator<Page | 'refused'> {
+  ): AsyncGenerator<Page | 'refused' | 'rejected'> {
     const query = `maxPageSize=${PAGE_SIZE}&filter=${encodeURIComponent(filter)}`;
     let token = '';
     for (let count = 0; count < MOST_PAGES; count++) {
@@ -103,6 +105,10 @@ export class OpenCloud {
       const answer = await this.#host.get(`/cloud/v2/${path}?${query}${place}`, { headers, limit });
       if (answer.status === REFUSED) {
         yield 'refused';
+        return;
+      }
+      if (token === '' && isRejection(answer)) {
+        yield 'rejected';
         return;
       }
       const page = this.#host.expect(answer, shape);

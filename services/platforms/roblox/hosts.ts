@@ -1,12 +1,18 @@
 import type { GamePlatformConfig } from '../config.ts';
+import type { SharedRedis } from '../budget/shared.ts';
 import { PlatformHost, type PlatformOptions } from '../http.ts';
+import { gamePaces } from './pace.ts';
 
 /** The hosts of Roblox that we call; each fails for itself. */
 export type RobloxHosts = ReturnType<typeof robloxHosts>;
 
-export function robloxHosts(config: GamePlatformConfig, options: PlatformOptions) {
+export function robloxHosts(
+  config: GamePlatformConfig,
+  { shared, ...options }: PlatformOptions & { shared: SharedRedis },
+) {
+  const paceOf = gamePaces({ config, shared, metrics: options.metrics });
   const host = (name: string, url: string) =>
-    new PlatformHost({ ...options, name: `game-${name}`, platform: 'game platform', url });
+    new PlatformHost({ ...options, name: `game-${name}`, platform: 'game platform', url, pace: paceOf(name, url) });
   return {
     users: host('users', config.GAME_USERS_URL),
     groups: host('groups', config.GAME_GROUPS_URL),

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { withPurpose } from '#kit/context.ts';
 import { PlatformsFixture } from '../fixture.ts';
 import type { GameItem } from '../game.ts';
 
@@ -27,6 +28,28 @@ test('all items of a user take one call', async () => {
   await start();
   expect(await fixture.robloxWithKey().owns(7001, ITEMS)).toEqual(OWNED_BY_ADA);
   expect(await fixture.game.calls()).toEqual({ [INVENTORY]: 1 });
+});
+
+test('while somebody waits nothing is read from the cache; jobs do not query again for ten minutes', async () => {
+  await start();
+  const game = fixture.robloxWithKey();
+  const calls = async () => (await fixture.game.calls())[INVENTORY];
+  const asJob = () => withPurpose('job', () => game.owns(7001, ITEMS));
+  const inBackground = () => withPurpose('background', () => game.owns(7001, ITEMS));
+  await game.owns(7001, ITEMS);
+  await game.owns(7001, ITEMS);
+  expect(await calls()).toBe(2);
+  expect(await asJob()).toEqual(OWNED_BY_ADA);
+  expect(await inBackground()).toEqual(OWNED_BY_ADA);
+  expect(await calls()).toBe(2);
+  fixture.clock.advance(60_000);
+  await asJob();
+  expect(await calls()).toBe(2);
+  await inBackground();
+  expect(await calls()).toBe(3);
+  fixture.clock.advance(600_000);
+  await asJob();
+  expect(await calls()).toBe(4);
 });
 
 test('fifty users take one call each', async () => {
@@ -87,10 +110,13 @@ test.each([true, false])('a private inventory is hidden (with a key: %s)', async
   expect(await fixture.game.calls()).toEqual({ [withKey ? INVENTORY : CAN_VIEW]: 1 });
 });
 
-test.each([true, false])('nothing is known of a user who does not exist (with a key: %s)', async (withKey) => {
+test.each([
+  [true, 'hidden'],
+  [false, 'unknown'],
+])('nothing is known of a user who does not exist (with a key: %s): %s', async (withKey, told) => {
   await start();
   const game = withKey ? fixture.robloxWithKey() : fixture.roblox();
-  expect(await game.owns(1, ITEMS.slice(0, 2))).toEqual(['unknown', 'unknown']);
+  expect(await game.owns(1, ITEMS.slice(0, 2))).toEqual([told, told]);
 });
 
 test.each([true, false])('nobody owns what does not exist (with a key: %s)', async (withKey) => {

@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import { dropOldest } from '#kit/bounded.ts';
+import type { Clock } from '#kit/clock.ts';
+import { currentPurpose, type Purpose } from '#kit/context.ts';
 import { inBatches } from '../batch-cache.ts';
 import type { GameItem, ItemKind, Untold } from '../game.ts';
 import type { PlatformHost } from '../http.ts';
@@ -12,27 +15,67 @@ type Owned = boolean | Untold;
 /** For each of the items, which are all different. Never rejects because of the platform. */
 type AskOwned = (userId: number, items: readonly GameItem[]) => Promise<Owned[]>;
 
-/** Which items users own. Nothing is remembered, so that who has just bought a pass is not told otherwise. */
+/**
+ * How old what is cached may be. While somebody waits, nothing is read from the cache, so that a pass that was bought a
+ * moment ago counts; a job that is interrupted does not query again what it has learned.
+ */
+const MAX_AGE_MS: Record<Purpose, number> = { caller: 0, background: 60_000, job: 600_000 };
+const MAX_CACHED = 50_000;
+
+/** Which items users own. */
 export class Ownership {
   readonly #ask: AskOwned;
+  readonly #clock: Clock;
   readonly #asking = new Map<string, Promise<Map<string, Owned>>>();
+  /** By user and item. */
+  readonly #cached = new Map<string, { owned: Owned; at: number }>();
 
-  constructor(ask: AskOwned) {
+  constructor(ask: AskOwned, clock: Clock) {
     this.#ask = ask;
+    this.#clock = clock;
   }
 
   async of(userId: number, items: readonly GameItem[]): Promise<Owned[]> {
-    const different = new Map(items.map((item) => [nameOf(item), item]));
-    if (different.size === 0) return [];
-    const key = `${userId}: ${[...different.keys()].sort().join()}`;
-    const asking = this.#asking.get(key) ?? this.#start(key, userId, different);
-    const owned = await asking;
-    return items.map((item) => owned.get(nameOf(item)) ?? 'unknown');
+    const purpose = currentPurpose();
+    const known = this.#known(userId, items, MAX_AGE_MS[purpose]);
+    const missing = new Map(items.map((item) => [nameOf(item), item]));
+    for (const name of known.keys()) missing.delete(name);
+    if (missing.size > 0) {
+      // A request does not wait for the turn of a job that asks for the same.
+      const key = `${purpose} ${userId}: ${[...missing.keys()].sort().join()}`;
+      const asking = this.#asking.get(key) ?? this.#start(key, userId, missing);
+      for (const [name, owned] of await asking) known.set(name, owned);
+    }
+    return items.map((item) => known.get(nameOf(item)) ?? 'unknown');
+  }
+
+  #known(userId: number, items: readonly GameItem[], maxAgeMs: number): Map<string, Owned> {
+    const now = this.#clock.now();
+    const known = new Map<string, Owned>();
+    for (const item of items) {
+      const cached = this.#cached.get(`${userId} ${nameOf(item)}`);
+      if (cached && now - cached.at < maxAgeMs) known.set(nameOf(item), cached.owned);
+    }
+    return known;
+  }
+
+  #remember(userId: number, all: ReadonlyMap<string, Owned>): void {
+    const at = this.#clock.now();
+    for (const [name, owned] of all) {
+      const key = `${userId} ${name}`;
+      this.#cached.delete(key);
+      if (owned !== 'unknown') this.#cached.set(key, { owned, at });
+    }
+    dropOldest(this.#cached, MAX_CACHED);
   }
 
   #start(key: string, userId: number, items: ReadonlyMap<string, GameItem>): Promise<Map<string, Owned>> {
     const asking = this.#ask(userId, [...items.values()])
-      .then((owned) => new Map([...items.keys()].map((name, index) => [name, owned[index] ?? 'unknown'])))
+      .then((owned) => {
+        const told = new Map([...items.keys()].map((name, index) => [name, owned[index] ?? 'unknown'] as const));
+        this.#remember(userId, told);
+        return told;
+      })
       .finally(() => this.#asking.delete(key));
     this.#asking.set(key, asking);
     return asking;

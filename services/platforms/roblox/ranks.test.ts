@@ -185,3 +185,31 @@ test('nobody and no group take no call', async () => {
   expect(await fixture.robloxWithKey().ranks([], [501])).toEqual(new Map());
   expect(await fixture.game.calls()).toEqual({});
 });
+
+test('one account that the platform rejects takes none of its batch along, and is not asked about again soon', async () => {
+  const world = crewWorld({ users: 50 });
+  Object.assign(world.game.users[30] as object, { rejected: true });
+  await start({ world });
+  const game = fixture.robloxWithKey();
+  const ranks = await game.ranks(numbers(1, 50), [101]);
+  expect(ranks.get(31)).toBe('rejected');
+  expect([...ranks].filter(([, held]) => held instanceof Map)).toHaveLength(49);
+  const first = (await fixture.game.calls())[MEMBERSHIPS] ?? 0;
+  expect(first).toBeLessThanOrEqual(13);
+  fixture.clock.advance(30_000);
+  await game.ranks(numbers(1, 50), [101]);
+  expect((await fixture.game.calls())[MEMBERSHIPS]).toBe(first + 1);
+});
+
+test('without a key an account that the platform rejects is told apart from one that it does not tell of now', async () => {
+  const world = crewWorld({ users: 2 });
+  Object.assign(world.game.users[0] as object, { rejected: true });
+  await start({ world });
+  const ranks = await fixture.roblox().ranks([1, 2], [101]);
+  expect(ranks).toEqual(
+    new Map<number, unknown>([
+      [1, 'rejected'],
+      [2, new Map([[101, [10]]])],
+    ]),
+  );
+});

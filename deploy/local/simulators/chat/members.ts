@@ -2,7 +2,7 @@ import type { ChatRoute } from '../chat.ts';
 import type { Answer, Call } from '../routes.ts';
 import { ok } from '../routes.ts';
 import type { ChatGuild, World } from '../world.ts';
-import { compareIds } from '../world.ts';
+import { botMay, compareIds, MANAGE_NICKNAMES, MANAGE_ROLES } from '../world.ts';
 import type { ChatMember } from '../world-schema.ts';
 import type { AuditLog } from './audit.ts';
 import { readReason } from './audit.ts';
@@ -101,11 +101,12 @@ function search(world: World, call: Call): Answer {
   return ok(found.slice(0, limit).map((member) => viewMember(guild, member)));
 }
 
-/** Whether the bot may give and take a role: it must exist, be nobody's own and stand below the bot's highest. */
+/** Whether the bot may assign a role: it needs MANAGE_ROLES, and the role is not managed and below the bot's highest. */
 function requireAssignable(guild: ChatGuild, roleId: string): void {
   if (roleId === guild.data.id) refuse(400, 50028, 'Invalid Role');
   const role = guild.roles.get(roleId) ?? refuse(404, 10011, 'Unknown Role');
   const bot = guild.members.get(guild.data.bot.id) as ChatMember;
+  if (!botMay(guild, MANAGE_ROLES)) refuse(403, 50013, 'Missing Permissions');
   if (role.managed || !isBelow(role, highestRole(guild, bot))) refuse(403, 50013, 'Missing Permissions');
 }
 
@@ -141,6 +142,7 @@ function readNick(guild: ChatGuild, member: ChatMember, nick: unknown): string |
   if (nick !== null && Array.from(nick).length > longestNick)
     refuseField('nick', 'BASE_TYPE_BAD_LENGTH', `Must be ${longestNick} or fewer in length.`);
   const bot = guild.members.get(guild.data.bot.id) as ChatMember;
+  if (!botMay(guild, MANAGE_NICKNAMES)) refuse(403, 50013, 'Missing Permissions');
   const outOfReach = !isBelow(highestRole(guild, member), highestRole(guild, bot));
   if (member.id === guild.data.owner_id || outOfReach) refuse(403, 50013, 'Missing Permissions');
   return nick === '' ? null : nick;

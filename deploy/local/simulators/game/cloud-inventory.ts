@@ -15,6 +15,7 @@ type Wanted = (kind: Kind, id: number) => boolean;
 /** What a user owns, all or what the filter names. Of a private inventory nothing is told, not even that it is empty. */
 export function inventoryItems(world: World, call: Call): Answer {
   const user = findUser(world, call) ?? refuseCloud(404, 'User not found.');
+  if (user.rejected) refuseCloud(400, 'The user is invalid.');
   const wanted = readFilter(call.query.get('filter'));
   if (user.inventory_private) refuseCloud(403, 'Insufficient permissions to view the inventory of this user.');
   const rows = [

@@ -37,7 +37,10 @@ function ofUsers(world: World, filter: string | null): GameMembership[] {
   const parts = (list ?? '').split(',').map((part) => /^\s*(['"])users\/([0-9]+)\1\s*$/.exec(part)?.[2]);
   if (parts.includes(undefined)) refuseCloud(400, "With groups/- the filter must be: user in ['users/1', ...]");
   if (parts.length > mostUsers) refuseCloud(400, `The filter names more than ${mostUsers} users.`);
-  return [...new Set(parts.map(Number))].flatMap((id) => {
+  const ids = [...new Set(parts.map(Number))];
+  const rejected = ids.find((id) => world.users.get(id)?.rejected);
+  if (rejected !== undefined) refuseCloud(400, `The user ${rejected} is invalid.`);
+  return ids.flatMap((id) => {
     const groups = world.users.get(id)?.groups ?? [];
     return groups.flatMap((membership) => world.groups.get(membership.group_id)?.members.get(id) ?? []);
   });

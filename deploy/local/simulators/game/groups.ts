@@ -54,6 +54,7 @@ function listRoles(world: World, call: Call): Answer {
 /** One role for each group, the highest, also where the user holds several. */
 function listGroupsOfUser(world: World, call: Call): Answer {
   const user = findUser(world, call) ?? refuse(400, 3, 'The user is invalid or does not exist.');
+  if (user.rejected) refuse(400, 0, 'BadRequest');
   const data = user.groups.flatMap(({ group_id: id }) => {
     const group = world.groups.get(id);
     const role = group?.members.get(user.id)?.roles[0];

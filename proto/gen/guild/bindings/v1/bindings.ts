@@ -70,8 +70,16 @@ export interface EvaluateRequest {
   members: Member[];
   /** Up to 500 roles to weigh; empty = every role that a binding governs. One that no binding governs is left out. */
   chatRoleIds: string[];
-  /** Leaves out the verdicts of single bindings, for jobs that need none. */
+  /**
+   * Leaves out the verdicts of single bindings, for jobs that need none. What does not decide a role's verdict is not
+   * queried then.
+   */
   rolesOnly: boolean;
+  /**
+   * With roles_only: roles for which ownership is not queried, since the bot cannot change them. A verdict that depends
+   * on it is unknown, and does not make a member incomplete.
+   */
+  withoutOwnershipRoleIds: string[];
 }
 
 /** A verified member; the age of the chat account follows from its ID. */
@@ -94,6 +102,11 @@ export interface MemberVerdicts {
    * of a private inventory.
    */
   incomplete: boolean;
+  /**
+   * The game platform rejects calls that name the account, so that a verdict is unknown: asked again, it does so for a
+   * while.
+   */
+  rejected: boolean;
 }
 
 /** Wanted if any of the role's bindings is, not wanted only if none of them is and none is unknown. */
@@ -453,7 +466,7 @@ export const ListBindingsResponse: MessageFns<ListBindingsResponse> = {
 };
 
 function createBaseEvaluateRequest(): EvaluateRequest {
-  return { guildId: "", members: [], chatRoleIds: [], rolesOnly: false };
+  return { guildId: "", members: [], chatRoleIds: [], rolesOnly: false, withoutOwnershipRoleIds: [] };
 }
 
 export const EvaluateRequest: MessageFns<EvaluateRequest> = {
@@ -469,6 +482,9 @@ export const EvaluateRequest: MessageFns<EvaluateRequest> = {
     }
     if (message.rolesOnly !== false) {
       writer.uint32(32).bool(message.rolesOnly);
+    }
+    for (const v of message.withoutOwnershipRoleIds) {
+      writer.uint32(42).string(v!);
     }
     return writer;
   },
@@ -516,6 +532,14 @@ export const EvaluateRequest: MessageFns<EvaluateRequest> = {
             }
 
             message.rolesOnly = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.withoutOwnershipRoleIds.push(reader.string());
             continue;
           }
         }
@@ -635,7 +659,7 @@ export const EvaluateResponse: MessageFns<EvaluateResponse> = {
 };
 
 function createBaseMemberVerdicts(): MemberVerdicts {
-  return { chatId: "", roles: [], incomplete: false };
+  return { chatId: "", roles: [], incomplete: false, rejected: false };
 }
 
 export const MemberVerdicts: MessageFns<MemberVerdicts> = {
@@ -648,6 +672,9 @@ export const MemberVerdicts: MessageFns<MemberVerdicts> = {
     }
     if (message.incomplete !== false) {
       writer.uint32(24).bool(message.incomplete);
+    }
+    if (message.rejected !== false) {
+      writer.uint32(32).bool(message.rejected);
     }
     return writer;
   },
@@ -687,6 +714,14 @@ export const MemberVerdicts: MessageFns<MemberVerdicts> = {
             }
 
             message.incomplete = reader.bool();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.rejected = reader.bool();
             continue;
           }
         }

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Database } from '#kit/postgres.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
+import { countLinks } from './store.ts';
+
+const GUILD = '900000000000000001';
+const OTHER = '900000000000000002';
+
+let testDatabase: TestDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = await openTestPool(testDatabase.url);
+});
+afterAll(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+/** Inserts links past the service, as an earlier release would. */
+const add = (from: number, to: number, guildId = GUILD) =>
+  databaseRows(
+    testDatabase.url,
+    `INSERT INTO lookup.links (guild_id, chat_id, game_id, game_username, version, linked_at, updated_at)
+     SELECT $1, (920000000000000000 + n)::text, n, 'User', n, now(), now() FROM generate_series($2::int, $3::int) n`,
+    [guildId, from, to],
+  );
+const remove = (condition: string) => databaseRows(testDatabase.url, `DELETE FROM lookup.links WHERE ${condition}`);
+const counts = () => Promise.all([GUILD, OTHER].map((guildId) => countLinks(database, guildId)));
+const counted = async () => {
+  const rows = await database.query<{ guildId: string; count: number }>(
+    'SELECT guild_id AS "guildId", count(*)::int AS count FROM lookup.links GROUP BY guild_id',
+  );
+  return [GUILD, OTHER].map((id) => rows.find(({ guildId }) => guildId === id)?.count ?? 0);
+};
+
+test('the number of links follows what is written, whoever writes it', async () => {
+  expect(await counts()).toEqual([0, 0]);
+  await add(1, 1_000);
+  await add(1, 10, OTHER);
+  expect(await counts()).toEqual([1_000, 10]);
+  await remove('game_id <= 5');
+  expect(await counts()).toEqual([995, 5]);
+  await database.query('BEGIN');
+  await database.query(`DELETE FROM lookup.links WHERE guild_id = '${GUILD}'`);
+  await database.query('ROLLBACK');
+  expect(await counts()).toEqual([995, 5]);
+  // Refused: the account is linked already.
+  await expect(add(6, 6)).rejects.toThrow('links_chat');
+  expect(await counts()).toEqual([995, 5]);
+});
+
+test('many who write at the same time are all counted, and none waits for another for ever', async () => {
+  const work = Array.from({ length: 20 }, (_, index) => async () => {
+    const from = 10_000 + index * 50;
+    await add(from, from + 49);
+    await remove(`game_id BETWEEN ${from} AND ${from + 24}`);
+  });
+  await Promise.all(work.map((one) => one()));
+  expect(await counts()).toEqual(await counted());
+  expect((await counts())[0]).toBe(995 + 20 * 25);
+}, 60_000);
+
+test('the number does not take longer to read for a guild with many links', async () => {
+  await add(100_000, 200_000);
+  const read = async () => {
+    const rows = await database.query<{ 'QUERY PLAN': string }>(
+      `EXPLAIN (ANALYZE, BUFFERS) SELECT coalesce(sum(count), 0)::int FROM lookup.link_counts WHERE guild_id = '${GUILD}'`,
+    );
+    return rows.map((row) => row['QUERY PLAN']).join('\n');
+  };
+  expect(await read()).not.toContain('lookup.links');
+  const [rows] = await database.query<{ rows: number }>(
+    `SELECT count(*)::int AS rows FROM lookup.link_counts WHERE guild_id = '${GUILD}'`,
+  );
+  expect(rows?.rows).toBeLessThanOrEqual(8);
+  expect(await counts()).toEqual(await counted());
+});

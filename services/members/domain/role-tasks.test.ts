@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { currentPurpose } from '#kit/context.ts';
+import { ApiError } from '#kit/errors.ts';
+import { Metrics } from '#kit/metrics.ts';
+import type { Database } from '#kit/postgres.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { DatabaseTime } from '#test/database-time.ts';
+import type { MemberName } from '../store/roles.ts';
+import { RoleTaskEvents } from '../task-events.ts';
+import { RoleTasks } from './role-tasks.ts';
+
+const BUSY = '900000000000000001';
+const QUIET = '900000000000000002';
+const MAX_RUNNING = 8;
+const MAX_RUNNING_PER_GUILD = 2;
+
+let testDatabase: TestDatabase;
+let database: Database;
+let time: DatabaseTime;
+const metrics = new Metrics();
+let started: RoleTasks[] = [];
+/** What synchronising a member does. */
+let follow: (member: MemberName) => Promise<void>;
+let running: MemberName[] = [];
+let maxRunning = 0;
+let maxOfGuild = 0;
+let done: MemberName[] = [];
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  time = await DatabaseTime.control(testDatabase.url);
+  database = await openTestPool(testDatabase.url);
+});
+beforeEach(() => {
+  [running, done, maxRunning, maxOfGuild] = [[], [], 0, 0];
+  follow = async () => undefined;
+});
+afterEach(async () => {
+  follow = async () => undefined;
+  await Promise.all(started.map((tasks) => tasks.drain()));
+  started = [];
+  await database.query('TRUNCATE members.role_tasks');
+});
+afterAll(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+/** The worker of one process. */
+async function startTasks(): Promise<RoleTasks> {
+  const roles = {
+    async follow(member: MemberName) {
+      running.push(member);
+      maxRunning = Math.max(maxRunning, running.length);
+      maxOfGuild = Math.max(maxOfGuild, running.filter(({ guildId }) => guildId === member.guildId).length);
+      try {
+        await follow(member);
+        done.push(member);
+      } finally {
+        running = running.filter((other) => other !== member);
+      }
+    },
+  };
+  const events = new RoleTaskEvents(metrics, pino({ level: 'silent' }));
+  const tasks = new RoleTasks({ database, roles, newId: randomUUID, events });
+  started.push(tasks);
+  await tasks.start();
+  return tasks;
+}
+
+const chatId = (number: number) => String(920000000000000000n + BigInt(number));
+const count = async () => (await database.query('SELECT 1 FROM members.role_tasks')).length;
+const row = async () => (await database.query('SELECT * FROM members.role_tasks'))[0] ?? {};
+
+test('a rush of linked members of one guild runs a few tasks at a time, and another guild does not wait for it', async () => {
+  const tasks = await startTasks();
+  const gate = Promise.withResolvers<void>();
+  follow = ({ guildId }) => (guildId === BUSY ? gate.promise : Promise.resolve());
+  for (let number = 1; number <= 60; number++) {
+    tasks.begin(await tasks.queue(database, { guildId: BUSY, chatId: chatId(number) }));
+  }
+  await expect.poll(() => running.length).toBe(MAX_RUNNING_PER_GUILD);
+  tasks.begin(await tasks.queue(database, { guildId: QUIET, chatId: chatId(1) }));
+  await expect.poll(() => done.map(({ guildId }) => guildId)).toEqual([QUIET]);
+  expect(maxOfGuild).toBe(MAX_RUNNING_PER_GUILD);
+  gate.resolve();
+  await expect.poll(count).toBe(0);
+  expect(done).toHaveLength(61);
+  expect(maxOfGuild).toBe(MAX_RUNNING_PER_GUILD);
+}, 60_000);
+
+test('a process runs a few tasks at a time, of however many guilds', async () => {
+  const tasks = await startTasks();
+  const gate = Promise.withResolvers<void>();
+  follow = () => gate.promise;
+  for (let number = 1; number <= 30; number++) {
+    tasks.begin(
+      await tasks.queue(database, { guildId: String(900000000000000100n + BigInt(number)), chatId: chatId(1) }),
+    );
+  }
+  await expect.poll(() => running.length).toBe(MAX_RUNNING);
+  gate.resolve();
+  await expect.poll(count).toBe(0);
+  expect(maxRunning).toBe(MAX_RUNNING);
+}, 60_000);
+
+test('tasks run in the background, also those that are begun by a request', async () => {
+  const purposes: string[] = [];
+  follow = async () => void purposes.push(currentPurpose());
+  const tasks = await startTasks();
+  const task = await tasks.queue(database, { guildId: QUIET, chatId: chatId(1) });
+  tasks.begin(task);
+  await tasks.attempted(task, 10_000);
+  expect(purposes).toEqual(['background']);
+});
+
+test('tasks that wait are not written to, and renewing a lease is a HOT update', async () => {
+  const updates = async () => {
+    await database.query('SELECT pg_stat_force_next_flush()');
+    const [stats] = await database.query<{ all: number; hot: number }>(
+      `SELECT n_tup_upd::int AS all, n_tup_hot_upd::int AS hot FROM pg_stat_user_tables
+       WHERE schemaname = 'members' AND relname = 'role_tasks'`,
+    );
+    return stats ?? { all: 0, hot: 0 };
+  };
+  const tasks = await startTasks();
+  const gate = Promise.withResolvers<void>();
+  follow = () => gate.promise;
+  for (let number = 1; number <= 40; number++) {
+    tasks.begin(await tasks.queue(database, { guildId: BUSY, chatId: chatId(number) }));
+  }
+  await expect.poll(() => running.length).toBe(MAX_RUNNING_PER_GUILD);
+  const before = await updates();
+  // Each of the two that run is renewed once a second.
+  await expect.poll(async () => (await updates()).all - before.all, { timeout: 30_000 }).toBeGreaterThan(5);
+  const after = await updates();
+  expect(after.hot - before.hot).toBe(after.all - before.all);
+  const waiting = await database.query('SELECT 1 FROM members.role_tasks WHERE leased_until IS NULL');
+  expect(waiting).toHaveLength(38);
+  gate.resolve();
+  await expect.poll(count, { timeout: 30_000 }).toBe(0);
+}, 90_000);
+
+test('a task that fails is attempted again later each time, and is a dead letter in the end', async () => {
+  follow = async () => {
+    throw new ApiError('PLATFORM_ERROR', { message: 'The chat platform rejects the bot' });
+  };
+  const tasks = await startTasks();
+  tasks.begin(await tasks.queue(database, { guildId: QUIET, chatId: chatId(1) }));
+  await expect.poll(async () => (await row())['attempts']).toBe(1);
+  expect(await row()).toMatchObject({
+    state: 'queued',
+    last_error: 'PLATFORM_ERROR: The chat platform rejects the bot',
+  });
+  await time.advance(1_000);
+  await expect.poll(async () => (await row())['attempts']).toBe(2);
+  // Not due yet: the second wait is longer.
+  const [wait] = await database.query<{ seconds: number }>(
+    'SELECT extract(epoch FROM run_at - clock_timestamp())::float8 AS seconds FROM members.role_tasks',
+  );
+  expect(wait?.seconds).toBeGreaterThan(0.5);
+  await database.query('UPDATE members.role_tasks SET attempts = 149, run_at = clock_timestamp()');
+  await expect.poll(async () => (await row())['state']).toBe('dead');
+  await time.advance(3_600_000);
+  tasks.wake();
+  expect(await row()).toMatchObject({ state: 'dead', attempts: 150 });
+  // Linked anew, the member has a task of its own again.
+  follow = async () => undefined;
+  tasks.begin(await tasks.queue(database, { guildId: QUIET, chatId: chatId(1) }));
+  await expect.poll(count).toBe(0);
+}, 60_000);
+
+test('what a process that died holds is taken over when its lease has ended by the database’s clock', async () => {
+  const tasks = await startTasks();
+  await database.query(
+    `INSERT INTO members.role_tasks (guild_id, chat_id, version, created_at, holder, leased_until)
+     VALUES ($1, $2, gen_random_uuid(), now(), gen_random_uuid(), clock_timestamp() + interval '1 h')`,
+    [QUIET, chatId(1)],
+  );
+  // Another task of the guild, queued later, shows that the worker has looked.
+  tasks.begin(await tasks.queue(database, { guildId: QUIET, chatId: chatId(2) }));
+  await expect.poll(count).toBe(1);
+  expect(done).toHaveLength(1);
+  await time.advance(3_600_000);
+  await expect.poll(count).toBe(0);
+}, 30_000);

@@ -1,0 +1,28 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { RedisClient } from '#kit/redis.ts';
+
+/** A Lua script of this folder, run as one atomic step. Redis 7 or Valkey, also as a Cluster. */
+export class Script {
+  readonly #text: string;
+  readonly #sha: string;
+
+  constructor(name: string) {
+    this.#text = readFileSync(new URL(`./${name}.lua`, import.meta.url), 'utf8');
+    this.#sha = createHash('sha1').update(this.#text).digest('hex');
+  }
+
+  async run(redis: RedisClient, keys: readonly string[], values: readonly (string | number)[]): Promise<unknown> {
+    try {
+      return await redis.evalsha(this.#sha, keys.length, ...keys, ...values);
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
+      return await redis.eval(this.#text, keys.length, ...keys, ...values);
+    }
+  }
+}
+
+/** A name for a credential that tells no secret. */
+export function nameOf(credential: string): string {
+  return createHash('sha256').update(credential).digest('hex').slice(0, 16);
+}

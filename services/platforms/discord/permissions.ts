@@ -1,0 +1,26 @@
+import { z } from 'zod';
+
+/** The permissions of a role: the platform sends a 64-bit set of flags as a decimal string. */
+export const permissions = z
+  .string()
+  .regex(/^[0-9]{1,30}$/)
+  .transform(BigInt);
+
+const ADMINISTRATOR = 1n << 3n;
+export const MANAGE_NICKNAMES = 1n << 27n;
+export const MANAGE_ROLES = 1n << 28n;
+
+/**
+ * Whether a member with these role IDs has a permission in the guild. A member's permissions are the union of those of
+ * its roles and of @everyone, whose ID is the guild's; ADMINISTRATOR includes all others.
+ */
+export function hasPermission(
+  guildId: string,
+  roles: readonly { id: string; permissions: bigint }[],
+  held: readonly string[],
+  permission: bigint,
+): boolean {
+  const own = roles.filter(({ id }) => id === guildId || held.includes(id));
+  const union = own.reduce((sum, role) => sum | role.permissions, 0n);
+  return (union & (ADMINISTRATOR | permission)) !== 0n;
+}
