@@ -89,7 +89,10 @@ describe('bans and mutes', () => {
     expect(listed.bans).toContainEqual(record);
     expectRefusal(await post(at('/game/ban'), body), 409, 'CONFLICT');
     const lifted = await post(at('/game/unban'), { game_id: player });
-    expect([lifted.status, lifted.json.data]).toEqual([200, record]);
+    expect([lifted.status, lifted.json.data]).toEqual([
+      200,
+      { ...record, lifted_at: expect.any(Number), lifted_count: 1 },
+    ]);
     expect(await status()).toEqual({ banned: false });
     expectRefusal(await post(at('/game/unban'), { game_id: player }), 404, 'NOT_FOUND');
     const changes = (await get(at(`/game/bans/active?updated_since=${listed.server_time}`))).json.data;
