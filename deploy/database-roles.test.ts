@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
 import { prepareRoles, rolesOf } from './database-roles.ts';
 import { allMigrations } from './migrate.ts';
@@ -59,15 +59,68 @@ test.each([
   await expect(databaseRows(as(lookup.user), statement)).rejects.toThrow(/permission denied|must be owner/);
 });
 
+/** Tables that a service may not write as it likes; see the tests of the audit. */
+const APPEND_ONLY = ['auth.audit', 'auth.audit_heads', 'auth.audit_checkpoints', 'auth.operators'];
+
+describe('the audit, for auth as it signs in', () => {
+  const append = `INSERT INTO auth.audit (guild_id, at, actor, action, details)
+    VALUES ('900000000000000001', now(), 'ada', 'update', '{"game_id": 7001}')`;
+
+  test('takes entries, to which the database gives their place', async () => {
+    await databaseRows(as(auth.user), append);
+    await databaseRows(
+      as(auth.user),
+      `INSERT INTO auth.audit (guild_id, at, actor, action, details, sequence, chain)
+      VALUES ('900000000000000001', now(), 'ada', 'update', '{}', 99, 'forged')`,
+    );
+    const entries = await databaseRows<{ sequence: string; length: number }>(
+      as(auth.user),
+      'SELECT sequence, length(chain) FROM auth.audit ORDER BY sequence',
+    );
+    expect(entries).toEqual([
+      { sequence: '1', length: 32 },
+      { sequence: '2', length: 32 },
+    ]);
+  });
+
+  test.each([
+    [`UPDATE auth.audit SET actor = 'eve'`],
+    ['DELETE FROM auth.audit'],
+    ['TRUNCATE auth.audit'],
+    ['ALTER TABLE auth.audit DISABLE TRIGGER ALL'],
+    ['UPDATE auth.audit_heads SET sequence = 1'],
+    [`INSERT INTO auth.audit_heads VALUES ('900000000000000002', 1, '')`],
+    ['DELETE FROM auth.audit_checkpoints'],
+    ['DELETE FROM auth.operators'],
+    [`SET session_replication_role = 'replica'`],
+  ])('refuses %s', async (statement) => {
+    await databaseRows(as(auth.user), append);
+    await expect(databaseRows(as(auth.user), statement)).rejects.toThrow(/permission denied|must be owner/);
+  });
+
+  test('loses what it says of a person by the function for that alone, and nothing that is young', async () => {
+    const erase = `SELECT auth.erase_audit_of_user('900000000000000001', 7001, null, 1000) AS rows`;
+    const [erased] = await databaseRows<{ rows: number }>(as(auth.user), erase);
+    expect(erased?.rows).toBeGreaterThan(0);
+    await databaseRows(
+      as(auth.user),
+      `INSERT INTO auth.audit_checkpoints VALUES ('900000000000000001', 1, 'key', '', now(), '')`,
+    );
+    const prune = `SELECT auth.prune_audit('900000000000000001', 1) AS rows`;
+    expect(await databaseRows(as(auth.user), prune)).toEqual([{ rows: 0 }]);
+    await expect(databaseRows(as(lookup.user), erase)).rejects.toThrow(/permission denied/);
+  });
+});
+
 test('every service may write each of its tables', async () => {
   const roles = allMigrations().map(({ service }) => ({ service, user: lookup.user, password: undefined }));
   await prepareRoles(database.url, roles);
   const missing = await databaseRows(
     database.url,
     `SELECT schemaname || '.' || tablename AS name FROM pg_tables
-     WHERE schemaname = ANY ($2) AND tablename <> 'schema_migrations'
+     WHERE schemaname = ANY ($2) AND tablename <> 'schema_migrations' AND schemaname || '.' || tablename <> ALL ($3)
        AND NOT has_table_privilege($1, schemaname || '.' || tablename, 'SELECT, INSERT, UPDATE, DELETE')`,
-    [lookup.user, roles.map(({ service }) => service)],
+    [lookup.user, roles.map(({ service }) => service), APPEND_ONLY],
   );
   expect(missing).toEqual([]);
 });

@@ -4,6 +4,32 @@ import { Client, DatabaseError } from 'pg';
 /** The role that a service signs in as. Without a password the role is the operator's and is only granted what it needs. */
 export type ServiceRole = { service: string; user: string; password: string | undefined };
 
+/** Rights on tables that a service does not have, and functions that do for it what it may not do itself. */
+interface Exceptions {
+  revoked: readonly (readonly [rights: string, table: string])[];
+  functions: readonly string[];
+}
+
+/**
+ * The audit is append-only for auth too: whoever has taken auth over can neither change nor delete what is in it, nor
+ * choose the place of what is added (deploy/decisions/0011).
+ */
+const EXCEPTIONS: Readonly<Record<string, Exceptions>> = {
+  auth: {
+    revoked: [
+      ['UPDATE, DELETE', 'audit'],
+      ['INSERT, UPDATE, DELETE', 'audit_heads'],
+      ['UPDATE, DELETE', 'audit_checkpoints'],
+      ['DELETE', 'operators'],
+    ],
+    functions: [
+      'erase_audit_of_guild(text, integer)',
+      'erase_audit_of_user(text, bigint, text, integer)',
+      'prune_audit(text, bigint)',
+    ],
+  },
+};
+
 /** Two migrators must not grant at once; the number means nothing. */
 const LOCK = 5_042_017_327;
 const ITERATIONS = 4096;
@@ -21,7 +47,7 @@ export function rolesOf(services: readonly string[], environment: NodeJS.Process
 }
 
 /**
- * Lets each role read and write the tables of its service and nothing else; a role whose password is given is made, or
+ * Lets each role read and write the tables of its service, but for a few exceptions, and nothing else; a role whose password is given is made, or
  * given that password. `url` is that of the owner of the schemas. Returns what was made or changed, in words.
  */
 export async function prepareRoles(url: string, roles: readonly ServiceRole[]): Promise<string[]> {
@@ -69,6 +95,9 @@ async function grant(client: Client, { service, user }: ServiceRole): Promise<vo
   await client.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`);
   await client.query(`GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA ${schema} TO ${role}`);
   await client.query(`REVOKE INSERT, UPDATE, DELETE ON ${schema}.schema_migrations FROM ${role}`);
+  const { revoked = [], functions = [] } = EXCEPTIONS[service] ?? {};
+  for (const [rights, table] of revoked) await client.query(`REVOKE ${rights} ON ${schema}.${table} FROM ${role}`);
+  for (const name of functions) await client.query(`GRANT EXECUTE ON FUNCTION ${schema}.${name} TO ${role}`);
   await client.query('COMMIT');
 }
 

@@ -15,7 +15,7 @@ export interface ProcessContract {
  * (services/kit/purposes.ts), and so do the addresses that `npm start` and the chart give it.
  */
 export const PROCESSES = {
-  auth: { calls: [], proxies: [], servesHttp: false, stores: [] },
+  auth: { calls: [], proxies: [], servesHttp: false, stores: ['audit-checkpoint'] },
   lookup: { calls: [], proxies: [], servesHttp: true, stores: [] },
   bindings: { calls: ['lookup'], proxies: [], servesHttp: true, stores: ['idempotency'] },
   members: {

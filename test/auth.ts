@@ -9,6 +9,7 @@ import { type CreateKeyRequest, type Key, KeyAdminServiceService } from '#proto/
 import { AuthServiceService, type KeyGrant, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
 import { authService } from '#services/auth/service.ts';
 import { connect } from './grpc.ts';
+import { TEST_ADMIN_SECRETS, TEST_SECRETS } from './keys.ts';
 
 export const INTERNAL_SECRET = randomBytes(32).toString('hex');
 export const ADMIN_SECRET = randomBytes(32).toString('hex');
@@ -29,15 +30,18 @@ export interface TestAuthOptions {
   directUrl?: string;
   /** The database's clock when left out. */
   clock?: Clock;
+  /** The root secrets; those of this file when left out. */
+  roots?: { internal: readonly string[]; admin: readonly string[] };
 }
 
 /** An auth service on free ports, and clients with the right secrets. */
-export async function startTestAuth({ databaseUrl, directUrl, clock }: TestAuthOptions): Promise<TestAuth> {
+export async function startTestAuth({ databaseUrl, directUrl, clock, roots }: TestAuthOptions): Promise<TestAuth> {
+  const { internal: secrets, admin: adminSecrets } = roots ?? { internal: [INTERNAL_SECRET], admin: [ADMIN_SECRET] };
   const log: string[] = [];
   const destination = { write: (line: string) => void log.push(line) };
   const environment = {
     LISTEN_HOST: '127.0.0.1',
-    INTERNAL_KEYS: internalKeysOf('auth', { internal: [INTERNAL_SECRET], admin: [ADMIN_SECRET] }),
+    INTERNAL_KEYS: internalKeysOf('auth', { internal: secrets, admin: adminSecrets }),
     DATABASE_URL: databaseUrl,
     DATABASE_DIRECT_URL: directUrl,
   };
@@ -46,8 +50,8 @@ export async function startTestAuth({ databaseUrl, directUrl, clock }: TestAuthO
     ...(clock ? { clock } : {}),
   });
   const address = service.addresses.grpc ?? '';
-  const internal = connect(AuthServiceService, 'auth', address, clock, [INTERNAL_SECRET]);
-  const admin = connect(KeyAdminServiceService, 'auth', address, clock, [ADMIN_SECRET]);
+  const internal = connect(AuthServiceService, 'auth', address, clock, secrets);
+  const admin = connect(KeyAdminServiceService, 'auth', address, clock, adminSecrets);
   return {
     service,
     address,
@@ -113,4 +117,9 @@ export function toldVersions({ told }: Watched, keyId: string): number[] {
 /** How many beats a watcher was told. */
 export function toldBeats({ told }: Watched): number {
   return told.filter(({ event }) => event.$case === 'beat').length;
+}
+
+/** An auth service with the root secrets of the services that tests start alone: guildctl asks it about every call. */
+export function startAuthForOperators(databaseUrl: string): Promise<TestAuth> {
+  return startTestAuth({ databaseUrl, roots: { internal: TEST_SECRETS, admin: TEST_ADMIN_SECRETS } });
 }

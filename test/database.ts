@@ -44,3 +44,19 @@ export async function openTestPool(url: string): Promise<Database> {
 async function execute(statement: string): Promise<void> {
   await databaseRows(inject('postgresUrl'), statement);
 }
+
+/** The tables of some schemas that have rows of a guild, in order. */
+export async function tablesNaming(url: string, schemas: readonly string[], guild: string): Promise<string[]> {
+  const tables = await databaseRows<{ name: string }>(
+    url,
+    `SELECT table_schema || '.' || table_name AS name FROM information_schema.columns
+     WHERE column_name = 'guild_id' AND table_schema = ANY($1) ORDER BY name`,
+    [schemas],
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const rows = await databaseRows(url, `SELECT FROM ${name} WHERE guild_id = $1 LIMIT 1`, [guild]);
+    if (rows.length > 0) found.push(name);
+  }
+  return found;
+}

@@ -3,11 +3,15 @@ import { type Clock, systemClock } from '#kit/clock.ts';
 import type { DefinitionShape } from '#kit/grpc.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
 import { Metrics } from '#kit/metrics.ts';
+import { digestOf, sealTicket, TICKET_HEADER } from '#kit/operators.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import { TEST_SECRETS, testCallerOf } from './keys.ts';
 
 /** Milliseconds: what prepares a test, or asks how things are, waits out a machine that stalls. */
 const PATIENCE_MS = 20_000;
+
+/** Who makes the calls of tests, to services that operators call. */
+export const TEST_OPERATOR = 'tester';
 
 /** Calls a service's gRPC as another service does, or as whoever holds these secrets. */
 export function connect<Definition extends DefinitionShape>(
@@ -19,15 +23,49 @@ export function connect<Definition extends DefinitionShape>(
 ): { client: GrpcClient<Definition>; close: () => void } {
   const metrics = new Metrics();
   const breakers = new Breakers(metrics);
+  const ring = new SecretRing(secrets);
   const channel = new GrpcChannel({
     caller: testCallerOf(definition, audience),
     audience,
     address,
-    ring: new SecretRing(secrets),
+    ring,
+    // As auth issues them to operators; services that operators do not call ignore it.
+    headers: async ({ path: method }, request) => {
+      const call = { service: audience, method, operator: TEST_OPERATOR, digest: digestOf(request) };
+      return { [TICKET_HEADER]: sealTicket(ring, call, clock.now()) };
+    },
     clock,
     metrics,
     deadlineMs: PATIENCE_MS,
     breaker: breakers.create(audience, isGrpcFailure),
+  });
+  const close = () => {
+    channel.close();
+    breakers.stop();
+  };
+  return { client: channel.methods(definition), close };
+}
+
+export type Headers = (method: string, request: Buffer) => Promise<Record<string, string>>;
+
+/** Calls a service with these headers and no call token. */
+export function connectWith<Definition extends DefinitionShape>(
+  definition: Definition,
+  audience: string,
+  address: string,
+  headers: Headers,
+): { client: GrpcClient<Definition>; close: () => void } {
+  const metrics = new Metrics();
+  const breakers = new Breakers(metrics);
+  const channel = new GrpcChannel({
+    caller: 'operators',
+    audience,
+    address,
+    clock: systemClock,
+    metrics,
+    deadlineMs: PATIENCE_MS,
+    breaker: breakers.create(audience, isGrpcFailure),
+    headers: ({ path }, request) => headers(path, request),
   });
   const close = () => {
     channel.close();

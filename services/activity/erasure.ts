@@ -1,5 +1,8 @@
 import type { ErasureRule, UserColumn } from '#kit/erasure.ts';
 
+/** Of a command that a user issued, an export says when and what, and not about whom. */
+const issued = `jsonb_build_object('issued_by', issued_by, 'type', type, 'created_at', created_at)`;
+
 /** Who decided stands in the command that tells of it, too. */
 const withoutIssuer = {
   issued_by: 'NULL',
@@ -19,6 +22,8 @@ const playing: UserColumn = {
     players: `(SELECT coalesce(json_agg(player), '[]') FROM json_array_elements(players) AS player
       WHERE player->>'game_id' <> $user)`,
   },
+  shows: `jsonb_build_object('players', (SELECT json_agg(player) FROM json_array_elements(players) AS player
+    WHERE player->>'game_id' = $user))`,
 };
 
 /** What is removed with a guild, and with a user. */
@@ -31,15 +36,18 @@ export const erasureRules: readonly ErasureRule[] = [
   },
   {
     table: 'activity.commands',
+    exports: `jsonb_build_object('payload', payload::jsonb - 'moderator_game_id' - 'moderator_chat_id')`,
     users: [
       { column: 'target_game_id', account: 'game' },
-      { column: 'issued_by', account: 'game', empty: withoutIssuer },
-      { column: 'issued_by', account: 'chat', empty: withoutIssuer },
+      { column: 'issued_by', account: 'game', empty: withoutIssuer, shows: issued },
+      { column: 'issued_by', account: 'chat', empty: withoutIssuer, shows: issued },
     ],
   },
   { table: 'activity.sessions', users: [{ column: 'game_id', account: 'game' }] },
   {
     table: 'activity.actions',
+    // Of what a member of staff did an export does not say to whom, nor what was said of them.
+    exports: `'{"details": null}'::jsonb`,
     users: [
       { column: 'actor_game_id', account: 'game' },
       // What a member of staff did stays; to whom, and what was said of it, does not.

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { erasureMethods } from '#kit/erasure.ts';
+import { erasureMethods } from '#kit/erasure-methods.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Listener } from '#kit/listener.ts';
 import { Notifier, readNames } from '#kit/notifier.ts';
@@ -106,10 +106,9 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, DecisionServiceService, decisionMethods(commands));
-    const { operators } = service;
-    grpc.add(CommandAdminServiceService, commandAdminMethods({ commands, database, clock }), operators);
-    grpc.add(StaffAdminServiceService, staffAdminMethods(staffRoles), operators);
-    grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
+    service.serveOperators(grpc, CommandAdminServiceService, commandAdminMethods({ commands, database, clock }));
+    service.serveOperators(grpc, StaffAdminServiceService, staffAdminMethods(staffRoles));
+    service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     const handlers = activityHandlers({ staff, permissions, sessions, servers, commands, polls, intervals });
     service.serveHttp(config, activityRoutes, handlers);
   },

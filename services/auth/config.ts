@@ -1,6 +1,17 @@
-import { databaseConfig, type Environment, grpcConfig, processConfig, readConfig } from '#kit/config.ts';
+import { databaseConfig, type Environment, grpcConfig, number, processConfig, readConfig } from '#kit/config.ts';
 
-const shape = { ...processConfig, ...databaseConfig, ...grpcConfig };
+const DAY = 24 * 3600;
+const MIN_AUDIT_SECONDS = 31 * DAY;
+
+const shape = {
+  ...processConfig,
+  ...databaseConfig,
+  ...grpcConfig,
+  /** How long the audit is kept; 0 = until its guild is erased. The database keeps 30 days whatever is asked. */
+  RETENTION_AUDIT_SECONDS: number(730 * DAY).refine((value) => value === 0 || value >= MIN_AUDIT_SECONDS, {
+    error: `must be 0 or at least ${MIN_AUDIT_SECONDS}`,
+  }),
+};
 
 /** What auth is told; throws a ConfigError that lists every fault. */
 export const readAuthConfig = (environment: Environment) => readConfig(shape, environment);

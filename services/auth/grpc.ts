@@ -2,15 +2,11 @@ import type { Clock } from '#kit/clock.ts';
 import { invalidRequest } from '#kit/errors.ts';
 import type { GrpcHandlers } from '#kit/grpc.ts';
 import type { Database } from '#kit/postgres.ts';
-import { checked } from '#kit/validate.ts';
-import type { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import type { AuthServiceService, KeyHash, KeyUse } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { AuthEvents } from './events.ts';
 import { parseKeyId } from './key.ts';
-import type { KeyAdmin } from './keys.ts';
-import { requests } from './settings.ts';
 import * as store from './store.ts';
-import { auditView, changeView, grantView, keyView } from './views.ts';
+import { changeView, grantView } from './views.ts';
 import type { Watchers } from './watchers.ts';
 
 const MAX_HASHES = 64;
@@ -50,68 +46,6 @@ export function authHandlers(
       return {};
     },
   };
-}
-
-/** What guildctl calls. */
-export function keyAdminHandlers(keys: KeyAdmin, clock: Clock): GrpcHandlers<typeof KeyAdminServiceService> {
-  return {
-    createKey: async (request) => {
-      const asked = checked(requests.create(clock.now()), {
-        ...settingsOf(request),
-        guild_id: request.guildId,
-        legacy: request.legacy,
-        scopes: request.scopes,
-        ip_allowlist: request.ipAllowlist,
-      });
-      const { key, secret } = await keys.create(asked);
-      return { key: keyView(key), secret };
-    },
-    listKeys: async ({ guildId }) => {
-      const found = await keys.list(checked(requests.list, { guild_id: guildId }));
-      return { keys: found.map(keyView) };
-    },
-    updateKey: async (request) => {
-      const asked = checked(requests.update, {
-        ...settingsOf(request),
-        key_id: request.keyId,
-        scopes: request.scopes?.values,
-        ip_allowlist: request.ipAllowlist?.values,
-      });
-      return { key: keyView(await keys.update(asked)) };
-    },
-    rotateKey: async ({ keyId, graceSeconds, actor }) => {
-      const asked = checked(requests.rotate, { key_id: keyId, grace_seconds: graceSeconds, actor });
-      const { key, secret } = await keys.rotate(asked);
-      return { key: keyView(key), secret };
-    },
-    revokeKey: async ({ keyId, actor }) => {
-      const key = await keys.revoke(checked(requests.revoke, { key_id: keyId, actor }));
-      return { key: keyView(key) };
-    },
-    revokeGuildKeys: async ({ guildId, actor }) => {
-      const revoked = await keys.revokeGuild(checked(requests.revokeGuild, { guild_id: guildId, actor }));
-      return { keys: revoked.map(keyView) };
-    },
-    listAudit: async ({ guildId, since, limit }) => {
-      const rows = await keys.audit(checked(requests.audit, { guild_id: guildId, since, limit }));
-      return { entries: rows.map((row) => auditView(guildId, row)) };
-    },
-    recordErasure: async ({ guildId, ...rest }) => {
-      await keys.recordErasure(checked(requests.erasure, { ...rest, guild_id: guildId }));
-      return {};
-    },
-  };
-}
-
-interface Settings {
-  name?: string | undefined;
-  rateLimit?: number | undefined;
-  expiresAt?: number | undefined;
-  actor: string;
-}
-
-function settingsOf({ name, rateLimit, expiresAt, actor }: Settings) {
-  return { name, rate_limit: rateLimit, expires_at: expiresAt, actor };
 }
 
 function refuseBadHashes(keys: readonly KeyHash[]): void {

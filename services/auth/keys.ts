@@ -2,11 +2,22 @@ import type { z } from 'zod';
 import { makeApiKey, readApiKey } from '#kit/api-key.ts';
 import type { RandomBytes } from '#kit/base62.ts';
 import type { Clock } from '#kit/clock.ts';
+import { decodeCursor, encodeCursor } from '#kit/cursor.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Database, Queryable } from '#kit/postgres.ts';
+import { type Deed, ownEntry } from './audit/entry.ts';
+import { appendEntries } from './audit/store.ts';
 import { encodeChange, RECENT_MS } from './changes.ts';
-import type { AuthEvents, KeyAction } from './events.ts';
-import { isActive, type KeyRecord, type KeyRef, type KeySettings, MAX_ACTIVE_KEYS } from './key.ts';
+import type { AuthEvents } from './events.ts';
+import {
+  formatKeyId,
+  isActive,
+  type KeyRecord,
+  type KeyRef,
+  type KeySettings,
+  MAX_ACTIVE_KEYS,
+  parseKeyId,
+} from './key.ts';
 import type { requests } from './settings.ts';
 import * as store from './store.ts';
 
@@ -30,13 +41,6 @@ export interface KeyAdminOptions {
   events: AuthEvents;
 }
 
-/** What was done, as the audit holds it. */
-interface Deed {
-  action: KeyAction;
-  actor: string;
-  details: Record<string, unknown>;
-}
-
 /**
  * Makes and changes keys. Each change is one transaction under the lock of the guild, with its row in the audit and
  * with the notification, so that it is told if and only if it was committed.
@@ -56,7 +60,7 @@ export class KeyAdmin {
 
   /** CONFLICT when the guild has ten active keys. */
   async create(asked: Asked<'create'>): Promise<NewSecret> {
-    const { guild_id: guildId, actor } = asked;
+    const { guild_id: guildId, note } = asked;
     const settings: KeySettings = {
       name: asked.name,
       scopes: asked.legacy ? null : asked.scopes,
@@ -68,18 +72,18 @@ export class KeyAdmin {
     const key = await this.#database.transaction(async (transaction) => {
       const number = await store.takeNumber(transaction, guildId);
       const now = this.#now();
-      await this.#refuseEleventh(transaction, guildId, now, actor);
+      await this.#refuseEleventh(transaction, guildId, now);
       await store.insertKey(transaction, { guildId, number }, settings, now);
       await store.insertSecret(transaction, { guildId, number }, stored);
       const details = { ...describe(settings), prefix: stored.prefix };
-      return this.#finishOne(transaction, { guildId, number }, now, { action: 'create', actor, details });
+      return this.#finishOne(transaction, { guildId, number }, now, { action: 'create', note, details });
     });
-    this.#events.keysChanged('create', actor, [key]);
+    this.#events.keysChanged('create', [key]);
     return { key, secret };
   }
 
   /** CONFLICT when the key is revoked, or when it would be active again and the guild has ten others. */
-  async update({ key_id: ref, actor, ...asked }: Asked<'update'>): Promise<KeyRecord> {
+  async update({ key_id: ref, note, ...asked }: Asked<'update'>): Promise<KeyRecord> {
     const key = await this.#change(ref, async (transaction, before, now) => {
       if (before.revokedAt) throw new ApiError('CONFLICT', { message: 'The key is revoked and can not be changed' });
       const after: KeySettings = {
@@ -90,16 +94,16 @@ export class KeyAdmin {
         expiresAt: asked.expires_at === undefined ? before.expiresAt : asDate(asked.expires_at),
       };
       const isRevived = !isActive(before, now) && isActive({ ...before, ...after }, now);
-      if (isRevived) await this.#refuseEleventh(transaction, ref.guildId, now, actor);
+      if (isRevived) await this.#refuseEleventh(transaction, ref.guildId, now);
       await store.updateSettings(transaction, ref, after, now);
-      return this.#finishOne(transaction, ref, now, { action: 'update', actor, details: defined(asked) });
+      return this.#finishOne(transaction, ref, now, { action: 'update', note, details: defined(asked) });
     });
-    this.#events.keysChanged('update', actor, [key]);
+    this.#events.keysChanged('update', [key]);
     return key;
   }
 
   /** A new secret for the same key; the one before works for the grace that is asked. CONFLICT when it is revoked. */
-  async rotate({ key_id: ref, grace_seconds: grace, actor }: Asked<'rotate'>): Promise<NewSecret> {
+  async rotate({ key_id: ref, grace_seconds: grace, note }: Asked<'rotate'>): Promise<NewSecret> {
     const { secret, ...stored } = this.#newSecret(ref.guildId);
     const key = await this.#change(ref, async (transaction, before, now) => {
       if (before.revokedAt) throw new ApiError('CONFLICT', { message: 'The key is revoked and can not be rotated' });
@@ -107,54 +111,72 @@ export class KeyAdmin {
       await store.deleteRetiredSecrets(transaction, ref, new Date(now.getTime() - RETIRED_SECRET_MS));
       await store.insertSecret(transaction, ref, stored);
       const details = { grace_seconds: grace, from: before.prefix, to: stored.prefix };
-      return this.#finishOne(transaction, ref, now, { action: 'rotate', actor, details });
+      return this.#finishOne(transaction, ref, now, { action: 'rotate', note, details });
     });
-    this.#events.keysChanged('rotate', actor, [key]);
+    this.#events.keysChanged('rotate', [key]);
     return { key, secret };
   }
 
   /** A key that is revoked already stays as it is. */
-  async revoke({ key_id: ref, actor }: Asked<'revoke'>): Promise<KeyRecord> {
+  async revoke(asked: Asked<'revoke'>): Promise<KeyRecord> {
+    return (await this.revokeOnce(asked, {})).key;
+  }
+
+  /** Revokes a key, and tells whether it was not revoked before. `details` go into the audit. */
+  async revokeOnce(
+    { key_id: ref, note }: Asked<'revoke'>,
+    details: Record<string, unknown>,
+  ): Promise<{ key: KeyRecord; isNew: boolean }> {
     let revoked = false;
     const key = await this.#change(ref, async (transaction, before, now) => {
       if (before.revokedAt) return before;
       revoked = true;
       await store.revokeKeys(transaction, ref.guildId, ref.number, now);
-      return this.#finishOne(transaction, ref, now, { action: 'revoke', actor, details: {} });
+      return this.#finishOne(transaction, ref, now, { action: 'revoke', note, details });
     });
-    if (revoked) this.#events.keysChanged('revoke', actor, [key]);
-    return key;
+    if (revoked) this.#events.keysChanged('revoke', [key]);
+    return { key, isNew: revoked };
   }
 
   /** Revokes all keys of a guild that are not revoked yet, and returns those. */
-  async revokeGuild({ guild_id: guildId, actor }: Asked<'revokeGuild'>): Promise<KeyRecord[]> {
+  async revokeGuild({ guild_id: guildId, note }: Asked<'revokeGuild'>): Promise<KeyRecord[]> {
     const keys = await this.#database.transaction(async (transaction) => {
       await store.lockGuild(transaction, guildId);
       const now = this.#now();
       const numbers = await store.revokeKeys(transaction, guildId, null, now);
-      return this.#finish(transaction, guildId, numbers, now, { action: 'revoke', actor, details: { all: true } });
+      return this.#finish(transaction, guildId, numbers, now, { action: 'revoke', note, details: { all: true } });
     });
-    this.#events.keysChanged('revoke', actor, keys);
+    this.#events.keysChanged('revoke', keys);
     return keys;
   }
 
-  /** The keys of a guild, those not revoked first, the newest first. */
-  list({ guild_id: guildId }: Asked<'list'>): Promise<KeyRecord[]> {
-    return store.selectKeys(this.#database, guildId, this.#now());
-  }
-
-  /** What was done to the keys of a guild, the newest first. */
-  audit({ guild_id: guildId, since, limit }: Asked<'audit'>): Promise<store.AuditRow[]> {
-    return store.selectAudit(this.#database, guildId, new Date(since * 1000), limit);
+  /**
+   * A page of the keys of a guild, those not revoked first, the newest first; with a filter only active keys, of one guild
+   * or of all, ordered by guild.
+   */
+  async list(asked: Asked<'list'>): Promise<{ keys: KeyRecord[]; nextCursor: string }> {
+    const { guild_id: guildId, limit, cursor, expires_before: expiresBefore, unused_since: unusedSince } = asked;
+    const filters = { expiresBefore, unusedSince };
+    // Without the times: those that are relative to now are others with each page.
+    const scope = { route: 'keys', guildId: guildId ?? '' };
+    const position = cursor === '' ? undefined : decodeCursor(scope, cursor, 'request.cursor');
+    const keys =
+      guildId !== null && !expiresBefore && !unusedSince
+        ? await store.selectKeyPage(this.#database, guildId, this.#now(), readState(position), limit)
+        : await store.selectFilteredKeys(this.#database, { guildId, ...filters }, this.#now(), refOf(position), limit);
+    const last = keys.at(-1);
+    const isLast = keys.length < limit || last === undefined;
+    const state = last?.revokedAt ? 'revoked' : 'active';
+    return { keys, nextCursor: isLast ? '' : encodeCursor(scope, `${state} ${formatKeyId(last)}`) };
   }
 
   /** Notes an erasure. Of a user it says nothing: the audit is kept, and what it is about is not. */
-  async recordErasure({ guild_id: guildId, what, state, removed, actor }: Asked<'erasure'>): Promise<void> {
+  async recordErasure({ guild_id: guildId, what, state, removed, note }: Asked<'erasure'>): Promise<void> {
     const action = what === 'guild' ? 'erase_guild' : 'erase_user';
     const rows = Object.fromEntries(removed.map((each) => [each.table, each.rows]));
     const details = state === 'done' ? { state, removed: rows } : { state };
-    await store.insertGuildAudit(this.#database, guildId, { at: this.#now(), actor, action, details });
-    this.#events.erasureRecorded(guildId, action, state, actor);
+    await appendEntries(this.#database, guildId, [null], ownEntry(this.#now(), { action, note, details }));
+    this.#events.erasureRecorded(guildId, action, state);
   }
 
   /**
@@ -193,9 +215,9 @@ export class KeyAdmin {
     });
   }
 
-  async #refuseEleventh(transaction: Queryable, guildId: string, now: Date, actor: string): Promise<void> {
+  async #refuseEleventh(transaction: Queryable, guildId: string, now: Date): Promise<void> {
     if ((await store.countActive(transaction, guildId, now)) < MAX_ACTIVE_KEYS) return;
-    this.#events.keyRefusedOverLimit(guildId, actor);
+    this.#events.keyRefusedOverLimit(guildId);
     throw new ApiError('CONFLICT', {
       message: `The guild has ${MAX_ACTIVE_KEYS} active keys, which is the most: revoke one first`,
     });
@@ -216,11 +238,22 @@ export class KeyAdmin {
     deed: Deed,
   ): Promise<KeyRecord[]> {
     if (numbers.length === 0) return [];
-    await store.insertAudit(transaction, guildId, numbers, { at: now, ...deed });
+    await appendEntries(transaction, guildId, numbers, ownEntry(now, deed));
     const changes = await store.selectChanges(transaction, guildId, numbers);
     await store.notifyChanges(transaction, changes.map(encodeChange));
     return store.selectKeys(transaction, guildId, now, numbers);
   }
+}
+
+/** The key that a cursor names. */
+function refOf(position: string | undefined): KeyRef {
+  return parseKeyId(position?.split(' ')[1] ?? '') ?? { guildId: '', number: 0 };
+}
+
+function readState(position: string | undefined): { isRevoked: boolean; number: number } | undefined {
+  return position === undefined
+    ? undefined
+    : { isRevoked: position.startsWith('revoked'), number: refOf(position).number };
 }
 
 function asDate(seconds: number | null): Date | null {

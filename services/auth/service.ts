@@ -1,16 +1,23 @@
 import { randomBytes } from 'node:crypto';
-import { erasureMethods } from '#kit/erasure.ts';
+import { erasureMethods } from '#kit/erasure-methods.ts';
 import { Listener } from '#kit/listener.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
+import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { AuditKeeper } from './audit/keeper.ts';
 import { decodeChange, recentChanges } from './changes.ts';
 import { type AuthConfig, readAuthConfig } from './config.ts';
 import { erasureRules } from './erasure.ts';
 import { AuthEvents } from './events.ts';
-import { authHandlers, keyAdminHandlers } from './grpc.ts';
+import { authHandlers } from './grpc.ts';
+import { keyAdminHandlers } from './grpc-admin.ts';
+import { GuildAdmin } from './guilds.ts';
 import { KeyAdmin } from './keys.ts';
+import { operatorHandlers } from './operators/grpc.ts';
+import { Authority } from './operators/guard.ts';
+import { Operators } from './operators/operators.ts';
 import { CHANGES_CHANNEL } from './store.ts';
 import { Watchers } from './watchers.ts';
 
@@ -48,9 +55,20 @@ export const authService: ServiceDefinition<AuthConfig> = {
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, AuthServiceService, authHandlers(database, clock, watchers, events));
-    const { operators } = service;
-    grpc.add(KeyAdminServiceService, keyAdminHandlers(keys, clock), operators);
+    const { ring } = service;
+    const authority = new Authority({ database, root: service.operators, clock, events });
+    const guilds = new GuildAdmin({ database, clock, events });
+    const operators = new Operators({ database, clock, events });
+    grpc.addForOperators(KeyAdminServiceService, keyAdminHandlers({ database, keys, guilds, ring, clock }), authority);
+    grpc.addForOperators(
+      OperatorAdminServiceService,
+      operatorHandlers({ authority, operators, tickets: ring, clock: service.processClock }),
+      authority,
+    );
     const isGuildFree = (guildId: string) => keys.mayBeForgotten(guildId);
-    grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log, isGuildFree }), operators);
+    const erasure = erasureMethods({ database, rules: erasureRules, log, isGuildFree });
+    grpc.addForOperators(ErasureServiceService, erasure, authority);
+    const retentionSeconds = config.RETENTION_AUDIT_SECONDS;
+    lifecycle.add(new AuditKeeper({ database, clock, ring, events, retentionSeconds }));
   },
 };

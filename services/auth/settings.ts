@@ -3,16 +3,32 @@ import { guildId, text } from '#proto/rest/schemas.ts';
 import { SCOPES, type Scope } from '#proto/rest/scopes.ts';
 import { normaliseAllowlistEntry } from './allowlist.ts';
 import { parseKeyId } from './key.ts';
+import { ROLES } from './operators/roles.ts';
 
 const MAX_ALLOWLIST = 100;
 const MAX_RATE_LIMIT = 1_000_000;
 const MAX_GRACE_SECONDS = 7 * 24 * 3600;
-const MAX_AUDIT_ROWS = 1_000;
 const MAX_TABLES = 200;
 /** The end of the year 9999: what lies beyond was meant as milliseconds. */
 const LATEST = 253_402_300_799;
 
-const actor = text(1, 100);
+/** What an operator notes beside a change. */
+const note = text(0, 100);
+const MAX_PAGE = 1_000;
+const USUAL_PAGE = 100;
+const MAX_LEAKED = 64;
+const HASH_BYTES = 32;
+const MAX_REQUEST_BYTES = 64 * 1024;
+
+const pageSize = (usual: number) =>
+  z
+    .int()
+    .min(0)
+    .max(MAX_PAGE, { error: `must be 1 to ${MAX_PAGE}` })
+    .transform((value) => value || usual);
+const cursor = z.string().max(1_000);
+const bytes = (size: number, what: string) =>
+  z.instanceof(Buffer).refine(({ length }) => length === size, { error: `must be ${what}` });
 const name = text(0, 100);
 const legacy = z.boolean();
 const keyId = z.string().transform((value, context) => {
@@ -50,6 +66,12 @@ function orNone(value: number): number | null {
   return value === 0 ? null : value;
 }
 
+const moment = between(0, LATEST, 'must be Unix seconds');
+const asDate = (seconds: number | undefined) => (seconds === undefined ? null : new Date(seconds * 1000));
+const operatorName = z.string().regex(/^[a-z][a-z0-9-]{1,31}$/, {
+  error: 'must be 2 to 32 of a-z, 0-9 and -, beginning with a letter',
+});
+
 const erasedTable = z.object({
   table: z.string().regex(/^[a-z_]{1,40}\.[a-z_]{1,60}$/, { error: 'must be schema.table' }),
   rows: z.int().min(0),
@@ -69,7 +91,7 @@ export const requests = {
         expires_at: between(Math.floor(now / 1000) + 1, LATEST, 'must be Unix seconds in the future')
           .nullable()
           .default(null),
-        actor,
+        note,
       })
       .refine((request) => !request.legacy || !request.scopes.length, {
         path: ['scopes'],
@@ -84,7 +106,7 @@ export const requests = {
       ip_allowlist: ipAllowlist.optional(),
       rate_limit: rateLimit(0).optional(),
       expires_at: expiresAt.optional(),
-      actor,
+      note,
     })
     .refine(
       (request) =>
@@ -93,20 +115,66 @@ export const requests = {
         ),
       { path: ['key_id'], error: 'is given without a setting to change', when: () => true },
     ),
-  rotate: z.object({ key_id: keyId, grace_seconds: graceSeconds, actor }),
-  revoke: z.object({ key_id: keyId, actor }),
-  revokeGuild: z.object({ guild_id: guildId, actor }),
+  rotate: z.object({ key_id: keyId, grace_seconds: graceSeconds, note }),
+  revoke: z.object({ key_id: keyId, note }),
+  revokeGuild: z.object({ guild_id: guildId, note }),
   erasure: z.object({
     guild_id: guildId,
     what: z.enum(['guild', 'user'], { error: 'must be guild or user' }),
     state: z.enum(['begun', 'done'], { error: 'must be begun or done' }),
     removed: z.array(erasedTable).max(MAX_TABLES, { error: `must hold at most ${MAX_TABLES} tables` }),
-    actor,
+    note,
   }),
-  list: z.object({ guild_id: guildId }),
-  audit: z.object({
-    guild_id: guildId,
-    since: between(0, LATEST, 'must be Unix seconds').default(0),
-    limit: between(0, MAX_AUDIT_ROWS, `must be 1 to ${MAX_AUDIT_ROWS}`).transform((value) => value || MAX_AUDIT_ROWS),
+  list: z.object({
+    guild_id: z.union([z.literal('').transform(() => null), guildId]),
+    limit: pageSize(MAX_PAGE),
+    cursor,
+    expires_before: moment.optional().transform(asDate),
+    unused_since: moment.optional().transform(asDate),
   }),
+  audit: z
+    .object({
+      guild_id: z.union([z.literal(''), guildId]),
+      since: moment.default(0),
+      limit: pageSize(MAX_PAGE),
+      cursor,
+      is_installation: z.boolean(),
+    })
+    .refine((request) => request.is_installation === (request.guild_id === ''), {
+      path: ['guild_id'],
+      error: 'is required, unless the audit of the installation is meant',
+      when: () => true,
+    }),
+  verifyAudit: z.object({ guild_id: z.union([z.literal(''), guildId]), cursor }),
+  page: z.object({ limit: pageSize(USUAL_PAGE), cursor }),
+  leaked: z.object({
+    keys: z
+      .array(
+        z.object({
+          guild_id: guildId,
+          hash: bytes(HASH_BYTES, 'SHA-256'),
+          url: text(0, 1_000),
+          source: text(0, 100),
+        }),
+      )
+      .max(MAX_LEAKED, { error: `must hold at most ${MAX_LEAKED}` }),
+    dry_run: z.boolean(),
+    note,
+  }),
+  guild: z.object({ guild_id: guildId, note }),
+  authorize: z.object({
+    service: z.string().max(40),
+    method: z.string().max(200),
+    request: z
+      .instanceof(Buffer)
+      .refine(({ length }) => length <= MAX_REQUEST_BYTES, { error: `must have at most ${MAX_REQUEST_BYTES} bytes` }),
+    note,
+  }),
+  addOperator: z.object({
+    name: operatorName,
+    role: z.enum(ROLES, { error: `must be one of ${ROLES.join(', ')}` }),
+    public_key: bytes(HASH_BYTES, 'an Ed25519 public key'),
+    note,
+  }),
+  revokeOperator: z.object({ name: operatorName, note }),
 };

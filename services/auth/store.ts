@@ -1,11 +1,8 @@
-import { prepared, type Queryable } from '#kit/postgres.ts';
+import { longRunning, prepared, type Queryable } from '#kit/postgres.ts';
 import type { Grant, KeyChange, KeyRecord, KeyRef, KeySettings } from './key.ts';
 
 /** The channel on which changes of keys are told. */
 export const CHANGES_CHANNEL = 'auth_keys';
-
-/** The most keys that are listed. */
-const LIST_LIMIT = 1_000;
 
 /** Locks the guild and takes its next number; makes the guild's row the first time. */
 export async function takeNumber(transaction: Queryable, guildId: string): Promise<number> {
@@ -115,65 +112,73 @@ export async function revokeKeys(
   return rows.map((row) => row.number);
 }
 
-/** The keys of a guild, those not revoked first, the newest first; or those with the given numbers. */
+const KEY = `k.guild_id AS "guildId", k.number, k.name, k.scopes, k.ip_allowlist AS "ipAllowlist",
+  k.rate_limit AS "rateLimit", k.created_at AS "createdAt", k.expires_at AS "expiresAt",
+  k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt", s.prefix,
+  CASE WHEN k.revoked_at IS NULL THEN s.rotated_until END AS "rotatedUntil"`;
+
+/** The secrets of the key `k`; `$1` is now. */
+const WITH_SECRETS = `CROSS JOIN LATERAL (
+  SELECT max(prefix) FILTER (WHERE valid_until IS NULL) AS prefix,
+    max(valid_until) FILTER (WHERE valid_until > $1) AS rotated_until
+  FROM auth.key_secrets WHERE guild_id = k.guild_id AND number = k.number) s`;
+
+/** Those keys of a guild. */
 export function selectKeys(
   database: Queryable,
   guildId: string,
   now: Date,
-  numbers: readonly number[] | null = null,
+  numbers: readonly number[],
 ): Promise<KeyRecord[]> {
   return database.query<KeyRecord>(
-    `SELECT k.guild_id AS "guildId", k.number, k.name, k.scopes, k.ip_allowlist AS "ipAllowlist",
-       k.rate_limit AS "rateLimit", k.created_at AS "createdAt", k.expires_at AS "expiresAt",
-       k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt", s.prefix,
-       CASE WHEN k.revoked_at IS NULL THEN s.rotated_until END AS "rotatedUntil"
-     FROM auth.keys k CROSS JOIN LATERAL (
-       SELECT max(prefix) FILTER (WHERE valid_until IS NULL) AS prefix,
-         max(valid_until) FILTER (WHERE valid_until > $2) AS rotated_until
-       FROM auth.key_secrets WHERE guild_id = k.guild_id AND number = k.number) s
-     WHERE k.guild_id = $1 AND ($3::integer[] IS NULL OR k.number = ANY($3))
-     ORDER BY k.revoked_at IS NOT NULL, k.number DESC LIMIT ${LIST_LIMIT}`,
-    [guildId, now, numbers],
+    `SELECT ${KEY} FROM auth.keys k ${WITH_SECRETS}
+     WHERE k.guild_id = $2 AND k.number = ANY($3::integer[]) ORDER BY k.number DESC`,
+    [now, guildId, numbers],
   );
 }
 
-export interface AuditRow {
-  id: number;
-  at: Date;
-  actor: string;
-  action: string;
-  /** null: it concerns the guild. */
-  number: number | null;
-  details: Record<string, unknown>;
-}
-
-/** Adds a row for each of the keys. */
-export async function insertAudit(
-  transaction: Queryable,
-  guildId: string,
-  numbers: readonly number[],
-  row: Omit<AuditRow, 'id' | 'number'>,
-): Promise<void> {
-  await transaction.query(
-    `INSERT INTO auth.audit (guild_id, number, at, actor, action, details)
-     SELECT $1, number, $3, $4, $5, $6 FROM unnest($2::integer[]) AS number`,
-    [guildId, numbers, row.at, row.actor, row.action, JSON.stringify(row.details)],
-  );
-}
-
-/** Adds a row that concerns no key. */
-export async function insertGuildAudit(
+/** A page of the keys of a guild, those not revoked first, the newest first. `after` is the last key of the page before. */
+export function selectKeyPage(
   database: Queryable,
   guildId: string,
-  row: Omit<AuditRow, 'id' | 'number'>,
-): Promise<void> {
-  await database.query('INSERT INTO auth.audit (guild_id, at, actor, action, details) VALUES ($1, $2, $3, $4, $5)', [
-    guildId,
-    row.at,
-    row.actor,
-    row.action,
-    JSON.stringify(row.details),
-  ]);
+  now: Date,
+  after: { isRevoked: boolean; number: number } | undefined,
+  limit: number,
+): Promise<KeyRecord[]> {
+  return database.query<KeyRecord>(
+    `SELECT ${KEY} FROM auth.keys k ${WITH_SECRETS}
+     WHERE k.guild_id = $2 AND (k.revoked_at IS NOT NULL, -k.number) > ($3, $4)
+     ORDER BY k.revoked_at IS NOT NULL, -k.number LIMIT $5`,
+    [now, guildId, after?.isRevoked ?? false, after ? -after.number : -NO_NUMBER, limit],
+  );
+}
+
+/** Greater than the number of any key. */
+const NO_NUMBER = 2_000_000_000;
+
+/** Which active keys are listed: those that expire before a time, those not used since a time. */
+export interface KeyFilter {
+  expiresBefore: Date | null;
+  unusedSince: Date | null;
+}
+
+/** A page of active keys, of one guild or of all, ordered by guild and number, from behind a key. */
+export function selectFilteredKeys(
+  database: Queryable,
+  { guildId, expiresBefore, unusedSince }: KeyFilter & { guildId: string | null },
+  now: Date,
+  after: KeyRef,
+  limit: number,
+): Promise<KeyRecord[]> {
+  return database.query<KeyRecord>(
+    longRunning(`SELECT ${KEY} FROM auth.keys k ${WITH_SECRETS}
+     WHERE (k.guild_id, k.number) > ($2, $3) AND ($4::text IS NULL OR k.guild_id = $4)
+       AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $1)
+       AND ($5::timestamptz IS NULL OR k.expires_at < $5)
+       AND ($6::timestamptz IS NULL OR (k.created_at < $6 AND (k.last_used_at IS NULL OR k.last_used_at < $6)))
+     ORDER BY k.guild_id, k.number LIMIT $7`),
+    [now, after.guildId, after.number, guildId, expiresBefore, unusedSince, limit],
+  );
 }
 
 /** Whether all keys of a guild are revoked, and when the last of them was changed; null where there are none. */
@@ -187,15 +192,6 @@ export async function selectKeyStates(
     [guildId],
   );
   return row ?? { areRevoked: true, changedAt: null };
-}
-
-/** What was done to the keys of a guild since a time, the newest first. */
-export function selectAudit(database: Queryable, guildId: string, since: Date, limit: number): Promise<AuditRow[]> {
-  return database.query<AuditRow>(
-    `SELECT id, at, actor, action, number, details FROM auth.audit
-     WHERE guild_id = $1 AND at >= $2 ORDER BY at DESC, id DESC LIMIT $3`,
-    [guildId, since, limit],
-  );
 }
 
 const CHANGE = `k.guild_id AS "guildId", k.number, k.version, k.changed_at AS "changedAt",
@@ -241,9 +237,11 @@ const VERIFY_HASHES = prepared(
    LEFT JOIN LATERAL (
      SELECT k.guild_id AS "guildId", k.number, k.scopes, k.ip_allowlist AS "ipAllowlist",
        k.rate_limit AS "rateLimit", k.expires_at AS "expiresAt", k.version, s.prefix, s.valid_until AS "validUntil"
-     FROM auth.key_secrets s JOIN auth.keys k ON k.guild_id = s.guild_id AND k.number = s.number
+     FROM auth.key_secrets s
+     JOIN auth.keys k ON k.guild_id = s.guild_id AND k.number = s.number
+     JOIN auth.guilds g ON g.guild_id = k.guild_id
      WHERE s.guild_id = asked.guild_id AND s.hash = asked.hash AND (s.valid_until IS NULL OR s.valid_until > $3)
-       AND k.revoked_at IS NULL
+       AND k.revoked_at IS NULL AND g.suspended_at IS NULL
      LIMIT 1
    ) AS found ON true
    ORDER BY asked.position`,

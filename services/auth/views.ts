@@ -1,8 +1,11 @@
 import { unixSeconds } from '#kit/clock.ts';
-import type { AuditEntry, Key } from '#proto/gen/guild/auth/v1/admin.ts';
+import type { AuditEntry, Guild, Key } from '#proto/gen/guild/auth/v1/admin.ts';
 import type { KeyGrant, KeyChange as KeyChangeMessage } from '#proto/gen/guild/auth/v1/auth.ts';
+import type { Operator } from '#proto/gen/guild/auth/v1/operators.ts';
+import type { AuditRow } from './audit/store.ts';
+import type { GuildRecord } from './guild-store.ts';
 import { formatKeyId, type Grant, type KeyChange, type KeyRecord } from './key.ts';
-import type { AuditRow } from './store.ts';
+import type { OperatorRecord } from './operators/store.ts';
 
 /** A key as its owner may see it. */
 export function keyView(key: KeyRecord): Key {
@@ -25,13 +28,30 @@ export function keyView(key: KeyRecord): Key {
 
 export function auditView(guildId: string, row: AuditRow): AuditEntry {
   return {
-    id: String(row.id),
+    id: String(row.sequence),
     at: unixSeconds(row.at),
     actor: row.actor,
     action: row.action,
     keyId: row.number === null ? '' : formatKeyId({ guildId, number: row.number }),
     details: JSON.stringify(row.details),
+    sequence: row.sequence,
+    service: row.service,
+    method: row.method,
   };
+}
+
+export function guildView({ guildId, activeKeys, keys, lastUsedAt, suspendedAt }: GuildRecord): Guild {
+  return {
+    guildId,
+    activeKeys,
+    keys,
+    lastUsedAt: optionalSeconds(lastUsedAt),
+    suspendedAt: optionalSeconds(suspendedAt),
+  };
+}
+
+export function operatorView({ name, role, createdAt, createdBy, revokedAt }: OperatorRecord): Operator {
+  return { name, role, createdAt: unixSeconds(createdAt), createdBy, revokedAt: optionalSeconds(revokedAt) };
 }
 
 /** What the gateway needs to know of a secret that was shown; 0 stands for none. */

@@ -1,4 +1,4 @@
-import { erasureMethods } from '#kit/erasure.ts';
+import { erasureMethods } from '#kit/erasure-methods.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
@@ -49,9 +49,8 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, BindingsServiceService, bindingsMethods(bindings, evaluation));
-    const { operators } = service;
-    grpc.add(BindingAdminServiceService, bindingAdminMethods(bindings), operators);
-    grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
+    service.serveOperators(grpc, BindingAdminServiceService, bindingAdminMethods(bindings));
+    service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     service.serveHttp(config, bindingsRoutes, bindingsHandlers(bindings, checks));
   },
 };

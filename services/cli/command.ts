@@ -22,6 +22,8 @@ export interface Screen {
   tell(line: string): void;
   /** Shows a text in place of the one before; undefined where there is no terminal for it. */
   redraw: ((text: string) => void) | undefined;
+  /** Everything on standard input. */
+  readInput(): Promise<string>;
 }
 
 /** One command of guildctl. */
@@ -59,6 +61,16 @@ export class ConfirmationError extends Error {
   }
 }
 
+/** A command that did what was asked and found what it must fail for: its output is printed, and the exit status is 1. */
+export class CommandFailure extends Error {
+  readonly output: Output;
+
+  constructor(output: Output) {
+    super('the command found a failure');
+    this.output = output;
+  }
+}
+
 /** The option of commands that require confirmation. */
 export const YES_OPTION = { yes: { type: 'boolean' } } as const;
 
@@ -66,8 +78,10 @@ type Values = Readonly<Record<string, unknown>>;
 
 /** What was given on the command line. Faults are gathered and thrown by `check`. */
 export class Input {
-  /** Who asks. */
+  /** Who asks, as they say: what the audit holds beside the operator. The user of the operating system by default. */
   readonly actor: string;
+  /** What was given as `--actor`; empty for nothing. */
+  readonly note: string;
   /** The one argument that is not an option. */
   readonly argument: string | undefined;
   readonly #values: Values;
@@ -76,7 +90,8 @@ export class Input {
   constructor(values: Values, argument: string | undefined, user: string) {
     this.#values = values;
     this.argument = argument;
-    this.actor = this.text('actor') ?? user;
+    this.note = this.text('actor') ?? '';
+    this.actor = this.note || user;
   }
 
   flag(name: string): boolean {

@@ -14,18 +14,25 @@ import {
   secrets,
 } from '#kit/config.ts';
 import type { ApiError } from '#kit/errors.ts';
-import type { DefinitionShape } from '#kit/grpc.ts';
+import type { DefinitionShape, MethodShape } from '#kit/grpc.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
 import { isAnswer } from '#kit/grpc-errors.ts';
 import { InternalTls } from '#kit/internal-tls.ts';
 import { Metrics } from '#kit/metrics.ts';
+import { type Credential, digestOf, OPERATOR_HEADER, readCredential, signCall, TICKET_HEADER } from '#kit/operators.ts';
 import type { Roots } from '#kit/process-keys.ts';
 import { callPurpose, OPERATORS } from '#kit/purposes.ts';
 import { type KeyRing, SecretRing } from '#kit/secrets.ts';
+import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { UsageError } from './command.ts';
 
 /** The name of a service that has just become ready can be unknown to a cluster for five seconds. */
 const DEADLINE_MS = 8_000;
+
+const AUTH = 'auth';
+/** Tickets are good for 30 s. */
+const TICKET_REUSED_MS = 20_000;
+const MAX_TICKETS = 1_000;
 
 /** Why a service can't be reached, in words that say what to do. */
 export class ConnectionError extends Error {}
@@ -39,6 +46,11 @@ export class Connections {
   readonly #open = new Map<string, GrpcChannel>();
   /** Where the services speak TLS: the same variables as theirs, with a certificate for operators. */
   readonly #tls: InternalTls | undefined;
+
+  /** What the operator notes beside a change of another service. */
+  note = '';
+  /** What auth allowed, by call: a command that repeats a call, as erasing does, needs one entry in the audit. */
+  readonly #tickets = new Map<string, { ticket: string; at: number }>();
 
   constructor(environment: Environment) {
     this.#environment = environment;
@@ -54,18 +66,35 @@ export class Connections {
   }
 
   #connect(service: string): GrpcChannel {
-    const { address, ring } = readAccess(this.#environment, service);
+    const address = readAddress(this.#environment, service);
+    const identity = service === AUTH ? readIdentity(this.#environment) : undefined;
+    const { credential, ring } = identity ?? {};
+    const signed = credential && ((method: MethodShape, request: Buffer) => signature(credential, method, request));
     return new GrpcChannel({
       caller: OPERATORS,
       audience: service,
       address,
       ring,
+      headers: identity ? signed : (method, request) => this.#ticket(service, method, request),
       clock: systemClock,
       metrics: this.#metrics,
       breaker: this.#breakers.create(service, isGrpcFailure),
       deadlineMs: DEADLINE_MS,
       tls: this.#tls,
     });
+  }
+
+  /** Auth decides whether the operator may make this call, and writes it into the audit, before it is made. */
+  async #ticket(service: string, { path: method }: MethodShape, request: Buffer): Promise<Record<string, string>> {
+    const name = `${service} ${method} ${digestOf(request)}`;
+    const known = this.#tickets.get(name);
+    if (known && Date.now() - known.at < TICKET_REUSED_MS) return { [TICKET_HEADER]: known.ticket };
+    const auth = this.admin(OperatorAdminServiceService, AUTH);
+    const at = Date.now();
+    const { ticket } = await auth.authorize({ service, method, request, note: this.note });
+    if (this.#tickets.size >= MAX_TICKETS) this.#tickets.clear();
+    this.#tickets.set(name, { ticket, at });
+    return { [TICKET_HEADER]: ticket };
   }
 
   /** Every process, with the address of its metrics; see `--admin` of `top`. */
@@ -94,19 +123,40 @@ export class Connections {
   }
 }
 
-interface Access {
-  address: string;
-  ring: KeyRing;
+function signature(credential: Credential, { path: method }: MethodShape, request: Buffer) {
+  const call = { service: AUTH, method, digest: digestOf(request) };
+  return Promise.resolve({ [OPERATOR_HEADER]: signCall(credential, call, systemClock.now()) });
 }
 
-/** GUILDCTL_<SERVICE> and the operators' keys; what is left out comes from the system that `npm start` runs here. */
-export function readAccess(environment: Environment, service: string): Access {
+/** GUILDCTL_<SERVICE>; when left out, the address of the system that `npm start` runs here. */
+export function readAddress(environment: Environment, service: string): string {
   const variable = `GUILDCTL_${service.toUpperCase()}`;
   readConfig({ [variable]: grpcAddress().optional(), ...OPERATORS_CONFIG }, environment);
-  return {
-    address: environment[variable] || localAddress(dataFolder(environment), service, variable),
-    ring: readOperators(environment, service),
-  };
+  return environment[variable] || localAddress(dataFolder(environment), service, variable);
+}
+
+/** Who calls auth: a named operator, or with the operators' keys root. */
+type Identity = { credential: Credential; ring?: undefined } | { credential?: undefined; ring: KeyRing };
+
+/**
+ * OPERATOR_CREDENTIAL, else the keys of the environment, else the file `secrets/operator` of DATA_DIR, else the secret of
+ * the system that runs here.
+ */
+export function readIdentity(environment: Environment): Identity {
+  const given = environment['OPERATOR_CREDENTIAL']?.trim();
+  if (given) return { credential: parseCredential(given, 'OPERATOR_CREDENTIAL') };
+  const { INTERNAL_KEYS, ADMIN_SECRETS } = readConfig(OPERATORS_CONFIG, environment);
+  const path = join(dataFolder(environment), 'secrets', 'operator');
+  if (!INTERNAL_KEYS && !ADMIN_SECRETS && existsSync(path)) {
+    return { credential: parseCredential(readFileSync(path, 'utf8').trim(), path) };
+  }
+  return { ring: readOperators(environment, AUTH) };
+}
+
+function parseCredential(text: string, source: string): Credential {
+  const credential = readCredential(text);
+  if (!credential) throw new ConnectionError(`${source} holds no credential as \`operators add\` prints it`);
+  return credential;
 }
 
 const OPERATORS_CONFIG = { INTERNAL_KEYS: processKeys().optional(), ADMIN_SECRETS: secrets().optional() };
@@ -203,7 +253,7 @@ const DEADLINE_EXCEEDED = 4;
 export function explain(error: ApiError): string {
   const cause = error.cause as { code?: unknown } | undefined;
   if (cause?.code === UNAUTHENTICATED) {
-    return 'The service refused the secret: ADMIN_SECRETS is not its own, or the clocks differ by more than 30 s';
+    return 'The service refused the credential: ADMIN_SECRETS or OPERATOR_CREDENTIAL is not of this installation, or the clocks differ by more than 30 s';
   }
   if (cause?.code === DEADLINE_EXCEEDED) {
     const seconds = DEADLINE_MS / 1000;

@@ -1,25 +1,10 @@
-import { setTimeout as wait } from 'node:timers/promises';
-import type { GrpcClient } from '#kit/grpc-client.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
-import { type EraseUserResponse, ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
-import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import type { Command, Input, Output, Screen } from './command.ts';
 import type { Connections } from './connections.ts';
+import { Erasing, type Removed, SERVICES, type Step } from './erasing.ts';
+import { guildsOfUser } from './guilds-of-user.ts';
 import { table } from './text.ts';
-
-/** What is to be erased is being written all the time. The audit says that it was begun, not that it is done. */
-export class UnfinishedError extends Error {
-  constructor() {
-    super('Not done: rows are still being written. Stop what sends them, and run this again');
-    this.name = 'UnfinishedError';
-  }
-}
-
-/** Lookup comes last: until then a user's accounts can be found by each other, also after an interruption. */
-const SERVICES = ['moderation', 'activity', 'members', 'bindings', 'lookup'];
-/** Requests that were under way may have written behind us; who keeps sending data stores it again. */
-const MOST_ROUNDS = 3;
-const PAUSE_MS = 1_000;
+import { type Account, accountsIn, given, guildText, readUser, USER_OPTIONS, USER_USAGE } from './user-accounts.ts';
 
 const CONFIRM = { 'dry-run': { type: 'boolean' }, yes: { type: 'boolean' } } as const;
 const ACTOR = { actor: { type: 'string' } } as const;
@@ -28,18 +13,14 @@ const CONFIRM_NOTES = [
   '--yes            erase; there is no way back. Interrupted, it goes on where it was when run again',
 ];
 
-type ErasureClient = GrpcClient<typeof ErasureServiceService>;
-/** One call of a service, which does a part of the work. */
-type Step = (client: ErasureClient, dryRun: boolean) => Promise<EraseUserResponse>;
-
 const eraseGuild: Command = {
   name: 'guild erase',
   summary: 'revoke the keys of a guild and remove all that is stored of it',
-  usage: '--guild ID (--dry-run | --yes) [--actor NAME]',
+  usage: '--guild ID (--dry-run | --yes) [--actor NOTE]',
   notes: [
     ...CONFIRM_NOTES,
-    'What stays: that it was erased, in the audit, and the number of its next key. Keys are forgotten 15 s after they',
-    'were revoked, when every gateway has heard of it. Counters in Redis end by themselves within two minutes.',
+    'What stays: in the audit who did which kind of thing and when, without details, and the number of its next key. Keys',
+    'are forgotten 15 s after they were revoked, when every gateway was told. Counters in Redis end within two minutes.',
   ],
   options: { guild: { type: 'string' }, ...CONFIRM, ...ACTOR },
   run: async (input, connections, screen) => {
@@ -48,126 +29,105 @@ const eraseGuild: Command = {
     input.check();
     const step: Step = (client, dry) => client.eraseGuild({ guildId, dryRun: dry });
     const erasing = new Erasing(connections, step, screen);
-    const all = [...SERVICES, 'auth'];
-    if (dryRun) return output({ guild_id: guildId }, true, await erasing.count(all));
+    if (dryRun) return output({ guild_id: guildId }, true, await erasing.count(SERVICES));
     const audit = connections.admin(KeyAdminServiceService, 'auth');
-    const note = { guildId, what: 'guild', actor: input.actor };
-    await audit.revokeGuildKeys({ guildId, actor: input.actor });
-    await audit.recordErasure({ ...note, state: 'begun', removed: [] });
-    const removed = await erasing.run(all);
-    await audit.recordErasure({ ...note, state: 'done', removed: rowsOf(removed) });
+    await audit.revokeGuildKeys({ guildId, actor: input.note });
+    const removed = await recorded(connections, { guildId, what: 'guild', actor: input.note }, () =>
+      erasing.run(SERVICES),
+    );
     return output({ guild_id: guildId }, false, removed);
   },
 };
 
 const eraseUser: Command = {
   name: 'user erase',
-  summary: 'remove all that is stored of a user of a guild',
-  usage: '--guild ID (--game-id ID | --chat-id ID) (--dry-run | --yes) [--actor NAME]',
+  summary: 'remove all that is stored of a user of a guild, or of every guild',
+  usage: `${USER_USAGE} (--dry-run | --yes) [--actor NOTE]`,
   notes: [
     ...CONFIRM_NOTES,
+    '--everywhere     in every guild in which a service has rows about the user, and in what counts in every guild',
     'The account that it is linked to now is erased too. Bans and mutes of the user end, and game servers are not told:',
     'lift them first where they are to hear of it. Roles on the chat platform stay: unlink first to take them back.',
     'What the user decided as a moderator stands without the name. Encrypted answers to repeated writes go within a day.',
   ],
-  options: {
-    guild: { type: 'string' },
-    'game-id': { type: 'string' },
-    'chat-id': { type: 'string' },
-    ...CONFIRM,
-    ...ACTOR,
-  },
+  options: { ...USER_OPTIONS, ...CONFIRM, ...ACTOR },
   run: async (input, connections, screen) => {
-    const guildId = input.requiredText('guild');
-    const kind = input.oneOf('game-id', 'chat-id');
-    const gameId = input.wholeNumber('game-id', { min: 1, max: Number.MAX_SAFE_INTEGER });
-    const chatId = input.text('chat-id');
+    const { guildId, account } = readUser(input);
     const dryRun = isDryRun(input);
     input.check();
-    const account =
-      kind === 'chat-id'
-        ? ({ $case: 'chatId', value: chatId ?? '' } as const)
-        : ({ $case: 'gameId', value: gameId ?? 0 } as const);
-    const accounts = await connections.admin(LinkAdminServiceService, 'lookup').findAccounts({ guildId, account });
-    const step: Step = (client, dry) => client.eraseUser({ guildId, ...accounts, dryRun: dry });
-    const erasing = new Erasing(connections, step, screen);
+    if (guildId === undefined) return eraseEverywhere(account, dryRun, input, connections, screen);
+    const { accounts, removed } = await eraseIn(guildId, account, dryRun, SERVICES, input, connections, screen);
     const who = { guild_id: guildId, chat_id: accounts.chatId ?? null, game_id: accounts.gameId ?? null };
-    const all = [...SERVICES, 'auth'];
-    if (dryRun) return output(who, true, await erasing.count(all));
-    const audit = connections.admin(KeyAdminServiceService, 'auth');
-    const note = { guildId, what: 'user', actor: input.actor };
-    await audit.recordErasure({ ...note, state: 'begun', removed: [] });
-    const removed = await erasing.run(all);
-    await audit.recordErasure({ ...note, state: 'done', removed: rowsOf(removed) });
-    return output(who, false, removed);
+    return output(who, dryRun, removed);
   },
 };
 
 export const eraseCommands: readonly Command[] = [eraseGuild, eraseUser];
 
-interface Removed {
-  service: string;
-  table: string;
-  rows: number;
+/** Erases a user from one guild, or counts what would be erased. */
+async function eraseIn(
+  guildId: string,
+  account: Account,
+  dryRun: boolean,
+  services: readonly string[],
+  input: Input,
+  connections: Connections,
+  screen: Screen,
+) {
+  const accounts = await accountsIn(connections, guildId, account);
+  const step: Step = (client, dry) => client.eraseUser({ guildId, ...accounts, dryRun: dry });
+  const erasing = new Erasing(connections, step, screen);
+  if (dryRun) return { accounts, removed: await erasing.count(services) };
+  const note = { guildId, what: 'user', actor: input.note };
+  // What counts in every guild belongs to none: its audit has an entry by each service.
+  const removed = /^[1-9]/.test(guildId)
+    ? await recorded(connections, note, () => erasing.run(services))
+    : await erasing.run(services);
+  return { accounts, removed };
 }
 
-/** Takes a step with every service until there is nothing left to do. */
-class Erasing {
-  readonly #clients = new Map<string, ErasureClient>();
-  readonly #connections: Connections;
-  readonly #step: Step;
-  readonly #screen: Screen;
-  readonly #rows = new Map<string, Removed>();
-
-  constructor(connections: Connections, step: Step, screen: Screen) {
-    this.#connections = connections;
-    this.#step = step;
-    this.#screen = screen;
-  }
-
-  /** What there is, in the order of the services. */
-  async count(services: readonly string[]): Promise<Removed[]> {
-    for (const service of services) this.#add(service, await this.#step(this.#client(service), true));
-    return [...this.#rows.values()];
-  }
-
-  /** Erases until nothing is found any more, and returns what was removed. UnfinishedError when more keeps coming. */
-  async run(services: readonly string[]): Promise<Removed[]> {
-    for (let round = 0; round < MOST_ROUNDS; round++) {
-      let found = 0;
-      for (const service of services) found += await this.#finish(service);
-      if (found === 0) return [...this.#rows.values()];
+/**
+ * One run over every guild. A guild in which nothing names the user costs no call. The linked account of a guild may occur
+ * where no service was found for the given one, so all services are called there. Repeating the run after an interruption
+ * finds what is left.
+ */
+async function eraseEverywhere(
+  account: Account,
+  dryRun: boolean,
+  input: Input,
+  connections: Connections,
+  screen: Screen,
+): Promise<Output> {
+  let total = 0;
+  for await (const _ of guildsOfUser(connections, given(account))) total++;
+  const tables = new Map<string, Removed>();
+  let guilds = 0;
+  // Listed again while they are erased, not kept: the list goes on behind the guild that was just erased.
+  for await (const { guildId } of guildsOfUser(connections, given(account))) {
+    guilds++;
+    screen.tell(`guild ${guilds} of ${Math.max(guilds, total)}: ${guildText(guildId)}`);
+    const { removed } = await eraseIn(guildId, account, dryRun, SERVICES, input, connections, screen);
+    for (const each of removed) {
+      const rows = (tables.get(each.table)?.rows ?? 0) + each.rows;
+      tables.set(each.table, { ...each, rows });
     }
-    throw new UnfinishedError();
   }
+  const accounts = given(account);
+  const who = { everywhere: true, chat_id: accounts.chatId ?? null, game_id: accounts.gameId ?? null, guilds };
+  return output(who, dryRun, [...tables.values()]);
+}
 
-  async #finish(service: string): Promise<number> {
-    let sum = 0;
-    for (let isDone = false; !isDone; ) {
-      const answer = await this.#step(this.#client(service), false);
-      isDone = answer.isDone;
-      const rows = this.#add(service, answer);
-      sum += rows;
-      if (!isDone)
-        this.#screen.tell(rows > 0 ? `${service}: ${sum} rows so far` : `${service}: waiting until it may go on`);
-      if (!isDone && rows === 0) await wait(PAUSE_MS);
-    }
-    return sum;
-  }
-
-  #add(service: string, { tables }: EraseUserResponse): number {
-    for (const { table: name, rows } of tables) {
-      const before = this.#rows.get(name)?.rows ?? 0;
-      this.#rows.set(name, { service, table: name, rows: before + rows });
-    }
-    return tables.reduce((sum, { rows }) => sum + rows, 0);
-  }
-
-  #client(service: string): ErasureClient {
-    const client = this.#clients.get(service) ?? this.#connections.admin(ErasureServiceService, service);
-    this.#clients.set(service, client);
-    return client;
-  }
+/** The audit says that an erasure was begun before it is, and what it removed. */
+async function recorded(
+  connections: Connections,
+  note: { guildId: string; what: string; actor: string },
+  erase: () => Promise<Removed[]>,
+): Promise<Removed[]> {
+  const audit = connections.admin(KeyAdminServiceService, 'auth');
+  await audit.recordErasure({ ...note, state: 'begun', removed: [] });
+  const removed = await erase();
+  await audit.recordErasure({ ...note, state: 'done', removed: rowsOf(removed) });
+  return removed;
 }
 
 /** A fault unless exactly one of the two is given. */

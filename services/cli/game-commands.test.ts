@@ -1,20 +1,30 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
 import { ActivityFixture, ADMIN_SECRET, newGuild } from '#services/activity/fixture.ts';
+import { startAuthForOperators, type TestAuth } from '#test/auth.ts';
 import { guildctl } from './guildctl.ts';
 
 const fixture = new ActivityFixture();
+let auth: TestAuth;
 beforeAll(async () => {
   await fixture.start();
+  auth = await startAuthForOperators(fixture.testDatabase.url);
   // guildctl goes by the machine's clock.
   fixture.clock.advance(systemClock.now() - fixture.clock.now());
 });
-afterAll(() => fixture.stop());
+afterAll(async () => {
+  await auth.stop();
+  await fixture.stop();
+});
 
 async function run(...words: string[]) {
   const said = { out: '', error: '' };
   const status = await guildctl(words, {
-    environment: { GUILDCTL_ACTIVITY: fixture.activity.addresses.grpc, ADMIN_SECRETS: ADMIN_SECRET },
+    environment: {
+      GUILDCTL_AUTH: auth.address,
+      GUILDCTL_ACTIVITY: fixture.activity.addresses.grpc,
+      ADMIN_SECRETS: ADMIN_SECRET,
+    },
     user: 'ada',
     out: (text) => (said.out += text),
     error: (text) => (said.error += text),

@@ -2,10 +2,19 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ConfigError, type Environment } from '#kit/config.ts';
 import { ApiError, type Fault } from '#kit/errors.ts';
 import { redactKeys } from '#kit/redact.ts';
-import { type Command, ConfirmationError, Input, type Screen, UsageError, type Write } from './command.ts';
+import {
+  type Command,
+  CommandFailure,
+  ConfirmationError,
+  Input,
+  type Output,
+  type Screen,
+  UsageError,
+  type Write,
+} from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { ConnectionError, Connections, explain } from './connections.ts';
-import { UnfinishedError } from './erase.ts';
+import { UnfinishedError } from './erasing.ts';
 
 export interface Surroundings {
   environment: Environment;
@@ -14,6 +23,8 @@ export interface Surroundings {
   /** Standard output and standard error, a text at a time. */
   out: Write;
   error: (text: string) => void;
+  /** Standard input; empty when left out. */
+  input?: AsyncIterable<unknown>;
   /** Whether a person looks at standard output. */
   isTerminal?: boolean;
 }
@@ -46,10 +57,16 @@ async function runCommand(command: Command, rest: string[], surroundings: Surrou
   if (values['help']) return say(surroundings.out, help(command), 0);
   const input = new Input(values, positionals[0], surroundings.user);
   const connections = new Connections(surroundings.environment);
+  connections.note = input.note;
   try {
     const isJson = values['json'] === true;
-    const output = await command.run(input, connections, screenOf(surroundings, isJson));
-    if ('document' in output) return say(surroundings.out, isJson ? JSON.stringify(output.document) : output.text, 0);
+    const print = (output: Output, status: number) =>
+      say(surroundings.out, isJson ? JSON.stringify(output.document) : output.text, status);
+    const output = await command
+      .run(input, connections, screenOf(surroundings, isJson))
+      .catch((error: unknown) => (error instanceof CommandFailure ? error : Promise.reject(error)));
+    if (output instanceof CommandFailure) return await print(output.output, 1);
+    if ('document' in output) return await print(output, 0);
     await output.write(surroundings.out, isJson);
     return 0;
   } finally {
@@ -59,10 +76,26 @@ async function runCommand(command: Command, rest: string[], surroundings: Surrou
 
 const CLEAR = '\u001b[H\u001b[2J';
 
-function screenOf({ out, error, isTerminal = false }: Surroundings, isForPrograms: boolean): Screen {
-  if (isForPrograms) return { tell: () => undefined, redraw: undefined };
+function screenOf({ out, error, input, isTerminal = false }: Surroundings, isForPrograms: boolean): Screen {
+  const readInput = () => readAll(input ?? []);
+  if (isForPrograms) return { tell: () => undefined, redraw: undefined, readInput };
   const redraw = (text: string) => void out(`${CLEAR}${text}\n`);
-  return { tell: (line) => error(`${line}\n`), redraw: isTerminal ? redraw : undefined };
+  return { tell: (line) => error(`${line}\n`), redraw: isTerminal ? redraw : undefined, readInput };
+}
+
+/** Of standard input: a report of some 100,000 findings. */
+const MAX_INPUT_BYTES = 64 * 1024 * 1024;
+
+async function readAll(input: AsyncIterable<unknown> | Iterable<unknown>): Promise<string> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for await (const part of input) {
+    const bytes = Buffer.from(part as Buffer);
+    length += bytes.length;
+    if (length > MAX_INPUT_BYTES) throw new UsageError(['standard input holds more than 64 MiB']);
+    parts.push(bytes);
+  }
+  return Buffer.concat(parts).toString('utf8');
 }
 
 /** Throws a UsageError for what the command does not take. */

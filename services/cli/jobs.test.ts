@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type RunningService, startService } from '#kit/service.ts';
 import { membersService } from '#services/members/service.ts';
+import { startAuthForOperators, type TestAuth } from '#test/auth.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
 import { TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
 import { guildctl } from './guildctl.ts';
@@ -13,8 +14,10 @@ const CAUSE = { chat_id: null, role_id: null, code: 'TIMEOUT', message: 'The cha
 let database: TestDatabase;
 let members: RunningService;
 
+let auth: TestAuth;
 beforeAll(async () => {
   database = await createTestDatabase();
+  auth = await startAuthForOperators(database.url);
   members = await startService(membersService, {
     ...testEnvironment(database.url),
     // Nobody is there: a job that is taken is paused.
@@ -25,6 +28,7 @@ beforeAll(async () => {
 });
 beforeEach(() => databaseRows(database.url, 'TRUNCATE members.sync_jobs'));
 afterAll(async () => {
+  await auth.stop();
   await members.stop();
   await database.drop();
 });
@@ -32,7 +36,7 @@ afterAll(async () => {
 async function run(...words: string[]): Promise<{ status: number; out: string; error: string }> {
   const said = { out: '', error: '' };
   const status = await guildctl(words, {
-    environment: { GUILDCTL_MEMBERS: members.addresses.grpc, ADMIN_SECRETS: ADMIN_SECRET },
+    environment: { GUILDCTL_AUTH: auth.address, GUILDCTL_MEMBERS: members.addresses.grpc, ADMIN_SECRETS: ADMIN_SECRET },
     user: 'ada',
     out: (text) => (said.out += text),
     error: (text) => (said.error += text),

@@ -25,5 +25,6 @@ process.exitCode = await guildctl(process.argv.slice(2), {
   user: userName(),
   out: print,
   error: (text) => void process.stderr.write(text),
+  input: process.stdin,
   isTerminal: process.stdout.isTTY,
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RunningService, startService } from '#kit/service.ts';
 import { membersService } from '#services/members/service.ts';
 import { moderationService } from '#services/moderation/service.ts';
+import { startAuthForOperators, type TestAuth } from '#test/auth.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
 import { TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
 import { guildctl } from './guildctl.ts';
@@ -15,8 +16,10 @@ let database: TestDatabase;
 let moderation: RunningService;
 let members: RunningService;
 
+let auth: TestAuth;
 beforeAll(async () => {
   database = await createTestDatabase();
+  auth = await startAuthForOperators(database.url);
   const environment = testEnvironment(database.url);
   [moderation, members] = await Promise.all([
     startService(moderationService, { ...environment, ACTIVITY_GRPC_ADDRESS: NOWHERE }),
@@ -47,6 +50,7 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
+  await auth.stop();
   await Promise.all([moderation.stop(), members.stop()]);
   await database.drop();
 });
@@ -55,6 +59,7 @@ async function run(...words: string[]): Promise<{ status: number; out: string; e
   const said = { out: '', error: '' };
   const status = await guildctl(words, {
     environment: {
+      GUILDCTL_AUTH: auth.address,
       GUILDCTL_MODERATION: moderation.addresses.grpc,
       GUILDCTL_MEMBERS: members.addresses.grpc,
       ADMIN_SECRETS: ADMIN_SECRET,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ApiError } from '#kit/errors.ts';
 import { repeatable } from './repeatable.ts';
 
-const screen = { tell: () => undefined, redraw: undefined };
+const screen = { tell: () => undefined, redraw: undefined, readInput: async () => '' };
 const timeout = () => new ApiError('TIMEOUT', { cause: { code: 4 } });
 
 test('a call whose response was lost is made again, and its result counts', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RunningService, startService } from '#kit/service.ts';
 import { moderationService } from '#services/moderation/service.ts';
+import { startAuthForOperators, type TestAuth } from '#test/auth.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
 import { guildctl } from './guildctl.ts';
@@ -10,21 +11,28 @@ const [ADMIN_SECRET = ''] = TEST_ADMIN_SECRETS;
 
 let database: TestDatabase;
 let moderation: RunningService;
+let auth: TestAuth;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   const environment = { ...testEnvironment(database.url), ACTIVITY_GRPC_ADDRESS: '127.0.0.1:1' };
   moderation = await startService(moderationService, environment);
+  auth = await startAuthForOperators(database.url);
 });
 afterAll(async () => {
   await moderation.stop();
+  await auth.stop();
   await database.drop();
 });
 
 async function run(...words: string[]): Promise<{ status: number; out: string; error: string }> {
   const said = { out: '', error: '' };
   const status = await guildctl(words, {
-    environment: { GUILDCTL_MODERATION: moderation.addresses.grpc, ADMIN_SECRETS: ADMIN_SECRET },
+    environment: {
+      GUILDCTL_AUTH: auth.address,
+      GUILDCTL_MODERATION: moderation.addresses.grpc,
+      ADMIN_SECRETS: ADMIN_SECRET,
+    },
     user: 'ada',
     out: (text) => (said.out += text),
     error: (text) => (said.error += text),
@@ -51,11 +59,11 @@ test('the list is empty; shield add, list and remove answer as documented', asyn
     source: 'operator',
     flagged_at: expect.any(Number),
     expires_at: null,
-    actor: 'ada',
+    actor: 'root',
   });
   const more = ['--source', 'partners', '--game-username', 'Ada', '--expires-at', '4102444800', '--actor', 'ben'];
   const own = await json('shield', 'add', '--guild', GUILD, '--game-id', '7001', ...settings, ...more);
-  expect(own).toMatchObject({ guild_id: GUILD, source: 'partners', game_username: 'Ada', actor: 'ben' });
+  expect(own).toMatchObject({ guild_id: GUILD, source: 'partners', game_username: 'Ada', actor: 'root' });
   expect(own['expires_at']).toBe(4102444800);
   expect(await json('shield', 'list')).toEqual({ entries: [common], next_cursor: null });
   expect(await json('shield', 'list', '--guild', GUILD)).toEqual({ entries: [own], next_cursor: null });

@@ -3,23 +3,24 @@ import { type RunningService, startService } from '#kit/service.ts';
 import { bindingsService } from '#services/bindings/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { moderationService } from '#services/moderation/service.ts';
+import { startAuthForOperators, type TestAuth } from '#test/auth.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
-import { testEnvironment } from '#test/sealed.ts';
+import { TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
 import { guildctl } from './guildctl.ts';
 
 const GUILD = '900000000000000001';
 const CHAT = '920000000000000001';
-const ADMIN_SECRET = 'a secret for administrators of more than 32 bytes';
+const [ADMIN_SECRET = ''] = TEST_ADMIN_SECRETS;
 const CREATED = 1_790_000_000;
 
 let database: TestDatabase;
+let auth: TestAuth;
 let services: Record<'bindings' | 'lookup' | 'moderation', RunningService>;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   const environment = {
     ...testEnvironment(database.url),
-    ADMIN_SECRETS: ADMIN_SECRET,
     ACTIVITY_GRPC_ADDRESS: '127.0.0.1:1',
     LOOKUP_GRPC_ADDRESS: '127.0.0.1:1',
     CHAT_API_URL: 'http://127.0.0.1:1',
@@ -30,6 +31,7 @@ beforeAll(async () => {
     lookup: await startService(lookupService, environment),
     moderation: await startService(moderationService, environment),
   };
+  auth = await startAuthForOperators(database.url);
   const seed = (text: string, values: unknown[]) => databaseRows(database.url, text, [GUILD, ...values]);
   await seed(
     `INSERT INTO bindings.bindings (guild_id, id, chat_role_id, type, game_group_id, min_rank, max_rank, created_at, updated_at)
@@ -58,6 +60,7 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
+  await auth.stop();
   await Promise.all(Object.values(services).map((service) => service.stop()));
   await database.drop();
 });
@@ -69,7 +72,7 @@ async function run(...words: string[]): Promise<{ status: number; out: string; e
     addresses.grpc,
   ]);
   const status = await guildctl([...words, '--guild', GUILD], {
-    environment: { ...Object.fromEntries(addresses), ADMIN_SECRETS: ADMIN_SECRET },
+    environment: { ...Object.fromEntries(addresses), GUILDCTL_AUTH: auth.address, ADMIN_SECRETS: ADMIN_SECRET },
     user: 'ada',
     out: (text) => (said.out += text),
     error: (text) => (said.error += text),

@@ -3,23 +3,33 @@ import { systemClock } from '#kit/clock.ts';
 import { StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { ActivityFixture, ADMIN_SECRET, newGuild } from '#services/activity/fixture.ts';
 import { connect } from '#test/grpc.ts';
+import { startAuthForOperators, type TestAuth } from '#test/auth.ts';
 import { guildctl } from './guildctl.ts';
 
 const OFFICER = '910000000000000001';
 const CAPTAIN = '910000000000000002';
 
 const fixture = new ActivityFixture();
+let auth: TestAuth;
 beforeAll(async () => {
   await fixture.start();
+  auth = await startAuthForOperators(fixture.testDatabase.url);
   // guildctl goes by the machine's clock.
   fixture.clock.advance(systemClock.now() - fixture.clock.now());
 });
-afterAll(() => fixture.stop());
+afterAll(async () => {
+  await auth.stop();
+  await fixture.stop();
+});
 
 async function run(...words: string[]) {
   const said = { out: '', error: '' };
   const status = await guildctl(['staff', ...words], {
-    environment: { GUILDCTL_ACTIVITY: fixture.activity.addresses.grpc, ADMIN_SECRETS: ADMIN_SECRET },
+    environment: {
+      GUILDCTL_AUTH: auth.address,
+      GUILDCTL_ACTIVITY: fixture.activity.addresses.grpc,
+      ADMIN_SECRETS: ADMIN_SECRET,
+    },
     user: 'ada',
     out: (text) => (said.out += text),
     error: (text) => (said.error += text),

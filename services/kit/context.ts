@@ -9,6 +9,8 @@ export interface RequestContext {
   keyId?: string;
   /** The guild that the request concerns, where it names one: guilds share what is limited fairly. */
   guildId?: string;
+  /** Who makes the call, where operators do. */
+  operator?: string;
 }
 
 export const requestContext = new AsyncLocalStorage<RequestContext>();

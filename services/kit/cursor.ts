@@ -27,15 +27,15 @@ export function isCursorShaped(cursor: string): boolean {
   }
 }
 
-/** The position in a cursor; INVALID_REQUEST when it is damaged or of another list. */
-export function decodeCursor(scope: CursorScope, cursor: string): string {
+/** The position in a cursor; INVALID_REQUEST, about `path`, when it is damaged or of another list. */
+export function decodeCursor(scope: CursorScope, cursor: string, path = 'query.cursor'): string {
   try {
     const [position] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
     if (typeof position === 'string' && cursor === encodeCursor(scope, position)) return position;
   } catch {
     // Told below, like a cursor of another list.
   }
-  throw invalidRequest([{ path: 'query.cursor', message: NO_CURSOR }]);
+  throw invalidRequest([{ path, message: NO_CURSOR }]);
 }
 
 function fingerprint({ route, guildId, filters = {} }: CursorScope, position: string): string {

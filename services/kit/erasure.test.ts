@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
-import { Erasure, type ErasureRule, erasureMethods } from './erasure.ts';
+import { Erasure, type ErasureRule } from './erasure.ts';
+import { erasureMethods } from './erasure-methods.ts';
 import { createLog, type Logger } from './log.ts';
 import type { Database, Queryable } from './postgres.ts';
 
@@ -118,7 +119,7 @@ test('a guild that is not free yet keeps its rows, and whoever asks is told to c
 
 test.each([
   [{ guildId: '0', dryRun: false }],
-  [{ guildId: '', gameId: 7, dryRun: false }],
+  [{ guildId: '12', gameId: 7, dryRun: false }],
   [{ guildId: GUILD, dryRun: false }],
   [{ guildId: GUILD, chatId: '%', dryRun: false }],
   [{ guildId: GUILD, gameId: 0, dryRun: false }],

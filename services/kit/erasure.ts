@@ -1,8 +1,7 @@
 import { performance } from 'node:perf_hooks';
-import { z } from 'zod';
 import type { Logger } from './log.ts';
 import { longRunning, type Queryable } from './postgres.ts';
-import { checked } from './validate.ts';
+import { type Accounts, namedBy, type Search } from './user-search.ts';
 
 /** Rows a statement, so that none holds locks for long. */
 const BATCH = 1_000;
@@ -20,16 +19,27 @@ export interface UserColumn {
   matches?: string;
   /** By column, what is set in such rows (`{ moderator_id: 'NULL' }`); they no longer match then. Without it they go. */
   empty?: Readonly<Record<string, string>>;
+  /**
+   * What an export shows of a row that stays, as a JSON object that names nobody else; the columns in `empty` when left
+   * out.
+   */
+  shows?: string;
 }
 
 /** What erasing means for a table. Every table of a service has a rule; a test of the contracts sees to it. */
 export interface ErasureRule {
-  /** With its schema. It has a column `guild_id`. */
+  /** With its schema. It has a column `guild_id`, unless it is the installation's. */
   table: string;
   /** A condition on rows that outlive their guild. */
   guildKeeps?: string;
   /** None: the table names no user. */
   users?: readonly UserColumn[];
+  /** A JSON object of columns that an export shows in another form, where they may name other people. */
+  exports?: string;
+  /** SQL functions that erase rows in place of statements, where the service may not write the table itself. */
+  functions?: { guild: string; user: string };
+  /** The table has no `guild_id`: it is the installation's, and names no user. */
+  isInstallations?: true;
 }
 
 /** What a call has done, or what a dry run has counted. */
@@ -53,6 +63,8 @@ export interface ErasureOptions {
 /** Rows that are meant, and what becomes of them: nothing is set where they are deleted. */
 interface Target {
   table: string;
+  /** A call that erases a batch and returns the number of rows, in place of a statement. */
+  call?: { text: string; values: unknown[] } | undefined;
   condition: string;
   values: unknown[];
   set?: string | undefined;
@@ -69,10 +81,13 @@ export class Erasure {
   /** Everything of a guild. */
   async eraseGuild(guildId: string, dryRun: boolean): Promise<Erased> {
     const { rules, isGuildFree } = this.#options;
-    const targets = rules.map(({ table, guildKeeps }) => ({
+    // Where everything stays, the service may have no right to lock rows.
+    const applying = rules.filter(({ guildKeeps, isInstallations }) => guildKeeps !== 'TRUE' && !isInstallations);
+    const targets = applying.map(({ table, guildKeeps, functions }) => ({
       table,
       condition: `guild_id = $1${guildKeeps === undefined ? '' : ` AND NOT (${guildKeeps})`}`,
       values: [guildId],
+      call: functions && { text: `SELECT ${functions.guild}($1, ${BATCH}) AS rows`, values: [guildId] },
     }));
     if (dryRun) return this.#count(targets);
     if (isGuildFree && !(await isGuildFree(guildId))) return { tables: [], isDone: false };
@@ -80,10 +95,15 @@ export class Erasure {
   }
 
   /** What names a user, by one account or both. */
-  async eraseUser(guildId: string, accounts: Partial<Record<AccountKind, string>>, dryRun: boolean): Promise<Erased> {
-    const targets = this.#options.rules.flatMap(({ table, users = [] }) => {
+  async eraseUser(guildId: string, accounts: Accounts, dryRun: boolean): Promise<Erased> {
+    const targets = this.#options.rules.flatMap(({ table, users = [], functions }): Target[] => {
       const named = users.flatMap((user) => namedBy(user, accounts[user.account]));
       if (dryRun) return targetOf(guildId, table, named);
+      if (functions) {
+        const text = `SELECT ${functions.user}($1, $2, $3, ${BATCH}) AS rows`;
+        const call = { text, values: [guildId, accounts.game ?? null, accounts.chat ?? null] };
+        return targetOf(guildId, table, named).map((target) => ({ ...target, call }));
+      }
       return [
         ...targetOf(
           guildId,
@@ -136,14 +156,6 @@ export class Erasure {
   }
 }
 
-/** A column, and the user whom it is to be searched for. */
-interface Search {
-  user: UserColumn;
-  id: string;
-}
-
-const namedBy = (user: UserColumn, id: string | undefined): Search[] => (id === undefined ? [] : [{ user, id }]);
-
 /** The rows of a table that any of the searches finds; each search has a parameter of its own, of its column's type. */
 function targetOf(guildId: string, table: string, searches: readonly Search[]): Target[] {
   if (searches.length === 0) return [];
@@ -178,8 +190,12 @@ function targetOf(guildId: string, table: string, searches: readonly Search[]): 
  */
 async function eraseBatch(
   database: Queryable,
-  { table, condition, values, set }: Target,
+  { table, condition, values, set, call }: Target,
 ): Promise<{ found: number; gone: number }> {
+  if (call) {
+    const [erased] = await database.query<{ rows: number }>(longRunning(call.text), call.values);
+    return { found: erased?.rows ?? 0, gone: erased?.rows ?? 0 };
+  }
   const change = set === undefined ? `DELETE FROM ${table}` : `UPDATE ${table} SET ${set}`;
   const [counted] = await database.query<{ found: number; gone: number }>(
     `WITH found AS MATERIALIZED (SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${BATCH} FOR UPDATE),
@@ -195,36 +211,3 @@ function add(counts: Map<string, number>, table: string, rows: number): void {
 }
 
 const listed = (counts: ReadonlyMap<string, number>) => [...counts].map(([table, rows]) => ({ table, rows }));
-
-const guildId = z.string().regex(/^[1-9][0-9]{16,19}$/, { error: 'must be a guild ID' });
-const guildRequest = z.object({ guildId, dryRun: z.boolean() });
-const userRequest = z
-  .object({
-    guildId,
-    chatId: z
-      .string()
-      .regex(/^[1-9][0-9]{16,19}$/, { error: 'must be a chat ID' })
-      .optional(),
-    gameId: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional(),
-    dryRun: z.boolean(),
-  })
-  .refine(({ chatId, gameId }) => chatId !== undefined || gameId !== undefined, {
-    path: ['chatId'],
-    error: 'or gameId is required',
-  });
-
-/** The methods of the erasure contract, which every service with tables answers. */
-export function erasureMethods(options: ErasureOptions) {
-  const erasure = new Erasure(options);
-  return {
-    async eraseGuild(message: z.input<typeof guildRequest>): Promise<Erased> {
-      const asked = checked(guildRequest, message);
-      return erasure.eraseGuild(asked.guildId, asked.dryRun);
-    },
-    async eraseUser(message: z.input<typeof userRequest>): Promise<Erased> {
-      const { chatId, gameId, ...asked } = checked(userRequest, message);
-      const accounts = { ...(chatId && { chat: chatId }), ...(gameId && { game: String(gameId) }) };
-      return erasure.eraseUser(asked.guildId, accounts, asked.dryRun);
-    },
-  };
-}

@@ -45,12 +45,18 @@ export interface GrpcClientOptions {
   audience: string;
   /** `host:port` or `dns:///host:port`. */
   address: string;
-  ring: KeyRing;
+  /** Makes call tokens; left out for callers that are known by `headers` alone. */
+  ring?: KeyRing | undefined;
   clock: Clock;
   metrics: Metrics;
   breaker: Breaker;
   /** Without it calls are not encrypted. */
   tls?: InternalTls | undefined;
+  /**
+   * Further headers of a call, for those who are no service: operators. What it throws is the error of the call. Only
+   * unary methods can be called with it.
+   */
+  headers?: ((method: MethodShape, request: Buffer) => Promise<Record<string, string>>) | undefined;
   /** How long a call may take; 3 s when left out. */
   deadlineMs?: number;
   /** How much of it may be spent on waiting for a connection; all of it when left out. */
@@ -158,7 +164,13 @@ export class GrpcChannel {
       this.#handled.inc({ method: method.path, code: 'UNAVAILABLE' });
       throw error;
     }
-    return this.#unary(method, request, deadline);
+    const { headers } = this.#options;
+    const metadata = this.#metadata(method);
+    if (!headers) return this.#unary(method, request, deadline, metadata);
+    // The bytes that the headers vouch for are those that are sent.
+    const bytes = method.requestSerialize(request as never);
+    for (const [name, value] of Object.entries(await headers(method, bytes))) metadata.set(name, value);
+    return this.#unary({ ...method, requestSerialize: () => bytes }, request, deadline, metadata);
   }
 
   /** A service that has just come back is waited for, unless others have done so in vain. */
@@ -195,7 +207,7 @@ export class GrpcChannel {
     return this.#client.getChannel().getConnectivityState(true) === connectivityState.READY;
   }
 
-  #unary(method: MethodShape, request: unknown, deadline: number): Promise<unknown> {
+  #unary(method: MethodShape, request: unknown, deadline: number, metadata: Metadata): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const done = (failure: ServiceError | null, response?: unknown) => {
         const error = failure && this.#told(failure);
@@ -209,7 +221,7 @@ export class GrpcChannel {
           method.requestSerialize as (message: unknown) => Buffer,
           method.responseDeserialize,
           request,
-          this.#metadata(method),
+          metadata,
           { deadline },
           done,
         ),
@@ -254,7 +266,7 @@ export class GrpcChannel {
     const { ring, caller, audience, clock } = this.#options;
     // A server that has just come back on its port is waited for, within the deadline.
     const metadata = new Metadata({ waitForReady: true });
-    metadata.set(CALL_TOKEN_HEADER, sealCall(ring, { caller, audience, method: method.path }, clock.now()));
+    if (ring) metadata.set(CALL_TOKEN_HEADER, sealCall(ring, { caller, audience, method: method.path }, clock.now()));
     const context = requestContext.getStore();
     if (context) metadata.set(REQUEST_ID_HEADER, context.requestId);
     const purpose = currentPurpose();

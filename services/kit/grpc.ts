@@ -26,6 +26,7 @@ import type { InternalTls } from './internal-tls.ts';
 import type { Part } from './lifecycle.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
+import type { OperatorGuard } from './operators.ts';
 import { PURPOSE_HEADER, REQUEST_ID_HEADER, requestIdOf } from './request-id.ts';
 
 const DESCRIPTORS = new URL('../../proto/gen/descriptors.binpb', import.meta.url);
@@ -90,6 +91,8 @@ export class GrpcServer implements Part {
   readonly #server: Server;
   /** By method path, who may call it. */
   readonly #callers = new Map<string, AllowedCallers>();
+  /** By method path, what guards the methods that operators call. */
+  readonly #guards = new Map<string, OperatorGuard>();
   /** The services added, by the names of their contracts. */
   readonly #names = new Set<string>();
   readonly #draining = new AbortController();
@@ -142,6 +145,29 @@ export class GrpcServer implements Part {
     this.#server.addService(definition as unknown as ServiceDefinition, implementation);
   }
 
+  /**
+   * Adds a service that operators call, which must not stream. This is the one place where such calls are checked: a
+   * request is not read before `guard` has let it through, and its operator is in the context of the handler.
+   */
+  addForOperators<Definition extends DefinitionShape>(
+    definition: Definition,
+    handlers: GrpcHandlers<Definition>,
+    guard: OperatorGuard,
+  ): void {
+    const implementation: UntypedServiceImplementation = {};
+    const raw: Record<string, unknown> = {};
+    for (const [name, method] of Object.entries(definition)) {
+      const handler = handlers[name] as Handler;
+      this.#guards.set(method.path, guard);
+      this.#names.add(method.path.split('/')[1] as string);
+      // As bytes: a ticket is for exactly them.
+      raw[name] = { ...method, requestDeserialize: (bytes: Buffer) => bytes };
+      implementation[name] = (call: ServerUnaryCall<Buffer, unknown>, callback: sendUnaryData<unknown>) =>
+        void this.#guarded(method, handler, guard, call, callback);
+    }
+    this.#server.addService(raw as unknown as ServiceDefinition, implementation);
+  }
+
   async start(): Promise<void> {
     const { host, port, reflection } = this.#options;
     if (reflection) {
@@ -178,6 +204,24 @@ export class GrpcServer implements Part {
     callback: sendUnaryData<unknown>,
   ): Promise<void> {
     await this.#observed(path, call, async () => callback(null, await handler(call.request)), callback);
+  }
+
+  async #guarded(
+    method: MethodShape,
+    handler: Handler,
+    guard: OperatorGuard,
+    call: ServerUnaryCall<Buffer, unknown>,
+    callback: sendUnaryData<unknown>,
+  ): Promise<void> {
+    const { service, clock } = this.#options;
+    const called = { service, method: method.path };
+    const work = async () => {
+      const operator = await guard.authorise(called, headersOf(call.metadata), call.request, clock.now());
+      const context = requestContext.getStore();
+      if (context) context.operator = operator;
+      callback(null, await handler(method.requestDeserialize(call.request)));
+    };
+    await this.#observed(method.path, call, work, callback);
   }
 
   async #stream(path: string, handler: Handler, call: ServerWritableStream<unknown, unknown>): Promise<void> {
@@ -241,13 +285,15 @@ export class GrpcServer implements Part {
 
   /** Health and reflection may be called by anybody. */
   #admits(path: string, metadata: Metadata): boolean {
-    const callers = this.#callers.get(path);
-    if (!callers) return true;
-    const [token] = metadata.get(CALL_TOKEN_HEADER);
-    const called = { audience: this.#options.service, method: path };
-    const caller = token && openCall(callers, token.toString(), called, this.#options.clock.now());
-    if (!caller) this.#handled.inc({ method: path, code: 'UNAUTHENTICATED' });
-    return Boolean(caller);
+    const { service, clock } = this.#options;
+    const [guard, callers] = [this.#guards.get(path), this.#callers.get(path)];
+    const headers = headersOf(metadata);
+    const token = headers(CALL_TOKEN_HEADER);
+    const isAdmitted = guard
+      ? guard.admits({ service, method: path }, headers, clock.now())
+      : !callers || (token && openCall(callers, token, { audience: service, method: path }, clock.now()) !== undefined);
+    if (!isAdmitted) this.#handled.inc({ method: path, code: 'UNAUTHENTICATED' });
+    return Boolean(isAdmitted);
   }
 }
 
@@ -256,6 +302,7 @@ function guildOf(message: unknown): string | undefined {
   const guildId = (message as { guildId?: unknown } | undefined)?.guildId;
   return typeof guildId === 'string' ? guildId : undefined;
 }
+const headersOf = (metadata: Metadata) => (name: string) => metadata.get(name)[0]?.toString();
 
 type AnyCall = ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>;
 type Handler = (request: unknown, stream?: ResponseStream<unknown>) => Promise<unknown>;

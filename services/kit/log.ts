@@ -25,7 +25,9 @@ export async function createLog(options: LogOptions): Promise<Logger> {
       formatters: { level: (label) => ({ level: label }) },
       mixin: () => {
         const context = requestContext.getStore();
-        return context ? { request_id: context.requestId, route: context.route } : {};
+        if (!context) return {};
+        const { requestId, route, operator } = context;
+        return operator === undefined ? { request_id: requestId, route } : { request_id: requestId, route, operator };
       },
       serializers: { err: (error: unknown) => describeError(error) },
       hooks: { streamWrite: redactKeys },

@@ -21,6 +21,7 @@ import { InternalTls } from './internal-tls.ts';
 import { Lifecycle, StoppedError } from './lifecycle.ts';
 import { createLog, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
+import { TicketGuard } from './operators.ts';
 import { type Database, openDatabase } from './postgres.ts';
 import { callerOf, OPERATORS, purposesOf } from './purposes.ts';
 import { connectRedis, type RedisClient, type RedisConnectionOptions } from './redis.ts';
@@ -184,6 +185,15 @@ export class ServiceContext<Config extends ProcessConfig> {
     handlers: GrpcHandlers<Definition>,
   ): void {
     server.add(definition, handlers, this.callers);
+  }
+
+  /** Adds a gRPC service that operators call, with a ticket from auth. */
+  serveOperators<Definition extends DefinitionShape>(
+    server: GrpcServer,
+    definition: Definition,
+    handlers: GrpcHandlers<Definition>,
+  ): void {
+    server.addForOperators(definition, handlers, new TicketGuard(this.ring));
   }
 
   /** Answers the service's rows of the route table. */

@@ -1,4 +1,4 @@
-import { erasureMethods } from '#kit/erasure.ts';
+import { erasureMethods } from '#kit/erasure-methods.ts';
 import { Retention, type RetentionRule } from '#kit/retention.ts';
 import type { ServiceDefinition } from '#kit/service.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
@@ -24,9 +24,8 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     service.lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, LookupServiceService, lookupMethods(links));
-    const { operators } = service;
-    grpc.add(LinkAdminServiceService, linkAdminMethods(links), operators);
-    grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
+    service.serveOperators(grpc, LinkAdminServiceService, linkAdminMethods(links));
+    service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     service.serveHttp(config, lookupRoutes, lookupHandlers(links));
   },
 };

@@ -13,6 +13,8 @@ const inJobs: readonly UserColumn[] = [
       errors: `(SELECT coalesce(jsonb_agg(error), '[]') FROM jsonb_array_elements(errors) AS error
         WHERE error->>'chat_id' IS DISTINCT FROM $user::text)`,
     },
+    shows: `jsonb_build_object('errors', (SELECT jsonb_agg(error) FROM jsonb_array_elements(errors) AS error
+      WHERE error->>'chat_id' = $user::text))`,
   },
   {
     column: 'cause',

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { queueLimits } from '#kit/config.ts';
-import { erasureMethods } from '#kit/erasure.ts';
+import { erasureMethods } from '#kit/erasure-methods.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { queueAdminMethods } from '#kit/queue/admin.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
@@ -114,12 +114,11 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
-    const { operators } = service;
-    grpc.add(ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }), operators);
+    service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
     const wakeWorker = () => worker.wake();
     const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: wakeWorker });
-    grpc.add(QueueAdminServiceService, queueAdmin, operators);
-    grpc.add(JobAdminServiceService, jobAdminMethods(jobAdmin), operators);
+    service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
+    service.serveOperators(grpc, JobAdminServiceService, jobAdminMethods(jobAdmin));
     service.serveHttp(
       config,
       { ...membersRoutes, ...guildsRoutes, ...syncRoutes },

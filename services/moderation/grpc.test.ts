@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unixSeconds } from '#kit/clock.ts';
 import { ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
-import { connect } from '#test/grpc.ts';
+import { connect, TEST_OPERATOR } from '#test/grpc.ts';
 import { ADMIN_SECRET, GUILD, ModerationFixture, newGuild, newPlayer } from './fixture.ts';
 
 const fixture = new ModerationFixture();
@@ -89,7 +89,7 @@ describe('a dashboard', () => {
 });
 
 describe('the flagged list', () => {
-  const entry = { reason: 'Sells items', category: 'scammer', actor: 'ada' };
+  const entry = { reason: 'Sells items', category: 'scammer', actor: TEST_OPERATOR };
   const check = async (gameId: number, guildId: string) =>
     (await fixture.get(`/shield/check/${gameId}`, { guildId })).body;
   const isFlagged = async (gameId: number, guildId: string) => {
@@ -153,7 +153,7 @@ describe('the flagged list', () => {
         category: 'exploiter',
         source: 'operator',
         flaggedAt: now(),
-        actor: 'ada',
+        actor: TEST_OPERATOR,
       },
     ]);
   });

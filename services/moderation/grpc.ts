@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import type { GrpcHandlers } from '#kit/grpc.ts';
 import { type RepeatableWrite, Replay, type WriteOutcome } from '#kit/idempotency.ts';
+import { currentOperator } from '#kit/operators.ts';
 import { checked } from '#kit/validate.ts';
 import type { ShieldEntry as EntryMessage, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import type {
@@ -164,6 +165,8 @@ export function shieldMethods(shield: Shield, clock: Clock): GrpcHandlers<typeof
       const { guild_id, game_id, game_username, expires_at, ...entry } = asked;
       const added = await shield.add({
         ...entry,
+        // As authenticated; what the request says is a note in the audit.
+        actor: currentOperator(),
         guildId: guild_id,
         gameId: game_id,
         gameUsername: game_username,
@@ -173,7 +176,7 @@ export function shieldMethods(shield: Shield, clock: Clock): GrpcHandlers<typeof
     },
     async removeEntry({ guildId, gameId, actor }) {
       const asked = checked(removeEntry, { guild_id: guildId, game_id: gameId, actor }, 'request');
-      return { entry: entryMessage(await shield.remove(asked.guild_id, asked.game_id, asked.actor)) };
+      return { entry: entryMessage(await shield.remove(asked.guild_id, asked.game_id, currentOperator())) };
     },
     async listEntries({ guildId, limit, afterGameId }) {
       const asked = checked(listEntries, { guild_id: guildId, limit, after_game_id: afterGameId }, 'request');

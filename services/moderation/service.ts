@@ -1,5 +1,5 @@
 import { queueLimits } from '#kit/config.ts';
-import { erasureMethods } from '#kit/erasure.ts';
+import { erasureMethods } from '#kit/erasure-methods.ts';
 import { Idempotency } from '#kit/idempotency.ts';
 import { Listener } from '#kit/listener.ts';
 import { Notifier, readNames } from '#kit/notifier.ts';
@@ -90,13 +90,12 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     lifecycle.add(new Retention(database, retentionRules(config), clock, log));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, ModerationServiceService, moderationMethods(standings, decisions, clock));
-    const { operators } = service;
-    grpc.add(RecordAdminServiceService, recordMethods(lists), operators);
-    grpc.add(ShieldAdminServiceService, shieldMethods(shield, clock), operators);
+    service.serveOperators(grpc, RecordAdminServiceService, recordMethods(lists));
+    service.serveOperators(grpc, ShieldAdminServiceService, shieldMethods(shield, clock));
     const erasure = erasureMethods({ database, rules: erasureRules, log, erased: changed });
-    grpc.add(ErasureServiceService, erasure, operators);
+    service.serveOperators(grpc, ErasureServiceService, erasure);
     const wake = () => worker.wake();
-    grpc.add(QueueAdminServiceService, queueAdminMethods({ database, definitions, log, wake }), operators);
+    service.serveOperators(grpc, QueueAdminServiceService, queueAdminMethods({ database, definitions, log, wake }));
     service.serveHttp(config, moderationRoutes, moderationHandlers({ standings, decisions, lists, clock }));
   },
 };

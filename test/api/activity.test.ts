@@ -1,37 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Breaker } from '#kit/breaker.ts';
-import { systemClock } from '#kit/clock.ts';
-import { GrpcChannel } from '#kit/grpc-client.ts';
-import { Metrics } from '#kit/metrics.ts';
-import { SecretRing } from '#kit/secrets.ts';
 import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
 import { CATEGORIES } from '#proto/rest/limits.ts';
+import { connect } from '../grpc.ts';
 import { type Call, type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
 
 const SERVER = 'c9f1d1a0-7a54-4f5e-9f0b-3a4e8a1d2c77';
 
 let network: Network;
 let key: string;
-let channel: GrpcChannel;
+let admin: ReturnType<typeof connect<typeof CommandAdminServiceService>>;
 
 beforeAll(async () => {
   network = await startNetwork({ environment: { MAX_IN_FLIGHT: '50' } });
   key = (await network.createKey()).secret;
-  channel = new GrpcChannel({
-    caller: 'operators',
-    audience: 'activity',
-    address: network.address('activity', 'grpc'),
-    ring: new SecretRing([network.secrets.admin]),
-    clock: systemClock,
-    metrics: new Metrics(),
-    breaker: new Breaker('activity', () => false),
-  });
+  const address = network.address('activity', 'grpc');
+  admin = connect(CommandAdminServiceService, 'activity', address, undefined, [network.secrets.admin]);
 });
 afterAll(async () => {
-  channel.close();
+  admin.close();
   await network.stop();
 });
 
@@ -44,7 +33,7 @@ const beat = (server: string, fields: object = {}) =>
 const session = { game_id: 7001, game_username: 'AdaBuilds', place_id: 40001, server_id: SERVER };
 
 async function send(server: string): Promise<string> {
-  const { commandIds } = await channel.methods(CommandAdminServiceService).enqueueCommands({
+  const { commandIds } = await admin.client.enqueueCommands({
     guildId: GUILD,
     servers: { $case: 'serverId', value: server },
     type: 'kick',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { guildctl } from '#services/cli/guildctl.ts';
 import { dumpDatabase } from '../canaries.ts';
-import { databaseRows } from '../database.ts';
+import { databaseRows, tablesNaming } from '../database.ts';
 import { printFigure } from '../figures.ts';
 import { connect } from '../grpc.ts';
 import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
@@ -124,6 +124,43 @@ function withoutRetries(rows: readonly string[]): string[] {
 const ofPlayer = Object.values(PLAYER);
 const ofMate = Object.values(MATE);
 
+describe('guildctl user export', () => {
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look at what they expect
+  type Document = { guilds: { guild_id: string; services: Record<string, Record<string, any[]>> }[] };
+
+  it('holds every row that erasing would remove or empty, by service and table, and nobody else', async () => {
+    const words = ['--guild', GUILD, '--game-id', String(PLAYER.game_id)];
+    const counted = await json('user', 'erase', ...words, '--dry-run');
+    const document = (await json('user', 'export', ...words)) as Document;
+    expect(document).toMatchObject({ chat_id: null, game_id: PLAYER.game_id });
+    const [guild, ...others] = document.guilds;
+    expect(others).toEqual([]);
+    expect(guild).toMatchObject({ guild_id: GUILD, chat_id: PLAYER.chat_id, game_id: PLAYER.game_id });
+    const rows = Object.values(guild?.services ?? {}).flatMap((tables) => Object.entries(tables));
+    expect(Object.fromEntries(rows.map(([table, found]) => [table, found.length]))).toEqual(
+      Object.fromEntries(
+        counted.removed.map(({ table, rows: count }: { table: string; rows: number }) => [table, count]),
+      ),
+    );
+    expect(guild?.services['lookup']?.['lookup.links']).toMatchObject([PLAYER]);
+    const text = JSON.stringify(document);
+    for (const value of [MATE.game_id, MATE.chat_id, MATE.game_username]) expect(text).not.toContain(String(value));
+    expect(text).not.toMatch(/token_mac|code_mac|digest|salt/);
+  });
+
+  it('goes over every guild of the user, and reports how far it is', async () => {
+    const { status, out, error } = await run('user', 'export', '--everywhere', '--game-id', String(PLAYER.game_id));
+    expect(status).toBe(0);
+    expect((JSON.parse(out) as Document).guilds.map(({ guild_id: id }) => id)).toEqual([GUILD, OTHER_GUILD]);
+    expect(error).toBe(`guild 1 of 2: guild ${GUILD}\nguild 2 of 2: guild ${OTHER_GUILD}\n`);
+    expect(await json('user', 'export', '--everywhere', '--game-id', '999')).toEqual({
+      chat_id: null,
+      game_id: 999,
+      guilds: [],
+    });
+  });
+});
+
 describe('guildctl user erase', () => {
   it('counts what there is, removes the user and the linked account from every row of the guild, and nobody else', async () => {
     const words = ['user', 'erase', '--guild', GUILD, '--game-id', String(PLAYER.game_id)];
@@ -159,9 +196,14 @@ describe('guildctl user erase', () => {
       'done',
       'begun',
     ]);
-    expect(noted[2]).toMatchObject({ actor: 'ada', key_id: null, details: { removed: { 'lookup.links': 1 } } });
+    expect(noted[2]).toMatchObject({ actor: 'root', key_id: null, details: { removed: { 'lookup.links': 1 } } });
     expect(JSON.stringify(noted)).not.toMatch(/7004|920000000000000004|Dmitri/);
-    expect((await run('audit', 'list', '--guild', GUILD)).out).toMatch(/ada +erase_user +- +\{"state":"done"/);
+    expect((await run('audit', 'list', '--guild', GUILD)).out).toMatch(/root +auth +erase_user +- +\{"state":"done"/);
+    // What was done by other services is there too, and no longer says about whom.
+    const flagged = entries.find(({ action }: { action: string }) => action === 'AddEntry');
+    expect(flagged).toMatchObject({ actor: 'root', service: 'moderation', details: null });
+    expect(JSON.stringify(entries)).not.toMatch(/7004|920000000000000004|Dmitri/);
+    expect(await json('audit', 'verify', '--guild', GUILD)).toMatchObject({ first_break: null });
   });
 
   it('shows on every replica at once: who was banned no longer is', async () => {
@@ -196,12 +238,19 @@ describe('guildctl guild erase', () => {
     });
     for (const table of ['links', 'log', 'verification_tokens', 'sessions', 'keys', 'audit'])
       expect(out).toContain(table);
-    const left = await rowsOf(OTHER_GUILD, '.*');
-    expect(left.map((row) => row.replaceAll(/"[^"]*"/g, '""'))).toEqual([
-      expect.stringMatching(/,grace,erase_guild,,/),
-      expect.stringMatching(/,grace,erase_guild,,/),
-      expect.stringMatching(/^\(900000000000000002,\d+\)$/),
-    ]);
+    const left = await databaseRows<{ action: string; details: object | null }>(
+      network.databaseUrl,
+      'SELECT action, details FROM auth.audit WHERE guild_id = $1 ORDER BY sequence',
+      [OTHER_GUILD],
+    );
+    const [kept, emptied] = [true, false].map((isKept) => left.filter(({ details }) => (details !== null) === isKept));
+    expect(new Set(kept?.map(({ action }) => action))).toEqual(new Set(['EraseGuild', 'erase_guild']));
+    expect(JSON.stringify(kept)).toContain('"note":"grace"');
+    expect(emptied?.map(({ action }) => action)).toContain('AddEntry');
+    // Beside the audit, where its chain ends, and the number of the next key.
+    const tables = await tablesNaming(network.databaseUrl, SERVICES, OTHER_GUILD);
+    expect(tables).toEqual(['auth.audit', 'auth.audit_heads', 'auth.guilds']);
+    expect(await json('audit', 'verify', '--guild', OTHER_GUILD)).toMatchObject({ first_break: null });
     expect((await rowsOf(GUILD, '.*')).length).toBe(others);
     const again = await run('guild', 'erase', '--guild', OTHER_GUILD, '--yes');
     expect(again).toEqual({ status: 0, out: 'Nothing was left to erase.\n', error: '' });
@@ -225,6 +274,7 @@ describe('guildctl guild erase', () => {
 it.each([
   [['guild', 'erase', '--guild', GUILD], 'give exactly one of --dry-run, --yes'],
   [['guild', 'erase', '--guild', GUILD, '--yes', '--dry-run'], 'give exactly one of --dry-run, --yes'],
+  [['user', 'erase', '--game-id', '7', '--yes'], 'give exactly one of --guild, --everywhere'],
   [['guild', 'erase', '--yes'], '--guild is required'],
   [['guild', 'erase', '--guild', '0', '--dry-run'], '--guild must be a guild ID'],
   [['user', 'erase', '--guild', GUILD, '--yes'], 'give exactly one of --game-id, --chat-id'],

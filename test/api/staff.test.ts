@@ -35,7 +35,11 @@ const told = async (gameId: number) => (await ask(gameId)).json.data;
 async function staff(...words: string[]): Promise<void> {
   const said: string[] = [];
   const status = await guildctl(['staff', ...words], {
-    environment: { GUILDCTL_ACTIVITY: network.address('activity', 'grpc'), ADMIN_SECRETS: network.secrets.admin },
+    environment: {
+      GUILDCTL_AUTH: network.address('auth', 'grpc'),
+      GUILDCTL_ACTIVITY: network.address('activity', 'grpc'),
+      ADMIN_SECRETS: network.secrets.admin,
+    },
     user: 'ada',
     out: () => undefined,
     error: (text) => void said.push(text),

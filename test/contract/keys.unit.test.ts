@@ -18,6 +18,7 @@ test('each process holds the keys of its own calls, seals and rows, and no other
   expect(Object.fromEntries(KEY_HOLDERS.map((name) => [name, [...keysOf(name).keys()]]))).toEqual({
     auth: [
       'call:gateway:auth',
+      'audit-checkpoint',
       'call:operators:auth',
       'ticket:lookup',
       'ticket:bindings',

@@ -2,6 +2,7 @@ import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Call, CALL_TOKEN_HEADER, sealCall } from '#kit/call-token.ts';
 import type { DefinitionShape } from '#kit/grpc.ts';
+import { digestOf, sealTicket, TICKET_HEADER } from '#kit/operators.ts';
 import { OPERATORS } from '#kit/purposes.ts';
 import { SecretRing } from '#kit/secrets.ts';
 import { PROCESSES } from '#proto/processes.ts';
@@ -73,8 +74,20 @@ const callOf = (method: Method): Call => ({
   audience: method.service,
   method: method.path,
 });
+/** Services but auth take a ticket of auth from operators, and no call token. */
+const takesTicket = ({ isAdmin, service }: Method) => isAdmin && service !== 'auth';
+
+/** What a method takes, for a call without a message. */
+function seal(method: Method, ring: SecretRing, call: Call, now = Date.now()): string {
+  if (!takesTicket(method)) return sealCall(ring, call, now);
+  const { audience: service, method: path, caller: operator } = call;
+  return sealTicket(ring, { service, method: path, operator, digest: digestOf(Buffer.alloc(0)) }, now);
+}
+
 const good = (method: Method, change: Partial<Call> = {}, now = Date.now()) =>
-  sealCall(rings(method).own, { ...callOf(method), ...change }, now);
+  seal(method, rings(method).own, { ...callOf(method), ...change }, now);
+/** A ticket names no process: any operator may be in it. */
+const unlessTicket = (method: Method, token: string) => (takesTicket(method) ? [] : [token]);
 
 /** A good token around other contents. */
 function changed(token: string, change: object): string {
@@ -90,19 +103,19 @@ const FORGERIES: Record<string, (method: Method) => string[]> = {
   'is junk': () => ['junk'],
   'is junk with a dot': () => ['e30.AAAA'],
   'is not signed': (method) => [`${good(method).split('.')[0]}.`],
-  'is signed with another secret': (method) => [sealCall(new SecretRing(['x'.repeat(32)]), callOf(method), Date.now())],
+  'is signed with another secret': (method) => [seal(method, new SecretRing(['x'.repeat(32)]), callOf(method))],
   'is signed with the secret of the other kind of caller': (method) => [
-    sealCall(rings(method).other, callOf(method), Date.now()),
+    seal(method, rings(method).other, callOf(method)),
   ],
   'has expired': (method) => [good(method, {}, Date.now() - MINUTE)],
   'is of the future': (method) => [good(method, {}, Date.now() + MINUTE)],
   'was lengthened': (method) => [changed(good(method, {}, Date.now() - MINUTE), { at: Date.now() })],
   'names another caller than was signed': (method) => [changed(good(method), { caller: 'guildctl' })],
-  'names nobody': (method) => [changed(good(method), { caller: undefined })],
-  'names a process that may not call it': (method) => [good(method, { caller: 'lookup' })],
-  'names the called service itself': (method) => [good(method, { caller: method.service })],
+  'names nobody': (method) => [changed(good(method), { caller: undefined, operator: undefined })],
+  'names a process that may not call it': (method) => unlessTicket(method, good(method, { caller: 'lookup' })),
+  'names the called service itself': (method) => unlessTicket(method, good(method, { caller: method.service })),
   'is of operators, and signed with the secret of processes': (method) => [
-    sealCall(new SecretRing([network.secrets.internal]), { ...callOf(method), caller: OPERATORS }, Date.now()),
+    seal(method, new SecretRing([network.secrets.internal]), { ...callOf(method), caller: OPERATORS }),
   ],
   'names another method than was signed': (method) => [
     changed(good(method, { method: '/x.Y/Z' }), { method: method.path }),
@@ -113,6 +126,9 @@ const FORGERIES: Record<string, (method: Method) => string[]> = {
     return [good(method, { method: other?.path ?? `${method.path}2` })];
   },
   'was for another service': (method) => [good(method, { audience: method.service === 'auth' ? 'lookup' : 'auth' })],
+  'is a call token where a ticket is taken, or the other way round': (method) => [
+    takesTicket(method) ? sealCall(rings(method).own, callOf(method), Date.now()) : 'e30.AAAA',
+  ],
   'comes behind another': (method) => ['junk', good(method)],
 };
 
@@ -122,7 +138,7 @@ function call(method: Method, tokens: readonly string[], message: Buffer): Promi
   const client = clients.get(address) ?? new Client(address, credentials.createInsecure());
   clients.set(address, client);
   const metadata = new Metadata();
-  for (const token of tokens) metadata.add(CALL_TOKEN_HEADER, token);
+  for (const token of tokens) metadata.add(takesTicket(method) ? TICKET_HEADER : CALL_TOKEN_HEADER, token);
   const same = (bytes: Buffer) => bytes;
   const deadline = { deadline: Date.now() + 3_000 };
   return new Promise((resolve) => {

@@ -59,11 +59,23 @@ export interface CreateKeyResponse {
 }
 
 export interface ListKeysRequest {
+  /** Empty: of every guild, ordered by guild. */
   guildId: string;
+  /** 1 to 1000; 0 = 1000. */
+  limit: number;
+  cursor: string;
+  /** Only active keys that expire before this time, Unix seconds. */
+  expiresBefore?:
+    | number
+    | undefined;
+  /** Only active keys that were made before this time and not used since, Unix seconds. */
+  unusedSince?: number | undefined;
 }
 
 export interface ListKeysResponse {
   keys: Key[];
+  /** Empty on the last page. */
+  nextCursor: string;
 }
 
 /** A list that is to be left as it is is unset; an empty one empties it. */
@@ -135,22 +147,33 @@ export interface ListAuditRequest {
     | undefined;
   /** 1 to 1000; 0 = 1000. Newest first. */
   limit: number;
+  cursor: string;
+  /** Instead of a guild's audit, that of what concerns no guild: operators, entries of the flagged list for every guild. */
+  isInstallation: boolean;
 }
 
 export interface ListAuditResponse {
   entries: AuditEntry[];
+  /** Empty on the last page. */
+  nextCursor: string;
 }
 
 export interface AuditEntry {
   id: string;
   at: number;
   actor: string;
-  /** create, update, rotate, revoke, erase_guild, erase_user */
+  /** create, update, rotate, revoke, erase_guild, erase_user; of another service the method, such as `AddEntry`. */
   action: string;
   /** Empty where no key is meant. */
   keyId: string;
-  /** What was set, as JSON; never a secret. */
+  /** What was set, as JSON; never a secret. `null` once it was erased. */
   details: string;
+  /** Its place in the chain of its guild, from 1 without gaps. */
+  sequence: number;
+  /** The called service, such as `moderation`. */
+  service: string;
+  /** The full method path; empty in entries of earlier versions. */
+  method: string;
 }
 
 /** Names no user: the audit outlives what was erased. */
@@ -166,6 +189,126 @@ export interface RecordErasureRequest {
 }
 
 export interface RecordErasureResponse {
+}
+
+export interface LeakedKey {
+  /** The guild that the key names. */
+  guildId: string;
+  /** SHA-256 of the whole key: the key itself is not sent. */
+  hash: Buffer;
+  /** Where it was found, and by whom; empty where that is not known. */
+  url: string;
+  source: string;
+}
+
+export interface RevokeLeakedKeysRequest {
+  /** At most 64, answered in the same order. */
+  keys: LeakedKey[];
+  /** Looks the keys up, and changes nothing. */
+  dryRun: boolean;
+  /** What the operator notes in the audit. */
+  actor: string;
+}
+
+export interface RevokeLeakedKeysResponse {
+  results: LeakedKeyResult[];
+}
+
+export interface LeakedKeyResult {
+  /** revoked, already_revoked or unknown. */
+  result: string;
+  /** Empty where the key is unknown. */
+  keyId: string;
+}
+
+export interface Guild {
+  guildId: string;
+  /** Neither revoked nor expired. */
+  activeKeys: number;
+  /** All that are stored. */
+  keys: number;
+  /** Of the key that was used last. */
+  lastUsedAt?: number | undefined;
+  suspendedAt?: number | undefined;
+}
+
+export interface ListGuildsRequest {
+  /** 1 to 1000; 0 = 100. */
+  limit: number;
+  cursor: string;
+}
+
+export interface ListGuildsResponse {
+  guilds: Guild[];
+  /** Empty on the last page. */
+  nextCursor: string;
+}
+
+export interface SuspendGuildRequest {
+  guildId: string;
+  /** What the operator notes in the audit. */
+  actor: string;
+}
+
+export interface SuspendGuildResponse {
+  guild?: Guild | undefined;
+}
+
+export interface ResumeGuildRequest {
+  guildId: string;
+  actor: string;
+}
+
+export interface ResumeGuildResponse {
+  guild?: Guild | undefined;
+}
+
+export interface VerifyAuditRequest {
+  /** Empty: the chain of what concerns no guild. */
+  guildId: string;
+  /** From an earlier part: where this one begins. Empty for the beginning. */
+  cursor: string;
+}
+
+export interface VerifyAuditResponse {
+  /** Entries of this part that were recomputed. */
+  entries: number;
+  /** Unset: this part is sound. */
+  firstBreak?:
+    | AuditBreak
+    | undefined;
+  /** Empty: the whole chain was recomputed. */
+  nextCursor: string;
+  /** Of the whole chain: its last entry, or 0. */
+  lastSequence: number;
+  /** The chain's value there, in hexadecimal: whoever notes it elsewhere can tell later whether it is still there. */
+  lastChain: string;
+  /** The newest signed checkpoint, or 0. */
+  checkpointSequence: number;
+}
+
+export interface AuditBreak {
+  /** The entry at which the chain breaks. */
+  sequence: number;
+  reason: string;
+}
+
+export interface ListAuditHeadsRequest {
+  /** 1 to 1000; 0 = 1000. */
+  limit: number;
+  cursor: string;
+}
+
+export interface ListAuditHeadsResponse {
+  heads: AuditHead[];
+  /** Empty on the last page. */
+  nextCursor: string;
+}
+
+export interface AuditHead {
+  /** Empty: of what concerns no guild. */
+  guildId: string;
+  lastSequence: number;
 }
 
 function createBaseKey(): Key {
@@ -550,13 +693,25 @@ export const CreateKeyResponse: MessageFns<CreateKeyResponse> = {
 };
 
 function createBaseListKeysRequest(): ListKeysRequest {
-  return { guildId: "" };
+  return { guildId: "", limit: 0, cursor: "", expiresBefore: undefined, unusedSince: undefined };
 }
 
 export const ListKeysRequest: MessageFns<ListKeysRequest> = {
   encode(message: ListKeysRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.guildId !== "") {
       writer.uint32(10).string(message.guildId);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(16).int32(message.limit);
+    }
+    if (message.cursor !== "") {
+      writer.uint32(26).string(message.cursor);
+    }
+    if (message.expiresBefore !== undefined) {
+      writer.uint32(32).int64(message.expiresBefore);
+    }
+    if (message.unusedSince !== undefined) {
+      writer.uint32(40).int64(message.unusedSince);
     }
     return writer;
   },
@@ -582,6 +737,38 @@ export const ListKeysRequest: MessageFns<ListKeysRequest> = {
             message.guildId = reader.string();
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.limit = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.expiresBefore = longToNumber(reader.int64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.unusedSince = longToNumber(reader.int64());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -596,13 +783,16 @@ export const ListKeysRequest: MessageFns<ListKeysRequest> = {
 };
 
 function createBaseListKeysResponse(): ListKeysResponse {
-  return { keys: [] };
+  return { keys: [], nextCursor: "" };
 }
 
 export const ListKeysResponse: MessageFns<ListKeysResponse> = {
   encode(message: ListKeysResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.keys) {
       Key.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextCursor !== "") {
+      writer.uint32(18).string(message.nextCursor);
     }
     return writer;
   },
@@ -626,6 +816,14 @@ export const ListKeysResponse: MessageFns<ListKeysResponse> = {
             }
 
             message.keys.push(Key.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
             continue;
           }
         }
@@ -1185,7 +1383,7 @@ export const RevokeGuildKeysResponse: MessageFns<RevokeGuildKeysResponse> = {
 };
 
 function createBaseListAuditRequest(): ListAuditRequest {
-  return { guildId: "", since: undefined, limit: 0 };
+  return { guildId: "", since: undefined, limit: 0, cursor: "", isInstallation: false };
 }
 
 export const ListAuditRequest: MessageFns<ListAuditRequest> = {
@@ -1198,6 +1396,12 @@ export const ListAuditRequest: MessageFns<ListAuditRequest> = {
     }
     if (message.limit !== 0) {
       writer.uint32(24).int32(message.limit);
+    }
+    if (message.cursor !== "") {
+      writer.uint32(34).string(message.cursor);
+    }
+    if (message.isInstallation !== false) {
+      writer.uint32(40).bool(message.isInstallation);
     }
     return writer;
   },
@@ -1239,6 +1443,22 @@ export const ListAuditRequest: MessageFns<ListAuditRequest> = {
             message.limit = reader.int32();
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.isInstallation = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1253,13 +1473,16 @@ export const ListAuditRequest: MessageFns<ListAuditRequest> = {
 };
 
 function createBaseListAuditResponse(): ListAuditResponse {
-  return { entries: [] };
+  return { entries: [], nextCursor: "" };
 }
 
 export const ListAuditResponse: MessageFns<ListAuditResponse> = {
   encode(message: ListAuditResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.entries) {
       AuditEntry.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextCursor !== "") {
+      writer.uint32(18).string(message.nextCursor);
     }
     return writer;
   },
@@ -1285,6 +1508,14 @@ export const ListAuditResponse: MessageFns<ListAuditResponse> = {
             message.entries.push(AuditEntry.decode(reader, reader.uint32()));
             continue;
           }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1299,7 +1530,7 @@ export const ListAuditResponse: MessageFns<ListAuditResponse> = {
 };
 
 function createBaseAuditEntry(): AuditEntry {
-  return { id: "", at: 0, actor: "", action: "", keyId: "", details: "" };
+  return { id: "", at: 0, actor: "", action: "", keyId: "", details: "", sequence: 0, service: "", method: "" };
 }
 
 export const AuditEntry: MessageFns<AuditEntry> = {
@@ -1321,6 +1552,15 @@ export const AuditEntry: MessageFns<AuditEntry> = {
     }
     if (message.details !== "") {
       writer.uint32(50).string(message.details);
+    }
+    if (message.sequence !== 0) {
+      writer.uint32(56).int64(message.sequence);
+    }
+    if (message.service !== "") {
+      writer.uint32(66).string(message.service);
+    }
+    if (message.method !== "") {
+      writer.uint32(74).string(message.method);
     }
     return writer;
   },
@@ -1384,6 +1624,30 @@ export const AuditEntry: MessageFns<AuditEntry> = {
             }
 
             message.details = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.sequence = longToNumber(reader.int64());
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.service = reader.string();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.method = reader.string();
             continue;
           }
         }
@@ -1524,7 +1788,1056 @@ export const RecordErasureResponse: MessageFns<RecordErasureResponse> = {
   },
 };
 
-/** Key administration. Every call needs a token made from ADMIN_SECRETS and leaves an audit row. */
+function createBaseLeakedKey(): LeakedKey {
+  return { guildId: "", hash: Buffer.alloc(0), url: "", source: "" };
+}
+
+export const LeakedKey: MessageFns<LeakedKey> = {
+  encode(message: LeakedKey, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.hash.length !== 0) {
+      writer.uint32(18).bytes(message.hash);
+    }
+    if (message.url !== "") {
+      writer.uint32(26).string(message.url);
+    }
+    if (message.source !== "") {
+      writer.uint32(34).string(message.source);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LeakedKey {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLeakedKey();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.hash = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.url = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.source = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRevokeLeakedKeysRequest(): RevokeLeakedKeysRequest {
+  return { keys: [], dryRun: false, actor: "" };
+}
+
+export const RevokeLeakedKeysRequest: MessageFns<RevokeLeakedKeysRequest> = {
+  encode(message: RevokeLeakedKeysRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.keys) {
+      LeakedKey.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.dryRun !== false) {
+      writer.uint32(16).bool(message.dryRun);
+    }
+    if (message.actor !== "") {
+      writer.uint32(26).string(message.actor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RevokeLeakedKeysRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRevokeLeakedKeysRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.keys.push(LeakedKey.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.dryRun = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.actor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRevokeLeakedKeysResponse(): RevokeLeakedKeysResponse {
+  return { results: [] };
+}
+
+export const RevokeLeakedKeysResponse: MessageFns<RevokeLeakedKeysResponse> = {
+  encode(message: RevokeLeakedKeysResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.results) {
+      LeakedKeyResult.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RevokeLeakedKeysResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRevokeLeakedKeysResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.results.push(LeakedKeyResult.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseLeakedKeyResult(): LeakedKeyResult {
+  return { result: "", keyId: "" };
+}
+
+export const LeakedKeyResult: MessageFns<LeakedKeyResult> = {
+  encode(message: LeakedKeyResult, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.result !== "") {
+      writer.uint32(10).string(message.result);
+    }
+    if (message.keyId !== "") {
+      writer.uint32(18).string(message.keyId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): LeakedKeyResult {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseLeakedKeyResult();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.result = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.keyId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGuild(): Guild {
+  return { guildId: "", activeKeys: 0, keys: 0, lastUsedAt: undefined, suspendedAt: undefined };
+}
+
+export const Guild: MessageFns<Guild> = {
+  encode(message: Guild, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.activeKeys !== 0) {
+      writer.uint32(16).int32(message.activeKeys);
+    }
+    if (message.keys !== 0) {
+      writer.uint32(24).int32(message.keys);
+    }
+    if (message.lastUsedAt !== undefined) {
+      writer.uint32(32).int64(message.lastUsedAt);
+    }
+    if (message.suspendedAt !== undefined) {
+      writer.uint32(40).int64(message.suspendedAt);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Guild {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGuild();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.activeKeys = reader.int32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.keys = reader.int32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.lastUsedAt = longToNumber(reader.int64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.suspendedAt = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListGuildsRequest(): ListGuildsRequest {
+  return { limit: 0, cursor: "" };
+}
+
+export const ListGuildsRequest: MessageFns<ListGuildsRequest> = {
+  encode(message: ListGuildsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.limit !== 0) {
+      writer.uint32(8).int32(message.limit);
+    }
+    if (message.cursor !== "") {
+      writer.uint32(18).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListGuildsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListGuildsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.limit = reader.int32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListGuildsResponse(): ListGuildsResponse {
+  return { guilds: [], nextCursor: "" };
+}
+
+export const ListGuildsResponse: MessageFns<ListGuildsResponse> = {
+  encode(message: ListGuildsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.guilds) {
+      Guild.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextCursor !== "") {
+      writer.uint32(18).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListGuildsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListGuildsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guilds.push(Guild.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSuspendGuildRequest(): SuspendGuildRequest {
+  return { guildId: "", actor: "" };
+}
+
+export const SuspendGuildRequest: MessageFns<SuspendGuildRequest> = {
+  encode(message: SuspendGuildRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.actor !== "") {
+      writer.uint32(18).string(message.actor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SuspendGuildRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSuspendGuildRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.actor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSuspendGuildResponse(): SuspendGuildResponse {
+  return { guild: undefined };
+}
+
+export const SuspendGuildResponse: MessageFns<SuspendGuildResponse> = {
+  encode(message: SuspendGuildResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guild !== undefined) {
+      Guild.encode(message.guild, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SuspendGuildResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSuspendGuildResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guild = Guild.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseResumeGuildRequest(): ResumeGuildRequest {
+  return { guildId: "", actor: "" };
+}
+
+export const ResumeGuildRequest: MessageFns<ResumeGuildRequest> = {
+  encode(message: ResumeGuildRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.actor !== "") {
+      writer.uint32(18).string(message.actor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResumeGuildRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResumeGuildRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.actor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseResumeGuildResponse(): ResumeGuildResponse {
+  return { guild: undefined };
+}
+
+export const ResumeGuildResponse: MessageFns<ResumeGuildResponse> = {
+  encode(message: ResumeGuildResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guild !== undefined) {
+      Guild.encode(message.guild, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ResumeGuildResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseResumeGuildResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guild = Guild.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseVerifyAuditRequest(): VerifyAuditRequest {
+  return { guildId: "", cursor: "" };
+}
+
+export const VerifyAuditRequest: MessageFns<VerifyAuditRequest> = {
+  encode(message: VerifyAuditRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.cursor !== "") {
+      writer.uint32(18).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): VerifyAuditRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVerifyAuditRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseVerifyAuditResponse(): VerifyAuditResponse {
+  return { entries: 0, firstBreak: undefined, nextCursor: "", lastSequence: 0, lastChain: "", checkpointSequence: 0 };
+}
+
+export const VerifyAuditResponse: MessageFns<VerifyAuditResponse> = {
+  encode(message: VerifyAuditResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.entries !== 0) {
+      writer.uint32(8).int64(message.entries);
+    }
+    if (message.firstBreak !== undefined) {
+      AuditBreak.encode(message.firstBreak, writer.uint32(18).fork()).join();
+    }
+    if (message.nextCursor !== "") {
+      writer.uint32(26).string(message.nextCursor);
+    }
+    if (message.lastSequence !== 0) {
+      writer.uint32(32).int64(message.lastSequence);
+    }
+    if (message.lastChain !== "") {
+      writer.uint32(42).string(message.lastChain);
+    }
+    if (message.checkpointSequence !== 0) {
+      writer.uint32(48).int64(message.checkpointSequence);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): VerifyAuditResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVerifyAuditResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.entries = longToNumber(reader.int64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.firstBreak = AuditBreak.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.lastSequence = longToNumber(reader.int64());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.lastChain = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.checkpointSequence = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseAuditBreak(): AuditBreak {
+  return { sequence: 0, reason: "" };
+}
+
+export const AuditBreak: MessageFns<AuditBreak> = {
+  encode(message: AuditBreak, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.sequence !== 0) {
+      writer.uint32(8).int64(message.sequence);
+    }
+    if (message.reason !== "") {
+      writer.uint32(18).string(message.reason);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AuditBreak {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAuditBreak();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.sequence = longToNumber(reader.int64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListAuditHeadsRequest(): ListAuditHeadsRequest {
+  return { limit: 0, cursor: "" };
+}
+
+export const ListAuditHeadsRequest: MessageFns<ListAuditHeadsRequest> = {
+  encode(message: ListAuditHeadsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.limit !== 0) {
+      writer.uint32(8).int32(message.limit);
+    }
+    if (message.cursor !== "") {
+      writer.uint32(18).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListAuditHeadsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListAuditHeadsRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.limit = reader.int32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListAuditHeadsResponse(): ListAuditHeadsResponse {
+  return { heads: [], nextCursor: "" };
+}
+
+export const ListAuditHeadsResponse: MessageFns<ListAuditHeadsResponse> = {
+  encode(message: ListAuditHeadsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.heads) {
+      AuditHead.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextCursor !== "") {
+      writer.uint32(18).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListAuditHeadsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListAuditHeadsResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.heads.push(AuditHead.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseAuditHead(): AuditHead {
+  return { guildId: "", lastSequence: 0 };
+}
+
+export const AuditHead: MessageFns<AuditHead> = {
+  encode(message: AuditHead, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.lastSequence !== 0) {
+      writer.uint32(16).int64(message.lastSequence);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AuditHead {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAuditHead();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.lastSequence = longToNumber(reader.int64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+/**
+ * Administration of keys and guilds, and the audit. Every call needs an operator's credential; a change is in the audit
+ * in the same transaction.
+ */
 export type KeyAdminServiceService = typeof KeyAdminServiceService;
 export const KeyAdminServiceService = {
   createKey: {
@@ -1604,6 +2917,71 @@ export const KeyAdminServiceService = {
       Buffer.from(RecordErasureResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RecordErasureResponse => RecordErasureResponse.decode(value),
   },
+  /** Revokes the keys that somebody found in public. */
+  revokeLeakedKeys: {
+    path: "/guild.auth.v1.KeyAdminService/RevokeLeakedKeys" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RevokeLeakedKeysRequest): Buffer =>
+      Buffer.from(RevokeLeakedKeysRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RevokeLeakedKeysRequest => RevokeLeakedKeysRequest.decode(value),
+    responseSerialize: (value: RevokeLeakedKeysResponse): Buffer =>
+      Buffer.from(RevokeLeakedKeysResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RevokeLeakedKeysResponse => RevokeLeakedKeysResponse.decode(value),
+  },
+  /** A page of the guilds that have or had keys. */
+  listGuilds: {
+    path: "/guild.auth.v1.KeyAdminService/ListGuilds" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListGuildsRequest): Buffer => Buffer.from(ListGuildsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListGuildsRequest => ListGuildsRequest.decode(value),
+    responseSerialize: (value: ListGuildsResponse): Buffer => Buffer.from(ListGuildsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListGuildsResponse => ListGuildsResponse.decode(value),
+  },
+  /** From now on every key of the guild is refused as if it were revoked, and new ones too. Suspending twice succeeds. */
+  suspendGuild: {
+    path: "/guild.auth.v1.KeyAdminService/SuspendGuild" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: SuspendGuildRequest): Buffer => Buffer.from(SuspendGuildRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): SuspendGuildRequest => SuspendGuildRequest.decode(value),
+    responseSerialize: (value: SuspendGuildResponse): Buffer =>
+      Buffer.from(SuspendGuildResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): SuspendGuildResponse => SuspendGuildResponse.decode(value),
+  },
+  /** The keys of the guild work as before. */
+  resumeGuild: {
+    path: "/guild.auth.v1.KeyAdminService/ResumeGuild" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ResumeGuildRequest): Buffer => Buffer.from(ResumeGuildRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ResumeGuildRequest => ResumeGuildRequest.decode(value),
+    responseSerialize: (value: ResumeGuildResponse): Buffer => Buffer.from(ResumeGuildResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ResumeGuildResponse => ResumeGuildResponse.decode(value),
+  },
+  /** Recomputes a part of a guild's chain and reports its first break. */
+  verifyAudit: {
+    path: "/guild.auth.v1.KeyAdminService/VerifyAudit" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: VerifyAuditRequest): Buffer => Buffer.from(VerifyAuditRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): VerifyAuditRequest => VerifyAuditRequest.decode(value),
+    responseSerialize: (value: VerifyAuditResponse): Buffer => Buffer.from(VerifyAuditResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): VerifyAuditResponse => VerifyAuditResponse.decode(value),
+  },
+  /** A page of the guilds that have an audit, with where each chain ends. */
+  listAuditHeads: {
+    path: "/guild.auth.v1.KeyAdminService/ListAuditHeads" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListAuditHeadsRequest): Buffer =>
+      Buffer.from(ListAuditHeadsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListAuditHeadsRequest => ListAuditHeadsRequest.decode(value),
+    responseSerialize: (value: ListAuditHeadsResponse): Buffer =>
+      Buffer.from(ListAuditHeadsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListAuditHeadsResponse => ListAuditHeadsResponse.decode(value),
+  },
 } as const;
 
 export interface KeyAdminServiceServer extends UntypedServiceImplementation {
@@ -1617,6 +2995,18 @@ export interface KeyAdminServiceServer extends UntypedServiceImplementation {
   listAudit: handleUnaryCall<ListAuditRequest, ListAuditResponse>;
   /** Notes in the audit that a guild or a user is being erased, or was. */
   recordErasure: handleUnaryCall<RecordErasureRequest, RecordErasureResponse>;
+  /** Revokes the keys that somebody found in public. */
+  revokeLeakedKeys: handleUnaryCall<RevokeLeakedKeysRequest, RevokeLeakedKeysResponse>;
+  /** A page of the guilds that have or had keys. */
+  listGuilds: handleUnaryCall<ListGuildsRequest, ListGuildsResponse>;
+  /** From now on every key of the guild is refused as if it were revoked, and new ones too. Suspending twice succeeds. */
+  suspendGuild: handleUnaryCall<SuspendGuildRequest, SuspendGuildResponse>;
+  /** The keys of the guild work as before. */
+  resumeGuild: handleUnaryCall<ResumeGuildRequest, ResumeGuildResponse>;
+  /** Recomputes a part of a guild's chain and reports its first break. */
+  verifyAudit: handleUnaryCall<VerifyAuditRequest, VerifyAuditResponse>;
+  /** A page of the guilds that have an audit, with where each chain ends. */
+  listAuditHeads: handleUnaryCall<ListAuditHeadsRequest, ListAuditHeadsResponse>;
 }
 
 function longToNumber(int64: { toString(): string }): number {

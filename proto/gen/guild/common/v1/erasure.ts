@@ -50,6 +50,44 @@ export interface ErasedTable {
   rows: number;
 }
 
+export interface ListGuildsOfUserRequest {
+  /** One of the accounts, or both. */
+  chatId?: string | undefined;
+  gameId?:
+    | number
+    | undefined;
+  /** Only guilds behind this one; unset for the first page. */
+  afterGuildId?: string | undefined;
+}
+
+export interface ListGuildsOfUserResponse {
+  /** The empty ID stands for rows that count in every guild. */
+  guildIds: string[];
+  /** Up to where guilds were searched; unset when all were. */
+  searchedTo?: string | undefined;
+}
+
+export interface ExportUserRequest {
+  guildId: string;
+  /** One of the accounts, or both. */
+  chatId?: string | undefined;
+  gameId?: number | undefined;
+  cursor: string;
+}
+
+export interface ExportUserResponse {
+  rows: ExportedRow[];
+  /** Empty on the last page. */
+  nextCursor: string;
+}
+
+export interface ExportedRow {
+  /** schema.table */
+  table: string;
+  /** A JSON object. */
+  row: string;
+}
+
 function createBaseEraseGuildRequest(): EraseGuildRequest {
   return { guildId: "", dryRun: false };
 }
@@ -357,10 +395,328 @@ export const ErasedTable: MessageFns<ErasedTable> = {
   },
 };
 
+function createBaseListGuildsOfUserRequest(): ListGuildsOfUserRequest {
+  return { chatId: undefined, gameId: undefined, afterGuildId: undefined };
+}
+
+export const ListGuildsOfUserRequest: MessageFns<ListGuildsOfUserRequest> = {
+  encode(message: ListGuildsOfUserRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.chatId !== undefined) {
+      writer.uint32(10).string(message.chatId);
+    }
+    if (message.gameId !== undefined) {
+      writer.uint32(16).int64(message.gameId);
+    }
+    if (message.afterGuildId !== undefined) {
+      writer.uint32(26).string(message.afterGuildId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListGuildsOfUserRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListGuildsOfUserRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.chatId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.gameId = longToNumber(reader.int64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.afterGuildId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListGuildsOfUserResponse(): ListGuildsOfUserResponse {
+  return { guildIds: [], searchedTo: undefined };
+}
+
+export const ListGuildsOfUserResponse: MessageFns<ListGuildsOfUserResponse> = {
+  encode(message: ListGuildsOfUserResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.guildIds) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.searchedTo !== undefined) {
+      writer.uint32(18).string(message.searchedTo);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListGuildsOfUserResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListGuildsOfUserResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildIds.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.searchedTo = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseExportUserRequest(): ExportUserRequest {
+  return { guildId: "", chatId: undefined, gameId: undefined, cursor: "" };
+}
+
+export const ExportUserRequest: MessageFns<ExportUserRequest> = {
+  encode(message: ExportUserRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.guildId !== "") {
+      writer.uint32(10).string(message.guildId);
+    }
+    if (message.chatId !== undefined) {
+      writer.uint32(18).string(message.chatId);
+    }
+    if (message.gameId !== undefined) {
+      writer.uint32(24).int64(message.gameId);
+    }
+    if (message.cursor !== "") {
+      writer.uint32(34).string(message.cursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExportUserRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExportUserRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.guildId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.chatId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.gameId = longToNumber(reader.int64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.cursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseExportUserResponse(): ExportUserResponse {
+  return { rows: [], nextCursor: "" };
+}
+
+export const ExportUserResponse: MessageFns<ExportUserResponse> = {
+  encode(message: ExportUserResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.rows) {
+      ExportedRow.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.nextCursor !== "") {
+      writer.uint32(18).string(message.nextCursor);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExportUserResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExportUserResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.rows.push(ExportedRow.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.nextCursor = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseExportedRow(): ExportedRow {
+  return { table: "", row: "" };
+}
+
+export const ExportedRow: MessageFns<ExportedRow> = {
+  encode(message: ExportedRow, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.table !== "") {
+      writer.uint32(10).string(message.table);
+    }
+    if (message.row !== "") {
+      writer.uint32(18).string(message.row);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ExportedRow {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseExportedRow();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.table = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.row = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /**
- * Removes what a service keeps of a guild, or of a user of a guild. Every service that has tables answers it; the call's
- * token, made from ADMIN_SECRETS, says which one is meant. A call works for a while: it is to be repeated until it is
- * done, by whoever and whenever.
+ * Removes what a service keeps of a guild, or of a user of a guild, and reads it. Every service that has tables answers
+ * it, to operators; the call's ticket says which service is meant. A call works for a while: it is to be repeated until
+ * it is done, by whoever and whenever.
  */
 export type ErasureServiceService = typeof ErasureServiceService;
 export const ErasureServiceService = {
@@ -382,11 +738,37 @@ export const ErasureServiceService = {
     responseSerialize: (value: EraseUserResponse): Buffer => Buffer.from(EraseUserResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): EraseUserResponse => EraseUserResponse.decode(value),
   },
+  /** A page of the guilds in which rows name a user, in ascending order; pages may be empty. */
+  listGuildsOfUser: {
+    path: "/guild.common.v1.ErasureService/ListGuildsOfUser" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListGuildsOfUserRequest): Buffer =>
+      Buffer.from(ListGuildsOfUserRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListGuildsOfUserRequest => ListGuildsOfUserRequest.decode(value),
+    responseSerialize: (value: ListGuildsOfUserResponse): Buffer =>
+      Buffer.from(ListGuildsOfUserResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListGuildsOfUserResponse => ListGuildsOfUserResponse.decode(value),
+  },
+  /** A page of the rows of a guild that name a user. */
+  exportUser: {
+    path: "/guild.common.v1.ErasureService/ExportUser" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ExportUserRequest): Buffer => Buffer.from(ExportUserRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ExportUserRequest => ExportUserRequest.decode(value),
+    responseSerialize: (value: ExportUserResponse): Buffer => Buffer.from(ExportUserResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ExportUserResponse => ExportUserResponse.decode(value),
+  },
 } as const;
 
 export interface ErasureServiceServer extends UntypedServiceImplementation {
   eraseGuild: handleUnaryCall<EraseGuildRequest, EraseGuildResponse>;
   eraseUser: handleUnaryCall<EraseUserRequest, EraseUserResponse>;
+  /** A page of the guilds in which rows name a user, in ascending order; pages may be empty. */
+  listGuildsOfUser: handleUnaryCall<ListGuildsOfUserRequest, ListGuildsOfUserResponse>;
+  /** A page of the rows of a guild that name a user. */
+  exportUser: handleUnaryCall<ExportUserRequest, ExportUserResponse>;
 }
 
 function longToNumber(int64: { toString(): string }): number {

@@ -1,0 +1,78 @@
+import type { Queryable } from '#kit/postgres.ts';
+
+/** A guild that has or had keys. */
+export interface GuildRecord {
+  guildId: string;
+  activeKeys: number;
+  keys: number;
+  lastUsedAt: Date | null;
+  suspendedAt: Date | null;
+}
+
+/** Guilds `g` with their keys; `$1` is now. */
+const GUILD = `SELECT g.guild_id AS "guildId", g.suspended_at AS "suspendedAt", k.*
+  FROM auth.guilds g CROSS JOIN LATERAL (
+    SELECT count(*)::integer AS keys, max(last_used_at) AS "lastUsedAt",
+      (count(*) FILTER (WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)))::integer AS "activeKeys"
+    FROM auth.keys WHERE guild_id = g.guild_id) k`;
+
+/** A page of guilds behind one. */
+export function selectGuilds(database: Queryable, after: string, now: Date, limit: number): Promise<GuildRecord[]> {
+  return database.query<GuildRecord>(`${GUILD} WHERE g.guild_id > $2 ORDER BY g.guild_id LIMIT $3`, [
+    now,
+    after,
+    limit,
+  ]);
+}
+
+export async function selectGuild(database: Queryable, guildId: string, now: Date): Promise<GuildRecord | undefined> {
+  const [guild] = await database.query<GuildRecord>(`${GUILD} WHERE g.guild_id = $2`, [now, guildId]);
+  return guild;
+}
+
+/** Whether it is known, and since when it is suspended; locks it. */
+export async function lockSuspension(
+  transaction: Queryable,
+  guildId: string,
+): Promise<{ suspendedAt: Date | null } | undefined> {
+  const [guild] = await transaction.query<{ suspendedAt: Date | null }>(
+    'SELECT suspended_at AS "suspendedAt" FROM auth.guilds WHERE guild_id = $1 FOR UPDATE',
+    [guildId],
+  );
+  return guild;
+}
+
+/** Suspends the guild, or with null resumes it. Its keys count as changed; returns the numbers of those not revoked. */
+export async function setSuspended(
+  transaction: Queryable,
+  guildId: string,
+  suspendedAt: Date | null,
+  now: Date,
+): Promise<number[]> {
+  await transaction.query('UPDATE auth.guilds SET suspended_at = $2 WHERE guild_id = $1', [guildId, suspendedAt]);
+  // Locked in the order in which recordUse locks them: they would wait for each other otherwise.
+  const rows = await transaction.query<{ number: number }>(
+    `WITH locked AS (
+       SELECT number FROM auth.keys WHERE guild_id = $1 AND revoked_at IS NULL ORDER BY number FOR NO KEY UPDATE)
+     UPDATE auth.keys k SET changed_at = $2, version = version + 1
+     FROM locked WHERE k.guild_id = $1 AND k.number = locked.number
+     RETURNING k.number`,
+    [guildId, now],
+  );
+  return rows.map(({ number }) => number);
+}
+
+/** Which key a secret belongs to, whether it is revoked or replaced or not; undefined where it is none. */
+export async function findSecret(
+  database: Queryable,
+  guildId: string,
+  hash: Buffer,
+): Promise<{ number: number; isRevoked: boolean } | undefined> {
+  const [found] = await database.query<{ number: number; isRevoked: boolean }>(
+    `SELECT k.number, k.revoked_at IS NOT NULL AS "isRevoked"
+     FROM auth.key_secrets s JOIN auth.keys k ON k.guild_id = s.guild_id AND k.number = s.number
+     WHERE s.guild_id = $1 AND s.hash = $2`,
+    [guildId, hash],
+  );
+  return found;
+}

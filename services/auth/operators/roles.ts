@@ -1,0 +1,164 @@
+import type { DefinitionShape } from '#kit/grpc.ts';
+import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
+import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
+import { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
+import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
+import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
+import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
+import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
+
+/** What an operator may do, each role with everything before it. */
+export const ROLES = ['viewer', 'support', 'admin', 'owner'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** What an operator needs for a method, and what becomes of it in the audit. */
+export interface MethodRule {
+  role: Role;
+  /**
+   * `before`: an entry is committed before the call can be made. `itself`: auth's own method writes it with the change.
+   * `never`: it only reads.
+   */
+  audited: 'before' | 'itself' | 'never';
+  /** The entry does not say whom the request names: it is about removing that. */
+  isAnonymous?: true;
+}
+
+const read = (role: Role): MethodRule => ({ role, audited: 'never' });
+const change = (role: Role): MethodRule => ({ role, audited: 'before' });
+const own = (role: Role): MethodRule => ({ role, audited: 'itself' });
+
+/** The services of a definition, by the names that callers use, and a rule for each of its methods. */
+interface Rules<Definition extends DefinitionShape> {
+  services: readonly string[];
+  definition: Definition;
+  methods: Readonly<Record<keyof Definition, MethodRule>>;
+}
+
+const rulesOf = <Definition extends DefinitionShape>(rules: Rules<Definition>): Rules<DefinitionShape> => rules;
+
+/** Who may do what: every method that operators can call, and nothing else. A method without a rule does not compile. */
+const RULES = [
+  rulesOf({
+    services: ['auth'],
+    definition: KeyAdminServiceService,
+    methods: {
+      createKey: own('admin'),
+      listKeys: read('viewer'),
+      updateKey: own('admin'),
+      rotateKey: own('admin'),
+      revokeKey: own('support'),
+      revokeGuildKeys: own('admin'),
+      revokeLeakedKeys: own('support'),
+      listAudit: read('viewer'),
+      verifyAudit: read('viewer'),
+      listAuditHeads: read('viewer'),
+      recordErasure: own('admin'),
+      listGuilds: read('viewer'),
+      suspendGuild: own('admin'),
+      resumeGuild: own('admin'),
+    },
+  }),
+  rulesOf({
+    services: ['auth'],
+    definition: OperatorAdminServiceService,
+    methods: {
+      // What is authorised has a rule of its own.
+      authorize: read('viewer'),
+      addOperator: own('owner'),
+      revokeOperator: own('owner'),
+      listOperators: read('admin'),
+    },
+  }),
+  rulesOf({
+    services: ['activity', 'auth', 'bindings', 'lookup', 'members', 'moderation'],
+    definition: ErasureServiceService,
+    methods: {
+      eraseGuild: change('admin'),
+      eraseUser: { ...change('admin'), isAnonymous: true },
+      listGuildsOfUser: read('admin'),
+      exportUser: { ...change('admin'), isAnonymous: true },
+    },
+  }),
+  rulesOf({
+    services: ['lookup'],
+    definition: LinkAdminServiceService,
+    methods: { findAccounts: read('viewer'), showLink: read('viewer') },
+  }),
+  rulesOf({
+    services: ['moderation'],
+    definition: ShieldAdminServiceService,
+    methods: { addEntry: change('support'), removeEntry: change('support'), listEntries: read('viewer') },
+  }),
+  rulesOf({
+    services: ['moderation'],
+    definition: RecordAdminServiceService,
+    methods: { showPlayer: read('viewer') },
+  }),
+  rulesOf({
+    services: ['bindings'],
+    definition: BindingAdminServiceService,
+    methods: { showBindings: read('viewer') },
+  }),
+  rulesOf({
+    services: ['activity'],
+    definition: CommandAdminServiceService,
+    methods: {
+      enqueueCommands: change('support'),
+      cancelCommand: change('support'),
+      listCommands: read('viewer'),
+      readCommand: read('viewer'),
+      listServers: read('viewer'),
+      countServers: read('viewer'),
+    },
+  }),
+  rulesOf({
+    services: ['members', 'moderation'],
+    definition: QueueAdminServiceService,
+    methods: { listQueueItems: read('viewer'), retryQueueItems: change('support'), skipQueueItem: change('admin') },
+  }),
+  rulesOf({
+    services: ['members'],
+    definition: JobAdminServiceService,
+    methods: { listJobs: read('viewer'), retryJob: change('support'), cancelJob: change('support') },
+  }),
+  rulesOf({
+    services: ['activity'],
+    definition: StaffAdminServiceService,
+    methods: { setStaffRole: change('admin'), listStaffRoles: read('viewer'), removeStaffRole: change('admin') },
+  }),
+];
+
+/** A method that operators can call. */
+export interface AdminMethod extends MethodRule {
+  /** Such as `AddEntry`. */
+  name: string;
+  decode(request: Buffer): unknown;
+}
+
+const METHODS = new Map<string, AdminMethod>(
+  RULES.flatMap(({ services, definition, methods }) =>
+    Object.entries(definition).flatMap(([key, { path, requestDeserialize }]) => {
+      const rule = methods[key] as MethodRule;
+      const name = path.slice(path.lastIndexOf('/') + 1);
+      return services.map((service): [string, AdminMethod] => [
+        `${service} ${path}`,
+        { ...rule, name, decode: (request) => requestDeserialize(request) },
+      ]);
+    }),
+  ),
+);
+
+/** The rule of a method; undefined where operators cannot call it. */
+export function adminMethod(service: string, path: string): AdminMethod | undefined {
+  return METHODS.get(`${service} ${path}`);
+}
+
+/** The paths of all methods with a rule, for a test that none is missing. */
+export const ADMIN_PATHS: ReadonlySet<string> = new Set([...METHODS.keys()].map((key) => key.split(' ')[1] as string));
+
+/** Whether a role includes another. */
+export function includesRole(role: Role, needed: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed);
+}
