@@ -73,7 +73,11 @@ export class Links {
     const last = rows.length > limit ? page.at(-1) : undefined;
     return {
       links: page.filter(({ isUnlinked }) => !isUnlinked),
-      unlinked: page.filter(({ isUnlinked }) => isUnlinked).map((gone) => ({ ...gone, unlinkedAt: unlinkedAt(gone) })),
+      // A pair that is linked again is only listed as a link, so that a caller may apply the two in any order. Left out
+      // here and not in the statement, which would read past all such pairs to fill a page.
+      unlinked: page
+        .filter(({ isUnlinked, isLinkedAgain }) => isUnlinked && !isLinkedAgain)
+        .map((gone) => ({ ...gone, unlinkedAt: unlinkedAt(gone) })),
       serverTime: start.serverTime,
       next: last && writePosition({ ...last, serverTime: start.serverTime }),
     };

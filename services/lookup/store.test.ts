@@ -42,7 +42,7 @@ beforeAll(async () => {
   // As of many more guilds.
   await databaseRows(
     testDatabase.url,
-    `INSERT INTO lookup.link_counts SELECT (800000000000000000 + n)::text, n % 8, 1 FROM generate_series(1, 20000) n`,
+    `INSERT INTO lookup.link_counts SELECT (800000000000000000 + n)::text, n, 1 FROM generate_series(1, 20000) n`,
   );
   for (const table of ['links', 'link_history', 'operations', 'link_counts'])
     await databaseRows(testDatabase.url, `ANALYZE lookup.${table}`);

@@ -54,15 +54,14 @@ export interface ChangedLink extends Link {
   /** Microseconds since 1970, as the table has them. */
   updatedAt: number;
   isUnlinked: boolean;
+  /** Whether a pair that was unlinked is linked again now. */
+  isLinkedAgain: boolean;
 }
 
 const MICROSECONDS = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint AS "updatedAt"`;
 const POSITION = `(timestamptz 'epoch' + $2::float8 * interval '1 microsecond', $3)`;
 
-/**
- * Up to `limit` links past a position, and those that were removed past it, the least recently changed first. A pair that
- * was linked again is only listed as a link, so that it does not matter in which order a caller applies the two.
- */
+/** Up to `limit` links past a position, and those that were removed past it, the least recently changed first. */
 export function listLinks(
   on: Queryable,
   guildId: string,
@@ -70,14 +69,14 @@ export function listLinks(
   { limit, withUnlinked }: { limit: number; withUnlinked: boolean },
 ): Promise<ChangedLink[]> {
   return on.query(
-    `SELECT * FROM (
+    `SELECT changes.*, "isUnlinked" AND EXISTS (SELECT FROM lookup.links again WHERE again.guild_id = $1
+       AND again.chat_id = changes."chatId" AND again.game_id = changes."gameId") AS "isLinkedAgain"
+     FROM (
        (SELECT ${LINK}, ${MICROSECONDS('updated_at')}, false AS "isUnlinked" FROM lookup.links
         WHERE guild_id = $1 AND (updated_at, chat_id) > ${POSITION} ORDER BY updated_at, chat_id LIMIT $4)
        UNION ALL
        (SELECT ${LINK}, ${MICROSECONDS('created_at')}, true AS "isUnlinked" FROM lookup.link_history
         WHERE $5 AND guild_id = $1 AND action = 'unlinked' AND (created_at, chat_id) > ${POSITION}
-          AND NOT EXISTS (SELECT FROM lookup.links again WHERE again.guild_id = $1
-            AND again.chat_id = link_history.chat_id AND again.game_id = link_history.game_id)
         ORDER BY created_at, chat_id LIMIT $4)
      ) AS changes ORDER BY "updatedAt", "chatId", "isUnlinked" DESC LIMIT $4`,
     [guildId, updatedAt, chatId, limit, withUnlinked],

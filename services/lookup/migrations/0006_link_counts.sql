@@ -1,37 +1,42 @@
 -- How many links a guild has, without counting them. Kept by the table itself, so that whatever writes links, also an
--- earlier release and erasure, keeps it right. Several rows a guild, so that writers seldom wait for each other.
+-- earlier release and erasure, keeps it right. Several rows a guild, each written by one transaction at a time: a writer
+-- takes a row that is not locked, or adds one, so that no writer ever waits for another one's commit.
 CREATE TABLE lookup.link_counts (
   guild_id text COLLATE "C" NOT NULL,
-  shard smallint NOT NULL,
+  part bigint NOT NULL,
   count bigint NOT NULL,
-  PRIMARY KEY (guild_id, shard)
+  PRIMARY KEY (guild_id, part)
 ) WITH (fillfactor = 50);
 
-CREATE FUNCTION lookup.link_shard(chat_id text) RETURNS smallint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN (abs(hashtext(chat_id)::bigint) % 8)::smallint;
+CREATE SEQUENCE lookup.link_count_parts;
 
--- Rows are written in one order, so that two statements never wait for each other.
-CREATE FUNCTION lookup.count_added_links() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION lookup.count_links() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  changed_guild record;
 BEGIN
-  INSERT INTO lookup.link_counts AS counted (guild_id, shard, count)
-  SELECT guild_id, lookup.link_shard(chat_id) AS shard, count(*) FROM changed GROUP BY 1, 2 ORDER BY 1, 2
-  ON CONFLICT (guild_id, shard) DO UPDATE SET count = counted.count + excluded.count;
-  RETURN NULL;
-END $$;
-
-CREATE FUNCTION lookup.count_removed_links() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO lookup.link_counts AS counted (guild_id, shard, count)
-  SELECT guild_id, lookup.link_shard(chat_id) AS shard, -count(*) FROM changed GROUP BY 1, 2 ORDER BY 1, 2
-  ON CONFLICT (guild_id, shard) DO UPDATE SET count = counted.count + excluded.count;
+  FOR changed_guild IN
+    SELECT guild_id, CASE TG_OP WHEN 'INSERT' THEN count(*) ELSE -count(*) END AS difference FROM changed GROUP BY 1
+  LOOP
+    UPDATE lookup.link_counts SET count = count + changed_guild.difference
+    WHERE (guild_id, part) IN (
+      SELECT guild_id, part FROM lookup.link_counts WHERE guild_id = changed_guild.guild_id
+      LIMIT 1 FOR UPDATE SKIP LOCKED
+    );
+    IF NOT FOUND THEN
+      INSERT INTO lookup.link_counts (guild_id, part, count)
+      VALUES (changed_guild.guild_id, nextval('lookup.link_count_parts'), changed_guild.difference);
+    END IF;
+  END LOOP;
   RETURN NULL;
 END $$;
 
 -- Nobody writes links between the count and the triggers.
 LOCK TABLE lookup.links IN SHARE ROW EXCLUSIVE MODE;
-INSERT INTO lookup.link_counts (guild_id, shard, count)
-SELECT guild_id, lookup.link_shard(chat_id), count(*) FROM lookup.links GROUP BY 1, 2;
+INSERT INTO lookup.link_counts (guild_id, part, count)
+SELECT guild_id, nextval('lookup.link_count_parts'), count FROM (
+  SELECT guild_id, count(*) AS count FROM lookup.links GROUP BY 1
+) AS counted;
 CREATE TRIGGER links_added AFTER INSERT ON lookup.links
-  REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION lookup.count_added_links();
+  REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION lookup.count_links();
 CREATE TRIGGER links_removed AFTER DELETE ON lookup.links
-  REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION lookup.count_removed_links();
+  REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION lookup.count_links();
