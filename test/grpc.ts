@@ -1,6 +1,6 @@
 import { Breakers } from '#kit/breaker.ts';
 import { type Clock, systemClock } from '#kit/clock.ts';
-import type { DefinitionShape } from '#kit/grpc.ts';
+import type { DefinitionShape } from '#kit/grpc-definition.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
 import { Metrics } from '#kit/metrics.ts';
 import { digestOf, sealTicket, TICKET_HEADER } from '#kit/operators.ts';

@@ -1,5 +1,5 @@
 import type { AllowedCallers } from '#kit/call-token.ts';
-import type { DefinitionShape } from '#kit/grpc.ts';
+import type { DefinitionShape } from '#kit/grpc-definition.ts';
 import { deriveKeys, formatKeys } from '#kit/process-keys.ts';
 import { callPurpose, KEY_HOLDERS, OPERATORS, principalPurpose, purposesOf } from '#kit/purposes.ts';
 import { SecretRing } from '#kit/secrets.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Database } from '#kit/postgres.ts';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import type { Environment } from '#kit/config.ts';
-import type { DefinitionShape } from '#kit/grpc.ts';
+import type { DefinitionShape } from '#kit/grpc-definition.ts';
 import type { GrpcClient } from '#kit/grpc-client.ts';
 import { type RunningService, startService } from '#kit/service.ts';
 import {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
-import type { GrpcHandlers } from '#kit/grpc.ts';
+import type { GrpcHandlers } from '#kit/grpc-definition.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import { checked } from '#kit/validate.ts';
 import type { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/clock.ts';
 import { decodeCursor, encodeCursor } from '#kit/cursor.ts';
-import type { GrpcHandlers } from '#kit/grpc.ts';
+import type { GrpcHandlers } from '#kit/grpc-definition.ts';
 import type { Database } from '#kit/postgres.ts';
 import type { KeyRing } from '#kit/secrets.ts';
 import { checked } from '#kit/validate.ts';

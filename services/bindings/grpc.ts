@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { GrpcHandlers } from '#kit/grpc.ts';
+import type { GrpcHandlers } from '#kit/grpc-definition.ts';
 import { checked } from '#kit/validate.ts';
 import type { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
 import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';

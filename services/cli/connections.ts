@@ -14,7 +14,7 @@ import {
   secrets,
 } from '#kit/config.ts';
 import type { ApiError } from '#kit/errors.ts';
-import type { DefinitionShape, MethodShape } from '#kit/grpc.ts';
+import type { DefinitionShape, MethodShape } from '#kit/grpc-definition.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
 import { isAnswer } from '#kit/grpc-errors.ts';
 import { InternalTls } from '#kit/internal-tls.ts';

@@ -15,7 +15,7 @@ import { CALL_TOKEN_HEADER, sealCall } from './call-token.ts';
 import type { Clock } from './clock.ts';
 import { currentPurpose, requestContext } from './context.ts';
 import { ApiError, isFault } from './errors.ts';
-import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './grpc.ts';
+import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './grpc-definition.ts';
 import { fromStatus, isAnswer } from './grpc-errors.ts';
 import type { InternalTls } from './internal-tls.ts';
 import type { Metrics } from './metrics.ts';

@@ -20,6 +20,7 @@ import { type AllowedCallers, CALL_TOKEN_HEADER, openCall } from './call-token.t
 import type { Clock } from './clock.ts';
 import { readPurpose, type RequestContext, requestContext, withPurpose } from './context.ts';
 import { asApiError, isFault } from './errors.ts';
+import type { DefinitionShape, GrpcHandlers, MethodShape, ResponseStream } from './grpc-definition.ts';
 import { toStatus } from './grpc-errors.ts';
 import { hostAndPort, type Readiness, reachableAt } from './health.ts';
 import type { InternalTls } from './internal-tls.ts';
@@ -37,37 +38,6 @@ const DRAIN_MS = 10_000;
 const CONNECTION_AGE_MS = 15_000;
 /** For what is still in flight then, which is long for streams alone: each costs its reader a gap when it is ended. */
 const CONNECTION_GRACE_MS = 95_000;
-
-/** One method of a definition that ts-proto made. */
-export interface MethodShape {
-  path: string;
-  requestStream: false;
-  responseStream: boolean;
-  requestSerialize: (message: never) => Buffer;
-  requestDeserialize: (bytes: Buffer) => unknown;
-  responseSerialize: (message: never) => Buffer;
-  responseDeserialize: (bytes: Buffer) => unknown;
-}
-
-export type DefinitionShape = Record<string, MethodShape>;
-export type RequestOf<Method extends MethodShape> = ReturnType<Method['requestDeserialize']>;
-export type ResponseOf<Method extends MethodShape> = ReturnType<Method['responseDeserialize']>;
-
-/** What a streaming method writes to. */
-export interface ResponseStream<Message> {
-  write(message: Message): void;
-  /** How many messages were written faster than the caller takes them. */
-  readonly waiting: number;
-  /** Aborted when the caller has gone or the server drains. */
-  signal: AbortSignal;
-}
-
-/** A function for each method: the answer as a promise; a streaming method resolves when its stream is to end. */
-export type GrpcHandlers<Definition extends DefinitionShape> = {
-  [Name in keyof Definition]: Definition[Name]['responseStream'] extends true
-    ? (request: RequestOf<Definition[Name]>, stream: ResponseStream<ResponseOf<Definition[Name]>>) => Promise<void>
-    : (request: RequestOf<Definition[Name]>) => Promise<ResponseOf<Definition[Name]>>;
-};
 
 export interface GrpcServerOptions {
   /** The service's name, which a caller's token must be for. */

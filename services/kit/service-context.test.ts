@@ -6,7 +6,8 @@ import { databaseConfig, grpcConfig, httpConfig, processConfig, readConfig } fro
 import { SampleService, sampleRoutes } from './fixtures/sample.ts';
 import type { GrpcClient } from './grpc-client.ts';
 import { internalKeysOf } from './process-keys.ts';
-import { type RunningService, type ServiceContext, type ServiceDefinition, startService } from './service.ts';
+import { type RunningService, type ServiceDefinition, startService } from './service.ts';
+import type { ServiceContext } from './service-context.ts';
 
 const ENVIRONMENT = { LISTEN_HOST: '127.0.0.1', INTERNAL_KEYS: testKeys({}, ['sample', 'other']) };
 const log = pino({ level: 'silent' });

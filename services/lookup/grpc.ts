@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { unixSeconds } from '#kit/clock.ts';
-import type { GrpcHandlers } from '#kit/grpc.ts';
+import type { GrpcHandlers } from '#kit/grpc-definition.ts';
 import { checked } from '#kit/validate.ts';
 import type { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
-import type { GrpcHandlers } from '#kit/grpc.ts';
+import type { GrpcHandlers } from '#kit/grpc-definition.ts';
 import { type RepeatableWrite, Replay, type WriteOutcome } from '#kit/idempotency.ts';
 import { currentOperator } from '#kit/operators.ts';
 import { checked } from '#kit/validate.ts';

@@ -1,7 +1,7 @@
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Call, CALL_TOKEN_HEADER, sealCall } from '#kit/call-token.ts';
-import type { DefinitionShape } from '#kit/grpc.ts';
+import type { DefinitionShape } from '#kit/grpc-definition.ts';
 import { digestOf, sealTicket, TICKET_HEADER } from '#kit/operators.ts';
 import { OPERATORS } from '#kit/purposes.ts';
 import { SecretRing } from '#kit/secrets.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/clock.ts';
 import { decodeCursor } from '#kit/cursor.ts';
-import type { GrpcHandlers } from '#kit/grpc.ts';
+import type { GrpcHandlers } from '#kit/grpc-definition.ts';
 import { currentOperator, digestOf, sealTicket } from '#kit/operators.ts';
 import type { KeyRing } from '#kit/secrets.ts';
 import { checked } from '#kit/validate.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Breakers } from '#kit/breaker.ts';
 import { systemClock } from '#kit/clock.ts';
-import type { DefinitionShape } from '#kit/grpc.ts';
+import type { DefinitionShape } from '#kit/grpc-definition.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
 import { Metrics } from '#kit/metrics.ts';
 import {

@@ -1,7 +1,8 @@
 import { pino } from 'pino';
 import { makeApiKey } from '#kit/api-key.ts';
 import { systemClock } from '#kit/clock.ts';
-import { GrpcServer, type ResponseStream } from '#kit/grpc.ts';
+import { GrpcServer } from '#kit/grpc.ts';
+import type { ResponseStream } from '#kit/grpc-definition.ts';
 import { Readiness } from '#kit/health.ts';
 import { createLog } from '#kit/log.ts';
 import { Metrics } from '#kit/metrics.ts';
