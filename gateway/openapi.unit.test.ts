@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ROUTES } from '#proto/rest/index.ts';
 import { CATEGORIES } from '#proto/rest/limits.ts';
-import { API_PREFIX, defineRoutes, type Route, route } from '#proto/rest/route.ts';
+import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import { exactlyOneOf, gameId, optional } from '#proto/rest/schemas.ts';
 import { openApiDocument } from './openapi.ts';
 import { type OpenApiResponse, type Operation, type Parameter, resolveRef } from './openapi/document.ts';
@@ -279,28 +279,4 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
 test('every row that asks a platform for a target says that the platform may fail', () => {
   const asking = ROUTES.filter(({ errors }) => errors?.INVALID_TARGET !== undefined);
   expect(asking.filter(({ errors }) => errors?.PLATFORM_ERROR === undefined).map(({ name }) => name)).toEqual([]);
-});
-
-test('a route that is to go away says so, until when, and what to use instead', () => {
-  const { old } = defineRoutes('gateway', {
-    old: route({
-      method: 'GET',
-      path: '/old',
-      scope: null,
-      category: null,
-      guild: 'key',
-      data: z.object({}),
-      status: 200,
-      message: 'ok',
-      summary: 'Old',
-      writes: false,
-      deprecated: { since: '2030-01-01', sunset: '2031-01-01', replacement: '/api/v1/new' },
-    }),
-  });
-  const operation = operationOf(old, openApiDocument([old], options));
-  expect(operation.deprecated).toBe(true);
-  expect(operation.description).toMatch(/2030-01-01.*2031-01-01.*\/api\/v1\/new/);
-  expect(Object.keys(responseOf(operation, 200).headers)).toEqual(
-    expect.arrayContaining(['Deprecation', 'Sunset', 'Link']),
-  );
 });

@@ -1,6 +1,7 @@
 import type { DashboardSpec } from '../dashboard.ts';
 
 const JOB = 'namespace=~"$namespace",job=~"$job"';
+const AUTH = 'namespace=~"$namespace",job="guild-data/auth"';
 const ACTIVITY = 'namespace=~"$namespace",job="guild-data/activity"';
 const MODERATION = 'namespace=~"$namespace",job="guild-data/moderation"';
 const MEMBERS = 'namespace=~"$namespace",job="guild-data/members"';
@@ -257,6 +258,16 @@ export const services: DashboardSpec = {
           '{{kind}} {{outcome}}': `sum by (kind, outcome) (rate(members_link_changes_total{${MEMBERS}}[$__rate_interval]))`,
           'roles {{outcome}}': `sum by (outcome) (rate(members_roles_synced_total{${MEMBERS}}[$__rate_interval]))`,
         },
+      },
+      {
+        title: 'Administration',
+        description: 'Calls of operators, by result, and audit chains that the hourly check signed or found broken.',
+        unit: 'short',
+        queries: {
+          'calls {{result}}': `sum by (result) (increase(auth_operator_calls_total{${AUTH}}[1h]))`,
+          'audit chains {{result}}': `sum by (result) (increase(auth_audit_chains_total{${AUTH}}[1h]))`,
+        },
+        alerts: ['GuildDataAuditBroken'],
       },
     ],
   },
