@@ -31,6 +31,7 @@ interface Method {
 
 /** Contracts that several services keep. */
 const SHARED: Record<string, string[]> = {
+  'guild.common.v1.QueueAdminService': ['members', 'moderation'],
   'guild.common.v1.ErasureService': ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'],
 };
 

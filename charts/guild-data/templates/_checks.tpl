@@ -22,7 +22,7 @@
 {{- end -}}
 {{- if include "guild-data.simulated" $ -}}
 {{- range $name, $url := $v.platforms -}}
-{{- if and (hasPrefix "game" $name) $url -}}
+{{- if and (hasPrefix "game" $name) (hasSuffix "Url" $name) $url -}}
 {{- $faults = append $faults (printf "platforms.%s must be empty where the platforms are simulated, which they are without platforms.chatApiUrl" $name) -}}
 {{- end -}}
 {{- end -}}
