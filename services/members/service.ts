@@ -42,6 +42,7 @@ import { verificationHandlers } from './http/verification.ts';
 import { jobAdminMethods } from './job-admin-grpc.ts';
 import { JobEvents } from './job-events.ts';
 import { RoleTaskEvents } from './task-events.ts';
+import { ROLE_TASKS } from './store/role-tasks.ts';
 
 const DAY = 24 * 3600;
 
@@ -115,8 +116,12 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
-    const wakeWorker = () => worker.wake();
-    const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: wakeWorker });
+    const wakeQueues = () => {
+      worker.wake();
+      roleTasks.wake();
+    };
+    const definitions = [...queues, ROLE_TASKS];
+    const queueAdmin = queueAdminMethods({ database, definitions, log, wake: wakeQueues });
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     service.serveOperators(grpc, JobAdminServiceService, jobAdminMethods(jobAdmin));
     service.serveHttp(

@@ -1,6 +1,6 @@
 import type { Queryable } from '../postgres.ts';
 import { type Columns, columnsOf } from './columns.ts';
-import type { QueueDefinition } from './definition.ts';
+import type { AdministeredQueue } from './definition.ts';
 
 export interface ListedItem {
   guildId: string;
@@ -31,10 +31,10 @@ const FIRST = { bigint: '0', uuid: '00000000-0000-0000-0000-000000000000', text:
 /** What operators do with the items of one queue. */
 export class QueueAdminStore {
   readonly #database: Queryable;
-  readonly #definition: QueueDefinition;
+  readonly #definition: AdministeredQueue;
   readonly #columns: Columns;
 
-  constructor(database: Queryable, definition: QueueDefinition) {
+  constructor(database: Queryable, definition: AdministeredQueue) {
     this.#database = database;
     this.#definition = definition;
     this.#columns = columnsOf(definition.table);

@@ -5,7 +5,7 @@ import type { Logger } from '../log.ts';
 import type { Database } from '../postgres.ts';
 import { checked } from '../validate.ts';
 import { type ItemPosition, type ListedItem, QueueAdminStore } from './admin-store.ts';
-import type { QueueDefinition } from './definition.ts';
+import type { AdministeredQueue } from './definition.ts';
 
 /** The maximum of items of one call. */
 const MAX_ITEMS = 1_000;
@@ -28,7 +28,7 @@ const skip = z.object({ queue, guildId, id: z.string().min(1).max(100) });
 export interface QueueAdminOptions {
   database: Database;
   /** All queues of the service. */
-  definitions: readonly QueueDefinition[];
+  definitions: readonly AdministeredQueue[];
   log: Logger;
   /** Called when items have become due. */
   wake: () => void;
@@ -36,7 +36,7 @@ export interface QueueAdminOptions {
 
 /** One queue, and what operators do with it. */
 interface Administered {
-  definition: QueueDefinition;
+  definition: AdministeredQueue;
   store: QueueAdminStore;
 }
 
@@ -104,7 +104,7 @@ const noIdleItem = () =>
 const SHAPES = { bigint: /^[0-9]{1,18}$/, uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, text: /^/ };
 
 /** NOT_FOUND for an ID that no item of the queue can have. */
-function itemOf({ table }: QueueDefinition, ofGuild: string | undefined, id: string): ItemPosition {
+function itemOf({ table }: AdministeredQueue, ofGuild: string | undefined, id: string): ItemPosition {
   if (ofGuild === undefined) throw new ApiError('INVALID_REQUEST', { message: 'An item is named by its guild and ID' });
   if (!SHAPES[table.idType].test(id)) throw noIdleItem();
   return { guildId: ofGuild, id };

@@ -56,6 +56,9 @@ export interface QueueDefinition<Data extends object = object> {
   skipped?(transaction: Queryable, item: { guildId: string; id: string }): Promise<void>;
 }
 
+/** What operators need to know of a queue to list, retry and skip its items. */
+export type AdministeredQueue = Pick<QueueDefinition, 'name' | 'table' | 'ordered' | 'leaseMs' | 'skipped'>;
+
 /** When a queue gives an item up; from the configuration of its service. */
 export interface QueueLimits {
   /** Failed attempts after which an item is a dead letter. */

@@ -1,5 +1,14 @@
 import type { Queryable } from '#kit/postgres.ts';
+import type { AdministeredQueue } from '#kit/queue/definition.ts';
 import type { MemberName } from './roles.ts';
+
+/** Role tasks as operators see them. */
+export const ROLE_TASKS: AdministeredQueue = {
+  name: 'role-tasks',
+  table: { name: 'members.role_tasks', id: 'chat_id', idType: 'text' },
+  ordered: false,
+  leaseMs: 0,
+};
 
 /** A member whose roles have to be synchronised. */
 export interface RoleTask extends MemberName {
