@@ -113,20 +113,26 @@ test('a decision for which a Redis has to be asked twice, since a clock was set,
   await startRedis();
   const proxy = await startTcpProxy(Number(new URL(server.url).port));
   cleanups.push(() => proxy.close());
-  let shift = 0;
-  const clock = { now: () => Date.now() + shift };
-  const gateway = await createGateway(1, `redis://127.0.0.1:${proxy.port}`, clock);
-  await untilExact(gateway);
-  // Each answer takes 40 ms, and by the gateway's clock its questions are half a minute old when they come.
-  proxy.slow(20);
-  shift = -30_000;
-  const limit = lookup(1e6, 'asked twice');
-  let decision: Decision | undefined;
-  expect(await duration(async () => (decision = await gateway.decide(limit)))).toBeLessThan(USUAL_MS);
-  expect(decision).toMatchObject({ allowed: true, mode: 'degraded' });
-  proxy.slow(0);
-  await untilExact(gateway);
-  expect((await gateway.decide(limit)).mode).toBe('exact');
+  const decideAfterStep = async () => {
+    let shift = 0;
+    const clock = { now: () => Date.now() + shift };
+    const gateway = await createGateway(1, `redis://127.0.0.1:${proxy.port}`, clock);
+    await untilExact(gateway);
+    // Each response takes 40 ms, and by the gateway's clock its requests are half a minute old when they come.
+    proxy.slow(20);
+    shift = -30_000;
+    const limit = lookup(1e6, 'asked twice');
+    let decision: Decision | undefined;
+    const waited = await duration(async () => (decision = await gateway.decide(limit)));
+    expect(decision).toMatchObject({ allowed: true, mode: 'degraded' });
+    proxy.slow(0);
+    await untilExact(gateway);
+    expect((await gateway.decide(limit)).mode).toBe('exact');
+    return waited;
+  };
+  // The shortest: a machine that stands still for a moment makes one longer, and waiting for both makes all longer.
+  const waits = [await decideAfterStep(), await decideAfterStep(), await decideAfterStep()];
+  expect(Math.min(...waits)).toBeLessThan(USUAL_MS);
 });
 
 describe('without Redis', () => {
