@@ -22,12 +22,10 @@ const USUAL_MS = 60;
 const LONGEST_MS = 250;
 const OFTEN = { interval: 20 };
 const GUILD = '900000000000000001';
-
 let folder: string;
 let server: { url: string; program: Program };
 let redis: Child | undefined;
 let cleanups: (() => Promise<void>)[];
-
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'guild-data-limits-'));
   cleanups = [];
@@ -113,25 +111,21 @@ test('a decision for which a Redis has to be asked twice, since a clock was set,
   await startRedis();
   const proxy = await startTcpProxy(Number(new URL(server.url).port));
   cleanups.push(() => proxy.close());
-  const decideAfterStep = async () => {
+  const waits: number[] = [];
+  // The shortest counts: a machine that stands still for a moment makes one longer, and waiting for both makes all longer.
+  while (waits.length < 3) {
     let shift = 0;
-    const clock = { now: () => Date.now() + shift };
-    const gateway = await createGateway(1, `redis://127.0.0.1:${proxy.port}`, clock);
+    const gateway = await createGateway(1, `redis://127.0.0.1:${proxy.port}`, { now: () => Date.now() + shift });
     await untilExact(gateway);
     // Each response takes 40 ms, and by the gateway's clock its requests are half a minute old when they come.
     proxy.slow(20);
     shift = -30_000;
-    const limit = lookup(1e6, 'asked twice');
-    let decision: Decision | undefined;
-    const waited = await duration(async () => (decision = await gateway.decide(limit)));
-    expect(decision).toMatchObject({ allowed: true, mode: 'degraded' });
+    const decide = () => gateway.decide(lookup(1e6, 'asked twice'));
+    waits.push(await duration(async () => expect(await decide()).toMatchObject({ allowed: true, mode: 'degraded' })));
     proxy.slow(0);
     await untilExact(gateway);
-    expect((await gateway.decide(limit)).mode).toBe('exact');
-    return waited;
-  };
-  // The shortest: a machine that stands still for a moment makes one longer, and waiting for both makes all longer.
-  const waits = [await decideAfterStep(), await decideAfterStep(), await decideAfterStep()];
+    expect((await decide()).mode).toBe('exact');
+  }
   expect(Math.min(...waits)).toBeLessThan(USUAL_MS);
 });
 
