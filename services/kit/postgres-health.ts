@@ -88,7 +88,6 @@ export class DatabaseHealth {
       connectionString: url,
       application_name: `${name} probe`,
       connectionTimeoutMillis: PROBE_MS,
-      lock_timeout: PROBE_LOCK_MS,
       statement_timeout: PROBE_MS,
     });
     // Its loss is reported by what waits for it.
@@ -112,5 +111,7 @@ async function readEachTable(client: Client, schema: string): Promise<void> {
     "SELECT format('SELECT FROM %I.%I LIMIT 0', schemaname, tablename) AS text FROM pg_tables WHERE schemaname = $1",
     [schema],
   );
-  if (rows.length > 0) await client.query(rows.map(({ text }) => text).join('; '));
+  // Not a parameter of the connection: poolers reject those that they do not know, which would look like a response.
+  const limit = `SET LOCAL lock_timeout = ${PROBE_LOCK_MS}`;
+  await client.query(['BEGIN', limit, ...rows.map(({ text }) => text), 'COMMIT'].join('; '));
 }
