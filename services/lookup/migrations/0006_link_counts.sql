@@ -17,9 +17,10 @@ BEGIN
   FOR changed_guild IN
     SELECT guild_id, CASE TG_OP WHEN 'INSERT' THEN count(*) ELSE -count(*) END AS difference FROM changed GROUP BY 1
   LOOP
+    -- A scalar subquery is evaluated once; one behind IN may be evaluated again, and then take a further row.
     UPDATE lookup.link_counts SET count = count + changed_guild.difference
-    WHERE (guild_id, part) IN (
-      SELECT guild_id, part FROM lookup.link_counts WHERE guild_id = changed_guild.guild_id
+    WHERE guild_id = changed_guild.guild_id AND part = (
+      SELECT part FROM lookup.link_counts WHERE guild_id = changed_guild.guild_id
       LIMIT 1 FOR UPDATE SKIP LOCKED
     );
     IF NOT FOUND THEN
