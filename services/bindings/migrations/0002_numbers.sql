@@ -4,6 +4,8 @@ CREATE TABLE bindings.counters (
   last_id bigint NOT NULL
 ) WITH (fillfactor = 50);
 
+-- Nobody takes a number from the sequence between the count and the gap below.
+LOCK TABLE bindings.bindings IN SHARE ROW EXCLUSIVE MODE;
 INSERT INTO bindings.counters (guild_id, last_id) SELECT guild_id, max(id) FROM bindings.bindings GROUP BY guild_id;
 
 -- Replicas of the previous release still take numbers from the sequence until they have stopped: far above the counters.

@@ -5,6 +5,8 @@ CREATE TABLE moderation.counters (
   last_id bigint NOT NULL
 ) WITH (fillfactor = 50);
 
+-- Nobody takes a number from the sequences between the count and the gap below.
+LOCK TABLE moderation.punishments, moderation.log IN SHARE ROW EXCLUSIVE MODE;
 INSERT INTO moderation.counters (guild_id, last_id)
 SELECT guild_id, max(id) FROM (
   SELECT guild_id, max(id) AS id FROM moderation.punishments GROUP BY guild_id
