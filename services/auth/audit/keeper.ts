@@ -83,9 +83,10 @@ export class AuditKeeper implements Part {
   async #sign(head: store.Head): Promise<void> {
     if (!(await this.#isSound(head.guildId))) return;
     // After a rotation the earlier ones need a signature under the new key too.
-    for (const earlier of await store.selectCheckpoints(this.#options.database, head.guildId)) {
-      await this.#checkpoint(earlier);
-    }
+    const keyId = currentKeyId(this.#options.ring);
+    const checkpoints = await store.selectCheckpoints(this.#options.database, head.guildId);
+    const signed = new Set(checkpoints.filter((each) => each.keyId === keyId).map(({ sequence }) => sequence));
+    for (const earlier of checkpoints) if (!signed.has(earlier.sequence)) await this.#checkpoint(earlier);
     await this.#checkpoint(head);
   }
 
