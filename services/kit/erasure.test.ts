@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
-import { Erasure, type ErasureRule } from './erasure.ts';
+import { Erasure } from './erasure.ts';
+import type { ErasureRule } from './erasure-rules.ts';
 import { erasureMethods } from './erasure-methods.ts';
 import { createLog, type Logger } from './log.ts';
 import type { Database, Queryable } from './postgres.ts';

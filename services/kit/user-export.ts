@@ -1,5 +1,5 @@
 import { decodeCursor, encodeCursor } from './cursor.ts';
-import type { ErasureRule, UserColumn } from './erasure.ts';
+import type { ErasureRule, UserColumn } from './erasure-rules.ts';
 import { longRunning, type Queryable } from './postgres.ts';
 import { type Accounts, conditionOf, namedBy, type Search } from './user-search.ts';
 

@@ -1,4 +1,4 @@
-import type { AccountKind, UserColumn } from './erasure.ts';
+import type { AccountKind, UserColumn } from './erasure-rules.ts';
 
 /** A user, by one account or both. */
 export type Accounts = Partial<Record<AccountKind, string>>;

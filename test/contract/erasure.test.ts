@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ErasureRule } from '#kit/erasure.ts';
+import type { ErasureRule } from '#kit/erasure-rules.ts';
 import { UserExport } from '#kit/user-export.ts';
 import type { Database } from '#kit/postgres.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '../database.ts';
