@@ -17,6 +17,9 @@ export const erasureRules: readonly ErasureRule[] = [
     ],
   },
   { table: 'lookup.operations' },
-  // Of links that are still there; a count of none goes.
-  { table: 'lookup.link_counts', guildKeeps: 'count <> 0' },
+  // A guild's rows add up to its links, so a single one may be above or below 0 when there is no link left.
+  {
+    table: 'lookup.link_counts',
+    guildKeeps: 'EXISTS (SELECT FROM lookup.links WHERE links.guild_id = link_counts.guild_id)',
+  },
 ];
