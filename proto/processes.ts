@@ -33,5 +33,3 @@ export const PROCESSES = {
     stores: [],
   },
 } as const satisfies Record<string, ProcessContract>;
-
-export type ProcessName = keyof typeof PROCESSES;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { gameIdOut, numberId, text } from '../schemas.ts';
+import { numberId, text } from '../schemas.ts';
 
 const BRACED_UUID = /^\{?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\}?$/i;
 const WRONG_UUID = 'must be a UUID';
@@ -17,7 +17,6 @@ export const NO_SERVER_ID =
   'server_id is empty: a game opened in the editor has no job ID. Report only from published game servers';
 
 export const placeId = numberId('a place ID').meta({ description: 'Place of the game', example: 40001 });
-export const placeIdOut = gameIdOut.meta({ description: 'Place of the game', example: 40001 });
 export const universeId = numberId('a universe ID').meta({
   description: 'The game that the place belongs to',
   example: 30001,
