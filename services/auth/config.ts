@@ -7,7 +7,7 @@ const shape = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
-  /** How long the audit is kept; 0 = until its guild is erased. The database keeps 30 days whatever is asked. */
+  /** How long the audit is kept; 0 keeps it. The database keeps 30 days whatever is asked. */
   RETENTION_AUDIT_SECONDS: number(730 * DAY).refine((value) => value === 0 || value >= MIN_AUDIT_SECONDS, {
     error: `must be 0 or at least ${MIN_AUDIT_SECONDS}`,
   }),
