@@ -8,6 +8,8 @@ import * as store from './store.ts';
 import { verifyPart } from './verify.ts';
 
 const EVERY_MS = 3_600_000;
+/** Soon after a start: it may follow a rotation of the secret, and processes may be replaced more often than hourly. */
+const FIRST_MS = 300_000;
 /** Chains of a statement. */
 const PAGE = 500;
 /** Entries that are pruned of a guild at once. */
@@ -38,17 +40,21 @@ export class AuditKeeper implements Part {
   }
 
   async start(): Promise<void> {
-    this.#timer = setInterval(() => {
-      this.#running ??= this.run().finally(() => {
-        this.#running = undefined;
-      });
-    }, EVERY_MS).unref();
+    // At random, so that replicas do not recompute the same chains at once.
+    this.#schedule(FIRST_MS * Math.random());
   }
 
   async drain(): Promise<void> {
     this.#isStopped = true;
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
     await this.#running;
+  }
+
+  #schedule(delayMs: number): void {
+    if (this.#isStopped) return;
+    this.#timer = setTimeout(() => {
+      this.#running = this.run().finally(() => this.#schedule(EVERY_MS));
+    }, delayMs).unref();
   }
 
   /** Signs and prunes what is due. Failures are logged: the next run tries again. */
