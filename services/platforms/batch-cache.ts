@@ -1,3 +1,4 @@
+import { dropOldest } from '#kit/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
 import { currentPurpose, type Purpose } from '#kit/context.ts';
 
@@ -68,10 +69,7 @@ export class BatchCache<Value> {
       this.#entries.delete(key);
       if (remember(value)) this.#entries.set(key, { value, expiresAt });
     }
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= max) break;
-      this.#entries.delete(oldest);
-    }
+    dropOldest(this.#entries, max);
     return values;
   }
 }
