@@ -12,7 +12,7 @@ const SERVICE_NOTE = `--service NAME    ${SERVICES.join(' or ')}`;
 const ITEM = { ...SERVICE, queue: { type: 'string' }, guild: { type: 'string' }, id: { type: 'string' } } as const;
 const ITEM_NOTES = [
   SERVICE_NOTE,
-  '--queue NAME      as listed: decisions (bans and mutes on their way to game servers), link-changes',
+  '--queue NAME      as listed: decisions (bans and mutes on their way to game servers), link-changes, role-tasks',
   '--id ID           an item of the guild, as listed',
 ];
 
@@ -110,7 +110,8 @@ const skip: Command = {
   notes: [
     ...ITEM_NOTES,
     'A skipped decision never reaches live game servers; it counts in status checks all the same. A skipped change of a',
-    'link frees its verification code, and a repeat of its request is a 409; see first what `links show` says.',
+    'link frees its verification code, and a repeat of its request is a 409; see first what `links show` says. After a',
+    'skipped role task the member keeps the roles that it has now, until the next synchronisation.',
   ],
   options: { ...ITEM, ...YES_OPTION },
   run: async (input, connections) => {
