@@ -2,7 +2,7 @@ import type { Logger } from '#kit/log.ts';
 import type { Metrics } from '#kit/metrics.ts';
 import type { Action, Punishment } from './domain/punishment.ts';
 import type { ShieldEntry } from './domain/shield.ts';
-import type { Delivery } from './relay.ts';
+import type { Delivery } from './store/outbox.ts';
 
 /** What happens in moderation: a counter and a line in the log for each. Reasons are not logged. */
 export class ModerationEvents {

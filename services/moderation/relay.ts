@@ -2,7 +2,7 @@ import type { Clock } from '#kit/clock.ts';
 import { asApiError, isFault } from '#kit/errors.ts';
 import type { QueueDefinition } from '#kit/queue/definition.ts';
 import type { ModerationEvents } from './events.ts';
-import { type Event, OUTBOX } from './store/outbox.ts';
+import { type Delivery, type Event, OUTBOX } from './store/outbox.ts';
 
 /** The name of the queue of decisions. */
 export const DECISIONS = 'decisions';
@@ -12,13 +12,6 @@ const MAX_GUILDS = 8;
 /** A delivery takes 3 s at most. */
 const HANDLE_MS = 3_500;
 const LEASE_MS = 5_000;
-
-/** A decision of a guild, on its way to game servers. */
-export interface Delivery extends Event {
-  guildId: string;
-  /** Which attempt this is, starting at 1. */
-  attempt: number;
-}
 
 export interface RelayOptions {
   clock: Clock;

@@ -24,7 +24,8 @@ import { ModerationEvents } from './events.ts';
 import { moderationMethods, shieldMethods } from './grpc.ts';
 import { recordMethods } from './grpc-records.ts';
 import { moderationHandlers } from './http.ts';
-import { DECISIONS, type Delivery, decisionQueue } from './relay.ts';
+import { DECISIONS, decisionQueue } from './relay.ts';
+import type { Delivery } from './store/outbox.ts';
 import { decisionMessage } from './views.ts';
 
 /** Carries the guilds whose bans, mutes or flags have changed. */

@@ -2,7 +2,7 @@ import { unixSeconds } from '#kit/clock.ts';
 import type { DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
 import type { LogEntry, Punishment } from './domain/punishment.ts';
 import type { ShieldEntry } from './domain/shield.ts';
-import type { Delivery } from './relay.ts';
+import type { Delivery } from './store/outbox.ts';
 
 const secondsOrNull = (time: Date | null) => (time === null ? null : unixSeconds(time));
 const scopeOf = (placeId: number | null): 'global' | 'place' => (placeId === null ? 'global' : 'place');

@@ -18,6 +18,13 @@ export interface Event extends Decider {
   isSuperseded: boolean;
 }
 
+/** A decision of a guild, on its way to game servers. */
+export interface Delivery extends Event {
+  guildId: string;
+  /** Which attempt this is, starting at 1. */
+  attempt: number;
+}
+
 /** The outbox as a queue: an item is a decision, and what it says is in the log. */
 export const OUTBOX: QueueTable = {
   name: 'moderation.outbox',
