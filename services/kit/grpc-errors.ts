@@ -34,6 +34,15 @@ export function isAnswer(error: unknown): boolean {
   return error instanceof ApiError && answers.has(error);
 }
 
+/**
+ * Whether the called service accepts no such call from this process at all, whatever it asks: their keys differ, or their
+ * versions.
+ */
+export function isRejectedCall(error: ApiError): boolean {
+  const { code } = (error.cause ?? {}) as { code?: unknown };
+  return !isAnswer(error) && (code === status.UNAUTHENTICATED || code === status.UNIMPLEMENTED);
+}
+
 /** The error that the called service threw; what gRPC itself refused becomes UNAVAILABLE, TIMEOUT or INTERNAL. */
 export function fromStatus(error: ServiceError | StatusObject): ApiError {
   const thrown = thrownByService(error);

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { DeadlineError, within } from '../deadline.ts';
 import { ApiError, asApiError, isFault } from '../errors.ts';
+import { isRejectedCall } from '../grpc-errors.ts';
 import type { Logger } from '../log.ts';
 import { whileRenewing } from '../renewing.ts';
 import { backoffMs, outageBackoffMs } from './backoff.ts';
@@ -71,7 +72,8 @@ export class Attempts {
   async #fail(item: QueueItem, thrown: unknown): Promise<AttemptResult> {
     const { definition, limits, store, metrics, log } = this.#options;
     const error = thrown instanceof DeadlineError ? new ApiError('TIMEOUT', { cause: thrown }) : asApiError(thrown);
-    const isUnavailable = error.code === 'UNAVAILABLE' || error.code === 'TIMEOUT';
+    // A rejected call too, as while keys are replaced: it is no item's fault, and all items would become dead letters.
+    const isUnavailable = error.code === 'UNAVAILABLE' || error.code === 'TIMEOUT' || isRejectedCall(error);
     const counts = !isUnavailable || performance.now() - this.#succeededAt < EVIDENCE_MS;
     const failure: Failure = {
       error: `${error.code}: ${error.message}`.slice(0, MAX_ERROR_LENGTH),

@@ -1,5 +1,7 @@
+import { Metadata, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../errors.ts';
+import { fromStatus } from '../grpc-errors.ts';
 import { GUILD, LIMITS, OTHER_GUILD, QueueFixture, type Task } from './fixture.ts';
 import { QueueStore } from './store.ts';
 
@@ -10,6 +12,10 @@ beforeEach(() => fixture.reset());
 
 const fails = (code: ConstructorParameters<typeof ApiError>[0]) => () => {
   throw new ApiError(code);
+};
+/** As a service does whose keys are not those of this process. */
+const rejectsCalls = () => {
+  throw fromStatus({ code: status.UNAUTHENTICATED, details: '', metadata: new Metadata() });
 };
 /** In seconds. */
 const YEARS = 100_000_000;
@@ -100,8 +106,11 @@ describe('an item', () => {
     expect(timesHandled('task')).toBe(1);
   });
 
-  test('does not lose attempts while nothing gets through, up to a limit', async () => {
-    fixture.behaviour.set('task', fails('UNAVAILABLE'));
+  test.each([
+    ['cannot be reached', fails('UNAVAILABLE'), /^UNAVAIL/],
+    ['rejects all calls', rejectsCalls, /^INTERNAL/],
+  ])('does not lose attempts while what it needs %s, up to a limit', async (_, failure, error) => {
+    fixture.behaviour.set('task', failure);
     await fixture.enqueue('task');
     const worker = await fixture.startWorker({}, { ...LIMITS, maxOutageSeconds: YEARS });
     await expect
@@ -113,7 +122,7 @@ describe('an item', () => {
       .toBeGreaterThan(LIMITS.maxAttempts + 1);
     expect(await fixture.task('task')).toMatchObject({
       state: 'queued',
-      last_error: expect.stringMatching(/^UNAVAIL/),
+      last_error: expect.stringMatching(error),
     });
     await fixture.time.advance(YEARS * 1000);
     await reaches('task', 'dead');
