@@ -67,8 +67,9 @@ export async function insertBinding(
 ): Promise<Binding | undefined> {
   const [inserted] = await on.query<Binding>(
     `WITH numbered AS (
-       INSERT INTO bindings.counters AS counter (guild_id, last_id) VALUES ($1, 1)
-       ON CONFLICT (guild_id) DO UPDATE SET last_id = counter.last_id + 1
+       INSERT INTO bindings.counters AS counter (guild_id, last_id)
+       SELECT $1, 1 + GREATEST(0, (SELECT max(id) FROM bindings.bindings WHERE guild_id = $1))
+       ON CONFLICT (guild_id) DO UPDATE SET last_id = GREATEST(counter.last_id + 1, excluded.last_id)
        RETURNING last_id
      )
      INSERT INTO bindings.bindings (guild_id, id, chat_role_id, type, game_group_id, min_rank, max_rank, gamepass_id,

@@ -91,10 +91,13 @@ const retry: Command = {
     input.check();
     if (id === undefined) input.confirm(`retries every dead letter of ${queue} in ${guildId ?? 'all guilds'}`);
     let retried = 0;
+    let queuedBeforeMs: number | undefined;
     for (let isMore = true; isMore; ) {
-      const response = await admin(connections, service).retryQueueItems({ queue, guildId, id });
+      const response = await admin(connections, service).retryQueueItems({ queue, guildId, id, queuedBeforeMs });
       retried += response.retried;
       isMore = response.isMore;
+      // What dies again while this goes on is not retried again.
+      queuedBeforeMs = response.startedAtMs;
     }
     return {
       document: { retried },

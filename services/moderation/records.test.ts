@@ -28,3 +28,17 @@ describe.each(['ban', 'mute'] as const)('the record of a %s', (kind) => {
     expect(ids.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 3 * players.length }, (_, index) => index + 1));
   });
 });
+
+test('numbers are above those of rows that were written past the counter, and go on after the counter was erased', async () => {
+  const guildId = newGuild();
+  await fixture.decide('ban', { game_id: 1 }, { guildId });
+  await fixture.query(
+    `INSERT INTO moderation.log (guild_id, id, action, punishment_id, game_id, place_id, created_at)
+     VALUES ($1, 5000, 'ban', 1, 1, 0, now())`,
+    [guildId],
+  );
+  const second = await fixture.decide('ban', { game_id: 2 }, { guildId });
+  expect(second.body.data.id).toBe(5001);
+  await fixture.query('DELETE FROM moderation.counters WHERE guild_id = $1', [guildId]);
+  expect((await fixture.decide('ban', { game_id: 3 }, { guildId })).body.data.id).toBe(5003);
+});

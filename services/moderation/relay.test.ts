@@ -224,7 +224,11 @@ describe('a guild whose deliveries', () => {
     await decide('unban', { game_id: 2 });
     await delivered();
     const { client, close } = queues();
-    expect(await client.retryQueueItems({ queue: 'decisions', guildId })).toEqual({ retried: 2, isMore: false });
+    expect(await client.retryQueueItems({ queue: 'decisions', guildId })).toEqual({
+      retried: 2,
+      isMore: false,
+      startedAtMs: expect.any(Number),
+    });
     close();
     await delivered();
     // A ban that came after its unban would stay on game servers.

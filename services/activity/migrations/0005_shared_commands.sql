@@ -13,9 +13,9 @@ ALTER TABLE activity.commands
   ADD COLUMN request_key text,
   ADD COLUMN request_hash bytea;
 
-CREATE INDEX commands_shared ON activity.commands (guild_id, place) WHERE server_id = '';
+CREATE INDEX IF NOT EXISTS commands_shared ON activity.commands (guild_id, place) WHERE server_id = '';
 -- Lists, the newest first, since a time.
-CREATE INDEX commands_created ON activity.commands (guild_id, created_at, place);
+CREATE INDEX IF NOT EXISTS commands_created ON activity.commands (guild_id, created_at, place);
 CREATE UNIQUE INDEX commands_request ON activity.commands (guild_id, request_key) WHERE request_key IS NOT NULL;
 
 -- A row for each server that was handed a command for several servers.

@@ -56,10 +56,17 @@ export class QueueAdminStore {
     );
   }
 
-  /** Up to `limit` dead letters are queued again, with all of their attempts; how many. */
-  async retryDead(guildId: string | undefined, limit: number): Promise<number> {
+  /** The database's time, in Unix milliseconds. */
+  async now(): Promise<number> {
+    const [row] = await this.#database.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+    return row?.now.getTime() ?? 0;
+  }
+
+  /** Up to `limit` dead letters queued before a time are queued again, with all of their attempts; how many. */
+  async retryDead(guildId: string | undefined, queuedBeforeMs: number, limit: number): Promise<number> {
     const { table, id } = this.#columns;
     const { conditions, values } = this.#conditions({ guildId, state: 'dead' });
+    conditions.push(`queued_at <= to_timestamp($${values.push(queuedBeforeMs)}::float8 / 1000)`);
     const retried = await this.#database.query(
       `UPDATE ${table} SET ${this.#requeue} WHERE (guild_id, ${id}) IN (
          SELECT guild_id, ${id} FROM ${table} WHERE ${conditions.join(' AND ')}

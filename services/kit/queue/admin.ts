@@ -22,7 +22,12 @@ const list = z.object({
   limit: z.int().min(1).max(MAX_ITEMS),
   position: z.string().max(200),
 });
-const retry = z.object({ queue, guildId: guildId.optional(), id: z.string().min(1).max(100).optional() });
+const retry = z.object({
+  queue,
+  guildId: guildId.optional(),
+  id: z.string().min(1).max(100).optional(),
+  queuedBeforeMs: z.int().min(1).optional(),
+});
 const skip = z.object({ queue, guildId, id: z.string().min(1).max(100) });
 
 export interface QueueAdminOptions {
@@ -73,8 +78,9 @@ export function queueAdminMethods({ database, definitions, log, wake }: QueueAdm
     async retryQueueItems(message: z.input<typeof retry>) {
       const asked = checked(retry, message, 'request');
       const { definition, store } = named(asked.queue);
+      const startedAtMs = asked.queuedBeforeMs ?? (await store.now());
       let retried: number;
-      if (asked.id === undefined) retried = await store.retryDead(asked.guildId, MAX_ITEMS);
+      if (asked.id === undefined) retried = await store.retryDead(asked.guildId, startedAtMs, MAX_ITEMS);
       else {
         const item = itemOf(definition, asked.guildId, asked.id);
         if (!(await store.retry(item))) throw noIdleItem();
@@ -82,7 +88,7 @@ export function queueAdminMethods({ database, definitions, log, wake }: QueueAdm
       }
       log.info({ queue: asked.queue, guild_id: asked.guildId, item_id: asked.id, retried }, 'queue items retried');
       wake();
-      return { retried, isMore: retried === MAX_ITEMS };
+      return { retried, isMore: asked.id === undefined && retried === MAX_ITEMS, startedAtMs };
     },
 
     async skipQueueItem(message: z.input<typeof skip>) {

@@ -16,10 +16,16 @@ export async function lockUser(on: Queryable, guildId: string, gameId: number): 
   return row.now;
 }
 
-/** Takes as many of the guild's numbers as the query counts; its row has the last of them. */
+/**
+ * Takes as many of the guild's numbers as `count` says, none for 0; its row has the last of them. Above every number that
+ * is in use, also where the row was erased with its guild or a process of the release before wrote rows without it.
+ */
 const takeNumbers = (count: string) => `
-  INSERT INTO moderation.counters AS counter (guild_id, last_id) SELECT $1, count FROM (${count}) AS wanted (count)
-  ON CONFLICT (guild_id) DO UPDATE SET last_id = counter.last_id + excluded.last_id
+  INSERT INTO moderation.counters AS counter (guild_id, last_id)
+  SELECT $1, ${count} + GREATEST(0, (SELECT max(id) FROM moderation.punishments WHERE guild_id = $1),
+    (SELECT max(id) FROM moderation.log WHERE guild_id = $1))
+  WHERE ${count} > 0
+  ON CONFLICT (guild_id) DO UPDATE SET last_id = GREATEST(counter.last_id + ${count}, excluded.last_id)
   RETURNING last_id`;
 
 /** Makes room where a punishment has expired. */
@@ -44,7 +50,7 @@ export async function insertPunishment(
   now: Date,
 ): Promise<Punishment | undefined> {
   const [inserted] = await on.query<Punishment>(
-    `WITH numbered AS (${takeNumbers('SELECT 2')}), punished AS (
+    `WITH numbered AS (${takeNumbers('2')}), punished AS (
        INSERT INTO moderation.punishments (guild_id, id, kind, game_id, place_id, game_username, reason,
          moderator_game_id, moderator_chat_id, source_server_id, created_at, expires_at, updated_at)
        SELECT $1, last_id - 1, $2, $3::bigint, $4::bigint, $5, $6, $7::bigint, $8, $9, $10,
@@ -89,7 +95,7 @@ export function liftPunishments(on: Queryable, guildId: string, lift: NewLift, n
          AND ($5::bigint IS NULL OR place_id = $5)
        RETURNING *
      ), numbered AS (
-       ${takeNumbers('SELECT count(*) FROM lifted HAVING count(*) > 0')}
+       ${takeNumbers('(SELECT count(*) FROM lifted)')}
      ), logged AS (
        INSERT INTO moderation.log (guild_id, id, action, punishment_id, game_id, place_id, game_username, reason,
          moderator_game_id, moderator_chat_id, source_server_id, created_at)

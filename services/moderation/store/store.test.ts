@@ -96,12 +96,16 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   // An EXPLAIN returns no time.
   ['lockUser', (on) => decisions.lockUser(on, GUILD, 500).catch(() => undefined), []],
   ['endExpired', (on) => decisions.endExpired(on, GUILD, ban, now), ['punishments_current']],
-  ['insertPunishment', (on) => decisions.insertPunishment(on, GUILD, ban, now), []],
-  ['liftPunishments', (on) => decisions.liftPunishments(on, GUILD, ban, now), ['punishments_current']],
+  ['insertPunishment', (on) => decisions.insertPunishment(on, GUILD, ban, now), ['punishments_pkey', 'log_pkey']],
+  [
+    'liftPunishments',
+    (on) => decisions.liftPunishments(on, GUILD, ban, now),
+    ['punishments_current', 'punishments_pkey', 'log_pkey'],
+  ],
   [
     'liftPunishments of all scopes',
     (on) => decisions.liftPunishments(on, GUILD, { ...ban, placeId: undefined }, now),
-    ['punishments_current'],
+    ['punishments_current', 'punishments_pkey', 'log_pkey'],
   ],
   [
     'listActive',

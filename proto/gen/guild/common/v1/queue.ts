@@ -55,13 +55,22 @@ export interface RetryQueueItemsRequest {
     | string
     | undefined;
   /** One item of the guild. Unset: all dead letters. */
-  id?: string | undefined;
+  id?:
+    | string
+    | undefined;
+  /**
+   * Only dead letters that were queued before: the `started_at_ms` of an earlier response, so that a series of calls ends
+   * although items that fail for good die again meanwhile. Unset: before now.
+   */
+  queuedBeforeMs?: number | undefined;
 }
 
 export interface RetryQueueItemsResponse {
   retried: number;
   /** There may be more dead letters: call again. */
   isMore: boolean;
+  /** When the first call of a series began, in Unix milliseconds. */
+  startedAtMs: number;
 }
 
 export interface SkipQueueItemRequest {
@@ -344,7 +353,7 @@ export const ListQueueItemsResponse: MessageFns<ListQueueItemsResponse> = {
 };
 
 function createBaseRetryQueueItemsRequest(): RetryQueueItemsRequest {
-  return { queue: "", guildId: undefined, id: undefined };
+  return { queue: "", guildId: undefined, id: undefined, queuedBeforeMs: undefined };
 }
 
 export const RetryQueueItemsRequest: MessageFns<RetryQueueItemsRequest> = {
@@ -357,6 +366,9 @@ export const RetryQueueItemsRequest: MessageFns<RetryQueueItemsRequest> = {
     }
     if (message.id !== undefined) {
       writer.uint32(26).string(message.id);
+    }
+    if (message.queuedBeforeMs !== undefined) {
+      writer.uint32(32).int64(message.queuedBeforeMs);
     }
     return writer;
   },
@@ -398,6 +410,14 @@ export const RetryQueueItemsRequest: MessageFns<RetryQueueItemsRequest> = {
             message.id = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.queuedBeforeMs = longToNumber(reader.int64());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -412,7 +432,7 @@ export const RetryQueueItemsRequest: MessageFns<RetryQueueItemsRequest> = {
 };
 
 function createBaseRetryQueueItemsResponse(): RetryQueueItemsResponse {
-  return { retried: 0, isMore: false };
+  return { retried: 0, isMore: false, startedAtMs: 0 };
 }
 
 export const RetryQueueItemsResponse: MessageFns<RetryQueueItemsResponse> = {
@@ -422,6 +442,9 @@ export const RetryQueueItemsResponse: MessageFns<RetryQueueItemsResponse> = {
     }
     if (message.isMore !== false) {
       writer.uint32(16).bool(message.isMore);
+    }
+    if (message.startedAtMs !== 0) {
+      writer.uint32(24).int64(message.startedAtMs);
     }
     return writer;
   },
@@ -453,6 +476,14 @@ export const RetryQueueItemsResponse: MessageFns<RetryQueueItemsResponse> = {
             }
 
             message.isMore = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.startedAtMs = longToNumber(reader.int64());
             continue;
           }
         }
