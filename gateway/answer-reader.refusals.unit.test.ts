@@ -25,13 +25,23 @@ describe('refused, before any of its body is told, is an answer with', () => {
   it('a head that is too large, as soon as that is seen', () => {
     for (const text of [
       `${OK}a: ${'b'.repeat(16 * 1024)}`,
-      'x'.repeat(17 * 1024),
+      `HTTP/1.1 200 ${'x'.repeat(17 * 1024)}`,
       `${OK}${'a: b\n'.repeat(4 * 1024)}`,
     ]) {
       expect(read(text).refusal).toBe('its head is too large');
       expect(read(`${text}\n\n`).refusal).toBe('its head is too large');
     }
     expect(read(`${OK}a: ${'b'.repeat(15 * 1024)}\ncontent-length: 0\n\n`).isOver).toBe(true);
+  });
+});
+
+it('what cannot become a response is not waited for, and more than a response is seen before its head is relayed', () => {
+  expect(hear(new AnswerReader(), [Buffer.from('hello')], false).refusal).toBe('it has no status line');
+  expect(hear(new AnswerReader(), [Buffer.from('HTTP')], false).refusal).toBeUndefined();
+  const twice = bytesOf(`${OK}content-length: 4\n\nhere`.repeat(2));
+  expect(hear(new AnswerReader(), [twice], false)).toMatchObject({
+    status: undefined,
+    refusal: 'more than was asked for',
   });
 });
 

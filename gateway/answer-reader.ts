@@ -6,6 +6,7 @@ import { BODILESS, checkField, checkFraming, checkStatus, MalformedResponse } fr
 const MOST_HEAD_BYTES = 16 * 1024;
 const MOST_LINE_BYTES = 1024;
 const HEAD_END = '\r\n\r\n';
+const VERSION = 'HTTP/1.';
 const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: ([^]*))?$/;
 /** What must stand in the head alone. */
 const FRAMING = /^(?:content-length|transfer-encoding)$/;
@@ -96,7 +97,11 @@ export class AnswerReader {
     const end = text.indexOf(HEAD_END);
     if ((end < 0 ? text.length : end) > MOST_HEAD_BYTES) throw new MalformedResponse('its head is too large');
     this.#held = end < 0 ? text : '';
-    if (end < 0) return bytes.length;
+    if (end < 0) {
+      // The rest of what cannot become a response is not waited for.
+      if (!VERSION.startsWith(text.slice(0, VERSION.length))) throw new MalformedResponse('it has no status line');
+      return bytes.length;
+    }
     const body = end + HEAD_END.length;
     const head = readHead(text.slice(0, end));
     const next = at + body - heldLength;
@@ -112,9 +117,10 @@ export class AnswerReader {
   #begin(head: Head, text: string, bytes: Buffer, next: number): number {
     const { status, message, headers } = head;
     const length = this.#frame(head);
+    // Before anything of it is relayed, so that its client gets a response that says what happened.
+    if (length !== undefined && text.length > length) throw new MalformedResponse('more than was asked for');
     this.#listener?.onHead(status, message, headers);
     if (length === undefined || text.length < length) return next;
-    if (text.length > length) throw new MalformedResponse('more than was asked for');
     this.#finish(text);
     return bytes.length;
   }

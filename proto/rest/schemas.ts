@@ -110,6 +110,9 @@ export function text(min: number, max: number, options: { lines?: boolean } = {}
     .meta({ minLength: min, maxLength: max });
 }
 
+/** Any character but white space and what is not shown, such as a zero-width space. */
+const VISIBLE = /[^\p{Z}\p{C}\s]/u;
+
 /** Like `text`, without the white space around it; its length is that of what is left. */
 export function trimmedText(min: number, max: number, options: { lines?: boolean } = {}) {
   const { control, error } = forbiddenCharacters(options);
@@ -117,6 +120,7 @@ export function trimmedText(min: number, max: number, options: { lines?: boolean
     .string({ error: 'must be a string' })
     .refine((value) => value.isWellFormed() && !control.test(value), { error })
     .trim()
+    .refine((value) => min === 0 || VISIBLE.test(value), { error: 'must not be blank' })
     .refine(...lengthBetween(min, max))
     .meta({ minLength: min, maxLength: max });
 }

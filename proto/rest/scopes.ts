@@ -10,6 +10,18 @@ export const SCOPES = [
   'server:write',
 ] as const;
 
+/** What a plugin in a game server needs: it can neither send commands nor create webhooks. */
+export const GAME_SCOPES: readonly Scope[] = [
+  'moderation:read',
+  'moderation:write',
+  'lookup:read',
+  'members:read',
+  'verify:write',
+  'sync:write',
+  'activity:write',
+  'server:write',
+];
+
 export type Scope = (typeof SCOPES)[number];
 
 /** Whether a key with these scopes (null = a legacy key, which reaches everything) may do what `required` names. */

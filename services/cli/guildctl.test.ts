@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readApiKey } from '#kit/api-key.ts';
 import type { Environment } from '#kit/config.ts';
-import { SCOPES } from '#proto/rest/scopes.ts';
+import { GAME_SCOPES, SCOPES } from '#proto/rest/scopes.ts';
 import { internalKeysOf } from '#kit/process-keys.ts';
 import { ADMIN_SECRET, INTERNAL_SECRET, startTestAuth, type TestAuth } from '#test/auth.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
@@ -85,6 +85,8 @@ test('keys create prints the new key with all its settings', async () => {
   expect(legacy).toMatchObject({ legacy: true, scopes: null, expires_at: null, rate_limit: null, ip_allowlist: [] });
   const all = await json('keys', 'create', '--guild', guild, '--all-scopes');
   expect(all).toMatchObject({ legacy: false, scopes: SCOPES });
+  const game = await json('keys', 'create', '--guild', guild, '--for', 'game');
+  expect(game).toMatchObject({ legacy: false, scopes: GAME_SCOPES });
 });
 
 test('keys list, update, rotate, revoke and audit list answer as documented', async () => {
@@ -177,7 +179,8 @@ test('people read aligned text, and the key once', async () => {
 const GUILD = '900000000000000999';
 
 test.each([
-  [['keys', 'create', '--guild', GUILD], 'give exactly one of --scopes, --all-scopes, --legacy'],
+  [['keys', 'create', '--guild', GUILD], 'give exactly one of --scopes, --all-scopes, --for, --legacy'],
+  [['keys', 'create', '--guild', GUILD, '--for', 'dashboard'], '--for must be game'],
   [['keys', 'create', '--guild', GUILD, '--legacy', '--scopes', 'sync:write'], 'give exactly one of'],
   [['keys', 'create', '--legacy'], '--guild is required'],
   [['keys', 'create', '--guild', '12', '--legacy'], '--guild must be a guild ID'],

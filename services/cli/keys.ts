@@ -1,5 +1,5 @@
 import { type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
-import { SCOPES } from '#proto/rest/scopes.ts';
+import { GAME_SCOPES, SCOPES } from '#proto/rest/scopes.ts';
 import { type Command, type Input, type Output, YES_OPTION } from './command.ts';
 import type { Connections } from './connections.ts';
 import { revokeLeaked } from './leaked.ts';
@@ -33,16 +33,21 @@ const create: Command = {
   name: 'keys create',
   summary: 'make a key; it is shown this once',
   usage:
-    '--guild ID (--scopes a,b | --all-scopes | --legacy) [--name TEXT] [--expires-at TIME] [--rate-limit N] [--allow-ip CIDR]… [--actor NOTE]',
-  notes: [...NOTES, '--legacy         a key without scopes that reaches everything'],
-  options: { guild: { type: 'string' }, legacy: { type: 'boolean' }, ...SETTINGS, ...ACTOR },
+    '--guild ID (--scopes a,b | --all-scopes | --for game | --legacy) [--name TEXT] [--expires-at TIME] [--rate-limit N] [--allow-ip CIDR]… [--actor NOTE]',
+  notes: [
+    ...NOTES,
+    '--for game       the scopes that a game server needs, and no others',
+    '--legacy         a key without scopes that reaches everything',
+  ],
+  options: { guild: { type: 'string' }, for: { type: 'string' }, legacy: { type: 'boolean' }, ...SETTINGS, ...ACTOR },
   run: async (input, connections) => {
     const guildId = input.requiredText('guild');
-    const kind = input.oneOf('scopes', 'all-scopes', 'legacy');
+    const kind = input.oneOf('scopes', 'all-scopes', 'for', 'legacy');
+    if (kind === 'for' && input.text('for') !== 'game') input.fault('--for must be game');
     const settings = {
       name: input.text('name') ?? '',
       legacy: kind === 'legacy',
-      scopes: readScopes(input) ?? [],
+      scopes: kind === 'for' ? [...GAME_SCOPES] : (readScopes(input) ?? []),
       ipAllowlist: input.all('allow-ip'),
       rateLimit: input.wholeNumber('rate-limit', { min: 1, max: INT32_MAX }),
       expiresAt: input.time('expires-at', 'ahead'),

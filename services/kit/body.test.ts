@@ -71,6 +71,7 @@ test.each<[string, Call, number]>([
   ['a form', { bytes: 'a=1', headers: { 'content-type': 'application/x-www-form-urlencoded' } }, 415],
   ['Latin-1', { bytes: '{}', headers: { 'content-type': 'application/json; charset=iso-8859-1' } }, 415],
   ['deflate', { bytes: deflateSync('{}'), headers: { 'content-encoding': 'deflate' } }, 415],
+  ['the encoding identity', { bytes: '{}', headers: { 'content-encoding': 'identity' } }, 415],
   ['two encodings', { bytes: gzipSync('{}'), headers: { 'content-encoding': 'gzip, gzip' } }, 415],
   ['over 64 KiB', { bytes: `{"a":"${'x'.repeat(65_536)}"}` }, 413],
   ['over 64 KiB in chunks', { bytes: `{"a":"${'x'.repeat(65_536)}"}`, chunked: true }, 413],

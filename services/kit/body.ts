@@ -65,9 +65,11 @@ function requireJson(request: Request): void {
 }
 
 function requireKnownEncoding(request: Request): void {
-  const encoding = (request.headers['content-encoding'] ?? 'identity').toLowerCase();
-  if (encoding !== 'identity' && encoding !== 'gzip') {
-    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', { message: 'The body may be gzip or not encoded at all' });
+  const encoding = request.headers['content-encoding']?.toLowerCase();
+  if (encoding !== undefined && encoding !== 'gzip') {
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', {
+      message: 'Content-Encoding must be gzip, or left out where the body is not encoded',
+    });
   }
 }
 

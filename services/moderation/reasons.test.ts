@@ -52,6 +52,7 @@ describe('a reason', () => {
     '\n\t\u3000\u00a0',
     'x'.repeat(401),
     '𝕏'.repeat(401),
+    '\u200b \u2060',
     'a\u0000b',
     'a\rb',
     '\u001b[31m',

@@ -98,6 +98,7 @@ describe('retry', () => {
     expect(await methods.retryQueueItems({ queue: 'tasks', guildId: GUILD, id })).toEqual({
       retried: 1,
       isMore: false,
+      startedAtMs: expect.any(Number),
     });
     expect(await fixture.task('dead')).toMatchObject({ state: 'queued', attempts: 0 });
     // It is the head now, and the one in flight keeps its lease: nobody handles both at once.
