@@ -39,10 +39,8 @@ it('what cannot become a response is not waited for, and more than a response is
   expect(hear(new AnswerReader(), [Buffer.from('hello')], false).refusal).toBe('it has no status line');
   expect(hear(new AnswerReader(), [Buffer.from('HTTP')], false).refusal).toBeUndefined();
   const twice = bytesOf(`${OK}content-length: 4\n\nhere`.repeat(2));
-  expect(hear(new AnswerReader(), [twice], false)).toMatchObject({
-    status: undefined,
-    refusal: 'more than was asked for',
-  });
+  const relayed = hear(new AnswerReader(), [twice], false);
+  expect([relayed.status, relayed.refusal]).toEqual([undefined, 'more than was asked for']);
 });
 
 describe('refused, and never told to be whole, is a body with', () => {

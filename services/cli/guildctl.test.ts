@@ -85,21 +85,13 @@ test('keys create prints the new key with all its settings', async () => {
   expect(legacy).toMatchObject({ legacy: true, scopes: null, expires_at: null, rate_limit: null, ip_allowlist: [] });
   const all = await json('keys', 'create', '--guild', guild, '--all-scopes');
   expect(all).toMatchObject({ legacy: false, scopes: SCOPES });
-  const game = await json('keys', 'create', '--guild', guild, '--for', 'game');
-  expect(game).toMatchObject({ legacy: false, scopes: GAME_SCOPES });
+  expect(await json('keys', 'create', '--guild', guild, '--for', 'game')).toMatchObject({ scopes: GAME_SCOPES });
 });
 
 test('keys list, update, rotate, revoke and audit list answer as documented', async () => {
   const guild = newGuild();
-  const { key: first, ...record } = await json<KeyDocument>(
-    'keys',
-    'create',
-    '--guild',
-    guild,
-    '--legacy',
-    '--name',
-    'A',
-  );
+  const named = ['--guild', guild, '--legacy', '--name', 'A'];
+  const { key: first, ...record } = await json<KeyDocument>('keys', 'create', ...named);
   const listed = { ...record, name: 'A', revoked_at: null, rotated_until: null, last_used_at: null };
   expect(await json('keys', 'list', '--guild', guild)).toEqual({ keys: [listed], next_cursor: null });
 
