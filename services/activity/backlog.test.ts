@@ -38,16 +38,16 @@ test('tells how old the oldest command is that nobody acknowledged, and how many
   const { seen } = await newBacklog();
   expect(await seen()).toEqual({ handedOver: [0, 0, 0], waiting: [0, 0, 0] });
   await fixture.send('a', { guildId, ttlSeconds: 60 });
-  fixture.clock.advance(10_000);
+  await fixture.advance(10_000);
   await fixture.take('a', '', { guildId });
   await fixture.send('b', { guildId, ttlSeconds: 20 });
   const [acked = ''] = await fixture.send('c', { guildId, ttlSeconds: 20 });
-  fixture.clock.advance(5_000);
+  await fixture.advance(5_000);
   expect(await seen()).toEqual({ handedOver: [1, 15, 0], waiting: [2, 5, 0] });
   await fixture.ack('c', acked, {}, { guildId });
-  fixture.clock.advance(15_000);
+  await fixture.advance(15_000);
   expect(await seen()).toEqual({ handedOver: [1, 30, 0], waiting: [0, 0, 1] });
-  fixture.clock.advance(30_000);
+  await fixture.advance(30_000);
   expect(await seen()).toEqual({ handedOver: [0, 0, 1], waiting: [0, 0, 1] });
   expect(await seen()).toEqual({ handedOver: [0, 0, 1], waiting: [0, 0, 1] });
 });
@@ -60,7 +60,7 @@ test('what expired while the database was away is counted once it is back', asyn
   const before = await seen();
   await fixture.send('a', { guildId: newGuild(), ttlSeconds: 5 });
   isAway = true;
-  fixture.clock.advance(5_000);
+  await fixture.advance(5_000);
   expect((await seen()).waiting).toEqual(before.waiting);
   isAway = false;
   expect((await seen()).waiting).toEqual([0, 0, 1]);
@@ -68,7 +68,7 @@ test('what expired while the database was away is counted once it is back', asyn
 
 test('a replica shows it from its start on', async () => {
   await fixture.send('a', { guildId: newGuild(), ttlSeconds: 600 });
-  fixture.clock.advance(7_000);
+  await fixture.advance(7_000);
   const replica = await fixture.startActivity();
   const name = 'activity_oldest_unacknowledged_command_seconds';
   expect(await fixture.metric(name, '{state="waiting"}', replica)).toBe(7);

@@ -19,7 +19,7 @@ describe(`when ${MAX} commands wait for a server`, () => {
     await fixture.ack('a', last, {}, { guildId });
     expect(await fixture.send('a', { guildId, ttlSeconds: 5 })).toHaveLength(1);
     await expect(fixture.send('a', { guildId })).rejects.toMatchObject({ code: 'CONFLICT' });
-    fixture.clock.advance(5_000);
+    await fixture.advance(5_000);
     expect(await fixture.send('a', { guildId })).toHaveLength(1);
   });
 
@@ -48,7 +48,7 @@ describe(`when ${MAX} commands for several servers are open in a guild`, () => {
     const message = 'The guild has 1000 open commands for several servers, which is the maximum';
     await expect(fixture.enqueue({ guildId })).rejects.toMatchObject({ code: 'CONFLICT', message });
     expect(await fixture.send('a', { guildId })).toHaveLength(1);
-    fixture.clock.advance(60_000);
+    await fixture.advance(60_000);
     expect((await fixture.enqueue({ guildId })).commandIds).toHaveLength(1);
   });
 

@@ -13,6 +13,7 @@ import {
 } from '#proto/gen/guild/activity/v1/admin.ts';
 import { DecisionServiceService, type DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { DatabaseTime } from '#test/database-time.ts';
 import { connect } from '#test/grpc.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/replica-process.ts';
 import { type SealedAnswer, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
@@ -48,7 +49,9 @@ export interface Command {
 
 /** A real activity service on a real database, at a time that the test decides. */
 export class ActivityFixture {
+  /** Of the service; leases follow the database's, which `advance` moves with it. */
   readonly clock = new ManualClock(Date.UTC(2026, 10, 21));
+  #time!: DatabaseTime;
   testDatabase!: TestDatabase;
   database!: Database;
   activity!: RunningService;
@@ -57,6 +60,8 @@ export class ActivityFixture {
 
   async start(): Promise<this> {
     this.testDatabase = await createTestDatabase();
+    this.#time = await DatabaseTime.control(this.testDatabase.url);
+    await this.#time.stopAt(this.clock.now());
     this.database = await openTestPool(this.testDatabase.url);
     this.activity = await this.startActivity();
     return this;
@@ -67,6 +72,12 @@ export class ActivityFixture {
     await this.activity.stop();
     await this.database.close();
     await this.testDatabase.drop();
+  }
+
+  /** Moves the time of the service and of the database, by milliseconds. */
+  async advance(milliseconds: number): Promise<void> {
+    this.clock.advance(milliseconds);
+    await this.#time.stopAt(this.clock.now());
   }
 
   environment(): Environment {

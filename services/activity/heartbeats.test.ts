@@ -69,9 +69,9 @@ describe('a heartbeat', () => {
     ];
     expect((await fixture.beat('a', { acks }, { guildId })).status).toBe(200);
     // Until the second heartbeat from now.
-    fixture.clock.advance(29_999);
+    await fixture.advance(29_999);
     expect((await fixture.beat('a', {}, { guildId })).body.data.commands).toEqual([]);
-    fixture.clock.advance(1);
+    await fixture.advance(1);
     const again = (await fixture.beat('a', { acks }, { guildId })).body.data.commands;
     expect(again).toMatchObject([{ command_id: second, attempt: 2 }]);
     const { commands: listed } = await fixture.admin().listCommands({ guildId, limit: 0 });

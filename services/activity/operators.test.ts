@@ -16,7 +16,7 @@ test('operators see the newest commands first, each with its state', async () =>
   await fixture.beat('a', {}, { guildId });
   const ids: string[] = [];
   for (const ttlSeconds of [5, 600, 600, 600]) ids.push(...(await fixture.send('a', { guildId, ttlSeconds })));
-  fixture.clock.advance(5_000);
+  await fixture.advance(5_000);
   const [acked = ''] = idsOf(await fixture.take('a', '?limit=2', { guildId }));
   await fixture.ack('a', acked, { status: 'rejected', result: [1], error: 'no' }, { guildId });
   const { commands } = await fixture.admin().listCommands({ guildId, limit: 0 });

@@ -86,15 +86,27 @@ test('a command that is there already is answered at once', async () => {
   expect(performance.now() - started).toBeLessThan(10_000);
 });
 
+test.each([-3600_000, -10_000, 10_000, 3600_000])(
+  'a process whose clock is stepped by %i ms takes over no live lease',
+  async (step) => {
+    const guildId = newGuild();
+    await fixture.send('a', { guildId, ttlSeconds: 7_200 });
+    expect(await fixture.take('a', '', { guildId })).toHaveLength(1);
+    fixture.clock.advance(step);
+    expect(await fixture.take('a', '', { guildId, at: other })).toEqual([]);
+    fixture.clock.advance(-step);
+  },
+);
+
 test('a poll that waits gets a leased command when its lease ends', async () => {
   const guildId = newGuild();
   const [id] = await fixture.send('a', { guildId });
   await fixture.take('a', '', { guildId });
-  fixture.clock.advance(29_000);
+  await fixture.advance(29_000);
   const started = performance.now();
   const woken = waiting('a', guildId, other);
   await expect.poll(() => openPolls(other)).toBe(1);
-  fixture.clock.advance(1_000);
+  await fixture.advance(1_000);
   const { commands, at } = await woken;
   expect(commands).toMatchObject([{ command_id: id, attempt: 2 }]);
   expect(at - started).toBeLessThan(3_000);
@@ -121,9 +133,8 @@ test('what was leased for a client that went away meanwhile is there at once for
       return rows;
     },
   };
-  const { clock } = fixture;
-  const leases = new Leases(database, clock, { commandHandedOver: () => undefined });
-  const polls = new Polls({ database, leases, clock, mostWaiting: 1 });
+  const leases = new Leases(database, { commandHandedOver: () => undefined });
+  const polls = new Polls({ database, leases, mostWaiting: 1 });
   const [id] = await fixture.send('a', { guildId });
   expect(await polls.take({ guildId, serverId: 'a', limit: 20 }, 25_000, gone.signal)).toEqual([]);
   const next = () => fixture.take('a', '', { guildId });
@@ -199,7 +210,7 @@ test('kill -9 between the lease and its answer loses nothing: the command comes 
   const proxy = await startTcpProxy(Number(new URL(fixture.testDatabase.url).port));
   const url = new URL(fixture.testDatabase.url);
   url.port = String(proxy.port);
-  fixture.clock.advance(Date.now() - fixture.clock.now());
+  await fixture.advance(Date.now() - fixture.clock.now());
   const { kill, at } = await fixture.startProcess(url.href);
   const [id] = await fixture.send('a', { guildId, ttlSeconds: 600 });
   expect(await fixture.take('nobody', '', { guildId, at })).toEqual([]);
@@ -223,7 +234,7 @@ test('kill -9 between the lease and its answer loses nothing: the command comes 
   expect(await told).toBe('nothing');
 
   expect(await fixture.take('a', '', { guildId })).toEqual([]);
-  fixture.clock.advance(Date.now() - fixture.clock.now() + 30_000);
+  await fixture.advance(Date.now() - fixture.clock.now() + 30_000);
   expect(await fixture.take('a', '', { guildId })).toMatchObject([{ command_id: id, attempt: 2 }]);
   await proxy.close();
 }, 60_000);

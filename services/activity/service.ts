@@ -68,8 +68,8 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
 
     const notifier = new Notifier(database, COMMANDS_CHANNEL, log);
     const commands = new Commands({ database, idempotency, clock, notifier, events });
-    const leases = new Leases(database, clock, events);
-    const polls = new Polls({ database, leases, clock, mostWaiting: config.MAX_WAITING_POLLS });
+    const leases = new Leases(database, events);
+    const polls = new Polls({ database, leases, mostWaiting: config.MAX_WAITING_POLLS });
     metrics.gauge('activity_open_polls', 'Polls for commands that are open', [], (gauge) => gauge.set(polls.size));
     metrics.gauge('activity_open_polls_max', 'How many polls may wait').set(config.MAX_WAITING_POLLS);
     const gatherMs = config.HEARTBEAT_GATHER_MS;

@@ -53,7 +53,7 @@ describe('a command for several servers', () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     const before = await send(guildId, { ttlSeconds: 3_600 });
-    fixture.clock.advance(45_000);
+    await fixture.advance(45_000);
     const missed = await send(guildId, { ttlSeconds: 3_600 });
     const { commands } = (await fixture.beat('a', {}, { guildId })).body.data;
     expect(idsOf(commands)).toEqual([before]);
@@ -68,12 +68,12 @@ describe('a command for several servers', () => {
     await fixture.beat('a', {}, { guildId });
     const first = await send(guildId, { ttlSeconds: 3_600 });
     for (let count = 0; count < 3; count++) {
-      fixture.clock.advance(45_000);
+      await fixture.advance(45_000);
       // Live again, without taking what waits for it.
       await fixture.beat('a', { final: count === 1 }, { guildId });
     }
     expect(await rows('deliveries', guildId)).toBe(1);
-    fixture.clock.advance(60_000);
+    await fixture.advance(60_000);
     expect(await take('a', guildId)).toEqual([first]);
   });
 
@@ -81,9 +81,9 @@ describe('a command for several servers', () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     const before = await send(guildId, { ttlSeconds: 3_600 });
-    fixture.clock.advance(1_000);
+    await fixture.advance(1_000);
     await fixture.beat('a', { final: true }, { guildId });
-    fixture.clock.advance(1_000);
+    await fixture.advance(1_000);
     await send(guildId, { ttlSeconds: 3_600 });
     expect(await take('a', guildId)).toEqual([before]);
     expect(await take('a', guildId)).toEqual([]);
@@ -94,13 +94,13 @@ describe('a command for several servers', () => {
     for (const server of ['a', 'b']) await fixture.beat(server, {}, { guildId });
     const id = await send(guildId, { ttlSeconds: 600 });
     expect(await take('a', guildId)).toEqual([id]);
-    fixture.clock.advance(20_000);
+    await fixture.advance(20_000);
     expect(await take('b', guildId)).toEqual([id]);
     expect((await fixture.ack('a', id, { status: 'failed' }, { guildId })).status).toBe(200);
     expect((await fixture.ack('a', id, { status: 'success' }, { guildId })).status).toBe(409);
-    fixture.clock.advance(29_999);
+    await fixture.advance(29_999);
     expect(await take('b', guildId)).toEqual([]);
-    fixture.clock.advance(1);
+    await fixture.advance(1);
     expect(await fixture.take('b', '', { guildId })).toMatchObject([{ command_id: id, attempt: 2 }]);
     expect(await take('a', guildId)).toEqual([]);
     expect(await fixture.states(guildId, id)).toEqual({ a: 'failed', b: 'leased' });
@@ -117,7 +117,7 @@ describe('a command for several servers', () => {
     }
     expect(await take('a', guildId, '?limit=1')).toEqual([ids[0]]);
     expect(await take('a', guildId, '?limit=2')).toEqual([ids[1], ids[2]]);
-    fixture.clock.advance(30_000);
+    await fixture.advance(30_000);
     // What comes again comes first.
     expect(await take('a', guildId, '?limit=4')).toEqual(ids.slice(0, 4));
     expect(await take('a', guildId)).toEqual(ids.slice(4));
@@ -194,7 +194,7 @@ describe('a command for several servers', () => {
       (await fixture.admin().readCommand({ guildId, commandId: id, limit: 0, cursor: '' })).command;
     const counts = { servers: 5, delivered: 4, succeeded: 1, failed: 1, rejected: 1, cancelled: 0 };
     expect(await read()).toMatchObject({ state: 'open', outcome: { ...counts, expired: 0 } });
-    fixture.clock.advance(600_000);
+    await fixture.advance(600_000);
     expect(await read()).toMatchObject({ state: 'finished', outcome: { ...counts, expired: 2 } });
   });
 });

@@ -51,7 +51,7 @@ const sending: newCommands.Sending = {
 };
 const reach = { placeId: 1, excludedServerId: 's1', liveAt: now };
 const longAgo = { ...reach, liveAt: new Date(now.getTime() - 60_000) };
-const asked = Array.from({ length: 50 }, (_, n) => ({ guildId: GUILD, serverId: `s${n}`, limit: 20, until: later }));
+const asked = Array.from({ length: 50 }, (_, n) => ({ guildId: GUILD, serverId: `s${n}`, limit: 20, leaseMs: 30_000 }));
 const leased: commands.LeasedCommand = {
   guildId: GUILD,
   serverId: 's1',
@@ -152,7 +152,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['expireOldest', (on) => newCommands.expireOldest(on, GUILD, now), ['commands_queue', 'commands_id']],
   [
     'leaseCommands',
-    (on) => leases.leaseCommands(on, asked, now),
+    (on) => leases.leaseCommands(on, asked),
     [
       'guilds_id',
       'servers_guild',
@@ -163,7 +163,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
       'deliveries_id',
     ],
   ],
-  ['readLeaseEnds', (on) => leases.readLeaseEnds(on, asked, now), ['commands_queue', 'deliveries_queue']],
+  ['readLeaseEnds', (on) => leases.readLeaseEnds(on, asked), ['commands_queue', 'deliveries_queue']],
   ['giveBack', (on) => leases.giveBack(on, [leased]), ['commands_id', 'deliveries_id']],
   ['ackCommands', (on) => commands.ackCommands(on, [ack], now), ['commands_id', 'deliveries_id']],
   ['findAck', (on) => commands.findAck(on, ack), ['commands_id', 'deliveries_id']],
@@ -201,8 +201,8 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
 });
 
 test.each<[string, (on: Queryable) => Promise<unknown>]>([
-  ['leaseCommands', (on) => leases.leaseCommands(on, asked.slice(0, 1), now)],
-  ['readLeaseEnds', (on) => leases.readLeaseEnds(on, asked.slice(0, 1), now)],
+  ['leaseCommands', (on) => leases.leaseCommands(on, asked.slice(0, 1))],
+  ['readLeaseEnds', (on) => leases.readLeaseEnds(on, asked.slice(0, 1))],
   ['readIntervals', (on) => servers.readIntervals(on, [GUILD])],
   ['saveHeartbeats', (on) => servers.saveHeartbeats(on, heartbeats.slice(0, 1))],
 ])('the plan of %s is kept', async (_name, statement) => {

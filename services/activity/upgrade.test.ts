@@ -28,7 +28,7 @@ class UpgradedFixture extends ActivityFixture {
     });
     await migrate({ url, service: 'activity', directory });
     rmSync(directory, { recursive: true });
-    this.clock.advance(Date.now() - this.clock.now());
+    await this.advance(Date.now() - this.clock.now());
     await this.storedBefore(query);
     await migrate({ url, service: 'activity', directory: MIGRATIONS });
     return super.startActivity(environment);
@@ -72,7 +72,7 @@ test('commands and live servers of the release before are served on', async () =
   expect(taken).toMatchObject([{ type: 'ban', issued_by: 'ada', attempt: 1 }]);
   expect((await fixture.ack('a', taken[0]?.command_id ?? '', {}, { guildId })).status).toBe(200);
   expect(await fixture.take('b', '', { guildId })).toEqual([]);
-  fixture.clock.advance(31_000);
+  await fixture.advance(31_000);
   const again = await fixture.take('b', '', { guildId });
   expect(again).toMatchObject([{ type: 'ban', attempt: 2 }]);
   expect((await fixture.enqueue({ guildId })).servers).toBe(2);
@@ -85,7 +85,7 @@ test('commands and live servers of the release before are served on', async () =
 
 test('a process of the release before runs on the new schema, and what it writes is served', async () => {
   const { database } = fixture;
-  fixture.clock.advance(1_000);
+  await fixture.advance(1_000);
   const now = new Date(fixture.clock.now());
   const heartbeat = (server: string) =>
     database.query(

@@ -39,7 +39,7 @@ const memory = async (at: RunningService) => (await fixture.metric('process_resi
 const openPolls = (at: RunningService) => fixture.metric('activity_open_polls', '', at);
 
 test(`${POLLS} polls that wait in one process cost no connection each, little memory, and are woken in time`, async () => {
-  fixture.clock.advance(Date.now() - fixture.clock.now());
+  await fixture.advance(Date.now() - fixture.clock.now());
   const { kill, at } = await fixture.startProcess(fixture.testDatabase.url);
   await fixture.activity.stop();
   // What a process that has served for a while has anyway is there before it is measured.
@@ -66,7 +66,7 @@ test(`${POLLS} polls that wait in one process cost no connection each, little me
   const delays: number[] = [];
   // Those that came last have the most time left.
   for (let n = POLLS - 20; n < POLLS; n++) {
-    fixture.clock.advance(Date.now() - fixture.clock.now());
+    await fixture.advance(Date.now() - fixture.clock.now());
     await fixture.send(nameOf(n), { guildId: guildOf(n), ttlSeconds: 600 }, at);
     const sentAt = performance.now();
     expect(await polls[n]).toContain('"command_id"');

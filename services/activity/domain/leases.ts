@@ -1,4 +1,3 @@
-import type { Clock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import type { ActivityEvents } from '../events.ts';
 import type { LeasedCommand } from '../store/commands.ts';
@@ -16,20 +15,17 @@ export interface Wanted extends Asked {
 /** Hands commands over. */
 export class Leases {
   readonly #database: Queryable;
-  readonly #clock: Clock;
   readonly #events: Pick<ActivityEvents, 'commandHandedOver'>;
 
-  constructor(database: Queryable, clock: Clock, events: Pick<ActivityEvents, 'commandHandedOver'>) {
+  constructor(database: Queryable, events: Pick<ActivityEvents, 'commandHandedOver'>) {
     this.#database = database;
-    this.#clock = clock;
     this.#events = events;
   }
 
   /** The commands that each server (none twice) is to get now, the oldest first, by `serverKey`. */
   async take(wanted: readonly Wanted[]): Promise<Map<string, LeasedCommand[]>> {
-    const now = this.#clock.now();
-    const asked = wanted.map((server) => ({ ...server, until: new Date(now + leaseMs(server)) }));
-    const commands = await leaseCommands(this.#database, asked, new Date(now));
+    const asked = wanted.map((server) => ({ ...server, leaseMs: leaseMs(server) }));
+    const commands = await leaseCommands(this.#database, asked);
     for (const { attempt } of commands) this.#events.commandHandedOver(attempt);
     return Map.groupBy(commands, serverKey);
   }

@@ -1,5 +1,4 @@
 import { performance } from 'node:perf_hooks';
-import type { Clock } from '#kit/clock.ts';
 import type { Part } from '#kit/lifecycle.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import type { LeasedCommand } from '../store/commands.ts';
@@ -28,7 +27,6 @@ interface Poll extends Asked {
 export interface PollsOptions {
   database: Queryable;
   leases: Leases;
-  clock: Clock;
   /** More are answered without waiting. */
   mostWaiting: number;
 }
@@ -172,10 +170,8 @@ export class Polls implements Part {
   /** Each looks again when its time is over, the first lease of its queue ends, or a while has passed. */
   async #waitOn(polls: readonly Poll[]): Promise<void> {
     if (polls.length === 0) return;
-    const { database, clock } = this.#options;
-    const now = clock.now();
-    const leases = await readLeaseEnds(database, polls, new Date(now));
-    const pauses = new Map(leases.map((lease) => [serverKey(lease), lease.leasedUntil.getTime() - now]));
+    const leases = await readLeaseEnds(this.#options.database, polls);
+    const pauses = new Map(leases.map((lease) => [serverKey(lease), lease.endsInMs]));
     for (const poll of polls) {
       if (!this.#isOpen(poll)) continue;
       const untilLease = Math.max(HELD_MS, (pauses.get(serverKey(poll)) ?? LOOK_AGAIN_MS) + AFTER_LEASE_MS);

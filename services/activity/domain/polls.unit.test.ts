@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres.ts';
 import type { Leases } from './leases.ts';
 import { Polls } from './polls.ts';
@@ -10,10 +9,10 @@ test('a command that another transaction holds past its lease is not asked for w
     rounds++;
     return new Map();
   };
-  const held = { guildId: '1', serverId: 'a', leasedUntil: new Date(Date.now() - 1_000) };
+  const held = { guildId: '1', serverId: 'a', endsInMs: -1_000 };
   const database: Queryable = { query: async <Row>() => [held] as Row[] };
   const leases = { take } as unknown as Leases;
-  const polls = new Polls({ database, leases, clock: systemClock, mostWaiting: 1 });
+  const polls = new Polls({ database, leases, mostWaiting: 1 });
   const asked = { guildId: '1', serverId: 'a', limit: 1 };
   expect(await polls.take(asked, 300, new AbortController().signal)).toEqual([]);
   expect(rounds).toBeGreaterThan(1);

@@ -8,8 +8,10 @@ export interface Asked {
   limit: number;
 }
 
-/** Not handed over at this time, $4. */
-const IS_FREE = 'acked_at IS NULL AND expires_at > $4 AND (leased_until IS NULL OR leased_until <= $4)';
+/** By the database's clock, which all processes share. Not VOLATILE, so that an index serves comparisons with it. */
+const NOW = '(SELECT clock_timestamp())';
+/** Not handed over now. */
+const IS_FREE = `acked_at IS NULL AND expires_at > ${NOW} AND (leased_until IS NULL OR leased_until <= ${NOW})`;
 
 /**
  * `own`: commands for the one server. `again`: commands for several that it was handed or that were reserved for it.
@@ -17,8 +19,10 @@ const IS_FREE = 'acked_at IS NULL AND expires_at > $4 AND (leased_until IS NULL 
  */
 const LEASE_COMMANDS = prepared(
   `WITH asked AS MATERIALIZED (
-     SELECT * FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::int[]), (SELECT $5::timestamptz[]))
-     AS asked (guild_id, server_id, wanted, until)
+     SELECT guild_id, server_id, wanted,
+       date_trunc('milliseconds', ${NOW}) + lease_ms * interval '1 millisecond' AS until
+     FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::int[]), (SELECT $4::int[]))
+       AS asked (guild_id, server_id, wanted, lease_ms)
    ), behind AS MATERIALIZED (
      SELECT asked.guild_id, asked.server_id, wanted, last_place, server.* FROM asked
      CROSS JOIN LATERAL (
@@ -52,7 +56,7 @@ const LEASE_COMMANDS = prepared(
      CROSS JOIN LATERAL (
        SELECT command_id, place, expires_at FROM activity.commands
        WHERE commands.guild_id = behind.guild_id AND commands.server_id = '' AND place > behind.cursor
-         AND expires_at > $4 AND live_at < behind.live_until
+         AND expires_at > ${NOW} AND live_at < behind.live_until
          AND (commands.place_id IS NULL OR commands.place_id = behind.place_id)
          AND excluded_server_id IS DISTINCT FROM behind.server_id
        ORDER BY place LIMIT behind.wanted
@@ -109,45 +113,43 @@ const LEASE_COMMANDS = prepared(
 );
 
 /**
- * Leases to each server, at most once among `asked`, what it is to be handed now, until its `until`: in one statement,
+ * Leases to each server, at most once among `asked`, what it is to be handed now, for its `leaseMs`: in one statement,
  * and never what another is being handed at the same time. Sorted by place in the queue.
  */
 export async function leaseCommands(
   on: Queryable,
-  asked: readonly (Asked & { until: Date })[],
-  now: Date,
+  asked: readonly (Asked & { leaseMs: number })[],
 ): Promise<LeasedCommand[]> {
   const sorted = byServer(asked);
   const rows = await on.query<LeasedCommand & { place: number }>(LEASE_COMMANDS, [
     sorted.map(({ guildId }) => guildId),
     sorted.map(({ serverId }) => serverId),
     sorted.map(({ limit }) => limit),
-    now,
-    sorted.map(({ until }) => until),
+    sorted.map(({ leaseMs }) => leaseMs),
   ]);
   return rows.sort((a, b) => a.place - b.place);
 }
 
-/** The first end of a server's leases in a table, at the time $3. */
+/** The first end of a server's leases in a table. */
 const firstEnd = (table: string) => `SELECT min(leased_until) AS ends FROM activity.${table}
   WHERE ${table}.guild_id = asked.guild_id AND ${table}.server_id = asked.server_id
-    AND acked_at IS NULL AND expires_at > $3`;
+    AND acked_at IS NULL AND expires_at > ${NOW}`;
 
 const READ_LEASE_ENDS = prepared(
-  `SELECT asked.guild_id AS "guildId", asked.server_id AS "serverId", least(own.ends, shared.ends) AS "leasedUntil"
+  `SELECT asked.guild_id AS "guildId", asked.server_id AS "serverId", 
+     extract(epoch FROM least(own.ends, shared.ends) - ${NOW})::float8 * 1000 AS "endsInMs"
    FROM unnest((SELECT $1::text[]), (SELECT $2::text[])) AS asked (guild_id, server_id)
    CROSS JOIN LATERAL (${firstEnd('commands')}) AS own
    CROSS JOIN LATERAL (${firstEnd('deliveries')}) AS shared
    WHERE own.ends IS NOT NULL OR shared.ends IS NOT NULL`,
 );
 
-/** For each server whose queue holds leased commands alone: when the first of the leases ends. */
+/** For each server whose queue holds leased commands alone: in how many milliseconds the first of the leases ends. */
 export function readLeaseEnds(
   on: Queryable,
   asked: readonly Omit<Asked, 'limit'>[],
-  now: Date,
-): Promise<{ guildId: string; serverId: string; leasedUntil: Date }[]> {
-  return on.query(READ_LEASE_ENDS, [asked.map(({ guildId }) => guildId), asked.map(({ serverId }) => serverId), now]);
+): Promise<{ guildId: string; serverId: string; endsInMs: number }[]> {
+  return on.query(READ_LEASE_ENDS, [asked.map(({ guildId }) => guildId), asked.map(({ serverId }) => serverId)]);
 }
 
 /** Ends a lease whose commands were not handed over after all, as if it had never been. */
