@@ -120,7 +120,7 @@ export function trimmedText(min: number, max: number, options: { lines?: boolean
     .string({ error: 'must be a string' })
     .refine((value) => value.isWellFormed() && !control.test(value), { error })
     .trim()
-    .refine((value) => min === 0 || VISIBLE.test(value), { error: 'must not be blank' })
+    .refine((value) => value === '' || VISIBLE.test(value), { error: 'must not be blank' })
     .refine(...lengthBetween(min, max))
     .meta({ minLength: min, maxLength: max });
 }
