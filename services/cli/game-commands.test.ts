@@ -10,7 +10,7 @@ beforeAll(async () => {
   await fixture.start();
   auth = await startAuthForOperators(fixture.testDatabase.url);
   // guildctl goes by the machine's clock.
-  fixture.clock.advance(systemClock.now() - fixture.clock.now());
+  await fixture.advance(systemClock.now() - fixture.clock.now());
 });
 afterAll(async () => {
   await auth.stop();
