@@ -1,7 +1,7 @@
 // `node deploy/chart-files.ts`: writes what the chart has to know of the processes out of the table that `npm start` uses.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { KEY_HOLDERS, purposesOf } from '#kit/purposes.ts';
+import { KEY_HOLDERS, purposesOf } from '#kit/security/purposes.ts';
 import { DEPLOYABLES, type Deployable } from '#local/processes.ts';
 
 export const CHART = join(import.meta.dirname, '..', 'charts', 'guild-data');

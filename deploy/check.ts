@@ -1,7 +1,7 @@
 // `node deploy/check.ts GATEWAY_URL`: whether an installation answers as it should to who has no key; what `helm test` runs.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { makeApiKey } from '#kit/api-key.ts';
+import { makeApiKey } from '#kit/security/api-key.ts';
 
 const PATIENCE_MS = 20_000;
 const CALL_MS = 5_000;

@@ -11,7 +11,7 @@ import {
   processConfig,
   readConfig,
   redisConfig,
-} from '#kit/config.ts';
+} from '#kit/service/config.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { keysConfig } from './keys/config.ts';
 

@@ -12,7 +12,7 @@ export interface ProcessContract {
 
 /**
  * Every process that serves requests, and who calls whom. The keys of each process follow from this table
- * (services/kit/purposes.ts), and so do the addresses that `npm start` and the chart give it.
+ * (services/kit/security/purposes.ts), and so do the addresses that `npm start` and the chart give it.
  */
 export const PROCESSES = {
   auth: { calls: [], proxies: [], servesHttp: false, stores: ['audit-checkpoint'] },

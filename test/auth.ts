@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { readApiKey } from '#kit/api-key.ts';
+import { readApiKey } from '#kit/security/api-key.ts';
 import type { Clock } from '#kit/clock.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import { createLog } from '#kit/log.ts';
-import { internalKeysOf } from '#kit/process-keys.ts';
-import { type RunningService, startService } from '#kit/service.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import { createLog } from '#kit/telemetry/log.ts';
+import { internalKeysOf } from '#kit/security/process-keys.ts';
+import { type RunningService, startService } from '#kit/service/service.ts';
 import { type CreateKeyRequest, type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { AuthServiceService, type KeyGrant, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
 import { authService } from '#services/auth/service.ts';

@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { vi } from 'vitest';
-import { internalKeysOf, parseKeys } from '#kit/process-keys.ts';
-import { KEY_HOLDERS } from '#kit/purposes.ts';
+import { internalKeysOf, parseKeys } from '#kit/security/process-keys.ts';
+import { KEY_HOLDERS } from '#kit/security/purposes.ts';
 import { type RunningPostgres, startPostgres, VOLATILE } from '#local/postgres.ts';
 import type { Up } from '#local/system.ts';
 import { guildctl } from '#services/cli/guildctl.ts';

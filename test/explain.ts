@@ -1,4 +1,4 @@
-import type { Database, Prepared, Queryable } from '#kit/postgres.ts';
+import type { Database, Prepared, Queryable } from '#kit/postgres/pool.ts';
 
 /** A node of a plan. */
 export interface Plan {

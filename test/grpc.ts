@@ -1,10 +1,10 @@
-import { Breakers } from '#kit/breaker.ts';
+import { Breakers } from '#kit/resilience/breaker.ts';
 import { type Clock, systemClock } from '#kit/clock.ts';
-import type { DefinitionShape } from '#kit/grpc-definition.ts';
-import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
-import { Metrics } from '#kit/metrics.ts';
-import { digestOf, sealTicket, TICKET_HEADER } from '#kit/operators.ts';
-import { SecretRing } from '#kit/secrets.ts';
+import type { DefinitionShape } from '#kit/grpc/definition.ts';
+import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc/client.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
+import { digestOf, sealTicket, TICKET_HEADER } from '#kit/grpc/operators.ts';
+import { SecretRing } from '#kit/security/keyring.ts';
 import { TEST_SECRETS, testCallerOf } from './keys.ts';
 
 /** Milliseconds: what prepares a test, or asks how things are, waits out a machine that stalls. */

@@ -1,4 +1,4 @@
-import type { RunningService } from '#kit/service.ts';
+import type { RunningService } from '#kit/service/service.ts';
 
 /** What a process's metrics say now: the value of a line, named with its labels; undefined where there is none. */
 export async function scrape({ addresses }: Pick<RunningService, 'addresses'>) {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { type Environment, readRoots } from '#kit/config.ts';
+import { type Environment, readRoots } from '#kit/service/config.ts';
 import { type Clock, systemClock } from '#kit/clock.ts';
-import { createLog, type Logger } from '#kit/log.ts';
-import { internalKeysOf } from '#kit/process-keys.ts';
-import { type RunningService, startService } from '#kit/service.ts';
+import { createLog, type Logger } from '#kit/telemetry/log.ts';
+import { internalKeysOf } from '#kit/security/process-keys.ts';
+import { type RunningService, startService } from '#kit/service/service.ts';
 import { type SimulatorOptions, startSimulators } from '#local/simulators/main.ts';
 import { type CreateKeyRequest, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';

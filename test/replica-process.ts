@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { basename, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pino } from 'pino';
-import type { Environment } from '#kit/config.ts';
-import type { RunningService } from '#kit/service.ts';
+import type { Environment } from '#kit/service/config.ts';
+import type { RunningService } from '#kit/service/service.ts';
 import { inheritedEnvironment } from './processes.ts';
 
 /** A replica of a service that is a process of its own, and can be killed. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeError } from '#kit/redact.ts';
+import { describeError } from '#kit/security/redact.ts';
 import { Highlights } from './logs.ts';
 
 const ERROR = describeError(new Error('not done', { cause: new Error('timeout expired') }));

@@ -1,4 +1,4 @@
-import { internalKeysOf, type Roots } from '#kit/process-keys.ts';
+import { internalKeysOf, type Roots } from '#kit/security/process-keys.ts';
 import { PROCESSES } from '#proto/processes.ts';
 
 /** A process of ours: what it listens on, whom it calls, and which of the shared configuration it is given. */

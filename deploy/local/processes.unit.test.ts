@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { internalKeysOf, parseKeys } from '#kit/process-keys.ts';
-import { purposesOf } from '#kit/purposes.ts';
+import { internalKeysOf, parseKeys } from '#kit/security/process-keys.ts';
+import { purposesOf } from '#kit/security/purposes.ts';
 import { DEPLOYABLES, environmentOf, type Ports, type Shared, withoutOthers } from './processes.ts';
 
 const ports: Record<string, Ports> = {

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { ConfigError, type Environment, port, readConfig, redisUrl, url } from '#kit/config.ts';
+import { ConfigError, type Environment, port, readConfig, redisUrl, url } from '#kit/service/config.ts';
 
 export type Settings = {
   dataFolder: string;

@@ -1,4 +1,4 @@
-import { dropOldest } from '#kit/bounded.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 
 /** What is known of one secret of a key. */

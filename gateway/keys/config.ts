@@ -1,4 +1,4 @@
-import { number } from '#kit/config.ts';
+import { number } from '#kit/service/config.ts';
 
 /** What the gateway is told about keys. */
 export const keysConfig = {

@@ -1,8 +1,8 @@
 import type { Clock } from '#kit/clock.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import type { Part } from '#kit/lifecycle.ts';
-import type { Logger } from '#kit/log.ts';
-import type { Metrics } from '#kit/metrics.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { Part } from '#kit/service/lifecycle.ts';
+import type { Logger } from '#kit/telemetry/log.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
 import { Keys } from './keys.ts';
 import { ChangeProof } from './proof.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { Lifecycle } from '#kit/lifecycle.ts';
+import { Lifecycle } from '#kit/service/lifecycle.ts';
 import { changeMessage, changeOf, metric, newKey, silentLog, startPeer } from './fixtures/auth-peer.ts';
 import { createKeys } from './create.ts';
 

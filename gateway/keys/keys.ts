@@ -1,10 +1,10 @@
-import type { ApiKey } from '#kit/api-key.ts';
+import type { ApiKey } from '#kit/security/api-key.ts';
 import type { Clock } from '#kit/clock.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import type { Metrics } from '#kit/metrics.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { AuthServiceService, KeyChange, KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { type CachedGrant, GrantCache } from './cache.ts';
-import { Calendar } from './calendar.ts';
+import { Calendar } from './renewal-schedule.ts';
 import { type ChangeProof, isWithin } from './proof.ts';
 import { Refusals } from './refusals.ts';
 import { type Answer, type Priority, unavailable, Verifier } from './verifier.ts';

@@ -1,4 +1,4 @@
-import { dropOldest } from '#kit/bounded.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import { isWithin } from './proof.ts';
 
 const KEPT_MS = 5_000;

@@ -1,10 +1,10 @@
 import type { ClientReadableStream } from '@grpc/grpc-js';
-import { dropOldest } from '#kit/bounded.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import type { Part } from '#kit/lifecycle.ts';
-import type { Logger } from '#kit/log.ts';
-import type { Metrics } from '#kit/metrics.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { Part } from '#kit/service/lifecycle.ts';
+import type { Logger } from '#kit/telemetry/log.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { AuthServiceService, KeyChange, WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
 import { isWithin, SILENCE_MS } from './proof.ts';
 

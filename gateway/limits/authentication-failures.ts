@@ -1,7 +1,7 @@
-import { dropOldest } from '#kit/bounded.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
 import { AUTHENTICATION_LIMIT } from '#proto/rest/limits.ts';
-import type { Address } from '../client-address.ts';
+import type { Address } from '../downstream/client-address.ts';
 import { type ClientNetwork, networksOf } from './client-networks.ts';
 import { WINDOW_MS } from './limiter.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
-import { type Address, parseAddress } from '../client-address.ts';
+import { type Address, parseAddress } from '../downstream/client-address.ts';
 import { AuthenticationFailures } from './authentication-failures.ts';
 
 const at = (text: string) => parseAddress(text) as Address;

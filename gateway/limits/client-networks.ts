@@ -1,4 +1,4 @@
-import { type Address, type Network, networkOf } from '../client-address.ts';
+import { type Address, type Network, networkOf } from '../downstream/client-address.ts';
 
 /** Addresses that are counted together, and by how much the limits of one address are multiplied for them. */
 export interface ClientNetwork {

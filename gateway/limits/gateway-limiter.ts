@@ -1,9 +1,9 @@
-import type { Breakers } from '#kit/breaker.ts';
+import type { Breakers } from '#kit/resilience/breaker.ts';
 import type { Clock } from '#kit/clock.ts';
-import { DeadlineError, within } from '#kit/deadline.ts';
-import type { Logger } from '#kit/log.ts';
-import type { Metrics } from '#kit/metrics.ts';
-import type { RedisClient } from '#kit/redis.ts';
+import { DeadlineError, within } from '#kit/resilience/deadline.ts';
+import type { Logger } from '#kit/telemetry/log.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
+import type { RedisClient } from '#kit/redis/client.ts';
 import { andThen, type Awaitable } from '../and-then.ts';
 import type { Decision, Limit, Limiter } from './limiter.ts';
 import { MemoryLimiter, refuseExhausted, type Snapshot } from './memory.ts';

@@ -1,6 +1,6 @@
-import { dropOldest } from '#kit/bounded.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
-import type { Address } from '../client-address.ts';
+import type { Address } from '../downstream/client-address.ts';
 import { networksOf } from './client-networks.ts';
 
 /** Lookups per second of keys that claim one guild, from one address. */

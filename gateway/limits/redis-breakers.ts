@@ -1,4 +1,4 @@
-import type { Breaker, Breakers } from '#kit/breaker.ts';
+import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 
 /** More than a Cluster has; beyond them the one made first serves another server. */
 const MAX_SERVERS = 32;

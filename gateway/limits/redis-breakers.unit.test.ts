@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Breakers } from '#kit/breaker.ts';
-import { Metrics } from '#kit/metrics.ts';
+import { Breakers } from '#kit/resilience/breaker.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
 import { RedisBreakers } from './redis-breakers.ts';
 
 let metrics: Metrics;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { connectRedis, type RedisConnection } from '#kit/redis.ts';
+import { connectRedis, type RedisConnection } from '#kit/redis/client.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { testRedisUrl } from '#test/redis.ts';

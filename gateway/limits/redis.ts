@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Cluster, Command } from 'ioredis';
-import type { RedisClient } from '#kit/redis.ts';
+import type { RedisClient } from '#kit/redis/client.ts';
 import { Batches } from './batches.ts';
 import { type Decision, type Limit, type Limiter, guildTag, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
 import { ScriptCall } from './script-call.ts';

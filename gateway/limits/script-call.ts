@@ -1,5 +1,5 @@
 import { Command } from 'ioredis';
-import type { RedisClient } from '#kit/redis.ts';
+import type { RedisClient } from '#kit/redis/client.ts';
 
 /** Without what it keeps to itself, so that its promise can be made here. */
 const PublicCommand = Command as unknown as new (

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { ApiError, type ApiErrorOptions, ERRORS, type ErrorCode, type Fault } from '#kit/errors.ts';
-import { type FaultPlace, validate } from '#kit/validate.ts';
+import { type FaultPlace, validate } from '#kit/http/validate.ts';
 import { CATEGORIES, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import type { Route } from '#proto/rest/route.ts';
 

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
-import { errorBody } from '#kit/envelope.ts';
+import { errorBody } from '#kit/http/envelope.ts';
 import { ApiError, ERRORS, type ErrorCode } from '#kit/errors.ts';
 import type { Route } from '#proto/rest/route.ts';
 import { type Components, componentRef, type JsonSchema, type OpenApiResponse, type Ref } from './document.ts';

@@ -1,6 +1,6 @@
 import { ApiError, type Refusal } from '#kit/errors.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
-import { type Address, AddressList } from '../client-address.ts';
+import { type Address, AddressList } from '../downstream/client-address.ts';
 
 const parsed = new WeakMap<KeyGrant, AddressList>();
 

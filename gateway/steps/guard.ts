@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { BODY_LIMIT, hasBody } from '#kit/body.ts';
+import { BODY_LIMIT, hasBody } from '#kit/http/body.ts';
 import { ApiError, type Fault, invalidRequest, type Refusal } from '#kit/errors.ts';
-import { splitTarget } from '#kit/target.ts';
-import { checkExpectation } from '../expectation.ts';
+import { splitTarget } from '#kit/http/target.ts';
+import { checkExpectation } from '../downstream/expectation.ts';
 import {
   connectionOptions,
   hasTooManyOptions,
@@ -10,7 +10,7 @@ import {
   MAX_CONNECTION_OPTIONS,
   MAX_HEADERS,
   SINGLE,
-} from '../headers.ts';
+} from '../downstream/headers.ts';
 
 const VERSIONS = ['1.0', '1.1'];
 const BODILESS = ['GET', 'HEAD', 'OPTIONS'];

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addressOf, listen } from '#kit/health.ts';
+import { addressOf, listen } from '#kit/service/health.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { sendRaw } from '#test/raw-http.ts';
 import { guard, PLAIN_TARGET } from './guard.ts';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { noteHeader } from '#kit/answer-headers.ts';
+import { noteHeader } from '#kit/http/response-headers.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, type Refusal } from '#kit/errors.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';

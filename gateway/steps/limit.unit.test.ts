@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { errorBody } from '#kit/envelope.ts';
+import { errorBody } from '#kit/http/envelope.ts';
 import { rateLimited } from './limit.ts';
 
 const told = (category: string, limit: number, resetMs: number) => {

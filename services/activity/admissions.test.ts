@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RunningService } from '#kit/service.ts';
-import { createLog } from '#kit/log.ts';
+import type { RunningService } from '#kit/service/service.ts';
+import { createLog } from '#kit/telemetry/log.ts';
 import { Admissions } from './domain/admissions.ts';
 import { ActivityFixture, newGuild, PLACE } from './fixture.ts';
 import { type Heartbeat, saveHeartbeats } from './store/servers.ts';

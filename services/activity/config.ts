@@ -7,7 +7,7 @@ import {
   number,
   processConfig,
   readConfig,
-} from '#kit/config.ts';
+} from '#kit/service/config.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;

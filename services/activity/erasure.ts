@@ -1,4 +1,4 @@
-import type { ErasureRule, UserColumn } from '#kit/erasure-rules.ts';
+import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.ts';
 
 /** Of a command that a user issued, an export says when and what, and not about whom. */
 const issued = `jsonb_build_object('issued_by', issued_by, 'type', type, 'created_at', created_at)`;

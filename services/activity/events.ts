@@ -1,6 +1,6 @@
 import type { Quota } from '#kit/errors.ts';
-import type { Logger } from '#kit/log.ts';
-import type { Metrics } from '#kit/metrics.ts';
+import type { Logger } from '#kit/telemetry/log.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Ack, NewCommand } from './store/commands.ts';
 import type { NewSession } from './store/sessions.ts';
 import type { Action, Game } from './store/staff.ts';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Database } from '#kit/postgres.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
-import type { Environment } from '#kit/config.ts';
-import type { DefinitionShape } from '#kit/grpc-definition.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import { type RunningService, startService } from '#kit/service.ts';
+import type { Environment } from '#kit/service/config.ts';
+import type { DefinitionShape } from '#kit/grpc/definition.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import { type RunningService, startService } from '#kit/service/service.ts';
 import {
   CommandAdminServiceService,
   type EnqueueCommandsRequest,

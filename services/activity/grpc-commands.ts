@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
-import type { GrpcHandlers } from '#kit/grpc-definition.ts';
-import type { Queryable } from '#kit/postgres.ts';
-import { checked } from '#kit/validate.ts';
+import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import { checked } from '#kit/http/validate.ts';
 import type { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { gameId, guildId, text, uuid } from '#proto/rest/schemas.ts';
 import { namedServerId } from '#proto/rest/server-id.ts';

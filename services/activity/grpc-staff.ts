@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { unixSeconds } from '#kit/clock.ts';
-import type { GrpcHandlers } from '#kit/grpc-definition.ts';
-import { checked } from '#kit/validate.ts';
+import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { checked } from '#kit/http/validate.ts';
 import type { StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { chatId, guildId, text } from '#proto/rest/schemas.ts';
 import type { StaffRoles } from './domain/staff-roles.ts';

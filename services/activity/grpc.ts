@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { GrpcHandlers } from '#kit/grpc-definition.ts';
-import { checked } from '#kit/validate.ts';
+import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { checked } from '#kit/http/validate.ts';
 import type { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
 import { gameId, guildId, text, uuid } from '#proto/rest/schemas.ts';

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RunningService } from '#kit/service.ts';
+import type { RunningService } from '#kit/service/service.ts';
 import { amount, withinBound } from '#test/bounds.ts';
 import { printFigure } from '#test/figures.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Queryable } from '#kit/postgres.ts';
-import type { RunningService } from '#kit/service.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import type { RunningService } from '#kit/service/service.ts';
 import { databaseRows } from '#test/database.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';
 import { Leases } from './domain/leases.ts';

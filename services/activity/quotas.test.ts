@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RunningService } from '#kit/service.ts';
+import type { RunningService } from '#kit/service/service.ts';
 import { MAX_SESSIONS_PER_DAY } from './domain/sessions.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 

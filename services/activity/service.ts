@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { erasureMethods } from '#kit/erasure-methods.ts';
-import { Idempotency } from '#kit/idempotency.ts';
-import { Listener } from '#kit/listener.ts';
-import { Notifier, readNames } from '#kit/notifier.ts';
-import { Retention } from '#kit/retention.ts';
-import type { ServiceDefinition } from '#kit/service.ts';
+import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
+import { Idempotency } from '#kit/postgres/idempotency.ts';
+import { Listener } from '#kit/postgres/listener.ts';
+import { Notifier, readNames } from '#kit/postgres/notifier.ts';
+import { Retention } from '#kit/postgres/retention.ts';
+import type { ServiceDefinition } from '#kit/service/service.ts';
 import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { KeyChange } from './key.ts';
 import { selectChangesAfter } from './store.ts';
 

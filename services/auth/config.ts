@@ -1,4 +1,11 @@
-import { databaseConfig, type Environment, grpcConfig, number, processConfig, readConfig } from '#kit/config.ts';
+import {
+  databaseConfig,
+  type Environment,
+  grpcConfig,
+  number,
+  processConfig,
+  readConfig,
+} from '#kit/service/config.ts';
 
 const DAY = 24 * 3600;
 const MIN_AUDIT_SECONDS = 31 * DAY;

@@ -1,4 +1,4 @@
-import type { ErasureRule, UserColumn } from '#kit/erasure-rules.ts';
+import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.ts';
 
 const shown = `jsonb_build_object('at', at, 'service', service, 'action', action, 'details', details)`;
 const inAudit = (column: string, account: UserColumn['account']): UserColumn => ({

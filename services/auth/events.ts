@@ -1,5 +1,5 @@
-import type { Logger } from '#kit/log.ts';
-import type { Metrics } from '#kit/metrics.ts';
+import type { Logger } from '#kit/telemetry/log.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { formatKeyId, type KeyRef } from './key.ts';
 
 export type KeyAction = 'create' | 'update' | 'rotate' | 'revoke' | 'suspend' | 'resume';

@@ -1,9 +1,9 @@
 import type { Clock } from '#kit/clock.ts';
-import { decodeCursor, encodeCursor } from '#kit/cursor.ts';
-import type { GrpcHandlers } from '#kit/grpc-definition.ts';
-import type { Database } from '#kit/postgres.ts';
-import type { KeyRing } from '#kit/secrets.ts';
-import { checked } from '#kit/validate.ts';
+import { decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
+import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import type { Database } from '#kit/postgres/pool.ts';
+import type { KeyRing } from '#kit/security/keyring.ts';
+import { checked } from '#kit/http/validate.ts';
 import type { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { selectEntries, selectHeads } from './audit/store.ts';
 import { verifyPart } from './audit/verify.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import { invalidRequest } from '#kit/errors.ts';
-import type { GrpcHandlers } from '#kit/grpc-definition.ts';
-import type { Database } from '#kit/postgres.ts';
+import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import type { AuthServiceService, KeyHash, KeyUse } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { AuthEvents } from './events.ts';
 import { parseKeyId } from './key.ts';

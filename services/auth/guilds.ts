@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
-import type { Database } from '#kit/postgres.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import { ownEntry } from './audit/entry.ts';
 import { appendEntries } from './audit/store.ts';
 import { encodeChange } from './changes.ts';

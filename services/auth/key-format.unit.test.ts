@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { makeApiKey, readApiKey } from '#kit/api-key.ts';
-import { redactKeys } from '#kit/redact.ts';
+import { makeApiKey, readApiKey } from '#kit/security/api-key.ts';
+import { redactKeys } from '#kit/security/redact.ts';
 import { amount } from '#test/bounds.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 

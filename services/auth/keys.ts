@@ -1,10 +1,10 @@
 import type { z } from 'zod';
-import { makeApiKey, readApiKey } from '#kit/api-key.ts';
-import type { RandomBytes } from '#kit/base62.ts';
+import { makeApiKey, readApiKey } from '#kit/security/api-key.ts';
+import type { RandomBytes } from '#kit/security/base62.ts';
 import type { Clock } from '#kit/clock.ts';
-import { decodeCursor, encodeCursor } from '#kit/cursor.ts';
+import { decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
 import { ApiError } from '#kit/errors.ts';
-import type { Database, Queryable } from '#kit/postgres.ts';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { type Deed, ownEntry } from './audit/entry.ts';
 import { appendEntries } from './audit/store.ts';
 import { encodeChange, RECENT_MS } from './changes.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '#kit/postgres.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import { findSecret } from './guild-store.ts';
 import { formatKeyId } from './key.ts';
 import type { KeyAdmin } from './keys.ts';

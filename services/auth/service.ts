@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { erasureMethods } from '#kit/erasure-methods.ts';
-import { Listener } from '#kit/listener.ts';
-import type { ServiceDefinition } from '#kit/service.ts';
+import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
+import { Listener } from '#kit/postgres/listener.ts';
+import type { ServiceDefinition } from '#kit/service/service.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';

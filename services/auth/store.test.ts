@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Database, Queryable } from '#kit/postgres.ts';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
 import { keptPlansOf, nodesOf, scansOf } from '#test/explain.ts';
 import * as audit from './audit/store.ts';

@@ -1,4 +1,4 @@
-import { longRunning, prepared, type Queryable } from '#kit/postgres.ts';
+import { longRunning, prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { Grant, KeyChange, KeyRecord, KeyRef, KeySettings } from './key.ts';
 
 /** The channel on which changes of keys are told. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readApiKey } from '#kit/api-key.ts';
+import { readApiKey } from '#kit/security/api-key.ts';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import type { Key } from '#proto/gen/guild/auth/v1/admin.ts';
 import { createKey, startTestAuth, type TestAuth, verifyKeys } from '#test/auth.ts';

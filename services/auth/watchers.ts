@@ -1,4 +1,4 @@
-import type { Part } from '#kit/lifecycle.ts';
+import type { Part } from '#kit/service/lifecycle.ts';
 import type { AuthEvents } from './events.ts';
 import type { KeyChange } from './key.ts';
 

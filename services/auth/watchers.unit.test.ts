@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createLog } from '#kit/log.ts';
-import { Metrics } from '#kit/metrics.ts';
+import { createLog } from '#kit/telemetry/log.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
 import { AuthEvents } from './events.ts';
 import type { KeyChange } from './key.ts';
 import { Watchers } from './watchers.ts';

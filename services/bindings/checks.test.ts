@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { RunningService } from '#kit/service.ts';
+import type { RunningService } from '#kit/service/service.ts';
 import { BindingsFixture, CAPTAIN, faultsOf, rankBinding } from './fixture.ts';
 
 const ADA = { chatId: '920000000000000001', gameId: 7001 };

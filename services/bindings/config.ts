@@ -7,7 +7,7 @@ import {
   number,
   processConfig,
   readConfig,
-} from '#kit/config.ts';
+} from '#kit/service/config.ts';
 import { chatPlatformConfig, gamePlatformConfig } from '#platforms/config.ts';
 
 const HOUR = 3600;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ManualClock } from '#kit/clock.ts';
-import type { Environment } from '#kit/config.ts';
-import { type RunningService, startService } from '#kit/service.ts';
+import type { Environment } from '#kit/service/config.ts';
+import { type RunningService, startService } from '#kit/service/service.ts';
 import demoWorld from '#local/simulators/demo-world.json' with { type: 'json' };
 import { type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { World } from '#local/simulators/world.ts';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ApiError } from '#kit/errors.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import type { RunningService } from '#kit/service.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { RunningService } from '#kit/service/service.ts';
 import {
   BindingsServiceService,
   type EvaluateRequest,

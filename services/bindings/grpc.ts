@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { GrpcHandlers } from '#kit/grpc-definition.ts';
-import { checked } from '#kit/validate.ts';
+import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { checked } from '#kit/http/validate.ts';
 import type { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
 import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { chatId, gameId, guildId, numberId } from '#proto/rest/schemas.ts';

@@ -1,4 +1,4 @@
-import { runService } from '#kit/service.ts';
+import { runService } from '#kit/service/service.ts';
 import { bindingsService } from './service.ts';
 
 await runService(bindingsService);

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import type { RunningService } from '#kit/service.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { RunningService } from '#kit/service/service.ts';
 import {
   BindingsServiceService,
   type EvaluateRequest,

@@ -1,7 +1,7 @@
-import { erasureMethods } from '#kit/erasure-methods.ts';
-import { Idempotency } from '#kit/idempotency.ts';
-import { Retention, type RetentionRule } from '#kit/retention.ts';
-import type { ServiceDefinition } from '#kit/service.ts';
+import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
+import { Idempotency } from '#kit/postgres/idempotency.ts';
+import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
+import type { ServiceDefinition } from '#kit/service/service.ts';
 import { SharedRedis } from '#platforms/budget/shared.ts';
 import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';

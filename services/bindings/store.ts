@@ -1,4 +1,4 @@
-import { isUniqueViolation, type Queryable } from '#kit/postgres.ts';
+import { isUniqueViolation, type Queryable } from '#kit/postgres/pool.ts';
 import type { Binding, NewBinding } from './binding.ts';
 
 const BINDING = `id, chat_role_id AS "chatRoleId", type, game_group_id AS "gameGroupId", min_rank AS "minRank",

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { GrpcClient } from '#kit/grpc-client.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
 import { type EraseUserResponse, ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import type { Screen } from './command.ts';
 import type { Connections } from './connections.ts';

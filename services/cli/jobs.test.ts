@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type RunningService, startService } from '#kit/service.ts';
+import { type RunningService, startService } from '#kit/service/service.ts';
 import { membersService } from '#services/members/service.ts';
 import { startAuthForOperators, type TestAuth } from '#test/auth.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';

@@ -1,4 +1,4 @@
-import { type ApiKey, readApiKey } from '#kit/api-key.ts';
+import { type ApiKey, readApiKey } from '#kit/security/api-key.ts';
 
 /** A key of a scanner's report, and where it was found; empty where the report does not say. */
 export interface Finding {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readApiKey } from '#kit/api-key.ts';
-import type { Environment } from '#kit/config.ts';
+import { readApiKey } from '#kit/security/api-key.ts';
+import type { Environment } from '#kit/service/config.ts';
 import { ADMIN_SECRET, startTestAuth, type TestAuth, toldVersions, verifyKeys, watchKeys } from '#test/auth.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
 import { guildctl } from './guildctl.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { makeCredential, readCredential } from '#kit/operators.ts';
+import { makeCredential, readCredential } from '#kit/grpc/operators.ts';
 import { type Operator, OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import type { Command, Input, Output } from './command.ts';
 import type { Connections } from './connections.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { internalKeysOf } from '#kit/process-keys.ts';
-import { KEY_HOLDERS } from '#kit/purposes.ts';
+import { internalKeysOf } from '#kit/security/process-keys.ts';
+import { KEY_HOLDERS } from '#kit/security/purposes.ts';
 import type { Command, Input } from './command.ts';
 
 /** INTERNAL_KEYS of each process, by its name. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RunningService, startService } from '#kit/service.ts';
+import { type RunningService, startService } from '#kit/service/service.ts';
 import { moderationService } from '#services/moderation/service.ts';
 import { startAuthForOperators, type TestAuth } from '#test/auth.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';

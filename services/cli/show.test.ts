@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RunningService, startService } from '#kit/service.ts';
+import { type RunningService, startService } from '#kit/service/service.ts';
 import { bindingsService } from '#services/bindings/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { moderationService } from '#services/moderation/service.ts';

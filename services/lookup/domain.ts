@@ -1,6 +1,6 @@
-import { readChangeTime } from '#kit/change-time.ts';
+import { readChangeTime } from '#kit/postgres/change-time.ts';
 import { ApiError, invalidRequest } from '#kit/errors.ts';
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { LookupEvents } from './events.ts';
 import * as store from './store.ts';
 import type { Account, ChangedLink, Link, LinkChange, Position } from './store.ts';

@@ -1,4 +1,4 @@
-import type { ErasureRule } from '#kit/erasure-rules.ts';
+import type { ErasureRule } from '#kit/personal-data/erasure-rules.ts';
 
 /** What is removed with a guild, and with a user. */
 export const erasureRules: readonly ErasureRule[] = [

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Database } from '#kit/postgres.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
 import { costOf } from '#test/explain.ts';
 import * as store from './store.ts';

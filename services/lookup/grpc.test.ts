@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ApiError } from '#kit/errors.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import type { Database } from '#kit/postgres.ts';
-import { type RunningService, startService } from '#kit/service.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { Database } from '#kit/postgres/pool.ts';
+import { type RunningService, startService } from '#kit/service/service.ts';
 import { type Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { connect } from '#test/grpc.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { unixSeconds } from '#kit/clock.ts';
-import type { GrpcHandlers } from '#kit/grpc-definition.ts';
-import { checked } from '#kit/validate.ts';
+import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { checked } from '#kit/http/validate.ts';
 import type { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { chatId, gameId, guildId, text } from '#proto/rest/schemas.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type RunningService, startService } from '#kit/service.ts';
+import { type RunningService, startService } from '#kit/service/service.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { connect } from '#test/grpc.ts';

@@ -1,5 +1,5 @@
-import { ok } from '#kit/envelope.ts';
-import type { HttpHandlers } from '#kit/http.ts';
+import { ok } from '#kit/http/envelope.ts';
+import type { HttpHandlers } from '#kit/http/app.ts';
 import type { lookupRoutes } from '#proto/rest/lookup.ts';
 import type { Links } from './domain.ts';
 import type { Account, Link } from './store.ts';

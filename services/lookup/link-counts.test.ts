@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Database } from '#kit/postgres.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
 import { countLinks, insertLink } from './store.ts';
 

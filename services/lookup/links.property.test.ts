@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createLog } from '#kit/log.ts';
-import { Metrics } from '#kit/metrics.ts';
-import type { Database, Queryable } from '#kit/postgres.ts';
+import { createLog } from '#kit/telemetry/log.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { Links } from './domain.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import { type RunningService, startService } from '#kit/service.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import { type RunningService, startService } from '#kit/service/service.ts';
 import { type Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
 import { connect } from '#test/grpc.ts';

@@ -1,6 +1,6 @@
-import { erasureMethods } from '#kit/erasure-methods.ts';
-import { Retention, type RetentionRule } from '#kit/retention.ts';
-import type { ServiceDefinition } from '#kit/service.ts';
+import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
+import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
+import type { ServiceDefinition } from '#kit/service/service.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';

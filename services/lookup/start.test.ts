@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { expect, test } from 'vitest';
-import { startService } from '#kit/service.ts';
+import { startService } from '#kit/service/service.ts';
 import { freePorts } from '#local/ports.ts';
 import { createTestDatabase } from '#test/database.ts';
 import { testEnvironment } from '#test/sealed.ts';

@@ -1,4 +1,4 @@
-import { isUniqueViolation, prepared, type Queryable } from '#kit/postgres.ts';
+import { isUniqueViolation, prepared, type Queryable } from '#kit/postgres/pool.ts';
 
 export interface Link {
   chatId: string;

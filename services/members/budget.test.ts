@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addressOf, listen } from '#kit/health.ts';
+import { addressOf, listen } from '#kit/service/health.ts';
 import { printFigure } from '#test/figures.ts';
 import { mostWithin, watchSecond } from '#test/rates.ts';
 import { testRedisUrl } from '#test/redis.ts';

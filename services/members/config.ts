@@ -8,7 +8,7 @@ import {
   processConfig,
   queueConfig,
   readConfig,
-} from '#kit/config.ts';
+} from '#kit/service/config.ts';
 import { chatPlatformConfig, gamePlatformConfig } from '#platforms/config.ts';
 
 const HOUR = 3600;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { RunningService } from '#kit/service.ts';
+import type { RunningService } from '#kit/service/service.ts';
 import { createTestDatabase } from '#test/database.ts';
 import type { SealedAnswer } from '#test/sealed.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';

@@ -1,4 +1,4 @@
-import type { ErasureRule, UserColumn } from '#kit/erasure-rules.ts';
+import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.ts';
 
 const byChatId = [{ column: 'chat_id', account: 'chat' }] as const;
 const byBoth = [...byChatId, { column: 'game_id', account: 'game' }] as const;

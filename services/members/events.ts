@@ -1,6 +1,6 @@
 import { asApiError } from '#kit/errors.ts';
-import type { Logger } from '#kit/log.ts';
-import type { Metrics } from '#kit/metrics.ts';
+import type { Logger } from '#kit/telemetry/log.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { NewIntent } from './store/intents.ts';
 import type { MemberName } from './store/roles.ts';

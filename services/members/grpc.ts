@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { GrpcHandlers } from '#kit/grpc-definition.ts';
-import { checked } from '#kit/validate.ts';
+import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { checked } from '#kit/http/validate.ts';
 import type { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { chatId, guildId } from '#proto/rest/schemas.ts';
 import type { Members } from './domain/members.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { unixSeconds } from '#kit/clock.ts';
-import type { GrpcHandlers } from '#kit/grpc-definition.ts';
-import { checked } from '#kit/validate.ts';
+import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { checked } from '#kit/http/validate.ts';
 import type { Job, JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { guildId } from '#proto/rest/schemas.ts';
 import type { JobAdmin } from './domain/job-admin.ts';

@@ -1,6 +1,6 @@
 import { type ApiError, isFault } from '#kit/errors.ts';
-import type { Logger } from '#kit/log.ts';
-import type { Metrics } from '#kit/metrics.ts';
+import type { Logger } from '#kit/telemetry/log.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { JobError, JobName, JobState, SyncJob, UnfinishedJobs } from './store/sync-jobs.ts';
 
 const UNFINISHED = ['queued', 'running', 'paused'] as const satisfies JobState[];

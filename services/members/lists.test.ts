@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { encodeCursor } from '#kit/cursor.ts';
+import { encodeCursor } from '#kit/http/cursor.ts';
 import { GUILD, MembersFixture, newAccounts, OTHER_GUILD } from './fixture.ts';
 
 const fixture = new MembersFixture();

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { encodeCursor } from '#kit/cursor.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
+import { encodeCursor } from '#kit/http/cursor.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
 import { Platform } from '#platforms/fixture.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import { connect } from '#test/grpc.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { RunningService } from '#kit/service.ts';
+import type { RunningService } from '#kit/service/service.ts';
 import { Platform } from '#platforms/fixture.ts';
 import { GUILD, MembersFixture, statusesOf } from './fixture.ts';
 

@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { queueLimits } from '#kit/config.ts';
-import { erasureMethods } from '#kit/erasure-methods.ts';
-import { Idempotency } from '#kit/idempotency.ts';
+import { queueLimits } from '#kit/service/config.ts';
+import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
+import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { queueAdminMethods } from '#kit/queue/admin.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
-import { Retention, type RetentionRule } from '#kit/retention.ts';
-import type { ServiceDefinition } from '#kit/service.ts';
+import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
+import type { ServiceDefinition } from '#kit/service/service.ts';
 import { SharedRedis } from '#platforms/budget/shared.ts';
 import { Discord } from '#platforms/discord.ts';
 import { Roblox } from '#platforms/roblox.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RunningService } from '#kit/service.ts';
+import type { RunningService } from '#kit/service/service.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
 import { GUILD, MembersFixture, newAccounts, portOf } from './fixture.ts';
 

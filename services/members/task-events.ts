@@ -1,6 +1,6 @@
 import type { ApiError } from '#kit/errors.ts';
-import type { Logger } from '#kit/log.ts';
-import type { Metrics } from '#kit/metrics.ts';
+import type { Logger } from '#kit/telemetry/log.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { RoleTask } from './store/role-tasks.ts';
 
 interface TaskCounts {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createLog } from '#kit/log.ts';
+import { createLog } from '#kit/telemetry/log.ts';
 import { TEST_SECRETS, testKeys } from '#test/keys.ts';
 import { GUILD, MembersFixture, newAccounts, OTHER_GUILD } from './fixture.ts';
 

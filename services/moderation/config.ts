@@ -8,7 +8,7 @@ import {
   processConfig,
   queueConfig,
   readConfig,
-} from '#kit/config.ts';
+} from '#kit/service/config.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;

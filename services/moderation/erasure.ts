@@ -1,4 +1,4 @@
-import type { ErasureRule, UserColumn } from '#kit/erasure-rules.ts';
+import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.ts';
 
 /**
  * Bans and mutes are found by the log, which has a row of each: an index for it would slow down every status check.

@@ -1,5 +1,5 @@
-import type { Logger } from '#kit/log.ts';
-import type { Metrics } from '#kit/metrics.ts';
+import type { Logger } from '#kit/telemetry/log.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Action, Punishment } from './domain/punishment.ts';
 import type { ShieldEntry } from './domain/shield.ts';
 import type { Delivery } from './store/outbox.ts';

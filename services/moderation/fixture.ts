@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { type Clock, ManualClock } from '#kit/clock.ts';
-import type { Environment } from '#kit/config.ts';
-import { type RunningService, startService } from '#kit/service.ts';
+import type { Environment } from '#kit/service/config.ts';
+import { type RunningService, startService } from '#kit/service/service.ts';
 import { createTestDatabase, type TestDatabase } from '#test/database.ts';
 import { DatabaseTime } from '#test/database-time.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/replica-process.ts';

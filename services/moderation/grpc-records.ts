@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { unixSeconds } from '#kit/clock.ts';
-import type { GrpcHandlers } from '#kit/grpc-definition.ts';
-import { checked } from '#kit/validate.ts';
+import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { checked } from '#kit/http/validate.ts';
 import type { LogEntry as LogMessage, RecordAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { gameId, guildId } from '#proto/rest/schemas.ts';
 import type { Lists } from './domain/lists.ts';

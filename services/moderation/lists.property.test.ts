@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { Database, Queryable } from '#kit/postgres.ts';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { Lists } from './domain/lists.ts';

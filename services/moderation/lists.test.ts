@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unixSeconds } from '#kit/clock.ts';
-import { encodeCursor } from '#kit/cursor.ts';
+import { encodeCursor } from '#kit/http/cursor.ts';
 import { GUILD, ModerationFixture, newGuild, newPlayer } from './fixture.ts';
 
 const fixture = new ModerationFixture();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
-import type { RunningService } from '#kit/service.ts';
+import type { RunningService } from '#kit/service/service.ts';
 import { withinBound } from '#test/bounds.ts';
 import { printFigure, round } from '#test/figures.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';

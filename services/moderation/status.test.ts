@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { unixSeconds } from '#kit/clock.ts';
-import type { RunningService } from '#kit/service.ts';
+import type { RunningService } from '#kit/service/service.ts';
 import { createTestDatabase, databaseRows } from '#test/database.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { startTcpProxy } from '#test/tcp-proxy.ts';

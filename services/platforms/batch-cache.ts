@@ -1,4 +1,4 @@
-import { dropOldest } from '#kit/bounded.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
 import { currentPurpose, type Purpose } from '#kit/context.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { baseUrl, number, redisConfig, url } from '#kit/config.ts';
+import { baseUrl, number, redisConfig, url } from '#kit/service/config.ts';
 
 const web = (fallback: string) => baseUrl('http', 'https').default(fallback);
 /** Goes into a header as it stands. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readConfig } from '#kit/config.ts';
+import { readConfig } from '#kit/service/config.ts';
 import { chatPlatformConfig, gamePlatformConfig } from './config.ts';
 
 const read = (environment: Record<string, string>) =>

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LoadingCache } from '#kit/cache.ts';
+import { LoadingCache } from '#kit/resilience/cache.ts';
 import { ApiError } from '#kit/errors.ts';
 import type {
   ChatChange,

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { Breaker, Breakers } from '#kit/breaker.ts';
+import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
-import type { Metrics } from '#kit/metrics.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { Gate } from './gate.ts';
 import { Quiet } from './quiet.ts';
 

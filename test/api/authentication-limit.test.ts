@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeApiKey } from '#kit/api-key.ts';
+import { makeApiKey } from '#kit/security/api-key.ts';
 import { amount } from '../bounds.ts';
 import { printFigure } from '../figures.ts';
 import { type CallResult, GUILD, type Network, startNetwork } from '../network.ts';

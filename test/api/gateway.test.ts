@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DOCS_SECURITY_POLICY } from '#gateway/docs.ts';
+import { DOCS_SECURITY_POLICY } from '#gateway/docs/page.ts';
 import { type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
 import { untilWindowHas } from '../windows.ts';
 

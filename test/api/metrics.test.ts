@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ERRORS } from '#kit/errors.ts';
-import { startService } from '#kit/service.ts';
+import { startService } from '#kit/service/service.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { Authority, writeTlsFiles } from '../certificates.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Environment } from '#kit/config.ts';
+import type { Environment } from '#kit/service/config.ts';
 import { guildctl } from '#services/cli/guildctl.ts';
 import { GUILD, type Network, startNetwork } from '../network.ts';
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { parseKeys } from '#kit/process-keys.ts';
-import { KEY_HOLDERS, purposesOf } from '#kit/purposes.ts';
+import { parseKeys } from '#kit/security/process-keys.ts';
+import { KEY_HOLDERS, purposesOf } from '#kit/security/purposes.ts';
 import { type JsonObject, valueSet } from './chart.ts';
 import { startApiServer } from './api-server.ts';
 import { helms, type Manifest, podsOf, render } from './helm.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readGatewayConfig } from '#gateway/config.ts';
-import type { Environment } from '#kit/config.ts';
+import type { Environment } from '#kit/service/config.ts';
 import { DEPLOYABLES } from '#local/processes.ts';
 import { readActivityConfig } from '#services/activity/config.ts';
 import { readAuthConfig } from '#services/auth/config.ts';

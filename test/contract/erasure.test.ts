@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ErasureRule } from '#kit/erasure-rules.ts';
-import { UserExport } from '#kit/user-export.ts';
-import type { Database } from '#kit/postgres.ts';
+import type { ErasureRule } from '#kit/personal-data/erasure-rules.ts';
+import { UserExport } from '#kit/personal-data/user-export.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '../database.ts';
 import { SERVICES } from './sources.ts';
 

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { FORWARDED_HEADERS } from '#gateway/headers.ts';
+import { FORWARDED_HEADERS } from '#gateway/downstream/headers.ts';
 
 /** A header that is read of a request, by its name. */
 const READ = /\b(?:request\.get\(|request\.headers\[|\bheaders\[)'([\w-]+)'/g;

@@ -32,9 +32,9 @@ test('imports are found and lead to files that are there', () => {
   const paths = new Set(SOURCES.map(({ path }) => path));
   const dangling = forbidden(SOURCES, (target) => !isCode(target) || paths.has(target) || target.endsWith('.json'));
   expect(dangling).toEqual([]);
-  const { imports } = SOURCES.find(({ path }) => path === 'services/kit/http.ts') as Source;
+  const { imports } = SOURCES.find(({ path }) => path === 'services/kit/http/app.ts') as Source;
   expect(imports).toContainEqual({ target: 'proto/rest/route.ts', isType: false });
-  expect(imports).toContainEqual({ target: 'services/kit/log.ts', isType: true });
+  expect(imports).toContainEqual({ target: 'services/kit/telemetry/log.ts', isType: true });
   expect(imports).toContainEqual({ target: 'express', isType: false });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLog } from '#kit/log.ts';
+import { createLog } from '#kit/telemetry/log.ts';
 import { RUNBOOKS } from './monitoring.ts';
 import { readText } from './sources.ts';
 

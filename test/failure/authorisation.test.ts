@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { redactKeys } from '#kit/redact.ts';
+import { redactKeys } from '#kit/security/redact.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { printFigure } from '../figures.ts';
 import { type Network, startNetwork } from '../network.ts';
@@ -11,11 +11,11 @@ import { runMatrix } from './authorisation/run.ts';
 import { type Front, startFront } from './bytes/front.ts';
 
 // Spies do what the functions do, until a test takes one away.
-vi.mock('#kit/guild.ts', { spy: true });
-vi.mock('#kit/principal.ts', { spy: true });
-vi.mock('#kit/validate.ts', { spy: true });
-vi.mock('#gateway/client-address.ts', { spy: true });
-vi.mock('#gateway/headers.ts', { spy: true });
+vi.mock('#kit/http/guild.ts', { spy: true });
+vi.mock('#kit/security/principal.ts', { spy: true });
+vi.mock('#kit/http/validate.ts', { spy: true });
+vi.mock('#gateway/downstream/client-address.ts', { spy: true });
+vi.mock('#gateway/downstream/headers.ts', { spy: true });
 vi.mock('#gateway/steps/allowlist.ts', { spy: true });
 vi.mock('#gateway/steps/guard.ts', { spy: true });
 vi.mock('#gateway/steps/guild.ts', { spy: true });

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { makeApiKey } from '#kit/api-key.ts';
+import { makeApiKey } from '#kit/security/api-key.ts';
 import { type AuthRelay, startAuthRelay } from '../auth-relay.ts';
 import { amount, withinBound } from '../bounds.ts';
 import { printFigure } from '../figures.ts';

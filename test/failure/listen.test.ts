@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
-import type { RunningService } from '#kit/service.ts';
+import type { RunningService } from '#kit/service/service.ts';
 import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { withinBound } from '../bounds.ts';
 import { connect } from '../grpc.ts';

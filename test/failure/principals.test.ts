@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PRINCIPAL_HEADER, type Principal, type SealedFor, sealPrincipal } from '#kit/principal.ts';
-import { SecretRing } from '#kit/secrets.ts';
+import { PRINCIPAL_HEADER, type Principal, type SealedFor, sealPrincipal } from '#kit/security/principal.ts';
+import { SecretRing } from '#kit/security/keyring.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import { printFigure } from '../figures.ts';

@@ -1,10 +1,10 @@
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CALL_TOKEN_HEADER, sealCall } from '#kit/call-token.ts';
-import { PRINCIPAL_HEADER, sealPrincipal } from '#kit/principal.ts';
-import { internalKeysOf, parseKeys } from '#kit/process-keys.ts';
-import { KEY_HOLDERS, OPERATORS } from '#kit/purposes.ts';
-import { ProcessKeys } from '#kit/secrets.ts';
+import { CALL_TOKEN_HEADER, sealCall } from '#kit/grpc/call-token.ts';
+import { PRINCIPAL_HEADER, sealPrincipal } from '#kit/security/principal.ts';
+import { internalKeysOf, parseKeys } from '#kit/security/process-keys.ts';
+import { KEY_HOLDERS, OPERATORS } from '#kit/security/purposes.ts';
+import { ProcessKeys } from '#kit/security/keyring.ts';
 import { PROCESSES } from '#proto/processes.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';

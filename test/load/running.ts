@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { connect as connectTo } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { SecretRing } from '#kit/secrets.ts';
+import { SecretRing } from '#kit/security/keyring.ts';
 import { type Child, type Command, startChild, untilReady } from '#local/child.ts';
 import { DEPLOYABLES } from '#local/processes.ts';
 import { freePorts } from '#local/ports.ts';

@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { z } from 'zod';
 import { systemClock } from '#kit/clock.ts';
-import { inParallel } from '#kit/parallel.ts';
+import { inParallel } from '#kit/resilience/parallel.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { scrapeSeries } from '../exposition.ts';
 import { connect } from '../grpc.ts';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
-import { type Answer, ok } from '#kit/envelope.ts';
+import { type Answer, ok } from '#kit/http/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
-import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
-import type { Notifier } from '#kit/notifier.ts';
-import type { Database, Queryable } from '#kit/postgres.ts';
+import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Notifier } from '#kit/postgres/notifier.ts';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import type { ActivityEvents } from '../events.ts';
 import * as records from '../store/command-records.ts';
 import * as store from '../store/commands.ts';

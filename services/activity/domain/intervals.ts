@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import { SHORTEST_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
 import { readIntervals } from '../store/servers.ts';
 

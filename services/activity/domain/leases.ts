@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ActivityEvents } from '../events.ts';
 import type { LeasedCommand } from '../store/commands.ts';
 import { type Asked, giveBack, leaseCommands } from '../store/leases.ts';

@@ -1,4 +1,4 @@
-import type { GrpcClient } from '#kit/grpc-client.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
 import type { StaffRole } from '../store/staff-roles.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { Leases } from './leases.ts';
 import { Polls } from './polls.ts';
 

@@ -1,8 +1,8 @@
 import type { Clock } from '#kit/clock.ts';
-import { type Answer, ok } from '#kit/envelope.ts';
+import { type Answer, ok } from '#kit/http/envelope.ts';
 import { ApiError, quotaExceeded } from '#kit/errors.ts';
-import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/idempotency.ts';
-import type { Queryable } from '#kit/postgres.ts';
+import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import { ACTION_REPEATED } from '#proto/rest/activity/staff.ts';
 import type { ActivityEvents } from '../events.ts';
 import { addToDay } from '../store/daily-counts.ts';

@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import { BEAT_COLUMNS, beatRow, byServer, type Heartbeat, INTERVAL, MISSED } from './servers.ts';
 
 /** What is kept of a server when it comes, comes back or goes. */

@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { AckStatus, CommandType } from './commands.ts';
 
 /** A command as it was sent, and what became of it. */

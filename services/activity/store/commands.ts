@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ACK_STATUSES, COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
 
 export type CommandType = (typeof COMMAND_TYPES)[number];

@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 
 /** What is limited per guild and day. */
 export type DailyKind = 'actions' | 'sessions';

@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 
 /** What is counted for a guild. */
 export interface GuildCounts {

@@ -1,4 +1,4 @@
-import { prepared, type Queryable } from '#kit/postgres.ts';
+import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { LeasedCommand } from './commands.ts';
 import { byServer } from './servers.ts';
 

@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import { type NewCommand, SHARED } from './commands.ts';
 import { INTERVAL } from './servers.ts';
 

@@ -1,4 +1,4 @@
-import { prepared, type Queryable } from '#kit/postgres.ts';
+import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { SHORTEST_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
 
 /** A server's heartbeat, as it is kept. */

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
-import { createLog } from '#kit/log.ts';
-import { Metrics } from '#kit/metrics.ts';
-import { type Database, openDatabase } from '#kit/postgres.ts';
-import { SecretRing } from '#kit/secrets.ts';
+import { createLog } from '#kit/telemetry/log.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
+import { type Database, openDatabase } from '#kit/postgres/pool.ts';
+import { SecretRing } from '#kit/security/keyring.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
 import { AuthEvents } from '../events.ts';
 import { AuditKeeper } from './keeper.ts';

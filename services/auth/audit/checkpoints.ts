@@ -1,4 +1,4 @@
-import type { KeyRing } from '#kit/secrets.ts';
+import type { KeyRing } from '#kit/security/keyring.ts';
 import type { Checkpoint, Head } from './store.ts';
 
 const PURPOSE = 'audit-checkpoint';

@@ -1,5 +1,5 @@
 import { requestContext } from '#kit/context.ts';
-import { currentOperator } from '#kit/operators.ts';
+import { currentOperator } from '#kit/grpc/operators.ts';
 import type { NewEntry } from './store.ts';
 
 /** What was done by a call of auth itself. */

@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
-import type { Part } from '#kit/lifecycle.ts';
-import type { Database } from '#kit/postgres.ts';
-import type { KeyRing } from '#kit/secrets.ts';
+import type { Part } from '#kit/service/lifecycle.ts';
+import type { Database } from '#kit/postgres/pool.ts';
+import type { KeyRing } from '#kit/security/keyring.ts';
 import type { AuthEvents } from '../events.ts';
 import { currentKeyId, signCheckpoint } from './checkpoints.ts';
 import * as store from './store.ts';

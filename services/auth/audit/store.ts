@@ -1,4 +1,4 @@
-import { longRunning, type Queryable } from '#kit/postgres.ts';
+import { longRunning, type Queryable } from '#kit/postgres/pool.ts';
 
 /** The guild ID of what concerns no guild. */
 export const INSTALLATION = '';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Queryable } from '#kit/postgres.ts';
-import type { KeyRing } from '#kit/secrets.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import type { KeyRing } from '#kit/security/keyring.ts';
 import { forgedCheckpoint } from './checkpoints.ts';
 import * as store from './store.ts';
 

@@ -1,9 +1,9 @@
 import type { Clock } from '#kit/clock.ts';
-import { decodeCursor } from '#kit/cursor.ts';
-import type { GrpcHandlers } from '#kit/grpc-definition.ts';
-import { currentOperator, digestOf, sealTicket } from '#kit/operators.ts';
-import type { KeyRing } from '#kit/secrets.ts';
-import { checked } from '#kit/validate.ts';
+import { decodeCursor } from '#kit/http/cursor.ts';
+import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { currentOperator, digestOf, sealTicket } from '#kit/grpc/operators.ts';
+import type { KeyRing } from '#kit/security/keyring.ts';
+import { checked } from '#kit/http/validate.ts';
 import type { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { nextCursor } from '../grpc-admin.ts';
 import { requests } from '../settings.ts';

@@ -1,4 +1,4 @@
-import { type AllowedCallers, CALL_TOKEN_HEADER, openCall } from '#kit/call-token.ts';
+import { type AllowedCallers, CALL_TOKEN_HEADER, openCall } from '#kit/grpc/call-token.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import {
@@ -9,8 +9,8 @@ import {
   type OperatorGuard,
   ROOT,
   readCall,
-} from '#kit/operators.ts';
-import type { Database } from '#kit/postgres.ts';
+} from '#kit/grpc/operators.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import { appendEntries } from '../audit/store.ts';
 import type { AuthEvents } from '../events.ts';
 import { describeRequest } from './request-details.ts';

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Breakers } from '#kit/breaker.ts';
+import { Breakers } from '#kit/resilience/breaker.ts';
 import { systemClock } from '#kit/clock.ts';
-import type { DefinitionShape } from '#kit/grpc-definition.ts';
-import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc-client.ts';
-import { Metrics } from '#kit/metrics.ts';
+import type { DefinitionShape } from '#kit/grpc/definition.ts';
+import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc/client.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
 import {
   digestOf,
   makeCredential,
@@ -13,9 +13,9 @@ import {
   sealTicket,
   signCall,
   TICKET_HEADER,
-} from '#kit/operators.ts';
-import { SecretRing } from '#kit/secrets.ts';
-import { type RunningService, startService } from '#kit/service.ts';
+} from '#kit/grpc/operators.ts';
+import { SecretRing } from '#kit/security/keyring.ts';
+import { type RunningService, startService } from '#kit/service/service.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';

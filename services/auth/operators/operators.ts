@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
-import { currentOperator, ROOT } from '#kit/operators.ts';
-import type { Database } from '#kit/postgres.ts';
+import { currentOperator, ROOT } from '#kit/grpc/operators.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import { ownEntry } from '../audit/entry.ts';
 import { appendEntries, INSTALLATION } from '../audit/store.ts';
 import type { AuthEvents } from '../events.ts';

@@ -1,4 +1,4 @@
-import type { DefinitionShape } from '#kit/grpc-definition.ts';
+import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import { CommandAdminServiceService, StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '#kit/clock.ts';
-import { ok } from '#kit/envelope.ts';
+import { ok } from '#kit/http/envelope.ts';
 import { ApiError, type Fault, invalidRequest } from '#kit/errors.ts';
-import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
-import type { Queryable } from '#kit/postgres.ts';
+import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import { type Binding, MOST_BINDINGS, type NewBinding } from '../binding.ts';

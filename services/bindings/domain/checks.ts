@@ -1,5 +1,5 @@
 import { ApiError, invalidRequest } from '#kit/errors.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { GameGroup, GamePlatform } from '#platforms/game.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { targetOf } from '../binding.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import { type Binding, MOST_BINDINGS, targetOf } from '../binding.ts';
 import type { BindingsEvents } from '../events.ts';

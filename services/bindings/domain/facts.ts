@@ -1,4 +1,4 @@
-import { inParallel } from '#kit/parallel.ts';
+import { inParallel } from '#kit/resilience/parallel.ts';
 import { inBatches } from '#platforms/batch-cache.ts';
 import type { GameItem, GamePlatform, Unknown, Untold } from '#platforms/game.ts';
 import { snowflakeTime } from '#platforms/snowflake.ts';

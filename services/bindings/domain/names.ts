@@ -1,7 +1,7 @@
-import { dropOldest } from '#kit/bounded.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
-import { within } from '#kit/deadline.ts';
-import { inParallel } from '#kit/parallel.ts';
+import { within } from '#kit/resilience/deadline.ts';
+import { inParallel } from '#kit/resilience/parallel.ts';
 import { Turns } from './turns.ts';
 
 const AT_ONCE = 10;

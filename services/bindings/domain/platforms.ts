@@ -1,4 +1,4 @@
-import { DeadlineError, within } from '#kit/deadline.ts';
+import { DeadlineError, within } from '#kit/resilience/deadline.ts';
 import { ApiError, invalidRequest } from '#kit/errors.ts';
 import type { ChatPlatform, ChatRole } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';

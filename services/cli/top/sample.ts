@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { CALL_TOKEN_HEADER } from '#kit/call-token.ts';
-import { within } from '#kit/deadline.ts';
+import { CALL_TOKEN_HEADER } from '#kit/grpc/call-token.ts';
+import { within } from '#kit/resilience/deadline.ts';
 import type { Process } from '../connections.ts';
 import { Page } from './exposition.ts';
 import { figuresOf } from './figures.ts';

@@ -1,4 +1,4 @@
-import type { Queryable } from '../postgres.ts';
+import type { Queryable } from '../postgres/pool.ts';
 import { type Columns, columnsOf } from './columns.ts';
 import type { AdministeredQueue } from './definition.ts';
 

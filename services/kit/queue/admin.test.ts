@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ApiError } from '../errors.ts';
-import type { Queryable } from '../postgres.ts';
+import type { Queryable } from '../postgres/pool.ts';
 import { queueAdminMethods } from './admin.ts';
 import { GUILD, OTHER_GUILD, QueueFixture } from './fixture.ts';
 import { QueueStore } from './store.ts';

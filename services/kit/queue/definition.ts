@@ -1,4 +1,4 @@
-import type { Queryable } from '../postgres.ts';
+import type { Queryable } from '../postgres/pool.ts';
 
 /**
  * A table whose rows are the items of a queue. Besides `guild_id` and its ID column it has `state` ('queued', 'done',

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import type { Metrics } from '../metrics.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { QueueStats } from './store.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { Logger } from '../log.ts';
-import type { Database } from '../postgres.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Logger } from '../telemetry/log.ts';
+import type { Database } from '../postgres/pool.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { type AttemptResult, Attempts } from './attempt.ts';
 import type { QueueDefinition, QueueLimits } from './definition.ts';
 import { QueueMetrics } from './metrics.ts';

@@ -1,4 +1,4 @@
-import type { Queryable } from '../postgres.ts';
+import type { Queryable } from '../postgres/pool.ts';
 import type { QueueItem, QueueTable } from './definition.ts';
 import { type Columns, columnsOf } from './columns.ts';
 

@@ -1,7 +1,7 @@
 import { Metadata, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../errors.ts';
-import { fromStatus } from '../grpc-errors.ts';
+import { fromStatus } from '../grpc/errors.ts';
 import { GUILD, LIMITS, OTHER_GUILD, QueueFixture, type Task } from './fixture.ts';
 import { QueueStore } from './store.ts';
 

@@ -1,4 +1,4 @@
-import type { Part } from '../lifecycle.ts';
+import type { Part } from '../service/lifecycle.ts';
 import type { QueueDefinition } from './definition.ts';
 import { QueueRunner, type RunnerOptions } from './runner.ts';
 

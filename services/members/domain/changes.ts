@@ -1,9 +1,15 @@
 import type { Clock } from '#kit/clock.ts';
-import { type Answer, ok } from '#kit/envelope.ts';
+import { type Answer, ok } from '#kit/http/envelope.ts';
 import { ApiError, asApiError, isFault } from '#kit/errors.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import { type Claim, type Idempotency, Replay, type RepeatableWrite, type WriteOutcome } from '#kit/idempotency.ts';
-import type { Database, Queryable } from '#kit/postgres.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import {
+  type Claim,
+  type Idempotency,
+  Replay,
+  type RepeatableWrite,
+  type WriteOutcome,
+} from '#kit/postgres/idempotency.ts';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MembersEvents } from '../events.ts';
 import * as store from '../store/intents.ts';

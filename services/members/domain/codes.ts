@@ -1,4 +1,4 @@
-import { type RandomBytes, randomText } from '#kit/base62.ts';
+import { type RandomBytes, randomText } from '#kit/security/base62.ts';
 
 /** 190 bits. */
 const TOKEN_LENGTH = 32;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '#kit/errors.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import type { Queryable } from '#kit/postgres.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import { inBatches } from '#platforms/batch-cache.ts';
 import type { ChatPlatform, ChatRole } from '#platforms/chat.ts';
 import type { BindingsServiceService, MemberVerdicts } from '#proto/gen/guild/bindings/v1/bindings.ts';

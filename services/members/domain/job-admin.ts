@@ -1,5 +1,5 @@
 import { ApiError, invalidRequest } from '#kit/errors.ts';
-import type { Database } from '#kit/postgres.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import type { JobEvents } from '../job-events.ts';
 import * as store from '../store/job-admin.ts';
 import type { JobPosition, JobRefusal, ListedJob } from '../store/job-admin.ts';

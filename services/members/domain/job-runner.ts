@@ -1,8 +1,8 @@
 import { withPurpose } from '#kit/context.ts';
 import { asApiError } from '#kit/errors.ts';
-import type { Part } from '#kit/lifecycle.ts';
-import type { Queryable } from '#kit/postgres.ts';
-import { whileRenewing } from '#kit/renewing.ts';
+import type { Part } from '#kit/service/lifecycle.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import { whileRenewing } from '#kit/resilience/renewing.ts';
 import type { JobEvents } from '../job-events.ts';
 import * as store from '../store/sync-jobs.ts';
 import type { JobError, SyncJob } from '../store/sync-jobs.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { Database } from '#kit/postgres.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import { DatabaseTime } from '#test/database-time.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { releaseLock, takeLock } from '../store/roles.ts';

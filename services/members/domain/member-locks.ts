@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '#kit/errors.ts';
-import type { Queryable } from '#kit/postgres.ts';
-import { whileRenewing } from '#kit/renewing.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import { whileRenewing } from '#kit/resilience/renewing.ts';
 import { keepLock, type MemberName, releaseLock, takeLock } from '../store/roles.ts';
 
 /** Longer than a call of a platform may take (5 s), so that no call of a holder that died outlives its lock. */

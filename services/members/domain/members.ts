@@ -1,5 +1,5 @@
 import { ApiError, invalidRequest } from '#kit/errors.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { ChatMember, ChatPlatform, ChatRole } from '#platforms/chat.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 

@@ -1,7 +1,7 @@
-import { ok } from '#kit/envelope.ts';
+import { ok } from '#kit/http/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { ChatMember, ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, asApiError, isFault } from '#kit/errors.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import type { Queryable } from '#kit/postgres.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ChatChangeRequest, ChatPlatform } from '#platforms/chat.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MembersEvents } from '../events.ts';

@@ -1,7 +1,7 @@
-import { ok } from '#kit/envelope.ts';
+import { ok } from '#kit/http/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { BindingsServiceService, RoleVerdict } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MembersEvents } from '../events.ts';

@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import { withPurpose } from '#kit/context.ts';
 import { asApiError } from '#kit/errors.ts';
-import type { Part } from '#kit/lifecycle.ts';
-import type { Queryable } from '#kit/postgres.ts';
-import { whileRenewing } from '#kit/renewing.ts';
+import type { Part } from '#kit/service/lifecycle.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import { whileRenewing } from '#kit/resilience/renewing.ts';
 import * as store from '../store/role-tasks.ts';
 import type { RoleTask } from '../store/role-tasks.ts';
 import type { MemberName } from '../store/roles.ts';

@@ -1,9 +1,9 @@
 import { unixSeconds } from '#kit/clock.ts';
-import { ok } from '#kit/envelope.ts';
+import { ok } from '#kit/http/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
-import type { Queryable } from '#kit/postgres.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { JobEvents } from '../job-events.ts';
 import * as store from '../store/sync-jobs.ts';

@@ -1,11 +1,11 @@
-import type { RandomBytes } from '#kit/base62.ts';
+import type { RandomBytes } from '#kit/security/base62.ts';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
-import { ok } from '#kit/envelope.ts';
+import { ok } from '#kit/http/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
-import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/idempotency.ts';
-import type { Queryable } from '#kit/postgres.ts';
-import type { KeyRing } from '#kit/secrets.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import type { KeyRing } from '#kit/security/keyring.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MembersEvents } from '../events.ts';
 import * as store from '../store/tokens.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from '#kit/errors.ts';
-import type { GrpcClient } from '#kit/grpc-client.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
 import {
   type BindingsServiceService,
   type MemberVerdicts,

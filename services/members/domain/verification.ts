@@ -1,5 +1,5 @@
 import { ApiError } from '#kit/errors.ts';
-import type { RepeatableWrite } from '#kit/idempotency.ts';
+import type { RepeatableWrite } from '#kit/postgres/idempotency.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import type { MembersEvents } from '../events.ts';
 import type { LinkChanges } from './changes.ts';

@@ -1,5 +1,5 @@
-import type { Claim } from '#kit/idempotency.ts';
-import type { Queryable } from '#kit/postgres.ts';
+import type { Claim } from '#kit/postgres/idempotency.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { QueueTable } from '#kit/queue/definition.ts';
 
 /** What is to become of a link. A redeem and a link name both accounts, an unlink one of them. */

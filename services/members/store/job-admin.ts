@@ -1,4 +1,4 @@
-import { isUniqueViolation, type Queryable } from '#kit/postgres.ts';
+import { isUniqueViolation, type Queryable } from '#kit/postgres/pool.ts';
 import type { JobError, JobName, JobState } from './sync-jobs.ts';
 
 /** A job as operators see it. */

@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { AdministeredQueue } from '#kit/queue/definition.ts';
 import type { MemberName } from './roles.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Database, Queryable } from '#kit/postgres.ts';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
 import { scansOf } from '#test/explain.ts';
 import * as tasks from './role-tasks.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
-import { createLog } from '#kit/log.ts';
-import type { Database, Queryable } from '#kit/postgres.ts';
+import { createLog } from '#kit/telemetry/log.ts';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { QueueStore } from '#kit/queue/store.ts';
-import { Retention } from '#kit/retention.ts';
+import { Retention } from '#kit/postgres/retention.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
 import { scansOf } from '#test/explain.ts';
 import { testEnvironment } from '#test/sealed.ts';

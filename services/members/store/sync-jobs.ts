@@ -1,4 +1,4 @@
-import { isUniqueViolation, type Queryable } from '#kit/postgres.ts';
+import { isUniqueViolation, type Queryable } from '#kit/postgres/pool.ts';
 
 /** What a job could not do; `chat_id` and `role_id` are null where it is not about one. */
 export interface JobError {

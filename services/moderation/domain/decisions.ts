@@ -1,7 +1,7 @@
-import { ok } from '#kit/envelope.ts';
+import { ok } from '#kit/http/envelope.ts';
 import { ApiError, asApiError, isFault } from '#kit/errors.ts';
-import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/idempotency.ts';
-import type { Queryable } from '#kit/postgres.ts';
+import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ModerationEvents } from '../events.ts';
 import * as store from '../store/decisions.ts';
 import {

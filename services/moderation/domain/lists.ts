@@ -1,6 +1,6 @@
-import { type ChangeTime, readChangeTime } from '#kit/change-time.ts';
+import { type ChangeTime, readChangeTime } from '#kit/postgres/change-time.ts';
 import { invalidRequest } from '#kit/errors.ts';
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import * as store from '../store/reads.ts';
 import type { Kind, LogEntry, Punishment } from './punishment.ts';
 

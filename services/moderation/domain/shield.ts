@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, quotaExceeded } from '#kit/errors.ts';
-import type { Database } from '#kit/postgres.ts';
+import type { Database } from '#kit/postgres/pool.ts';
 import type { ModerationEvents } from '../events.ts';
 import * as store from '../store/shield.ts';
 

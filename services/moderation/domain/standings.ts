@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ModerationEvents } from '../events.ts';
 import { findStandings, type StandingRow } from '../store/standings.ts';
 import type { StandingCache } from './cache.ts';

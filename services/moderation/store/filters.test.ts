@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Database, Queryable } from '#kit/postgres.ts';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
 import { DatabaseTime } from '#test/database-time.ts';
 import { costOf } from '#test/explain.ts';

@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { Action, Kind, LogEntry, Punishment } from '../domain/punishment.ts';
 import { EVERYWHERE, PUNISHMENT } from './columns.ts';
 

@@ -1,4 +1,4 @@
-import type { Queryable } from '#kit/postgres.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ShieldEntry } from '../domain/shield.ts';
 
 const ENTRY = `guild_id AS "guildId", game_id AS "gameId", game_username AS "gameUsername", reason, category, source,

@@ -1,4 +1,4 @@
-import { prepared, type Queryable } from '#kit/postgres.ts';
+import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { Punishment } from '../domain/punishment.ts';
 import { ALL_GUILDS, type ShieldEntry } from '../domain/shield.ts';
 import { EVERYWHERE, PUNISHMENT } from './columns.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Breakers } from '#kit/breaker.ts';
+import { Breakers } from '#kit/resilience/breaker.ts';
 import { withPurpose } from '#kit/context.ts';
-import { Metrics } from '#kit/metrics.ts';
-import { connectRedis, type RedisConnection } from '#kit/redis.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
+import { connectRedis, type RedisConnection } from '#kit/redis/client.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { mostWithin, watchSecond } from '#test/rates.ts';
 import { testRedisUrl } from '#test/redis.ts';

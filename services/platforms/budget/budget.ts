@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { currentPurpose, PURPOSES } from '#kit/context.ts';
 import { ApiError } from '#kit/errors.ts';
-import type { Metrics } from '#kit/metrics.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { MemoryTurns } from './memory.ts';
 import { RedisTurns } from './redis.ts';
 import { nameOf } from './script.ts';

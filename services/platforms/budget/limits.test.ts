@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Breakers } from '#kit/breaker.ts';
-import { Metrics } from '#kit/metrics.ts';
-import { connectRedis } from '#kit/redis.ts';
+import { Breakers } from '#kit/resilience/breaker.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
+import { connectRedis } from '#kit/redis/client.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { testRedisUrl } from '#test/redis.ts';
 import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '#kit/errors.ts';
-import type { RedisClient } from '#kit/redis.ts';
+import type { RedisClient } from '#kit/redis/client.ts';
 import { InvalidRequests } from './invalid.ts';
 import { nameOf, Script } from './script.ts';
 import type { SharedRedis } from './shared.ts';

@@ -1,5 +1,5 @@
 import { PURPOSES } from '#kit/context.ts';
-import type { RedisClient } from '#kit/redis.ts';
+import type { RedisClient } from '#kit/redis/client.ts';
 import { Script } from './script.ts';
 import { type Allowance, type Caller, leaseOf, MAX_WAIT_MS, reserveOf, type Turns, windowOf } from './turns.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { RedisClient } from '#kit/redis.ts';
+import type { RedisClient } from '#kit/redis/client.ts';
 
 /** A Lua script of this folder, run as one atomic step. Redis 7 or Valkey, also as a Cluster. */
 export class Script {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { dropOldest } from '#kit/bounded.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
 import { currentPurpose, type Purpose } from '#kit/context.ts';
 import { inBatches } from '../batch-cache.ts';

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { currentPurpose, type Purpose, requestContext } from '#kit/context.ts';
-import type { Metrics } from '#kit/metrics.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { CallBudget } from '../budget/budget.ts';
 import { PlatformLimits } from '../budget/limits.ts';
 import type { SharedRedis } from '../budget/shared.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LoadingCache } from '#kit/cache.ts';
+import { LoadingCache } from '#kit/resilience/cache.ts';
 import type { Clock } from '#kit/clock.ts';
 import type { GameUser, Untold } from '../game.ts';
 import type { PlatformHost } from '../http.ts';

@@ -1,11 +1,11 @@
 import { vi } from 'vitest';
-import * as principal from '#kit/principal.ts';
-import * as guildOfBody from '#kit/guild.ts';
-import * as validation from '#kit/validate.ts';
+import * as principal from '#kit/security/principal.ts';
+import * as guildOfBody from '#kit/http/guild.ts';
+import * as validation from '#kit/http/validate.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Awaitable } from '#gateway/and-then.ts';
-import * as addresses from '#gateway/client-address.ts';
-import * as headers from '#gateway/headers.ts';
+import * as addresses from '#gateway/downstream/client-address.ts';
+import * as headers from '#gateway/downstream/headers.ts';
 import * as allowlist from '#gateway/steps/allowlist.ts';
 import { Authenticate, type Presented } from '#gateway/steps/authenticate.ts';
 import * as guard from '#gateway/steps/guard.ts';

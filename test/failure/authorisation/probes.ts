@@ -1,4 +1,4 @@
-import { PRINCIPAL_HEADER } from '#kit/principal.ts';
+import { PRINCIPAL_HEADER } from '#kit/security/principal.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import type { Network } from '../../network.ts';
 import type { Front } from '../bytes/front.ts';

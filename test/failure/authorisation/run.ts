@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { inParallel } from '#kit/parallel.ts';
+import { inParallel } from '#kit/resilience/parallel.ts';
 import type { Ask } from './keys.ts';
 import { titleOf, type Verdict, verdictOf } from './matrix.ts';
 

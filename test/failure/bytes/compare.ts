@@ -1,5 +1,5 @@
-import { openPrincipal, PRINCIPAL_HEADER } from '#kit/principal.ts';
-import type { SecretRing } from '#kit/secrets.ts';
+import { openPrincipal, PRINCIPAL_HEADER } from '#kit/security/principal.ts';
+import type { SecretRing } from '#kit/security/keyring.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { type Message, valuesOf } from './http1.ts';
 import type { Answer } from './client.ts';

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { SecretRing } from '#kit/secrets.ts';
+import { SecretRing } from '#kit/security/keyring.ts';
 import { inheritedEnvironment } from '../../processes.ts';
 import { TEST_SECRETS, testKeys } from '../../keys.ts';
 import { SERVICES, startAuth } from './front.ts';

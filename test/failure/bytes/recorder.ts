@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { PRINCIPAL_HEADER } from '#kit/principal.ts';
+import { PRINCIPAL_HEADER } from '#kit/security/principal.ts';
 import { type Message, parseMessage, valuesOf } from './http1.ts';
 
 /** A request as it arrived, and when. */

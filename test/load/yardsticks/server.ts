@@ -1,6 +1,6 @@
 // A bare Node server: what answering alone costs. Also what the proxies below and the gateway pass requests to.
 import { createServer } from 'node:http';
-import { successBody } from '#kit/envelope.ts';
+import { successBody } from '#kit/http/envelope.ts';
 import { listen } from './arguments.ts';
 
 const BODY = successBody(200, 'User found', {

@@ -1,0 +1,134 @@
+import { get, type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
+import { createServer } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Readiness } from '#kit/service/health.ts';
+import { ROUTES } from '#proto/rest/index.ts';
+import { listening } from '#test/listening.ts';
+import { createOwnAnswers } from './own-responses.ts';
+
+let server: { url: string; close: () => void };
+
+beforeAll(async () => {
+  const readiness = new Readiness();
+  const options = {
+    routes: ROUTES,
+    version: '1.0',
+    serverUrl: 'http://127.0.0.1:8080',
+    readiness,
+    securityTxt: undefined,
+  };
+  server = await listening(createServer(createOwnAnswers(options)));
+});
+afterAll(() => server.close());
+
+interface Received {
+  status: number | undefined;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+}
+
+/** A request with exactly these headers: fetch would ask for gzip and decode it. */
+async function call(path: string, headers: IncomingHttpHeaders = {}, method = 'GET'): Promise<Received> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  httpRequest(server.url + path, { method, headers, agent: false }, resolve)
+    .on('error', reject)
+    .end();
+  const response = await promise;
+  return { status: response.statusCode, headers: response.headers, body: await buffer(response) };
+}
+
+describe.each([
+  ['/docs', 'text/html; charset=utf-8', '<!doctype html>'],
+  ['/openapi.json', 'application/json; charset=utf-8', '{"openapi":"3.1'],
+])('%s', (path, type, beginning) => {
+  test('is served as it is, to be cached for five minutes', async () => {
+    const { status, headers, body } = await call(path);
+    expect([status, headers['content-type'], headers['content-encoding']]).toEqual([200, type, undefined]);
+    expect(headers['cache-control']).toBe('public, max-age=300');
+    expect(headers['vary']).toBe('Accept-Encoding');
+    expect(headers['x-content-type-options']).toBe('nosniff');
+    expect(Number(headers['content-length'])).toBe(body.length);
+    expect(body.toString().startsWith(beginning)).toBe(true);
+  });
+
+  test.each(['gzip', 'br, gzip', 'deflate, gzip;q=0.5', '*', 'GZIP'])('is compressed for %s', async (accepted) => {
+    const [plain, packed] = [await call(path), await call(path, { 'accept-encoding': accepted })];
+    expect([packed.status, packed.headers['content-encoding']]).toEqual([200, 'gzip']);
+    expect(packed.headers['content-type']).toBe(type);
+    expect(packed.headers['vary']).toBe('Accept-Encoding');
+    expect(Number(packed.headers['content-length'])).toBe(packed.body.length);
+    expect(gunzipSync(packed.body).equals(plain.body)).toBe(true);
+    expect(packed.body.length).toBeLessThan(plain.body.length / 4);
+    expect(packed.headers.etag).not.toBe(plain.headers.etag);
+  });
+
+  test.each(['gzip;q=0', 'identity', 'br', '', 'identity;q=0, gzip;q=0', 'gzip;q=0.1, identity;q=0.9'])(
+    'is not compressed for "%s"',
+    async (accepted) => {
+      const { status, headers } = await call(path, { 'accept-encoding': accepted });
+      expect([status, headers['content-encoding']]).toEqual([200, undefined]);
+    },
+  );
+
+  test.each([{}, { 'accept-encoding': 'gzip' }])(
+    'is 304 without a body for whoever has it, with %o',
+    async (accepted) => {
+      const { headers } = await call(path, accepted);
+      const { etag = '' } = headers;
+      expect(etag).toMatch(/^"[\w-]+"$/);
+      for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+        const again = await call(path, { ...accepted, 'if-none-match': known });
+        expect([again.status, again.body.length, again.headers.etag]).toEqual([304, 0, etag]);
+        expect(again.headers['cache-control']).toBe('public, max-age=300');
+        expect(again.headers['vary']).toBe('Accept-Encoding');
+      }
+      expect((await call(path, { ...accepted, 'if-none-match': '"other"' })).status).toBe(200);
+    },
+  );
+
+  test('one encoding’s ETag is not the other’s', async () => {
+    const { etag = '' } = (await call(path, { 'accept-encoding': 'gzip' })).headers;
+    expect((await call(path, { 'if-none-match': etag })).status).toBe(200);
+  });
+
+  test('HEAD is GET without a body', async () => {
+    for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
+      const [got, head] = [await call(path, headers), await call(path, headers, 'HEAD')];
+      expect([head.status, head.body.length]).toEqual([200, 0]);
+      const { date: _, ...rest } = got.headers;
+      expect(head.headers).toMatchObject(rest);
+    }
+  });
+
+  test('any other method is 405', async () => {
+    const { status, headers } = await call(path, {}, 'POST');
+    expect([status, headers['allow']]).toEqual([405, 'GET, HEAD']);
+  });
+});
+
+test('/ leads to the documentation, in the envelope', async () => {
+  const { status, headers, body } = await call('/');
+  expect([status, headers['location'], headers['cache-control']]).toEqual([302, '/docs', 'no-store']);
+  expect(JSON.parse(body.toString())).toMatchObject({ status: 'success', code: 302, data: { location: '/docs' } });
+  expect((await call('/', {}, 'POST')).status).toBe(405);
+});
+
+test('/healthz is never cached', async () => {
+  const { status, headers } = await call('/healthz', { 'accept-encoding': 'gzip' });
+  expect([status, headers['cache-control'], headers['etag']]).toEqual([503, 'no-store', undefined]);
+});
+
+test('a client that leaves in the middle of a document does no harm', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const request = get(`${server.url}/openapi.json`, { agent: false }, (response) => {
+    response.once('data', () => {
+      response.destroy();
+      resolve();
+    });
+  });
+  request.on('error', () => undefined);
+  await promise;
+  expect((await call('/openapi.json')).status).toBe(200);
+});

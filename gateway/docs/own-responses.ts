@@ -1,0 +1,85 @@
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import type { HeaderList } from '#kit/http/response-headers.ts';
+import { sendBody, sendError, successBody } from '#kit/http/envelope.ts';
+import { ApiError, asApiError, invalidRequest, methodNotAllowed } from '#kit/errors.ts';
+import type { Readiness } from '#kit/service/health.ts';
+import { splitTarget } from '#kit/http/target.ts';
+import { readQuery } from '#kit/http/validate.ts';
+import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
+import { gatewayRoutes } from '#proto/rest/gateway.ts';
+import { API_PREFIX, type Route } from '#proto/rest/route.ts';
+import { DOCS_SECURITY_POLICY, docsPage } from './page.ts';
+import { openApiDocument } from '../openapi/openapi.ts';
+import { PublicDocument } from './public-document.ts';
+import { SECURITY_TXT_PATH } from './security-txt.ts';
+import { scopesOf } from '../steps/scope.ts';
+
+/** Answered without a key and without being counted. */
+export const PUBLIC_PATHS = ['/', '/healthz', '/openapi.json', '/docs', SECURITY_TXT_PATH];
+
+const JSON_HEADERS: Readonly<HeaderList> = ['content-type', 'application/json; charset=utf-8'];
+const PAGE_HEADERS: Readonly<HeaderList> = [
+  ['content-type', 'text/html; charset=utf-8'],
+  ['content-security-policy', DOCS_SECURITY_POLICY],
+].flat();
+
+const TEXT_HEADERS: Readonly<HeaderList> = [
+  ['content-type', 'text/plain; charset=utf-8'],
+  ['cache-control', 'public, max-age=3600'],
+].flat();
+
+/** For a person in a browser; like every response beside the documents it is an envelope. */
+const TO_DOCS = successBody(302, 'The documentation is at /docs', { location: '/docs' });
+
+export interface OwnAnswersOptions {
+  routes: readonly Route[];
+  version: string;
+  serverUrl: string;
+  readiness: Readiness;
+  /** Undefined where there is nobody to report to. */
+  securityTxt: (() => string) | undefined;
+}
+
+/** The Express application for what the gateway answers itself: whoami, health and the documentation. */
+export function createOwnAnswers({ routes, version, serverUrl, readiness, securityTxt }: OwnAnswersOptions): Express {
+  const document = openApiDocument(routes, { version, serverUrl });
+  const json = new PublicDocument(JSON.stringify(document), JSON_HEADERS);
+  const page = new PublicDocument(docsPage(document), PAGE_HEADERS);
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.get('/healthz', (_request, response) => {
+    if (!readiness.isReady) throw new ApiError('UNAVAILABLE', { message: 'not ready' });
+    sendBody(response, 200, successBody(200, 'ready', {}));
+  });
+  app.get('/', (_request, response) => sendBody(response, 302, TO_DOCS, ['location', '/docs']));
+  app.get('/openapi.json', json.send);
+  app.get('/docs', page.send);
+  app.all(SECURITY_TXT_PATH, (_request, _response, next) => {
+    if (!securityTxt) throw new ApiError('ROUTE_NOT_FOUND');
+    next();
+  });
+  app.get(SECURITY_TXT_PATH, (_request, response) => sendBody(response, 200, securityTxt?.() ?? '', TEXT_HEADERS));
+  app.get(API_PREFIX + gatewayRoutes.whoami.path, whoami);
+  app.all(PUBLIC_PATHS, () => {
+    throw methodNotAllowed(['GET']);
+  });
+  app.use((thrown: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    sendError(response, asApiError(thrown));
+  });
+  return app;
+}
+
+function whoami(request: Request, response: Response): void {
+  const { faults } = readQuery(splitTarget(request.originalUrl).query);
+  if (faults.length > 0) throw invalidRequest(faults);
+  const grant = response.locals.grant as KeyGrant;
+  const { status, message } = gatewayRoutes.whoami;
+  const data = {
+    guild_id: grant.guildId,
+    prefix: grant.prefix,
+    scopes: scopesOf(grant),
+    legacy: grant.legacy,
+  };
+  sendBody(response, status, successBody(status, message, data));
+}

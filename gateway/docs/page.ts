@@ -1,0 +1,113 @@
+import { curlOf } from './curl.ts';
+import { Html, html } from './html.ts';
+import { headings, inline, markdown, slug } from './markdown.ts';
+import { type Endpoint, errorTable, operationSection } from './operation.ts';
+import { STYLE } from './style.ts';
+import type { OpenApiDocument, OpenApiResponse, Operation } from '../openapi/document.ts';
+
+/** What the page needs of a browser: its own style, and nothing from anywhere. */
+export const DOCS_SECURITY_POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** An OpenAPI document as one page to read: complete HTML that loads nothing. */
+export function docsPage(document: OpenApiDocument): string {
+  const { info, components } = document;
+  const groups = document.tags.map(({ name, description }) => ({
+    name,
+    description,
+    endpoints: endpointsOf(document, name),
+  }));
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${info.title} API ${info.version}</title>
+<style>${new Html(STYLE)}</style>
+</head>
+<body>
+<div class="layout">
+<header>
+<h1>${info.title} API <small>version ${info.version}</small></h1>
+<p class="quiet">${info.summary}. For programs: <a href="/openapi.json">openapi.json</a></p>
+${quickStart(document)}
+</header>
+${contents(info.description, groups)}
+<main>
+<section><h2 id="rules">Rules</h2>
+${markdown(info.description)}
+</section>
+${groups.map(
+  ({ name, description, endpoints }) => html`<section><h2 id="${slug(name)}">${title(name)}</h2>
+<p class="quiet">${inline(description)}</p>
+${endpoints.map((endpoint) => operationSection(endpoint, components))}</section>
+`,
+)}
+<section><h2 id="errors">Errors everywhere</h2>
+<p>Any operation can give these; each lists those that are its own.</p>
+${errorTable(sharedErrors(document))}
+</section>
+</main>
+</div>
+</body>
+</html>
+`;
+  return page.text;
+}
+
+interface Group {
+  name: string;
+  description: string;
+  endpoints: Endpoint[];
+}
+
+function endpointsOf({ paths }: OpenApiDocument, tag: string): Endpoint[] {
+  const all = Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries<Operation>(item).map(([method, operation]) => ({ method, path, operation })),
+  );
+  return all.filter(({ operation }) => operation.tags.includes(tag));
+}
+
+const link = (id: string, text: string) => html`<li><a href="#${id}">${text}</a></li>`;
+
+function contents(rules: string, groups: Group[]): Html {
+  return html`<nav aria-label="Contents">
+<ul>${link('quick-start', 'Quick start')}</ul>
+<b>Rules</b>
+<ul>${headings(rules).map((heading) => link(slug(heading), heading))}</ul>
+${groups.map(
+  ({ name, endpoints }) => html`<b>${title(name)}</b>
+<ul>${endpoints.map(({ operation }) => link(operation.operationId, operation.summary))}</ul>
+`,
+)}<b>More</b>
+<ul>${link('errors', 'Errors everywhere')}</ul>
+</nav>`;
+}
+
+function quickStart(document: OpenApiDocument): Html {
+  const [first] = endpointsOf(document, document.tags[0]?.name ?? '');
+  const settings = `API='${document.servers[0]?.url}'
+KEY='service_900000000000000001_...'
+GUILD='900000000000000001'`;
+  const { method = '', path = '', operation } = first ?? {};
+  return html`<h2 id="quick-start">Quick start</h2>
+<p>Put in your key and your guild once; then every example below works as it stands.</p>
+<pre class="call"><code>${settings}
+
+${operation && curlOf(method, path, operation, document.components)}</code></pre>`;
+}
+
+/** Responses that operations share, by status. */
+function sharedErrors({ paths, components }: OpenApiDocument): [number, OpenApiResponse][] {
+  const found = new Map<number, OpenApiResponse>();
+  for (const operation of Object.values(paths).flatMap((item) => Object.values<Operation>(item))) {
+    for (const [status, response] of Object.entries(operation.responses)) {
+      if (!('$ref' in response)) continue;
+      const shared = components.responses[response.$ref.split('/').at(-1) ?? ''];
+      if (shared) found.set(Number(status), shared);
+    }
+  }
+  return [...found].sort(([a], [b]) => a - b);
+}
+
+const title = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);

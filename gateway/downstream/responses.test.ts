@@ -1,0 +1,121 @@
+import { createServer, type ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
+import { UnreadClient } from '#test/failure/unread-client.ts';
+import { AT_ONCE, NEVER, proxyTo } from '../fixtures/proxied.ts';
+
+test.each([
+  ['with a length', { 'content-length': '256' }],
+  ['in chunks', {}],
+])('an answer %s arrives byte for byte, with its status and headers', async (_how, headers) => {
+  const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+  const service = createServer((_request, response) => {
+    response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+    response.writeHead(418, 'Short and stout', { 'x-kept': 'é', 'keep-alive': 'timeout=7', ...headers });
+    response.end(bytes);
+  });
+  const { url } = await proxyTo(service, NEVER);
+  const answer = await fetch(url);
+  expect([answer.status, answer.statusText, answer.headers.get('x-kept')]).toEqual([418, 'Short and stout', 'é']);
+  expect(answer.headers.get('keep-alive')).not.toBe('timeout=7');
+  expect(Buffer.from(await answer.arrayBuffer())).toEqual(bytes);
+});
+
+const CHUNK = 64 * 1024;
+/** More than all buffers on the way hold. */
+const ENDLESS = 256 * 1024 * 1024;
+
+/** Answers for as long as what it writes is read; calls `wrote` with the bytes of each piece. */
+function answerEndlessly(response: ServerResponse, wrote: (bytes: number) => void = () => undefined): void {
+  let written = 0;
+  const fill = () => {
+    for (let goesOn = true; goesOn && written < ENDLESS; written += CHUNK) {
+      goesOn = response.write(Buffer.alloc(CHUNK));
+      wrote(CHUNK);
+    }
+  };
+  response.on('drain', fill);
+  fill();
+}
+
+test('a caller that reads slowly holds the service back, and one that leaves ends its answer', async () => {
+  let written = 0;
+  const ended: string[] = [];
+  const service = createServer((request, response) => {
+    response.on('close', () => ended.push(request.url ?? ''));
+    answerEndlessly(response, (bytes) => (written += bytes));
+  });
+  // Nobody is cut off for not reading.
+  const { url } = await proxyTo(service, NEVER, undefined, 60_000);
+  const leaving = new AbortController();
+  const answer = await fetch(`${url}/endless`, { signal: leaving.signal });
+  let before = -1;
+  await expect.poll(() => before === (before = written), { interval: 200 }).toBe(true);
+  expect(written).toBeGreaterThan(0);
+  expect(written).toBeLessThan(ENDLESS);
+  leaving.abort();
+  await expect(answer.arrayBuffer()).rejects.toThrow('aborted');
+  await expect.poll(() => ended).toEqual(['/endless']);
+});
+
+test('a caller that does not read is cut off, and its service is not blamed for it', async () => {
+  const ended: string[] = [];
+  const service = createServer((request, response) => {
+    if (request.url === '/here') {
+      response.end();
+      return;
+    }
+    response.on('close', () => ended.push(request.url ?? ''));
+    answerEndlessly(response);
+  });
+  const { url, status, breaker } = await proxyTo(service, AT_ONCE, undefined, 1_000);
+  await Promise.all([fetch(`${url}/one`), fetch(`${url}/two`)]);
+  await expect.poll(() => ended.toSorted()).toEqual(['/one', '/two']);
+  expect(breaker?.isOpen).toBe(false);
+  expect(await status('/here')).toBe(200);
+});
+
+test.each([
+  ['GET', ''],
+  ['POST', 'content-length: 2\r\n\r\n{}'],
+])(
+  'a complete response to a %s that its client does not read counts for the service, not against it',
+  async (method, rest) => {
+    const timeoutMs = 500;
+    const service = createServer((request, response) => {
+      request.resume();
+      // In time, and late enough that four of them outlast the timeout of a response before them.
+      if (request.url === '/slow') setTimeout(() => response.end('here'), timeoutMs / 2);
+      else response.end(Buffer.alloc(60_000));
+    });
+    const { url, status, breaker } = await proxyTo(service, AT_ONCE, undefined, timeoutMs);
+    const client = await UnreadClient.open(new URL(url).host, '127.0.0.1');
+    await client.fill(() => `${method} / HTTP/1.1\r\nhost: x\r\n${rest || '\r\n'}`);
+    for (let count = 0; count < 4; count++) expect(await status('/slow')).toBe(200);
+    expect([breaker?.isOpen, client.serverSide.destroyed]).toEqual([false, false]);
+    client.destroy();
+  },
+);
+
+test.each(['GET', 'POST'])('a response to a %s that the service cuts off counts against it', async (method) => {
+  const service = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200, { 'content-length': '100' });
+    response.write('the first half', () => response.socket?.resetAndDestroy());
+  });
+  const { url, breaker } = await proxyTo(service, AT_ONCE);
+  const response = await fetch(url, { method });
+  await expect(response.text()).rejects.toThrow('terminated');
+  await expect.poll(() => breaker?.isOpen).toBe(true);
+});
+
+test.each([
+  ['GETs', {}],
+  ['POSTs with a body', { method: 'POST', body: '{}' }],
+])('%s one after another have one connection to the service', async (_what, init) => {
+  let connections = 0;
+  const service = createServer((request, response) => void request.resume().on('end', () => response.end('here')));
+  service.on('connection', () => connections++);
+  const { status } = await proxyTo(service, NEVER);
+  for (let request = 0; request < 10; request++) expect(await status('/', init)).toBe(200);
+  expect(connections).toBe(1);
+});

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '#kit/clock.ts';
+import { KeyActivity } from './key-activity.ts';
+
+test('the busiest and the most refused keys of the last minute are told, the first first, and earlier ones forgotten', () => {
+  const clock = new ManualClock(1_000_000_000_000);
+  const activity = new KeyActivity(clock);
+  const count = (key: string, ...statuses: number[]) => statuses.forEach((status) => activity.count(key, status));
+  count('a', 200, 200, 503);
+  clock.advance(30_000);
+  count('b', 200, 403, 429, 404);
+  count('a', 400);
+  const a = { key_id: 'a', requests: 4, refused: 1 };
+  const b = { key_id: 'b', requests: 4, refused: 3 };
+  expect(activity.top()).toEqual({ window_seconds: 60, busiest: [a, b], refused: [b, a] });
+  clock.advance(30_000);
+  expect(activity.top().busiest).toEqual([b, { key_id: 'a', requests: 1, refused: 1 }]);
+  clock.advance(60_000);
+  expect(activity.top()).toEqual({ window_seconds: 60, busiest: [], refused: [] });
+});
+
+test('a flood of keys takes no more than its memory, and the lists are bounded', () => {
+  const clock = new ManualClock(1_000_000_000_000);
+  const activity = new KeyActivity(clock);
+  for (let key = 0; key < 20_000; key++) activity.count(String(key), 401);
+  const { busiest, refused } = activity.top();
+  expect([busiest.length, refused.length]).toEqual([100, 100]);
+  activity.count('0', 200);
+  expect(activity.top().busiest[0]).toEqual({ key_id: '0', requests: 2, refused: 1 });
+  activity.count('19999', 200);
+  activity.count('19999', 200);
+  activity.count('19999', 200);
+  expect(activity.top().busiest[0]).toMatchObject({ key_id: '0' });
+  clock.advance(10_000);
+  activity.count('19999', 200);
+  activity.count('19999', 200);
+  activity.count('19999', 200);
+  expect(activity.top().busiest[0]).toEqual({ key_id: '19999', requests: 3, refused: 0 });
+});

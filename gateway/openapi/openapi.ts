@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { API_PREFIX, type Route } from '#proto/rest/route.ts';
+import type { Components, OpenApiDocument, Operation, OperationMethod } from './document.ts';
+import { exampleOf } from './examples.ts';
+import { HEADERS, headerRefs } from './headers.ts';
+import { toJsonSchema } from './json-schema.ts';
+import { operationOf } from './operation.ts';
+import { SHARED_PARAMETERS } from './parameters.ts';
+import { successEnvelope, unavailableResponse } from './responses.ts';
+import { RULES } from './rules.ts';
+
+export interface OpenApiOptions {
+  /** The version of this build. */
+  version: string;
+  /** Where callers reach the gateway, without API_PREFIX. */
+  serverUrl: string;
+}
+
+const TAGS: Record<string, string> = {
+  gateway: 'The key itself, and whether the service is up',
+  lookup: 'Which chat account belongs to which game account',
+  bindings: 'Which roles follow from game data',
+  moderation: 'Bans and mutes in the game, and the flagged list',
+  members: 'Members, verification and synchronisation',
+  activity: 'Staff, game servers and their commands',
+};
+
+const SECURITY_SCHEMES = {
+  ApiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The key as it is' },
+  AuthorizationApiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'Authorization',
+    description: '`ApiKey`, a space, and the key',
+  },
+  AuthorizationBearer: { type: 'http', scheme: 'bearer', description: '`Bearer`, a space, and the key' },
+};
+
+/** The route table as an OpenAPI 3.1 document, which is plain JSON. */
+export function openApiDocument(routes: readonly Route[], { version, serverUrl }: OpenApiOptions): OpenApiDocument {
+  const components: Components = {
+    schemas: {},
+    responses: {},
+    parameters: SHARED_PARAMETERS,
+    headers: HEADERS,
+    securitySchemes: SECURITY_SCHEMES,
+  };
+  const document: OpenApiDocument = {
+    openapi: '3.1.1',
+    jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
+    info: { title: 'Guild Data', version, summary: 'The data of one guild, for its own systems', description: RULES },
+    servers: [{ url: serverUrl }],
+    tags: [...new Set(routes.map(({ service }) => service))].map((name) => ({ name, description: TAGS[name] ?? name })),
+    security: Object.keys(SECURITY_SCHEMES).map((name) => ({ [name]: [] })),
+    paths: { ...pathsOf(routes, components), '/healthz': { get: healthOperation(components) } },
+    components,
+  };
+  // What is undefined in here is not there in JSON, and no caller shall see a difference.
+  return JSON.parse(JSON.stringify(document));
+}
+
+function pathsOf(routes: readonly Route[], components: Components): OpenApiDocument['paths'] {
+  const paths: OpenApiDocument['paths'] = {};
+  for (const route of routes) {
+    const path = API_PREFIX + route.path.replaceAll(/:(\w+)/g, '{$1}');
+    const method = route.method.toLowerCase() as OperationMethod;
+    paths[path] = { ...paths[path], [method]: operationOf(route, components) };
+  }
+  return paths;
+}
+
+/** `GET /healthz` is in no table: it needs no key and is not counted. */
+function healthOperation(components: Components): Operation {
+  const schema = successEnvelope(200, 'ready', toJsonSchema(z.object({}), 'output', {}));
+  return {
+    operationId: 'healthz',
+    summary: 'Whether this gateway takes requests',
+    description: 'For load balancers. Needs no key and is not counted.',
+    tags: ['gateway'],
+    security: [],
+    responses: {
+      '200': {
+        description: 'It does',
+        headers: headerRefs(['X-Request-Id']),
+        content: { 'application/json': { schema, example: exampleOf(schema, components) } },
+      },
+      '503': unavailableResponse(components),
+    },
+  };
+}

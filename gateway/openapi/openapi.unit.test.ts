@@ -1,0 +1,282 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { ROUTES } from '#proto/rest/index.ts';
+import { CATEGORIES } from '#proto/rest/limits.ts';
+import { API_PREFIX, type Route } from '#proto/rest/route.ts';
+import { exactlyOneOf, gameId, optional } from '#proto/rest/schemas.ts';
+import { openApiDocument } from './openapi.ts';
+import { type OpenApiResponse, type Operation, type Parameter, resolveRef } from './document.ts';
+import { toJsonSchema } from './json-schema.ts';
+import { errorEnvelope } from './responses.ts';
+
+const options = { version: '1.2.3', serverUrl: 'https://api.example.com' };
+const document = openApiDocument(ROUTES, options);
+const { components } = document;
+
+const allOperations = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries<Operation>(item).map(([method, operation]) => ({ method, path, operation })),
+);
+
+function operationOf(row: Route, of = document): Operation {
+  const path = API_PREFIX + row.path.replaceAll(/:(\w+)/g, '{$1}');
+  const operation = of.paths[path]?.[row.method.toLowerCase() as 'get'];
+  if (!operation) throw new Error(`${row.method} ${path} is missing`);
+  return operation;
+}
+
+function parametersOf(operation: Operation, of = document): Parameter[] {
+  return (operation.parameters ?? []).map((parameter) => resolveRef<Parameter>(of.components, parameter));
+}
+
+function responseOf(operation: Operation, status: number, of = document): OpenApiResponse {
+  const response = operation.responses[status];
+  if (!response) throw new Error(`${operation.operationId} has no ${status}`);
+  return resolveRef<OpenApiResponse>(of.components, response);
+}
+
+/** Every object anywhere in a value. */
+function objectsIn(value: unknown): Record<string, unknown>[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const inside = Object.values(value).flatMap(objectsIn);
+  return Array.isArray(value) ? inside : [value as Record<string, unknown>, ...inside];
+}
+
+describe('the document', () => {
+  test('holds every route of the table, /healthz, and nothing else', () => {
+    const expected = ROUTES.map((row) => `${row.method} ${API_PREFIX}${row.path.replaceAll(/:(\w+)/g, '{$1}')}`);
+    const found = allOperations.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+    expect(found.toSorted()).toEqual([...expected, 'GET /healthz'].toSorted());
+  });
+
+  test('names each operation as the table does, and no two the same', () => {
+    const names = allOperations.map(({ operation }) => operation.operationId);
+    expect(names.toSorted()).toEqual([...ROUTES.map(({ name }) => name), 'healthz'].toSorted());
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test('is plain JSON without anything undefined', () => {
+    expect(JSON.parse(JSON.stringify(document))).toStrictEqual(document);
+  });
+
+  test('refers to nothing that is not there, and holds nothing unused', () => {
+    const references = objectsIn(document).flatMap(({ $ref }) => (typeof $ref === 'string' ? [$ref] : []));
+    for (const $ref of references) expect(resolveRef(components, { $ref })).toBeTypeOf('object');
+    for (const kind of ['schemas', 'responses', 'parameters'] as const) {
+      const names = Object.keys(components[kind]).map((name) => `#/components/${kind}/${name}`);
+      expect(names.filter((name) => !references.includes(name))).toEqual([]);
+    }
+  });
+
+  test('has the version, the server and the rules that belong to no route alone', () => {
+    expect(document.openapi).toMatch(/^3\.1\.\d$/);
+    expect(document.info.version).toBe('1.2.3');
+    expect(document.servers).toEqual([{ url: 'https://api.example.com' }]);
+    expect(document.info.description).toMatch(/details\.code.*X-Request-Id.*next_cursor.*Idempotency-Replayed/s);
+    expect(document.info.description).toContain('METHOD_NOT_ALLOWED');
+  });
+
+  test('takes a key in any of the three headers, and none for /healthz', () => {
+    expect(document.security.map((choice) => Object.keys(choice))).toEqual(
+      Object.keys(components.securitySchemes).map((name) => [name]),
+    );
+    expect(components.securitySchemes).toMatchObject({
+      ApiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+      AuthorizationApiKey: { type: 'apiKey', in: 'header', name: 'Authorization' },
+      AuthorizationBearer: { type: 'http', scheme: 'bearer' },
+    });
+    expect(document.paths['/healthz']?.get?.security).toEqual([]);
+  });
+
+  test('says which service answers, of each tag what it is about', () => {
+    const tags = new Set(allOperations.flatMap(({ operation }) => operation.tags));
+    expect(document.tags.map(({ name }) => name).toSorted()).toEqual([...tags].toSorted());
+    for (const { name, description } of document.tags) expect(description).not.toBe(name);
+  });
+});
+
+/** The keywords of draft 2020-12 that the document may use, each with its shape. */
+const draft202012: z.ZodType = z.lazy(() =>
+  z.strictObject({
+    $ref: z.string().startsWith('#/components/schemas/').optional(),
+    type: z.union([typeName, z.array(typeName).min(2)]).optional(),
+    description: z.string().min(1).optional(),
+    examples: z.array(z.unknown()).min(1).optional(),
+    const: z.unknown().optional(),
+    enum: z.array(z.unknown()).min(1).optional(),
+    properties: z.record(z.string(), draft202012).optional(),
+    required: z.array(z.string()).optional(),
+    additionalProperties: z.union([z.boolean(), draft202012]).optional(),
+    propertyNames: draft202012.optional(),
+    items: draft202012.optional(),
+    anyOf: z.array(draft202012).min(1).optional(),
+    oneOf: z.array(draft202012).min(1).optional(),
+    allOf: z.array(draft202012).min(1).optional(),
+    minimum: z.number().optional(),
+    maximum: z.number().optional(),
+    minLength: z.int().optional(),
+    maxLength: z.int().optional(),
+    minItems: z.int().optional(),
+    maxItems: z.int().optional(),
+    pattern: z.string().refine(isPattern).optional(),
+    format: z.string().optional(),
+  }),
+);
+
+const typeName = z.enum(['string', 'integer', 'number', 'boolean', 'object', 'array', 'null']);
+
+function isPattern(text: string): boolean {
+  try {
+    return RegExp(text, 'u') instanceof RegExp;
+  } catch {
+    return false;
+  }
+}
+
+describe('every schema', () => {
+  const inPlace = objectsIn([document.paths, components]).flatMap(({ schema }) => (schema ? [schema] : []));
+
+  test('is JSON Schema, draft 2020-12, with nothing of zod left in it', () => {
+    expect(inPlace.length).toBeGreaterThan(ROUTES.length);
+    const all = [...inPlace, ...Object.values(components.schemas)];
+    expect(all.filter((schema) => !draft202012.safeParse(schema).success)).toEqual([]);
+  });
+
+  test('says that exactly one of some fields is needed, and then not null', () => {
+    const body = z.object({ a: optional(gameId), b: optional(z.string()) }).refine(...exactlyOneOf('a', 'b'));
+    const schema = toJsonSchema(body, 'input', {});
+    expect(schema.oneOf).toEqual([{ required: ['a'] }, { required: ['b'] }]);
+    expect(schema.properties?.a?.type).toEqual(['integer', 'string']);
+    expect(schema.properties?.b?.type).toBe('string');
+  });
+
+  test('takes a game ID as a number or as digits, and null for a field that may be left out', () => {
+    const { properties } = toJsonSchema(z.object({ id: optional(gameId) }), 'input', {});
+    expect(properties?.id).toMatchObject({
+      type: ['integer', 'string', 'null'],
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      pattern: '^[1-9][0-9]{0,15}$',
+    });
+  });
+
+  test('may gain fields in answers', () => {
+    const answer = z.object({ inside: z.object({ a: z.string() }) });
+    expect(JSON.stringify(toJsonSchema(answer, 'output', {}))).not.toContain('additionalProperties');
+  });
+
+  test('has a name of its own', () => {
+    const shared = {};
+    toJsonSchema(z.object({ a: z.string().meta({ id: 'OpenApiTestSame' }) }), 'output', shared);
+    const other = z.object({ a: z.number().meta({ id: 'OpenApiTestSame2' }) });
+    Object.assign(shared, { OpenApiTestSame2: { type: 'string' } });
+    expect(() => toJsonSchema(other, 'output', shared)).toThrow('OpenApiTestSame2');
+  });
+});
+
+describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
+  const operation = operationOf(row);
+  const parameters = parametersOf(operation);
+  const named = (place: Parameter['in']) => parameters.filter((parameter) => parameter.in === place);
+
+  test('declares what its path holds, what it takes in the query, and its headers', () => {
+    expect(named('path').map(({ name }) => `:${name}`)).toEqual(row.path.match(/:\w+/g) ?? []);
+    expect(named('path').every(({ required }) => required)).toBe(true);
+    expect(named('query').map(({ name }) => name)).toEqual(Object.keys(row.query?.shape ?? {}));
+    expect(named('header').find(({ name }) => name === 'X-Guild-ID')?.required).toBe(row.guild === 'header');
+    expect(named('header').some(({ name }) => name === 'Idempotency-Key')).toBe(row.writes);
+    expect(parameters.filter(({ description }) => description === '')).toEqual([]);
+  });
+
+  test('tells the scope and the limit of its row', () => {
+    expect(operation['x-required-scope']).toBe(row.scope ?? undefined);
+    const category = row.category && CATEGORIES[row.category];
+    expect(operation['x-rate-limit']).toEqual(
+      category ? { category: row.category, limit: category.limit, window: 60, subject: category.per } : undefined,
+    );
+    expect(operation.description).toContain(row.scope ?? 'Any valid key');
+    expect(operation.description).toContain(category ? `${category.limit} requests per 60 s` : 'No limit but');
+  });
+
+  test('has examples of path, query and body that its own schemas accept', () => {
+    const [path, query] = [named('path'), named('query')].map((given) =>
+      Object.fromEntries(
+        given.flatMap(({ name, example }) => (example === undefined ? [] : [[name, `${example as string | number}`]])),
+      ),
+    );
+    expect(row.params?.safeParse(path).error).toBeUndefined();
+    expect(row.query?.safeParse(query).error).toBeUndefined();
+    expect(row.body?.safeParse(operation.requestBody?.content['application/json'].example).error).toBeUndefined();
+    expect(operation.requestBody === undefined).toBe(row.body === undefined);
+  });
+
+  const successes: [number, string][] = [[row.status, row.message]];
+  if (row.repeatedMessage) successes.unshift([200, row.repeatedMessage]);
+
+  test('has an example of each success, in the envelope, that its own schema accepts', () => {
+    for (const [status, message] of successes) {
+      const { content, headers } = responseOf(operation, status);
+      const envelope = z.strictObject({
+        status: z.literal('success'),
+        code: z.literal(status),
+        message: z.literal(message),
+        data: row.data,
+      });
+      expect(envelope.safeParse(content['application/json'].example).error).toBeUndefined();
+      expect(Object.keys(headers)).toContain('X-RateLimit-Remaining');
+      expect(Object.keys(headers).includes('Idempotency-Replayed')).toBe(row.writes);
+    }
+    const told = Object.keys(operation.responses).filter((status) => status < '400');
+    expect(told).toEqual(successes.map(([status]) => String(status)));
+  });
+
+  test('has for every error its codes, a meaning, advice and an example in the envelope', () => {
+    for (const status of Object.keys(operation.responses).filter((code) => code >= '400')) {
+      const { content, headers } = responseOf(operation, Number(status));
+      const examples = Object.values(content['application/json'].examples ?? {});
+      expect(examples.length).toBeGreaterThan(0);
+      expect(Object.keys(headers)).toContain('X-Request-Id');
+      for (const { summary, description, value } of examples) {
+        expect(summary && description).toBeTruthy();
+        const { code, details } = errorEnvelope.parse(value);
+        expect(code).toBe(Number(status));
+        expect(JSON.stringify(content['application/json'].schema)).toContain(`"${details.code}"`);
+      }
+    }
+  });
+
+  test('says of each error whether its response has the rate limit headers', () => {
+    const isCounted = (status: number) => 'X-RateLimit-Limit' in responseOf(operation, status).headers;
+    const uncounted = Object.keys(operation.responses).filter((status) => !isCounted(Number(status)));
+    expect(uncounted).toEqual(row.method === 'GET' ? ['403'] : []);
+    expect(responseOf(operation, 403).description.includes("the body's `guild_id`")).toBe(row.method !== 'GET');
+  });
+
+  test('can give the errors of its row and those that follow from it, and no others', () => {
+    const always = row.service === 'gateway' ? [400, 401, 403, 429, 500, 503] : [400, 401, 403, 429, 500, 503, 504];
+    const own = {
+      INVALID_TARGET: 400,
+      NOT_FOUND: 404,
+      CONFLICT: 409,
+      QUOTA_EXCEEDED: 409,
+      NOT_APPLICABLE: 422,
+      PLATFORM_ERROR: 502,
+    };
+    const expected = new Set([
+      ...successes.map(([status]) => status),
+      ...always,
+      ...(row.body ? [413, 415] : []),
+      ...(row.writes ? [409] : []),
+      ...Object.keys(row.errors ?? {}).map((code) => own[code as keyof typeof own]),
+    ]);
+    expect(new Set(Object.keys(operation.responses).map(Number))).toEqual(expected);
+    for (const meaning of Object.values(row.errors ?? {})) {
+      expect(JSON.stringify(operation.responses)).toContain(JSON.stringify(meaning));
+    }
+    expect(JSON.stringify(operation.responses).includes('"MISSING_SCOPE"')).toBe(row.scope !== null);
+  });
+});
+
+test('every row that asks a platform for a target says that the platform may fail', () => {
+  const asking = ROUTES.filter(({ errors }) => errors?.INVALID_TARGET !== undefined);
+  expect(asking.filter(({ errors }) => errors?.PLATFORM_ERROR === undefined).map(({ name }) => name)).toEqual([]);
+});

@@ -1,0 +1,188 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, createServer, type IncomingMessage, request as sendRequest } from 'node:http';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, expect, test } from 'vitest';
+import { HttpServer } from '#kit/http/server.ts';
+import { InternalTls } from '#kit/security/internal-tls.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
+import { Authority, writeTlsFiles } from '#test/certificates.ts';
+import { listening } from '#test/listening.ts';
+import { Connections, limitAge, MAX_AGE_MS, MIN_AGE_MS, MOST_FREE, randomExpiry } from './connections.ts';
+
+const closers: (() => unknown)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0).toReversed()) close();
+});
+
+/** A service that tells by which connection a request came, the first being 0. */
+async function service(expiry?: () => number) {
+  const sockets: Socket[] = [];
+  const server = createServer((request, response) => {
+    if (!sockets.includes(request.socket)) sockets.push(request.socket);
+    const answer = () => response.end(String(sockets.indexOf(request.socket)));
+    if (request.url === '/slow') request.once('answer', answer);
+    else answer();
+    held.push(() => request.emit('answer'));
+  });
+  const held: (() => void)[] = [];
+  const { url, close } = await listening(server);
+  const connections = new Connections(url, undefined, expiry);
+  closers.push(close, () => connections.close());
+  return { sockets, held, connections, url };
+}
+
+/** The whole answer to a GET; its connection is free again, or broken off where it failed. */
+function get(connections: Connections, path = '/', host = 'caller.example'): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let body = '';
+    const connection = connections.take();
+    connection.send(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\n\r\n`, {
+      onHead: () => undefined,
+      onPiece: (piece) => void (body += piece.toString()),
+      onEnd: (whole) => {
+        connections.release(connection);
+        resolve(body + whole);
+      },
+      onFailure: (cause) => {
+        connections.discard(connection);
+        reject(cause);
+      },
+    });
+  });
+}
+
+test('each request has a connection of its own, and free ones are used in turn', async () => {
+  const { sockets, held, connections } = await service();
+  const both = [get(connections, '/slow'), get(connections, '/slow')];
+  await expect.poll(() => held).toHaveLength(2);
+  for (const answer of held) answer();
+  expect((await Promise.all(both)).toSorted()).toEqual(['0', '1']);
+  const used: string[] = [];
+  for (let request = 0; request < 4; request++) used.push(await get(connections));
+  expect(used.slice(0, 2).toSorted()).toEqual(['0', '1']);
+  expect(used.slice(2)).toEqual(used.slice(0, 2));
+  expect(sockets).toHaveLength(2);
+});
+
+test('a connection that the service closes while it is free is not used again, nor made anew in its place', async () => {
+  const { sockets, held, connections } = await service();
+  const all = Array.from({ length: 3 }, () => get(connections, '/slow'));
+  await expect.poll(() => held).toHaveLength(3);
+  for (const answer of held) answer();
+  await Promise.all(all);
+  const closed = sockets.map((socket) => once(socket, 'close'));
+  for (const socket of sockets) socket.end();
+  await Promise.all(closed);
+  // What has just been closed may still be tried once; from then on one connection serves them all.
+  await get(connections).catch(() => undefined);
+  const used = new Set<string>();
+  for (let request = 0; request < 6; request++) used.add(await get(connections));
+  expect(used.size).toBe(1);
+});
+
+test('a connection that is too old is replaced: after its response, or before it is used again', async () => {
+  let expiresAt = Number.POSITIVE_INFINITY;
+  const { sockets, held, connections } = await service(() => expiresAt);
+  expect(await get(connections)).toBe('0');
+  // That it was made too long ago is known when its response has ended.
+  expiresAt = performance.now();
+  const slow = [get(connections, '/slow'), get(connections, '/slow')];
+  await expect.poll(() => held).toHaveLength(3);
+  for (const answer of held) answer();
+  expect((await Promise.all(slow)).toSorted()).toEqual(['0', '1']);
+  await expect.poll(() => sockets[1]?.destroyed).toBe(true);
+  expect(sockets[0]?.destroyed).toBe(false);
+  // It expires while it is free.
+  expiresAt = performance.now() + 50;
+  const both = [get(connections, '/slow'), get(connections, '/slow')];
+  await expect.poll(() => held).toHaveLength(5);
+  for (const answer of held) answer();
+  expect((await Promise.all(both)).toSorted()).toEqual(['0', '2']);
+  await expect.poll(() => performance.now()).toBeGreaterThan(expiresAt);
+  expiresAt = Number.POSITIVE_INFINITY;
+  expect([await get(connections), await get(connections)]).toEqual(['0', '0']);
+  await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([false, true, true]);
+});
+
+test("an agent's connection that is too old is closed after its response, and no request is lost", async () => {
+  let expiresAt = Number.POSITIVE_INFINITY;
+  const { sockets, url } = await service();
+  const agent = limitAge(new Agent({ keepAlive: true }), () => expiresAt);
+  closers.push(() => agent.destroy());
+  const post = async () => {
+    const outgoing = sendRequest(url, { agent, method: 'POST' });
+    outgoing.end('body');
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    return text(response);
+  };
+  expect([await post(), await post()]).toEqual(['0', '0']);
+  sockets[0]?.destroy();
+  await expect.poll(() => Object.keys(agent.freeSockets)).toEqual([]);
+  expiresAt = performance.now();
+  expect([await post(), await post(), await post()]).toEqual(['1', '2', '3']);
+  expect(Object.keys(agent.freeSockets)).toEqual([]);
+});
+
+test('each connection has an age of its own', () => {
+  const ages = Array.from({ length: 1_000 }, () => randomExpiry() - performance.now());
+  expect(Math.min(...ages)).toBeGreaterThan(MIN_AGE_MS - 1_000);
+  expect(Math.max(...ages)).toBeLessThanOrEqual(MAX_AGE_MS);
+  expect(Math.max(...ages) - Math.min(...ages)).toBeGreaterThan((MAX_AGE_MS - MIN_AGE_MS) / 2);
+});
+
+test('no more than the most are kept while nobody uses them', async () => {
+  const { sockets, held, connections } = await service();
+  const many = MOST_FREE + 10;
+  const all = Array.from({ length: many }, () => get(connections, '/slow'));
+  await expect.poll(() => held).toHaveLength(many);
+  for (const answer of held) answer();
+  await Promise.all(all);
+  await expect.poll(() => sockets.filter(({ destroyed }) => !destroyed)).toHaveLength(MOST_FREE);
+});
+
+test('requests with differing Hosts share a connection over TLS', async () => {
+  const files = mkdtempSync(join(tmpdir(), 'connections-'));
+  const authority = new Authority('ours');
+  const config = writeTlsFiles(files, authority.issue(), authority.cert);
+  const tls = InternalTls.from(config, { metrics: new Metrics(), log: undefined });
+  closers.push(() => rmSync(files, { recursive: true }));
+  const server = new HttpServer('127.0.0.1', 0, (_request, response) => response.end('here'), { tls });
+  let handshakes = 0;
+  server.server.on('secureConnection', () => handshakes++);
+  await server.start();
+  const connections = new Connections(`https://${server.address}`, tls);
+  closers.push(
+    () => server.stop(),
+    () => connections.close(),
+  );
+  for (let caller = 0; caller < 5; caller++) expect(await get(connections, '/', `${caller}.example`)).toBe('here');
+  expect(handshakes).toBe(1);
+});
+
+test('a connection that is broken off is not used again', async () => {
+  const { sockets, held, connections } = await service();
+  const lost = get(connections, '/slow');
+  await expect.poll(() => held).toHaveLength(1);
+  sockets[0]?.resetAndDestroy();
+  await expect(lost).rejects.toThrow(/closed|reset/i);
+  expect(await get(connections)).toBe('1');
+});
+
+test('a connection that is paused when its answer ends is read again for the next one', async () => {
+  const { sockets, connections } = await service();
+  const connection = connections.take();
+  await new Promise<void>((resolve, reject) => {
+    connection.send('GET / HTTP/1.1\r\nhost: caller.example\r\n\r\n', {
+      onHead: () => connection.pause(),
+      onPiece: () => undefined,
+      onEnd: () => resolve(connections.release(connection)),
+      onFailure: reject,
+    });
+  });
+  expect(await get(connections)).toBe('0');
+  expect(sockets).toHaveLength(1);
+});

@@ -1,0 +1,173 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { afterEach, expect, test, vi } from 'vitest';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { ApiError } from '../errors.ts';
+import { SampleService } from '../fixtures/sample.ts';
+import { cleanUp, cleanUps, connect, readAll, serve } from '../fixtures/sample-grpc.ts';
+
+const UNAVAILABLE = expect.objectContaining({ code: 'UNAVAILABLE' });
+
+afterEach(cleanUp);
+
+test('a drain answers what is under way, ends streams without an error, and takes nothing new', async () => {
+  const entered = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const failed = vi.fn<() => void>();
+  const { server, metrics } = await serve({
+    say: async ({ text }) => {
+      entered.resolve();
+      await release.promise;
+      return { text };
+    },
+    // Woken by the abort as an error, as timers and events with a signal are.
+    count: async (_request, stream) => {
+      stream.write({ count: 1 });
+      await once(new EventTarget(), 'never', { signal: stream.signal });
+    },
+  });
+  const { methods } = connect(server.address);
+  const said = methods.say({ text: 'under way' });
+  const counted = readAll(methods.count({ text: '' }));
+  await entered.promise;
+  const drained = server.drain().then(() => failed());
+  expect(await counted).toEqual({ counts: [1] });
+  const late = connect(server.address, { deadlineMs: 100 });
+  await expect(late.methods.say({ text: 'new' })).rejects.toThrow(UNAVAILABLE);
+  expect(failed).not.toHaveBeenCalled();
+  release.resolve();
+  expect(await said).toEqual({ text: 'under way' });
+  await drained;
+  const handled = await metrics.registry.getSingleMetricAsString('grpc_server_handled_total');
+  expect(handled).toContain(`{method="${SampleService.count.path}",code="OK"} 1`);
+});
+
+test('a server that is made to stop tells UNAVAILABLE', async () => {
+  const entered = Promise.withResolvers<void>();
+  const { server } = await serve({
+    say: () => {
+      entered.resolve();
+      return new Promise(() => undefined);
+    },
+  });
+  const { methods } = connect(server.address);
+  const said = methods.say({ text: '' }).catch((error: unknown) => error);
+  const counted = readAll(methods.count({ text: '' }));
+  await entered.promise;
+  await server.stop();
+  expect(await said).toEqual(UNAVAILABLE);
+  await counted;
+});
+
+test('a connection that is cut in the middle of a call is UNAVAILABLE', async () => {
+  const silent = createServer((socket) => {
+    socket.on('error', () => undefined);
+    // Enough of HTTP/2 for the caller to send its call: an empty SETTINGS frame.
+    socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
+    setTimeout(() => socket.destroy(), 100);
+  });
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  cleanUps.push(() => silent.close());
+  const { port } = silent.address() as { port: number };
+  await expect(connect(`127.0.0.1:${port}`, { deadlineMs: 2_000 }).methods.say({ text: '' })).rejects.toThrow(
+    UNAVAILABLE,
+  );
+});
+
+/** Calls through a network that is cut in the midst of every call but `steady`, after so many that went well. */
+async function callsThatAreCut(steady: number, repeatable: readonly 'say'[]) {
+  let calls = 0;
+  const { server } = await serve({
+    say: async ({ text }) => {
+      calls++;
+      if (text !== 'steady') network.cut();
+      return { text };
+    },
+  });
+  const network = await startTcpProxy(Number(server.address.split(':').at(-1)));
+  cleanUps.push(() => network.close());
+  const { methods, metrics } = connect(`127.0.0.1:${network.port}`, { repeatable });
+  for (let call = 0; call < steady; call++) await methods.say({ text: 'steady' });
+  const retries = async () => {
+    const [counter] = (await metrics.registry.getSingleMetric('grpc_client_retries_total')?.get())?.values ?? [];
+    return counter?.value ?? 0;
+  };
+  return { methods, retries, calls: () => calls - steady };
+}
+
+test('a call that can be repeated is made once more when its connection is lost', async () => {
+  const { methods, retries, calls } = await callsThatAreCut(9, ['say']);
+  await expect(methods.say({ text: 'cut' })).rejects.toThrow(UNAVAILABLE);
+  expect([calls(), await retries()]).toEqual([2, 1]);
+  // Paid for by ten calls: the next has to wait for as many.
+  await expect(methods.say({ text: 'cut' })).rejects.toThrow(UNAVAILABLE);
+  expect([calls(), await retries()]).toEqual([3, 1]);
+});
+
+test('a call that can not be repeated is made once', async () => {
+  const { methods, retries, calls } = await callsThatAreCut(20, []);
+  await expect(methods.say({ text: 'cut' })).rejects.toThrow(UNAVAILABLE);
+  expect([calls(), await retries()]).toEqual([1, 0]);
+});
+
+test('what a service itself answers is not asked for again', async () => {
+  let calls = 0;
+  const { server } = await serve({
+    say: async ({ text }) => {
+      calls++;
+      if (text === 'down') throw new ApiError('UNAVAILABLE');
+      return { text };
+    },
+  });
+  const { methods } = connect(server.address, { repeatable: ['say'] });
+  for (let call = 0; call < 20; call++) await methods.say({ text: '' });
+  await expect(methods.say({ text: 'down' })).rejects.toThrow(UNAVAILABLE);
+  expect(calls).toBe(21);
+});
+
+test('a call that takes too long is TIMEOUT, and one that finds nobody UNAVAILABLE', async () => {
+  const { server } = await serve({ say: () => new Promise(() => undefined) });
+  const started = performance.now();
+  const late = expect.objectContaining({ code: 'TIMEOUT' });
+  await expect(connect(server.address, { deadlineMs: 100 }).methods.say({ text: '' })).rejects.toThrow(late);
+  await expect(connect('127.0.0.1:1', { deadlineMs: 100 }).methods.say({ text: '' })).rejects.toThrow(UNAVAILABLE);
+  expect(performance.now() - started).toBeLessThan(5_000);
+});
+
+test('a server that was started again on its port is called at once', async () => {
+  const first = await serve();
+  const { methods } = connect(first.server.address);
+  expect(await methods.say({ text: 'a' })).toEqual({ text: 'a!' });
+  const port = Number(first.server.address.split(':').at(-1));
+  await first.server.stop();
+  const meanwhile = methods.say({ text: 'b' });
+  await serve({}, { port });
+  expect(await meanwhile).toEqual({ text: 'b!' });
+  expect(await methods.say({ text: 'c' })).toEqual({ text: 'c!' });
+});
+
+test('who is away is waited for by the first call alone; the others are told at once, until it is back', async () => {
+  const { server } = await serve();
+  const port = Number(server.address.split(':').at(-1));
+  await server.stop();
+  const { methods } = connect(server.address, { connectMs: 300 });
+  const took = async () => {
+    const started = performance.now();
+    await expect(methods.say({ text: '' })).rejects.toThrow(UNAVAILABLE);
+    return performance.now() - started;
+  };
+  expect(await took()).toBeGreaterThan(250);
+  const others = await Promise.all(Array.from({ length: 20 }, took));
+  expect(Math.max(...others)).toBeLessThan(250);
+  await serve({}, { port });
+  const said = () => methods.say({ text: 'back' }).catch(() => undefined);
+  await expect.poll(said).toEqual({ text: 'back!' });
+});
+
+test('a closed channel is UNAVAILABLE', async () => {
+  const { server } = await serve();
+  const { channel, methods } = connect(server.address);
+  channel.close();
+  await expect(methods.say({ text: '' })).rejects.toThrow(UNAVAILABLE);
+  expect(() => methods.count({ text: '' })).toThrow(UNAVAILABLE);
+});

@@ -1,0 +1,282 @@
+import { readFileSync } from 'node:fs';
+import {
+  type Metadata,
+  Server,
+  ServerCredentials,
+  ServerInterceptingCall,
+  type ServerInterceptingCallInterface,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type StatusObject,
+  type sendUnaryData,
+  status,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
+import { ReflectionService } from '@grpc/reflection';
+import { HealthImplementation } from 'grpc-health-check';
+import { type AllowedCallers, CALL_TOKEN_HEADER, openCall } from './call-token.ts';
+import type { Clock } from '../clock.ts';
+import { readPurpose, type RequestContext, requestContext, withPurpose } from '../context.ts';
+import { asApiError, isFault } from '../errors.ts';
+import type { DefinitionShape, GrpcHandlers, MethodShape, ResponseStream } from './definition.ts';
+import { toStatus } from './errors.ts';
+import { hostAndPort, type Readiness, reachableAt } from '../service/health.ts';
+import type { InternalTls } from '../security/internal-tls.ts';
+import type { Part } from '../service/lifecycle.ts';
+import type { Logger } from '../telemetry/log.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { OperatorGuard } from './operators.ts';
+import { PURPOSE_HEADER, REQUEST_ID_HEADER, requestIdOf } from '../http/request-id.ts';
+
+const DESCRIPTORS = new URL('../../../proto/gen/descriptors.binpb', import.meta.url);
+/** How long a stop waits for calls under way. */
+const DRAIN_MS = 10_000;
+
+/** So that a new replica has its share of calls within 30 s. */
+const CONNECTION_AGE_MS = 15_000;
+/** For what is still in flight then, which is long for streams alone: each costs its reader a gap when it is ended. */
+const CONNECTION_GRACE_MS = 95_000;
+
+export interface GrpcServerOptions {
+  /** The service's name, which a caller's token must be for. */
+  service: string;
+  host: string;
+  port: number;
+  reflection: boolean;
+  readiness: Readiness;
+  clock: Clock;
+  metrics: Metrics;
+  log: Logger;
+  /** Without it callers are not encrypted. */
+  tls?: InternalTls | undefined;
+  /** After how many milliseconds a caller is made to reconnect. */
+  connectionAgeMs?: number;
+}
+
+/** A service's gRPC side, with the health protocol and reflection; every call needs a token. */
+export class GrpcServer implements Part {
+  readonly name = 'grpc';
+  readonly #server: Server;
+  /** By method path, who may call it. */
+  readonly #callers = new Map<string, AllowedCallers>();
+  /** By method path, what guards the methods that operators call. */
+  readonly #guards = new Map<string, OperatorGuard>();
+  /** The services added, by the names of their contracts. */
+  readonly #names = new Set<string>();
+  readonly #draining = new AbortController();
+  readonly #options: GrpcServerOptions;
+  readonly #handled;
+  readonly #seconds;
+  #port = 0;
+
+  constructor(options: GrpcServerOptions) {
+    this.#options = options;
+    this.#server = new Server({
+      // Before a message is read: what strangers send is not looked at.
+      interceptors: [({ path }, call) => this.#admitting(path, call)],
+      // Callers reconnect and resolve names again, or new replicas would get no load. gRPC adds a jitter of a tenth.
+      'grpc.max_connection_age_ms': options.connectionAgeMs ?? CONNECTION_AGE_MS,
+      'grpc.max_connection_age_grace_ms': CONNECTION_GRACE_MS,
+      'grpc.max_receive_message_length': 1024 * 1024,
+      // A caller whose machine is gone says nothing; its streams end with its connection.
+      'grpc.keepalive_time_ms': 10_000,
+      'grpc.keepalive_timeout_ms': 5_000,
+    });
+    this.#handled = options.metrics.counter('grpc_server_handled_total', 'Calls answered', ['method', 'code']);
+    this.#seconds = options.metrics.duration('grpc_server_handling_seconds', 'Time to answer a call', ['method']);
+    const health = new HealthImplementation({ '': 'NOT_SERVING' });
+    options.readiness.onChange((ready) => health.setStatus('', ready ? 'SERVING' : 'NOT_SERVING'));
+    health.addToServer(this.#server);
+  }
+
+  /** `host:port`, known once it has started. */
+  get address(): string {
+    return reachableAt(this.#options.host, this.#port);
+  }
+
+  /** Adds a service that only these may call. */
+  add<Definition extends DefinitionShape>(
+    definition: Definition,
+    handlers: GrpcHandlers<Definition>,
+    callers: AllowedCallers,
+  ): void {
+    const implementation: UntypedServiceImplementation = {};
+    for (const [name, method] of Object.entries(definition)) {
+      const handler = handlers[name] as Handler;
+      this.#callers.set(method.path, callers);
+      this.#names.add(method.path.split('/')[1] as string);
+      implementation[name] = method.responseStream
+        ? (call: ServerWritableStream<unknown, unknown>) => void this.#stream(method.path, handler, call)
+        : (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>) =>
+            void this.#unary(method.path, handler, call, callback);
+    }
+    this.#server.addService(definition as unknown as ServiceDefinition, implementation);
+  }
+
+  /**
+   * Adds a service that operators call, which must not stream. This is the one place where such calls are checked: a
+   * request is not read before `guard` has let it through, and its operator is in the context of the handler.
+   */
+  addForOperators<Definition extends DefinitionShape>(
+    definition: Definition,
+    handlers: GrpcHandlers<Definition>,
+    guard: OperatorGuard,
+  ): void {
+    const implementation: UntypedServiceImplementation = {};
+    const raw: Record<string, unknown> = {};
+    for (const [name, method] of Object.entries(definition)) {
+      const handler = handlers[name] as Handler;
+      this.#guards.set(method.path, guard);
+      this.#names.add(method.path.split('/')[1] as string);
+      // As bytes: a ticket is for exactly them.
+      raw[name] = { ...method, requestDeserialize: (bytes: Buffer) => bytes };
+      implementation[name] = (call: ServerUnaryCall<Buffer, unknown>, callback: sendUnaryData<unknown>) =>
+        void this.#guarded(method, handler, guard, call, callback);
+    }
+    this.#server.addService(raw as unknown as ServiceDefinition, implementation);
+  }
+
+  async start(): Promise<void> {
+    const { host, port, reflection } = this.#options;
+    if (reflection) {
+      const described = loadFileDescriptorSetFromBuffer(readFileSync(DESCRIPTORS));
+      new ReflectionService(described, { services: [...this.#names] }).addToServer(this.#server);
+    }
+    const credentials = this.#options.tls?.serverCredentials() ?? ServerCredentials.createInsecure();
+    this.#port = await new Promise((resolve, reject) => {
+      this.#server.bindAsync(hostAndPort(host, port), credentials, (error, bound) =>
+        error ? reject(error) : resolve(bound),
+      );
+    });
+  }
+
+  async drain(): Promise<void> {
+    this.#draining.abort();
+    await new Promise<void>((resolve) => {
+      const late = setTimeout(resolve, DRAIN_MS);
+      this.#server.tryShutdown(() => {
+        clearTimeout(late);
+        resolve();
+      });
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#server.forceShutdown();
+  }
+
+  async #unary(
+    path: string,
+    handler: Handler,
+    call: ServerUnaryCall<unknown, unknown>,
+    callback: sendUnaryData<unknown>,
+  ): Promise<void> {
+    await this.#observed(path, call, async () => callback(null, await handler(call.request)), callback);
+  }
+
+  async #guarded(
+    method: MethodShape,
+    handler: Handler,
+    guard: OperatorGuard,
+    call: ServerUnaryCall<Buffer, unknown>,
+    callback: sendUnaryData<unknown>,
+  ): Promise<void> {
+    const { service, clock } = this.#options;
+    const called = { service, method: method.path };
+    const work = async () => {
+      const operator = await guard.authorise(called, headersOf(call.metadata), call.request, clock.now());
+      const context = requestContext.getStore();
+      if (context) context.operator = operator;
+      callback(null, await handler(method.requestDeserialize(call.request)));
+    };
+    await this.#observed(method.path, call, work, callback);
+  }
+
+  async #stream(path: string, handler: Handler, call: ServerWritableStream<unknown, unknown>): Promise<void> {
+    const gone = new AbortController();
+    call.on('cancelled', () => gone.abort());
+    const stream = {
+      write: (message: unknown) => void call.write(message),
+      get waiting() {
+        return call.writableLength;
+      },
+      signal: AbortSignal.any([gone.signal, this.#draining.signal]),
+    };
+    const work = async () => {
+      await handler(call.request, stream).catch((error: unknown) => {
+        // Whoever waits with the signal is woken by an error: no fault, the stream is to end.
+        if (!stream.signal.aborted || !isAbort(error)) throw error;
+      });
+      call.end();
+    };
+    await this.#observed(path, call, work, (error) => call.emit('error', error));
+  }
+
+  async #observed(
+    path: string,
+    call: AnyCall,
+    work: () => Promise<void>,
+    fail: (error: Partial<StatusObject>) => void,
+  ): Promise<void> {
+    const [given] = call.metadata.get(REQUEST_ID_HEADER);
+    const [purpose] = call.metadata.get(PURPOSE_HEADER);
+    const context: RequestContext = { requestId: requestIdOf(given?.toString()), route: path };
+    const guildId = guildOf(call.request);
+    if (guildId !== undefined) context.guildId = guildId;
+    const elapsed = this.#seconds.startTimer({ method: path });
+    const code = await requestContext.run(context, async () => {
+      try {
+        await withPurpose(readPurpose(purpose?.toString()), work);
+        return 'OK';
+      } catch (thrown) {
+        const error = asApiError(thrown);
+        if (isFault(error)) this.#options.log.error({ err: error }, 'the call failed');
+        fail(toStatus(error));
+        return error.code;
+      }
+    });
+    elapsed();
+    this.#handled.inc({ method: path, code });
+  }
+
+  #admitting(path: string, call: ServerInterceptingCallInterface): ServerInterceptingCall {
+    return new ServerInterceptingCall(call, {
+      start: (next) =>
+        next({
+          onReceiveMetadata: (metadata, proceed) => {
+            if (this.#admits(path, metadata)) proceed(metadata);
+            else call.sendStatus(UNAUTHENTICATED);
+          },
+        }),
+    });
+  }
+
+  /** Health and reflection may be called by anybody. */
+  #admits(path: string, metadata: Metadata): boolean {
+    const { service, clock } = this.#options;
+    const [guard, callers] = [this.#guards.get(path), this.#callers.get(path)];
+    const headers = headersOf(metadata);
+    const token = headers(CALL_TOKEN_HEADER);
+    const isAdmitted = guard
+      ? guard.admits({ service, method: path }, headers, clock.now())
+      : !callers || (token && openCall(callers, token, { audience: service, method: path }, clock.now()) !== undefined);
+    if (!isAdmitted) this.#handled.inc({ method: path, code: 'UNAUTHENTICATED' });
+    return Boolean(isAdmitted);
+  }
+}
+
+/** Messages that concern one guild all name it in the same field. */
+function guildOf(message: unknown): string | undefined {
+  const guildId = (message as { guildId?: unknown } | undefined)?.guildId;
+  return typeof guildId === 'string' ? guildId : undefined;
+}
+const headersOf = (metadata: Metadata) => (name: string) => metadata.get(name)[0]?.toString();
+
+type AnyCall = ServerUnaryCall<unknown, unknown> | ServerWritableStream<unknown, unknown>;
+type Handler = (request: unknown, stream?: ResponseStream<unknown>) => Promise<unknown>;
+
+const isAbort = (error: unknown) => error instanceof Error && error.name === 'AbortError';
+
+const UNAUTHENTICATED = { code: status.UNAUTHENTICATED, details: 'a valid call token is required' };

@@ -1,0 +1,226 @@
+import express, { type Express, type NextFunction, type Request, type Response } from 'express';
+import { z } from 'zod';
+import { API_PREFIX, type Route, type RouteSpec } from '#proto/rest/route.ts';
+import { holdsApiKey } from '../security/api-key.ts';
+import { hashJson, readBody } from './body.ts';
+import type { Clock } from '../clock.ts';
+import { requestContext } from '../context.ts';
+import { isCursorShaped, NO_CURSOR } from './cursor.ts';
+import { type Answer, sendBody, sendError, successBody } from './envelope.ts';
+import { ApiError, asApiError, type Fault, invalidRequest, isFault } from '../errors.ts';
+import { guildFaults } from './guild.ts';
+import { type RepeatableWrite, Replay, type WriteOutcome } from '../postgres/idempotency.ts';
+import type { Logger } from '../telemetry/log.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { openPrincipal, PRINCIPAL_HEADER, type Principal } from '../security/principal.ts';
+import type { KeyRing } from '../security/keyring.ts';
+import { splitTarget } from './target.ts';
+import { type FaultPlace, readQuery, validate } from './validate.ts';
+
+/** A row's type says of each part that it may be missing; what a handler reads, its row has. */
+type Part<Schema extends z.ZodType | undefined> = z.output<NonNullable<Schema>>;
+
+/** A request whose every part fits the schemas of its row. */
+export interface HandlerRequest<Spec extends RouteSpec> {
+  principal: Principal;
+  guildId: string;
+  params: Part<Spec['params']>;
+  query: Part<Spec['query']>;
+  body: Part<Spec['body']>;
+  /** Names of fields of the body that the route does not know, the first 20; long names are cut. */
+  ignoredFields: readonly string[];
+  /** For Idempotency, on routes that write. */
+  write: RepeatableWrite;
+  /** Aborted when the caller has gone without waiting for the answer. */
+  signal: AbortSignal;
+}
+
+/** A handler for each row of a service's route table, and for no other. */
+export type HttpHandlers<Table extends Record<string, Route>> = {
+  [Name in keyof Table]: (
+    request: HandlerRequest<Table[Name]>,
+  ) => Promise<WriteOutcome<z.input<NonNullable<Table[Name]['data']>>>>;
+};
+
+export interface HttpAppOptions {
+  /** The service's name: principals must be sealed for it. */
+  service: string;
+  ring: KeyRing;
+  clock: Clock;
+  metrics: Metrics;
+  log: Logger;
+}
+
+type Handler = (request: HandlerRequest<RouteSpec>) => Promise<Answer | Replay>;
+
+/** An Express application with a service's routes. */
+export function createHttpApp<Table extends Record<string, Route>>(
+  table: Table,
+  handlers: HttpHandlers<Table>,
+  options: HttpAppOptions,
+): Express {
+  const { metrics, log } = options;
+  const requests = metrics.counter('http_requests_total', 'Requests answered', ['route', 'method', 'code']);
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.enable('strict routing');
+  app.enable('case sensitive routing');
+  app.use((request: Request, response: Response, next: NextFunction) => {
+    const sealedFor = { audience: options.service, method: request.method, target: request.originalUrl };
+    response.locals.principal = openPrincipal(
+      options.ring,
+      request.get(PRINCIPAL_HEADER),
+      sealedFor,
+      options.clock.now(),
+    );
+    next();
+  });
+  for (const [name, route] of Object.entries(table)) {
+    const method = route.method.toLowerCase() as 'get' | 'post' | 'patch' | 'delete';
+    app[method](API_PREFIX + route.path, answerWith(route, handlers[name] as unknown as Handler, options));
+  }
+  app.use(() => {
+    throw new ApiError('ROUTE_NOT_FOUND');
+  });
+  app.use((thrown: unknown, { method }: Request, response: Response, _next: NextFunction) => {
+    const error = readable(thrown);
+    if (isFault(error)) log.error({ err: error }, 'the request failed');
+    sendError(response, error);
+    requests.inc({ route: 'none', method, code: error.httpStatus });
+  });
+  return app;
+}
+
+function answerWith(route: Route, handler: Handler, { metrics, log }: HttpAppOptions) {
+  const requests = metrics.counter('http_requests_total', 'Requests answered', ['route', 'method', 'code']);
+  const seconds = metrics.duration('http_request_duration_seconds', 'Time to answer a request', ['route', 'method']);
+  return async (request: Request, response: Response): Promise<void> => {
+    const principal = response.locals.principal as Principal;
+    const elapsed = seconds.startTimer({ route: route.name, method: request.method });
+    const { requestId, guildId } = principal;
+    await requestContext.run({ requestId, route: route.name, guildId }, async () => {
+      try {
+        sendAnswer(response, route, await handler(await readRequest(route, request, response, principal)));
+      } catch (thrown) {
+        const error = asApiError(thrown);
+        if (isFault(error)) log.error({ err: error }, 'the request failed');
+        sendError(response, error);
+      }
+    });
+    elapsed();
+    requests.inc({ route: route.name, method: request.method, code: response.statusCode });
+  };
+}
+
+function sendAnswer(response: Response, route: Route, answer: Answer | Replay): void {
+  if (answer instanceof Replay) {
+    return sendBody(response, answer.status, answer.body, ['idempotency-replayed', 'true']);
+  }
+  const status = answer.status ?? route.status;
+  sendBody(response, status, successBody(status, answer.message ?? route.message, answer.data));
+}
+
+/** Checks a request against its row: first its guild (GUILD_MISMATCH), then all else, all faults at once. */
+async function readRequest(
+  route: Route,
+  request: Request,
+  response: Response,
+  principal: Principal,
+): Promise<HandlerRequest<RouteSpec>> {
+  const { given, faults } = await readGiven(route, request, response);
+  faults.push(...guildFaults(given, principal));
+  const query = readQuery(splitTarget(request.originalUrl).query);
+  faults.push(...query.faults);
+  const check = (schema: z.ZodType | undefined, value: unknown, place: FaultPlace) => {
+    if (!schema) return {};
+    const result = validate(schema, value, place);
+    faults.push(...(result.faults ?? []));
+    return (result.value ?? {}) as Record<string, never>;
+  };
+  const parts = {
+    params: check(route.params, request.params, 'path'),
+    query: check(route.query, query.value, 'query'),
+    body: given ? check(route.body, given, 'body') : {},
+  };
+  faults.push(...cursorFaults(route.query, query.value['cursor']));
+  const key = route.writes ? idempotencyKey(request, principal, faults) : undefined;
+  if (faults.length > 0) throw invalidRequest(oncePerPath(faults));
+  const { guildId } = principal;
+  const { method, path } = request;
+  const bodyHash = key === undefined ? NO_HASH : hashJson(given);
+  const write = { guildId, method, path, key, bodyHash, status: route.status, message: route.message };
+  const ignoredFields = unknownFields(route.body, given ?? {});
+  return { principal, guildId, ...parts, ignoredFields, write, signal: goneSignal(response) };
+}
+
+const MAX_IGNORED_FIELDS = 20;
+const MAX_FIELD_NAME = 64;
+
+function unknownFields(schema: z.ZodType | undefined, given: Record<string, unknown>): string[] {
+  const known = schema instanceof z.ZodObject ? schema.shape : {};
+  return Object.keys(given)
+    .filter((name) => name !== 'guild_id' && !Object.hasOwn(known, name))
+    .slice(0, MAX_IGNORED_FIELDS)
+    .map((name) => name.slice(0, MAX_FIELD_NAME));
+}
+
+/** Cursors are opaque to schemas: of which list one is, its handler finds out, but whether it is one is told here. */
+function cursorFaults(schema: z.ZodType | undefined, cursor: unknown): Fault[] {
+  if (!(schema instanceof z.ZodObject) || !('cursor' in schema.shape) || typeof cursor !== 'string') return [];
+  return isCursorShaped(cursor) ? [] : [{ path: 'query.cursor', message: NO_CURSOR }];
+}
+
+function goneSignal(response: Response): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}
+
+const NO_HASH = Buffer.alloc(0);
+
+/** The body, also of a route without fields of its own: it may name a guild. A body that can't be read is a fault. */
+async function readGiven(
+  route: Route,
+  request: Request,
+  response: Response,
+): Promise<{ given?: Record<string, unknown>; faults: Fault[] }> {
+  if (route.method === 'GET') return { given: {}, faults: [] };
+  try {
+    return { given: await readBody(request, response), faults: [] };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'INVALID_REQUEST') throw error;
+    return { faults: error.details.errors as Fault[] };
+  }
+}
+
+function idempotencyKey(request: Request, { guildId }: Principal, faults: Fault[]): string | undefined {
+  const key = request.get('idempotency-key');
+  // Each byte of a header arrives as a character.
+  const length = key === undefined ? 1 : Array.from(Buffer.from(key, 'latin1').toString()).length;
+  if (length < 1 || length > 128) {
+    faults.push({ path: 'header.Idempotency-Key', message: 'must have 1 to 128 characters' });
+  }
+  // It is stored as it is, and an API key never is.
+  if (key !== undefined && holdsApiKey(key, guildId)) {
+    faults.push({ path: 'header.Idempotency-Key', message: 'must not hold an API key' });
+  }
+  return key;
+}
+
+/** The first fault of each path. */
+function oncePerPath(faults: Fault[]): Fault[] {
+  const first = new Map<string, Fault>();
+  for (const fault of faults) if (!first.has(fault.path)) first.set(fault.path, fault);
+  return [...first.values()];
+}
+
+/** Express refuses percent-escapes that it can't read with an error of its own. */
+function readable(thrown: unknown): ApiError {
+  if (thrown instanceof URIError) {
+    return invalidRequest([{ path: 'path', message: 'has a percent-escape that can not be read' }]);
+  }
+  return asApiError(thrown);
+}

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import express, { type Request, type Response } from 'express';
+import { ApiError, invalidRequest } from '../errors.ts';
+
+/** The most bytes of a body, counted after inflating. */
+export const BODY_LIMIT = 64 * 1024;
+const MAX_DEPTH = 32;
+
+const readBytes = express.raw({ type: () => true, limit: BODY_LIMIT });
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * A request's JSON object. No body reads as `{}`, and so does `[]`, which is how Luau encodes an empty table.
+ * Refusals: UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, INVALID_REQUEST.
+ */
+export async function readBody(request: Request, response: Response): Promise<Record<string, unknown>> {
+  if (!hasBody(request)) return {};
+  requireKnownEncoding(request);
+  await new Promise<void>((resolve, reject) => {
+    readBytes(request, response, (error?: unknown) => (error ? reject(readFailure(error)) : resolve()));
+  });
+  const bytes = request.body as Buffer;
+  // Chunked without any chunk: no body either, whatever its type.
+  if (bytes.length === 0) return {};
+  requireJson(request);
+  return parseBody(bytes);
+}
+
+/** The JSON object in these bytes; faults are INVALID_REQUEST and never quote the body. */
+export function parseBody(bytes: Buffer): Record<string, unknown> {
+  const value = parseJson(bytes);
+  if (isDeeperThan(value, MAX_DEPTH)) {
+    throw invalidRequest([{ path: 'body', message: `must not be nested deeper than ${MAX_DEPTH} levels` }]);
+  }
+  if (Array.isArray(value) && value.length === 0) return {};
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalidRequest([{ path: 'body', message: 'must be a JSON object' }]);
+  }
+  return value as Record<string, unknown>;
+}
+
+/** SHA-256 of a JSON value with its keys sorted: Luau keeps no order. */
+export function hashJson(value: unknown): Buffer {
+  return createHash('sha256').update(JSON.stringify(value, sortKeys)).digest();
+}
+
+function sortKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Whether a request says that a body follows. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+function requireJson(request: Request): void {
+  const [type, ...parameters] = (request.headers['content-type'] ?? '').toLowerCase().split(';');
+  const charset = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith('charset='));
+  const isUtf8 = charset === undefined || /^charset="?utf-?8"?$/.test(charset);
+  if (type?.trim() !== 'application/json' || !isUtf8) {
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', { message: 'The body must be application/json in UTF-8' });
+  }
+}
+
+function requireKnownEncoding(request: Request): void {
+  const encoding = request.headers['content-encoding']?.toLowerCase();
+  if (encoding !== undefined && encoding !== 'gzip') {
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', {
+      message: 'Content-Encoding must be gzip, or left out where the body is not encoded',
+    });
+  }
+}
+
+/** What express's body parser refuses, in our words. */
+function readFailure(error: unknown): ApiError {
+  const { type, status } = error as { type?: string; status?: number };
+  if (type === 'entity.too.large') return new ApiError('PAYLOAD_TOO_LARGE');
+  const message = status === 400 ? 'can not be read: it is cut off or not what its encoding says' : 'can not be read';
+  return invalidRequest([{ path: 'body', message }]);
+}
+
+function parseJson(bytes: Buffer): unknown {
+  let text: string;
+  try {
+    text = decoder.decode(bytes);
+  } catch {
+    throw invalidRequest([{ path: 'body', message: 'is not valid UTF-8' }]);
+  }
+  if (text.trim() === '') return {};
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalidRequest([{ path: 'body', message: 'is not valid JSON' }], 'The body is not valid JSON');
+  }
+}
+
+/** Walks level by level, so that depth costs no stack. */
+function isDeeperThan(value: unknown, limit: number): boolean {
+  let level = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > limit) return true;
+    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
+  }
+  return false;
+}

@@ -1,0 +1,39 @@
+import { createServer, type ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
+import { listening } from '#test/listening.ts';
+import { type HeaderList, noteHeader, writeAnswerHead } from './response-headers.ts';
+
+const GIVEN: Readonly<HeaderList> = ['x-both', 'given', 'set-cookie', 'a', 'set-cookie', 'b', 'set-cookie', ['c', 'd']];
+
+/** An answer's head as a caller reads it. */
+async function headOf(prepare: (response: ServerResponse) => void): Promise<Response> {
+  const server = createServer((_request, response) => {
+    prepare(response);
+    writeAnswerHead(response, 202, GIVEN, 'Taken');
+    response.end();
+  });
+  const { url, close } = await listening(server);
+  try {
+    return await fetch(url);
+  } finally {
+    close();
+  }
+}
+
+test.each([
+  ['alone', () => undefined, null],
+  // Node writes them in another way then.
+  ['with those that were set', (response: ServerResponse) => void response.setHeader('x-set', 'set'), 'set'],
+])('noted headers are written with the head, where it does not name them itself: %s', async (_how, set, isSet) => {
+  const { status, statusText, headers } = await headOf((response) => {
+    set(response);
+    noteHeader(response, 'x-noted', 'first');
+    noteHeader(response, 'x-noted', 'second');
+    noteHeader(response, 'x-both', 'noted');
+    noteHeader(response, 'x-number', 7);
+  });
+  expect([status, statusText]).toEqual([202, 'Taken']);
+  const told = ['x-set', 'x-noted', 'x-both', 'x-number'].map((name) => headers.get(name));
+  expect(told).toEqual([isSet, 'first', 'given', '7']);
+  expect(headers.getSetCookie()).toEqual(['a', 'b', 'c', 'd']);
+});

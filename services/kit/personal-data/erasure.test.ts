@@ -1,0 +1,130 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { Erasure } from './erasure.ts';
+import type { ErasureRule } from './erasure-rules.ts';
+import { erasureMethods } from './erasure-methods.ts';
+import { createLog, type Logger } from '../telemetry/log.ts';
+import type { Database, Queryable } from '../postgres/pool.ts';
+
+const GUILD = '900000000000000001';
+const OTHER = '900000000000000002';
+
+let testDatabase: TestDatabase;
+let database: Database;
+let log: Logger;
+const told: string[] = [];
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = await openTestPool(testDatabase.url);
+  log = await createLog({ service: 'test', level: 'info', destination: { write: (line) => void told.push(line) } });
+});
+afterAll(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+beforeEach(async () => {
+  await database.query('CREATE TABLE notes (guild_id text, kind text, author bigint, reader bigint, seen_by text)');
+});
+afterEach(async () => {
+  told.length = 0;
+  await database.query('DROP TABLE notes');
+});
+
+const rules: ErasureRule[] = [
+  {
+    table: 'notes',
+    guildKeeps: `kind = 'law'`,
+    users: [
+      { column: 'author', account: 'game' },
+      { column: 'reader', account: 'game', empty: { reader: 'NULL' } },
+      { column: 'seen_by', account: 'chat', matches: `seen_by LIKE '%' || $user || '%'`, empty: { seen_by: 'NULL' } },
+    ],
+  },
+];
+
+const fill = (guild: string, count: number, more = `'note', i, i + 1, NULL`) =>
+  database.query(`INSERT INTO notes SELECT $1, ${more} FROM generate_series(1, ${count}) i`, [guild]);
+const count = async (condition: string) =>
+  (await database.query<{ n: number }>(`SELECT count(*) AS n FROM notes WHERE ${condition}`))[0]?.n;
+
+test('a guild is erased in batches, others and what outlives it stay, and again there is nothing left', async () => {
+  await fill(GUILD, 2_500);
+  await fill(OTHER, 10);
+  await fill(GUILD, 3, `'law', 1, 1, NULL`);
+  const erased: string[] = [];
+  const statements: unknown[] = [];
+  const watched: Queryable = {
+    query: (text, values) => {
+      statements.push(text);
+      return database.query(text, values);
+    },
+  };
+  const erasure = new Erasure({ database: watched, rules, log, erased: (guild) => erased.push(guild) });
+  expect(await erasure.eraseGuild(GUILD, true)).toEqual({ tables: [{ table: 'notes', rows: 2_500 }], isDone: true });
+  expect(await count('TRUE')).toBe(2_513);
+  expect(erased).toEqual([]);
+  statements.length = 0;
+  expect(await erasure.eraseGuild(GUILD, false)).toEqual({ tables: [{ table: 'notes', rows: 2_500 }], isDone: true });
+  expect(statements).toHaveLength(4);
+  expect([await count(`guild_id = '${OTHER}'`), await count(`kind = 'law'`), await count('TRUE')]).toEqual([10, 3, 13]);
+  expect(await erasure.eraseGuild(GUILD, false)).toEqual({ tables: [], isDone: true });
+  expect(erased).toEqual([GUILD]);
+});
+
+test('of a user rows are deleted or emptied as the rules say, in this guild alone, and the log does not name him', async () => {
+  for (const guild of [GUILD, OTHER]) {
+    await fill(guild, 20);
+    await fill(guild, 1, `'note', 99, 99, 'x 920000000000000009 y'`);
+  }
+  const methods = erasureMethods({ database, rules, log });
+  const asked = { guildId: GUILD, gameId: 7, chatId: '920000000000000009' };
+  const rows = [{ table: 'notes', rows: 3 }];
+  expect(await methods.eraseUser({ ...asked, dryRun: true })).toEqual({ tables: rows, isDone: true });
+  expect(await methods.eraseUser({ ...asked, dryRun: false })).toEqual({ tables: rows, isDone: true });
+  const here = `guild_id = '${GUILD}'`;
+  expect(await count(`${here} AND (author = 7 OR reader = 7 OR seen_by IS NOT NULL)`)).toBe(0);
+  expect([await count(here), await count(`${here} AND reader IS NULL`)]).toEqual([20, 1]);
+  expect(await count(`guild_id = '${OTHER}' AND (author = 7 OR reader = 7 OR seen_by IS NOT NULL)`)).toBe(3);
+  expect(await methods.eraseUser({ ...asked, dryRun: false })).toEqual({ tables: [], isDone: true });
+  expect(told.join('')).toContain('rows were erased');
+  expect(told.join('')).not.toMatch(/920000000000000009|"7"/);
+});
+
+test('an erasure that is broken off goes on where it was', async () => {
+  await fill(GUILD, 3_000);
+  let left = 2;
+  const failing: Queryable = {
+    query: (text, values) => (left-- > 0 ? database.query(text, values) : Promise.reject(new Error('cut off'))),
+  };
+  await expect(new Erasure({ database: failing, rules, log }).eraseGuild(GUILD, false)).rejects.toThrow('cut off');
+  expect(await count('TRUE')).toBe(1_000);
+  const rest = await new Erasure({ database, rules, log }).eraseGuild(GUILD, false);
+  expect(rest).toEqual({ tables: [{ table: 'notes', rows: 1_000 }], isDone: true });
+});
+
+test('two erasures at once remove each row once', async () => {
+  await fill(GUILD, 3_000);
+  const erasure = new Erasure({ database, rules, log });
+  const both = await Promise.all([erasure.eraseGuild(GUILD, false), erasure.eraseGuild(GUILD, false)]);
+  expect(both.flatMap(({ tables }) => tables).reduce((sum, { rows }) => sum + rows, 0)).toBe(3_000);
+  expect(await count('TRUE')).toBe(0);
+});
+
+test('a guild that is not free yet keeps its rows, and whoever asks is told to come again', async () => {
+  await fill(GUILD, 1);
+  const erasure = new Erasure({ database, rules, log, isGuildFree: async () => false });
+  expect(await erasure.eraseGuild(GUILD, false)).toEqual({ tables: [], isDone: false });
+  expect(await count('TRUE')).toBe(1);
+});
+
+test.each([
+  [{ guildId: '0', dryRun: false }],
+  [{ guildId: '12', gameId: 7, dryRun: false }],
+  [{ guildId: GUILD, dryRun: false }],
+  [{ guildId: GUILD, chatId: '%', dryRun: false }],
+  [{ guildId: GUILD, gameId: 0, dryRun: false }],
+])('%j is refused', async (message) => {
+  const methods = erasureMethods({ database, rules, log });
+  await expect(methods.eraseUser(message)).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+});

@@ -1,0 +1,176 @@
+import { decodeCursor, encodeCursor } from '../http/cursor.ts';
+import type { ErasureRule, UserColumn } from './erasure-rules.ts';
+import { longRunning, type Queryable } from '../postgres/pool.ts';
+import { type Accounts, conditionOf, namedBy, type Search } from './user-search.ts';
+
+/** Guilds of a table that one statement looks into. */
+const GUILDS = 500;
+/** Rows of a page: of actions with details of 4 KiB less than 1 MiB. */
+const ROWS = 100;
+
+export interface GuildsOfUser {
+  /** Ascending. */
+  guildIds: string[];
+  /** Up to where all tables were searched; undefined: there are no more guilds. */
+  searchedTo: string | undefined;
+}
+
+export interface ExportedPage {
+  /** Each row as a JSON object. */
+  rows: { table: string; row: string }[];
+  /** Empty on the last page. */
+  nextCursor: string;
+}
+
+interface Column {
+  name: string;
+  type: string;
+  isKey: boolean;
+}
+
+export interface UserExportOptions {
+  database: Queryable;
+  rules: readonly ErasureRule[];
+}
+
+/** Finds and reads what the tables of a service say of a user, by the rules of erasure: what is erased is exported. */
+export class UserExport {
+  readonly #database: Queryable;
+  /** The rules of tables that name users. */
+  readonly #rules: readonly (ErasureRule & { users: readonly UserColumn[] })[];
+  /** By table; they change with migrations only. */
+  readonly #columns = new Map<string, Promise<Column[]>>();
+
+  constructor({ database, rules }: UserExportOptions) {
+    this.#database = database;
+    this.#rules = rules.flatMap((rule) => (rule.users ? [{ ...rule, users: rule.users }] : []));
+  }
+
+  /**
+   * The guilds behind `after` in which rows name the user. Looks into a part of the guilds of each table, from one to the
+   * next through the index that begins with the guild, whatever else the guilds hold.
+   */
+  async guildsOf(accounts: Accounts, after: string | undefined): Promise<GuildsOfUser> {
+    const found = new Set<string>();
+    let searchedTo: string | undefined;
+    for (const { table, users } of this.#rules) {
+      const searches = users.flatMap((user) => namedBy(user, accounts[user.account]));
+      if (searches.length === 0) continue;
+      const guilds = await this.#lookInto(table, searches, after);
+      for (const { guildId, isNamed } of guilds) if (isNamed) found.add(guildId);
+      const last = guilds.length === GUILDS ? guilds.at(-1)?.guildId : undefined;
+      if (last !== undefined && (searchedTo === undefined || last < searchedTo)) searchedTo = last;
+    }
+    const guildIds = [...found].filter((guildId) => searchedTo === undefined || guildId <= searchedTo);
+    return { guildIds: guildIds.toSorted(), searchedTo };
+  }
+
+  #lookInto(table: string, searches: readonly Search[], after: string | undefined) {
+    const conditions = searches.map((search, index) => conditionOf(search, `$${index + 2}`, 'part.guild_id'));
+    return this.#database.query<{ guildId: string; isNamed: boolean }>(
+      longRunning(`WITH RECURSIVE guilds (guild_id) AS (
+         (SELECT guild_id FROM ${table} WHERE guild_id ${after === undefined ? '>=' : '>'} $1 ORDER BY guild_id LIMIT 1)
+         UNION ALL
+         SELECT (SELECT t.guild_id FROM ${table} t WHERE t.guild_id > guilds.guild_id ORDER BY t.guild_id LIMIT 1)
+         FROM guilds WHERE guilds.guild_id IS NOT NULL),
+       part AS MATERIALIZED (SELECT guild_id FROM guilds WHERE guild_id IS NOT NULL LIMIT ${GUILDS})
+       SELECT part.guild_id AS "guildId", EXISTS (
+         SELECT FROM ${table} t WHERE t.guild_id = part.guild_id AND (${conditions.join(' OR ')})) AS "isNamed"
+       FROM part ORDER BY part.guild_id`),
+      [after ?? '', ...searches.map(({ id }) => id)],
+    );
+  }
+
+  /** A page of what a guild's rows say of the user: rows about the user, and of others the part that names the user. */
+  async page(guildId: string, accounts: Accounts, cursor: string): Promise<ExportedPage> {
+    const scope = { route: 'export', guildId, filters: accounts };
+    const start = cursor === '' ? undefined : decodeCursor(scope, cursor, 'request.cursor');
+    const [from, ...startKey] = start === undefined ? ['0'] : (JSON.parse(start) as string[]);
+    const rows: ExportedPage['rows'] = [];
+    for (let index = Number(from); index < this.#rules.length; index++) {
+      const rule = this.#rules[index];
+      if (!rule) continue;
+      const key = index === Number(from) ? startKey : [];
+      const found = await this.#read(rule, guildId, accounts, key, ROWS - rows.length);
+      rows.push(...found.map(({ row }) => ({ table: rule.table, row })));
+      const last = found.at(-1);
+      if (rows.length === ROWS && last) {
+        return { rows, nextCursor: encodeCursor(scope, JSON.stringify([String(index), ...last.key])) };
+      }
+    }
+    return { rows, nextCursor: '' };
+  }
+
+  async #read(
+    { table, users, exports }: ErasureRule & { users: readonly UserColumn[] },
+    guildId: string,
+    accounts: Accounts,
+    after: readonly string[],
+    limit: number,
+  ): Promise<{ row: string; key: string[] }[]> {
+    const searches = users.flatMap((user) => namedBy(user, accounts[user.account]));
+    if (searches.length === 0) return [];
+    const columns = await this.#columnsOf(table);
+    const key = columns.filter(({ isKey }) => isKey);
+    const values: unknown[] = [guildId];
+    const bind = (value: unknown) => `$${values.push(value)}`;
+    const conditions = searches.map((search) => conditionOf(search, bind(search.id)));
+    const row = rowText(searches, conditions, columns, { users, exports }, accounts, bind);
+    const keyNames = key.map(({ name }) => name).join(', ');
+    const behind = after.map((value, index) => `${bind(value)}::text::${key[index]?.type ?? 'text'}`).join(', ');
+    return this.#database.query<{ row: string; key: string[] }>(
+      longRunning(`SELECT (${row})::text AS row, ARRAY[${key.map(({ name }) => `${name}::text`).join(', ')}] AS key
+       FROM ${table} AS t WHERE guild_id = $1 AND (${conditions.join(' OR ')})
+         ${behind && `AND (${keyNames}) > (${behind})`}
+       ORDER BY ${keyNames} LIMIT ${limit}`),
+      values,
+    );
+  }
+
+  #columnsOf(table: string): Promise<Column[]> {
+    const known = this.#columns.get(table) ?? this.#database.query<Column>(COLUMNS, [table]);
+    this.#columns.set(table, known);
+    known.catch(() => this.#columns.delete(table));
+    return known;
+  }
+}
+
+/** The columns of a table, those of the primary key in its order. */
+const COLUMNS = `
+  SELECT attname AS name, format_type(atttypid, atttypmod) AS type, position IS NOT NULL AS "isKey"
+  FROM pg_attribute
+  LEFT JOIN LATERAL (
+    SELECT array_position(indkey::int2[], attnum) AS position FROM pg_index
+    WHERE indrelid = attrelid AND indisprimary) AS primary_key ON true
+  WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped
+  ORDER BY position NULLS LAST, attnum`;
+
+/** Rows that would go are shown whole, without what is stored hashed and without other people; of others a part. */
+function rowText(
+  searches: readonly Search[],
+  conditions: readonly string[],
+  columns: readonly Column[],
+  { users, exports = `'{}'::jsonb` }: { users: readonly UserColumn[]; exports?: string | undefined },
+  accounts: Accounts,
+  bind: (value: unknown) => string,
+): string {
+  const key = columns.filter(({ isKey }) => isKey).map(({ name }) => `'${name}', ${name}`);
+  const parts = searches.map(({ user: { empty, shows } }, index) => {
+    const emptied = Object.keys(empty ?? {}).map((name) => `'${name}', ${name}`);
+    const shown = shows ?? `jsonb_build_object(${emptied.join(', ')})`;
+    const bound = shown.includes('$user') ? shown.replaceAll('$user', bind(searches[index]?.id)) : shown;
+    return empty ? `CASE WHEN ${conditions[index]} THEN ${bound} ELSE '{}' END` : `'{}'::jsonb`;
+  });
+  const going = conditions.filter((_, index) => searches[index]?.user.empty === undefined);
+  const part = [`jsonb_build_object(${key.join(', ')})`, ...parts].join(' || ');
+  if (going.length === 0) return part;
+  const hidden = columns.filter(({ type }) => type === 'bytea').map(({ name }) => `'${name}'`);
+  const others = users
+    .filter(({ column }) => columns.some(({ name, type }) => name === column && !type.startsWith('json')))
+    .map(({ column, account }) => {
+      const own = bind(accounts[account] ?? null);
+      return `'${column}', CASE WHEN ${column}::text = ${own}::text THEN ${column} END`;
+    });
+  const whole = `(to_jsonb(t) - ARRAY[${hidden.join(', ')}]::text[]) || jsonb_build_object(${others.join(', ')}) || ${exports}`;
+  return `CASE WHEN ${going.join(' OR ')} THEN ${whole} ELSE ${part} END`;
+}

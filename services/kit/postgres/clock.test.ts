@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { ManualClock } from '../clock.ts';
+import { DatabaseClock } from './clock.ts';
+import type { Database } from './pool.ts';
+
+let testDatabase: TestDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = await openTestPool(testDatabase.url);
+});
+afterAll(async () => {
+  vi.useRealTimers();
+  await database.close();
+  await testDatabase.drop();
+});
+
+test("the database clock shows the database's time whatever this process's clock does, and ignores slow samples", async () => {
+  const local = new ManualClock(Date.UTC(2020, 0, 1));
+  const clock = new DatabaseClock(database, local);
+  await clock.start();
+  expect(Math.abs(clock.now() - Date.now())).toBeLessThan(1_000);
+  // This process's clock is set.
+  local.advance(3_600_000);
+  expect(Math.abs(clock.now() - Date.now())).toBeLessThan(1_000);
+  await clock.stop();
+
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  let delay = 0;
+  let now = 5_000;
+  let monotonic = 77;
+  const slow = new DatabaseClock(
+    {
+      query: async <Result extends object>() => {
+        monotonic += delay;
+        return [{ now: new Date(now) }] as Result[];
+      },
+    },
+    local,
+    () => monotonic,
+  );
+  await slow.start();
+  expect(slow.now()).toBe(5_000);
+  [delay, now] = [201, 9_000];
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(slow.now()).toBe(5_201);
+  [delay, now] = [100, 9_000];
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(slow.now()).toBe(9_050);
+  await slow.stop();
+  vi.useRealTimers();
+});

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { ok } from '../http/envelope.ts';
+import { ApiError, type ErrorCode } from '../errors.ts';
+import { Idempotency, type RepeatableWrite, Replay } from './idempotency.ts';
+import { createLog } from '../telemetry/log.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { type Database, openDatabase, type Queryable } from './pool.ts';
+import { SecretRing } from '../security/keyring.ts';
+
+const CONNECTIONS = 5;
+const ring = new SecretRing(['a secret for tests, which is long enough']);
+const DAY_SECONDS = 24 * 3600;
+let testDatabase: TestDatabase;
+let database: Database;
+let idempotency: Idempotency;
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  const log = await createLog({ service: 'test', level: 'silent' });
+  const options = { name: 'kit-test', metrics: new Metrics(), log };
+  database = openDatabase({ url: testDatabase.url, poolMax: CONNECTIONS, ...options });
+  await database.query('CREATE SCHEMA fleet');
+  await database.query('CREATE TABLE fleet.idempotency (LIKE members.idempotency INCLUDING ALL)');
+  await database.query('CREATE TABLE fleet.boats (name text PRIMARY KEY)');
+  idempotency = new Idempotency({ schema: 'fleet', database, ring, keptSeconds: DAY_SECONDS });
+});
+afterAll(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+beforeEach(() => database.query('TRUNCATE fleet.idempotency, fleet.boats'));
+
+function write(own: Partial<RepeatableWrite> = {}): RepeatableWrite {
+  const route = { method: 'POST', path: '/api/v1/boats', status: 201, message: 'Boat built' };
+  return { guildId: '900000000000000001', ...route, key: 'k-1', bodyHash: Buffer.alloc(32), ...own };
+}
+
+const build = async (transaction: Queryable, name: string) => {
+  await transaction.query('INSERT INTO fleet.boats VALUES ($1)', [name]);
+  return ok({ name });
+};
+const boats = async () =>
+  (await database.query<{ name: string }>('SELECT name FROM fleet.boats')).map(({ name }) => name);
+const prepared = (prepare: () => Promise<string>, own: Partial<RepeatableWrite> = {}) =>
+  idempotency.afterPreparing(write(own), prepare, build);
+const ada = async () => 'Ada';
+
+test('work that is prepared outside is done once: a repeat gets the first answer and prepares nothing', async () => {
+  expect(await prepared(ada)).toEqual({ data: { name: 'Ada' } });
+  const prepare = vi.fn<() => Promise<string>>();
+  expect(await prepared(prepare)).toBeInstanceOf(Replay);
+  expect(prepare).not.toHaveBeenCalled();
+  expect(await boats()).toEqual(['Ada']);
+});
+
+test('without a key it is done and not remembered', async () => {
+  expect(await prepared(ada, { key: undefined })).toEqual({ data: { name: 'Ada' } });
+  expect(await database.query('SELECT 1 FROM fleet.idempotency')).toEqual([]);
+});
+
+test('it holds no connection while it is prepared, and a repeat is told to come again', async () => {
+  const others = async () => {
+    await expect(prepared(ada)).rejects.toMatchObject({ code: 'CONFLICT', retryAfter: 1 });
+    await Promise.all(Array.from({ length: CONNECTIONS }, () => database.transaction((on) => on.query('SELECT 1'))));
+    return 'Ada';
+  };
+  await Promise.all(['a', 'b', 'c', 'd', 'e'].map((key) => prepared(async () => key, { key })));
+  expect(await prepared(others)).toEqual({ data: { name: 'Ada' } });
+});
+
+test('a refusal is kept where it is one of those that are, and every other error frees the key', async () => {
+  const refused = (code: ErrorCode, key: string) => prepared(() => Promise.reject(new ApiError(code)), { key });
+  await expect(refused('NOT_APPLICABLE', 'kept')).rejects.toMatchObject({ code: 'NOT_APPLICABLE' });
+  expect(await prepared(ada, { key: 'kept' })).toMatchObject({ status: 422 });
+  await expect(refused('PLATFORM_ERROR', 'free')).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
+  expect(await prepared(ada, { key: 'free' })).toEqual({ data: { name: 'Ada' } });
+  const conflict = idempotency.afterPreparing(write({ key: 'late' }), ada, async (transaction) => {
+    await build(transaction, 'half done');
+    throw new ApiError('CONFLICT');
+  });
+  await expect(conflict).rejects.toMatchObject({ code: 'CONFLICT' });
+  expect(await prepared(ada, { key: 'late' })).toMatchObject({ status: 409 });
+  expect(await boats()).toEqual(['Ada']);
+});
+
+test('work whose commit was done and not heard of is not done again', async () => {
+  const deaf: Database = {
+    ...database,
+    transaction: async (work) => {
+      const result = await database.transaction(work);
+      if (!(result instanceof Object && 'data' in result)) return result;
+      throw new ApiError('UNAVAILABLE');
+    },
+  };
+  const told = new Idempotency({ schema: 'fleet', database: deaf, ring, keptSeconds: DAY_SECONDS });
+  const lost = told.afterPreparing(write(), ada, build);
+  await expect(lost).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+  expect(await prepared(ada)).toMatchObject({ status: 201 });
+  expect(await boats()).toEqual(['Ada']);
+});

@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { createLog } from '../telemetry/log.ts';
+import { Notifier, readNames } from './notifier.ts';
+import { ApiError } from '../errors.ts';
+
+const log = await createLog({ service: 'test', level: 'silent' });
+
+/** A database that keeps what it was sent, and when. */
+function newDatabase() {
+  const sent: { names: string[]; at: number; channel: unknown }[] = [];
+  const refused: number[] = [];
+  const state = { isAway: false };
+  const query = async <Result>(_text: string, values: readonly unknown[] = []) => {
+    if (state.isAway) {
+      refused.push(performance.now());
+      throw new ApiError('UNAVAILABLE');
+    }
+    sent.push({ channel: values[0], names: readNames(String(values[1])), at: performance.now() });
+    return [] as Result[];
+  };
+  return { query, sent, refused, state };
+}
+
+test('tells the first name at once, and what comes meanwhile together, at most 20 times a second', async () => {
+  const database = newDatabase();
+  const notifier = new Notifier(database, 'changes', log);
+  notifier.tell('1');
+  expect(database.sent).toMatchObject([{ channel: 'changes', names: ['1'] }]);
+  for (let name = 2; database.sent.length < 5; name++) {
+    notifier.tell(String(name % 50));
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  await notifier.drain();
+  const gaps = database.sent.slice(1).map(({ at }, index) => at - (database.sent[index]?.at ?? 0));
+  expect(Math.min(...gaps)).toBeGreaterThan(45);
+});
+
+test('keeps to what a notification can hold, and loses no name', async () => {
+  const database = newDatabase();
+  const notifier = new Notifier(database, 'changes', log);
+  const names = Array.from({ length: 1_000 }, (_, index) => String(10n ** 19n + BigInt(index)));
+  for (const name of names) notifier.tell(name);
+  await notifier.drain();
+  expect(database.sent.flatMap((one) => one.names)).toEqual(names);
+  expect(Math.max(...database.sent.map((one) => one.names.join(',').length))).toBeLessThan(8_000);
+});
+
+test('tries again while the database is away, ever less often', async () => {
+  const database = newDatabase();
+  const notifier = new Notifier(database, 'changes', log);
+  database.state.isAway = true;
+  notifier.tell('1');
+  notifier.tell('2');
+  await expect.poll(() => database.refused.length).toBeGreaterThan(3);
+  const pauses = database.refused.slice(1, 4).map((at, index) => at - (database.refused[index] ?? 0));
+  for (const [index, pause] of pauses.entries()) expect(pause).toBeGreaterThan(100 * 2 ** index - 5);
+  database.state.isAway = false;
+  await expect.poll(() => database.sent.flatMap(({ names }) => names).toSorted()).toEqual(['1', '2']);
+});
+
+test('does not wait for a database that is away once it is to stop', async () => {
+  const database = newDatabase();
+  const notifier = new Notifier(database, 'changes', log);
+  database.state.isAway = true;
+  notifier.tell('1');
+  await expect.poll(() => database.refused.length).toBeGreaterThan(1);
+  const tries = database.refused.length;
+  await notifier.drain();
+  expect(database.refused.length).toBe(tries + 1);
+  expect(database.sent).toEqual([]);
+});

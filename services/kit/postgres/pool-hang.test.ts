@@ -1,0 +1,166 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { withinBound } from '#test/bounds.ts';
+import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { PATIENCE } from '#test/patience.ts';
+import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { type Database, openDatabase } from './pool.ts';
+
+const UNAVAILABLE = { code: 'UNAVAILABLE', retryAfter: 1 };
+/** For the first caller of a server that hangs. */
+const FIRST_MS = 2_000;
+/** For later callers. */
+const AT_ONCE_MS = 50;
+const RECOVERY_MS = 5_000;
+const SCHEMA = 'harbour';
+
+let testDatabase: TestDatabase;
+let proxy: TcpProxy;
+let metrics: Metrics;
+/** Through the proxy, and straight to the server. */
+let database: Database;
+let direct: Database;
+let logged: string[];
+
+beforeEach(async () => {
+  testDatabase = await createTestDatabase();
+  const url = new URL(testDatabase.url);
+  proxy = await startTcpProxy(Number(url.port));
+  url.port = String(proxy.port);
+  logged = [];
+  const log = pino({}, { write: (line: string) => void logged.push((JSON.parse(line) as { msg: string }).msg) });
+  metrics = new Metrics();
+  database = openDatabase({ url: url.href, poolMax: 5, name: SCHEMA, metrics, log });
+  direct = openDatabase({ url: testDatabase.url, poolMax: 5, name: 'direct', metrics: new Metrics(), log });
+  await direct.query(`CREATE SCHEMA ${SCHEMA}`);
+  await direct.query(`CREATE TABLE ${SCHEMA}.boats (id int PRIMARY KEY, name text)`);
+  await direct.query(`INSERT INTO ${SCHEMA}.boats VALUES (1), (2)`);
+  // All connections of the pool are there.
+  await Promise.all(Array.from({ length: 5 }, () => database.query('SELECT pg_sleep(0.05)')));
+});
+afterEach(async () => {
+  await proxy.close();
+  await Promise.all([database.close(), direct.close()]);
+  await testDatabase.drop();
+});
+
+const read = () => database.query(`SELECT id FROM ${SCHEMA}.boats`);
+const isOpen = async () => (await metrics.registry.metrics()).includes('breaker_open{dependency="postgres"} 1');
+
+/** How long a call took to be UNAVAILABLE. */
+async function rejection(call: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await expect(call()).rejects.toMatchObject(UNAVAILABLE);
+  return performance.now() - started;
+}
+
+const HANGS: [string, (proxy: TcpProxy) => void, (proxy: TcpProxy) => void][] = [
+  ['accepts connections and responds to nothing', (network) => network.hold(), (network) => network.release()],
+  ['is gone without a word', (network) => network.freezeAll(), (network) => network.thaw()],
+];
+
+test.each(HANGS)(
+  'a server that %s: the first callers wait two seconds, later ones not at all, and none for its return',
+  async (how, begin, end) => {
+    begin(proxy);
+    const first = await Promise.all(Array.from({ length: 8 }, () => rejection(read)));
+    withinBound(`the first callers of a server that ${how}`, Math.max(...first), FIRST_MS);
+    await expect.poll(isOpen, PATIENCE).toBe(true);
+    const later: number[] = [];
+    // For longer than several probes take.
+    const until = performance.now() + 4_000;
+    while (performance.now() < until) {
+      later.push(await rejection(read), await rejection(() => database.transaction(async () => undefined)));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    withinBound(`later callers of a server that ${how}`, Math.max(...later), AT_ONCE_MS);
+    end(proxy);
+    const started = performance.now();
+    await expect.poll(isOpen, PATIENCE).toBe(false);
+    withinBound(`PostgreSQL is used again after a hang`, performance.now() - started, RECOVERY_MS);
+    // No connection that died in the hang is left for a caller.
+    const all = await Promise.all(Array.from({ length: 5 }, read));
+    expect(all.map(({ length }) => length)).toEqual([2, 2, 2, 2, 2]);
+    expect(logged.filter((line) => line.startsWith('PostgreSQL'))).toEqual([
+      'PostgreSQL does not respond: statements are rejected until it does',
+      'PostgreSQL responds again',
+    ]);
+  },
+);
+
+test('a table that is locked against reads for all is found by the probe; its unlocking too', async () => {
+  const release = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const locking = direct.transaction(async (transaction) => {
+    await transaction.query(`LOCK TABLE ${SCHEMA}.boats IN ACCESS EXCLUSIVE MODE`);
+    locked.resolve();
+    await release.promise;
+  });
+  await locked.promise;
+  withinBound('the first caller of a locked table', await rejection(read), FIRST_MS);
+  await expect.poll(isOpen, PATIENCE).toBe(true);
+  withinBound('later callers of a locked table', await rejection(read), AT_ONCE_MS);
+  release.resolve();
+  await locking;
+  await expect.poll(isOpen, PATIENCE).toBe(false);
+  expect(await read()).toHaveLength(2);
+});
+
+test('callers who provoke slow reads, or wait for a row, open no breaker, and take no more than the pool', async () => {
+  const release = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const locking = direct.transaction(async (transaction) => {
+    await transaction.query(`UPDATE ${SCHEMA}.boats SET name = 'held' WHERE id = 1`);
+    locked.resolve();
+    await release.promise;
+  });
+  await locked.promise;
+  const writing = database.query(`UPDATE ${SCHEMA}.boats SET name = 'waits' WHERE id = 1 RETURNING id`);
+  const slow = Array.from({ length: 12 }, () => rejection(() => database.query('SELECT pg_sleep(4)')));
+  const running = async () =>
+    (await direct.query("SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(4)%' AND state = 'active'"))
+      .length;
+  await expect.poll(running).toBe(4);
+  const waits = await Promise.all(slow);
+  withinBound('a caller of a slow read', Math.max(...waits), FIRST_MS);
+  expect(await running()).toBeLessThanOrEqual(4);
+  expect(await isOpen()).toBe(false);
+  // A write waits for as long as it may: it is not given up with the reads.
+  release.resolve();
+  await locking;
+  expect(await writing).toEqual([{ id: 1 }]);
+  await expect.poll(() => read().catch(() => []), PATIENCE).toHaveLength(2);
+  expect(logged).toEqual([]);
+});
+
+test('a slow network opens no breaker while there are responses', async () => {
+  proxy.slow(300);
+  const all = await Promise.all(Array.from({ length: 5 }, read));
+  expect(all.map(({ length }) => length)).toEqual([2, 2, 2, 2, 2]);
+  await Promise.all(Array.from({ length: 5 }, read));
+  await Promise.all(Array.from({ length: 5 }, read));
+  expect(await isOpen()).toBe(false);
+  proxy.slow(0);
+});
+
+test('connections that are reset are replaced at once, without a breaker', async () => {
+  proxy.resetAfter(1);
+  await rejection(read);
+  proxy.resetAfter(null);
+  // Each that was open is reset when it is used.
+  await expect.poll(() => read().catch(() => []), PATIENCE).toHaveLength(2);
+  expect(await isOpen()).toBe(false);
+});
+
+test('a commit whose response is lost is never tried again, and takes the time of a statement to be given up', async () => {
+  const committing = database.transaction(async (transaction) => {
+    await transaction.query(`INSERT INTO ${SCHEMA}.boats VALUES (3)`);
+    proxy.loseAnswers();
+  });
+  const started = performance.now();
+  await expect(committing).rejects.toMatchObject(UNAVAILABLE);
+  expect(performance.now() - started).toBeGreaterThan(4_900);
+  // What the caller cannot know: it was done, once.
+  expect(await direct.query(`SELECT id FROM ${SCHEMA}.boats WHERE id = 3`)).toEqual([{ id: 3 }]);
+});

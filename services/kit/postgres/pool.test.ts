@@ -1,0 +1,263 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { Client } from 'pg';
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { isYoung } from '#test/young.ts';
+import { ApiError } from '../errors.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { type Database, isUniqueViolation, openDatabase } from './pool.ts';
+
+const log = pino({ level: 'silent' });
+const UNAVAILABLE = expect.objectContaining({ code: 'UNAVAILABLE' });
+let testDatabase: TestDatabase;
+let metrics: Metrics;
+let database: Database;
+
+function open(url: string, poolMax = 2, name = 'kit-test'): Database {
+  metrics = new Metrics();
+  const opened = openDatabase({ url, poolMax, name, metrics, log });
+  return opened;
+}
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  const setup = open(testDatabase.url);
+  await setup.query('CREATE TABLE public.boats (id bigint PRIMARY KEY, name text)');
+  await setup.query('CREATE TABLE public.crews (id int UNIQUE DEFERRABLE INITIALLY DEFERRED)');
+  await setup.close();
+  return () => testDatabase.drop();
+});
+
+beforeEach(async () => {
+  database = open(testDatabase.url);
+  await database.query('TRUNCATE public.boats, public.crews');
+  return () => database.close();
+});
+
+const boats = async () =>
+  (await database.query<{ id: number }>('SELECT id FROM public.boats ORDER BY id')).map(({ id }) => id);
+const insert = (id: number) => ['INSERT INTO public.boats (id) VALUES ($1)', [id]] as const;
+const backend = async (on: Pick<Database, 'query'>) =>
+  (await on.query<{ pid: number }>('SELECT pg_backend_pid() AS pid'))[0]?.pid;
+
+test('64-bit integers are numbers, alone and in arrays', async () => {
+  const text =
+    "SELECT 9007199254740991::bigint AS a, ARRAY[1, NULL, 9007199254740991]::bigint[] AS b, count(*) AS c, '1' AS d";
+  expect(await database.query(text)).toEqual([{ a: 9007199254740991, b: [1, null, 9007199254740991], c: 1, d: '1' }]);
+});
+
+test('a transaction commits what the work did, or rolls all of it back and tells its error', async () => {
+  expect(await database.transaction(async (transaction) => (await transaction.query(...insert(1)), 'done'))).toBe(
+    'done',
+  );
+  const failure = new Error('of the work');
+  const failing = database.transaction(async (transaction) => {
+    await transaction.query(...insert(2));
+    throw failure;
+  });
+  await expect(failing).rejects.toBe(failure);
+  expect(await boats()).toEqual([1]);
+});
+
+test('a transaction whose work goes on after a failed statement is an error, not a success that saved nothing', async () => {
+  const swallowing = database.transaction(async (transaction) => {
+    await transaction.query(...insert(1));
+    await transaction.query(...insert(1)).catch(() => undefined);
+  });
+  await expect(swallowing).rejects.toThrow('was rolled back');
+  expect(await boats()).toEqual([]);
+});
+
+test('a COMMIT that fails is told, and the connection serves on', async () => {
+  const pid = await backend(database);
+  const failing = database.transaction((transaction) => transaction.query('INSERT INTO public.crews VALUES (1), (1)'));
+  const error = await failing.catch((thrown: unknown) => thrown);
+  expect(isUniqueViolation(error)).toBe(true);
+  expect(isUniqueViolation(error, 'crews_id_key')).toBe(true);
+  expect(isUniqueViolation(error, 'boats_pkey')).toBe(false);
+  expect(await backend(database)).toBe(pid);
+});
+
+test.each([
+  ['a statement', 'SELECT * FROM public.nowhere', []],
+  ['a value', 'SELECT $1::int', ['x']],
+  ['a character', 'SELECT $1::text', ['\u0000']],
+])("%s that the database refuses keeps the database's error and the connection", async (_what, text, values) => {
+  const pid = await backend(database);
+  const error = await database.query(text, values).catch((thrown: unknown) => thrown);
+  expect(error).not.toBeInstanceOf(ApiError);
+  expect(await backend(database)).toBe(pid);
+});
+
+test('a value that can not be sent is a fault of ours, not an outage', async () => {
+  const circular: Record<string, unknown> = {};
+  circular.self = circular;
+  await expect(database.query('SELECT $1::jsonb', [circular])).rejects.toThrow(TypeError);
+  expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+});
+
+test('an error of the work costs no connection, also one of another part that is down', async () => {
+  const pids = new Set<unknown>();
+  for (let time = 0; time < 3; time++) {
+    const failing = database.transaction(async (transaction) => {
+      pids.add(await backend(transaction));
+      throw new ApiError('UNAVAILABLE', { message: 'the platform is down' });
+    });
+    await expect(failing).rejects.toThrow('the platform is down');
+  }
+  expect(pids.size).toBe(1);
+});
+
+test('with every connection taken a caller waits two seconds at most and is told UNAVAILABLE', async () => {
+  const release = Promise.withResolvers<void>();
+  const held = [1, 2].map(() => database.transaction(() => release.promise));
+  const started = performance.now();
+  await expect(database.query('SELECT 1')).rejects.toThrow(UNAVAILABLE);
+  expect(performance.now() - started).toBeGreaterThan(1_400);
+  expect(performance.now() - started).toBeLessThan(4_000);
+  const gauge = await metrics.registry.getSingleMetricAsString('postgres_pool_connections');
+  expect(gauge).toContain('postgres_pool_connections{state="used"} 2');
+  release.resolve();
+  await Promise.all(held);
+  expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  expect(await metrics.registry.getSingleMetricAsString('postgres_pool_wait_seconds')).toMatch(/_count [1-9]/);
+});
+
+test.each([
+  ['nothing listens', 'postgres://127.0.0.1:1/x'],
+  ['the database does not exist', ''],
+])('a connection that can not be made is UNAVAILABLE: %s', async (_what, url) => {
+  const absent = new URL(testDatabase.url);
+  absent.pathname = '/absent';
+  const other = open(url || absent.href);
+  await expect(other.query('SELECT 1')).rejects.toThrow(UNAVAILABLE);
+  await other.close();
+});
+
+test('a connection lost between two statements rolls back, is told UNAVAILABLE and is replaced', async () => {
+  const failing = database.transaction(async (transaction) => {
+    await transaction.query(...insert(1));
+    const pid = await backend(transaction);
+    await database.query('SELECT pg_terminate_backend($1)', [pid]);
+    await expect.poll(() => database.query('SELECT 1 FROM pg_stat_activity WHERE pid = $1', [pid])).toEqual([]);
+    // The loss is an event of its own, which nobody here waits for.
+    await wait(20);
+    await transaction.query(...insert(2));
+  });
+  await expect(failing).rejects.toThrow(UNAVAILABLE);
+  expect(await boats()).toEqual([]);
+});
+
+test('a session that the server ends while a statement runs is told UNAVAILABLE and is replaced', async () => {
+  const told = database.query('SELECT pg_sleep(30)').catch((error: unknown) => error);
+  const end = () =>
+    database.query(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep(30)%' AND pid <> pg_backend_pid()",
+    );
+  await expect.poll(end).toHaveLength(1);
+  expect(await told).toEqual(UNAVAILABLE);
+  await Promise.all([1, 2, 3].map(() => database.query('SELECT 1')));
+});
+
+test.each([
+  ['a statement that takes too long', "SET LOCAL statement_timeout = '50ms'", 'SELECT pg_sleep(10)'],
+  ['a lock that is not to be had', "SET LOCAL lock_timeout = '50ms'", 'LOCK public.boats'],
+  ['a server that has become read-only', 'SET TRANSACTION READ ONLY', 'INSERT INTO public.boats VALUES (5)'],
+])('%s is UNAVAILABLE', async (_what, setting, text) => {
+  const release = Promise.withResolvers<void>();
+  const holding = database.transaction(async (transaction) => {
+    await transaction.query('LOCK public.boats IN ACCESS SHARE MODE');
+    await release.promise;
+  });
+  const failing = database.transaction(async (transaction) => {
+    await transaction.query(setting);
+    await transaction.query(text);
+  });
+  await expect(failing).rejects.toThrow(UNAVAILABLE);
+  release.resolve();
+  await holding;
+});
+
+test('of two transactions that wait for each other one commits and the other is told UNAVAILABLE', async () => {
+  await database.query('INSERT INTO public.boats VALUES (1), (2)');
+  const both = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+  const lock = (first: number, second: number, mine: 0 | 1) =>
+    database.transaction(async (transaction) => {
+      await transaction.query('UPDATE public.boats SET name = $2 WHERE id = $1', [first, 'x']);
+      both[mine].resolve();
+      await both[mine === 0 ? 1 : 0].promise;
+      await transaction.query('UPDATE public.boats SET name = $2 WHERE id = $1', [second, 'x']);
+    });
+  const results = await Promise.allSettled([lock(1, 2, 0), lock(2, 1, 1)]);
+  const failed = results.filter((result) => result.status === 'rejected');
+  expect(failed.map(({ reason }) => reason as unknown)).toEqual([UNAVAILABLE]);
+});
+
+test('a connection gone deaf in a transaction is told UNAVAILABLE once, and is replaced', async () => {
+  const url = new URL(testDatabase.url);
+  const proxy = await startTcpProxy(Number(url.port));
+  url.port = String(proxy.port);
+  const other = open(url.href, 1);
+  const started = performance.now();
+  const failing = other.transaction(async (transaction) => {
+    await transaction.query('SELECT 1');
+    proxy.freeze();
+    await transaction.query('SELECT 1');
+  });
+  await expect(failing).rejects.toThrow(UNAVAILABLE);
+  expect(performance.now() - started).toBeLessThan(9_000);
+  expect(await other.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  await other.close();
+  await proxy.close();
+});
+
+test('a transaction whose connection broke is UNAVAILABLE, though its work went on', async () => {
+  const going = database.transaction(async (transaction) => {
+    await transaction.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => undefined);
+    return 'done';
+  });
+  await expect(going).rejects.toThrow(UNAVAILABLE);
+});
+
+test('what refuses a statement tells where it was asked', async () => {
+  await expect(database.query('SELECT 1 / 0')).rejects.toMatchObject({
+    stack: expect.stringMatching(/^error: division by zero\n[^]*postgres\.test\.ts/),
+  });
+});
+
+test('what a query holds, its rows among it, does not wait for a full collection', async () => {
+  const sent = vi.spyOn(Client.prototype, 'query');
+  await database.query('SELECT 1');
+  const [, callback] = sent.mock.lastCall as unknown[];
+  sent.mockRestore();
+  expect(isYoung(callback)).toBe(true);
+});
+
+test('the pool shows its size, who uses it, who waits, and who got no connection', async () => {
+  const release = Promise.withResolvers<void>();
+  const held = [0, 1].map(() => database.transaction(() => release.promise));
+  const third = database.query('SELECT 1');
+  const shown = async () => (await metrics.registry.metrics()).split('\n');
+  const busy = [
+    'postgres_pool_connections{state="used"} 2',
+    'postgres_pool_connections{state="waiting"} 1',
+    'postgres_pool_connections_max 2',
+    'postgres_pool_failures_total 0',
+  ];
+  await expect.poll(shown).toEqual(expect.arrayContaining(busy));
+  await expect(third).rejects.toThrow(UNAVAILABLE);
+  expect(await shown()).toContain('postgres_pool_failures_total 1');
+  release.resolve();
+  await Promise.all(held);
+});
+
+test('closing twice is closing once', async () => {
+  const other = open(testDatabase.url);
+  await other.query('SELECT 1');
+  await Promise.all([other.close(), other.close()]);
+  await expect(other.query('SELECT 1')).rejects.toThrow(UNAVAILABLE);
+});
+
+afterAll(() => vi.useRealTimers());

@@ -1,0 +1,58 @@
+import { pino } from 'pino';
+import { beforeEach, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { type Database, openDatabase, prepared } from './pool.ts';
+
+const log = pino({ level: 'silent' });
+const UNAVAILABLE = expect.objectContaining({ code: 'UNAVAILABLE' });
+let testDatabase: TestDatabase;
+
+beforeEach(async () => {
+  testDatabase = await createTestDatabase();
+  const setup = open();
+  await setup.query('CREATE TABLE public.boats (id bigint PRIMARY KEY, name text)');
+  await setup.close();
+  return () => testDatabase.drop();
+});
+
+function open(mayPrepare?: boolean): Database {
+  const options = mayPrepare === undefined ? {} : { mayPrepare };
+  return openDatabase({ url: testDatabase.url, poolMax: 1, name: 'kit-test', metrics: new Metrics(), log, ...options });
+}
+
+const backend = async (on: Database) => (await on.query<{ pid: number }>('SELECT pg_backend_pid() AS pid'))[0]?.pid;
+const FIND_BOATS = prepared(
+  `SELECT boat.* FROM unnest((SELECT $1::bigint[])) AS asked (id)
+   CROSS JOIN LATERAL (SELECT id, name FROM public.boats WHERE boats.id = asked.id LIMIT 1) AS boat`,
+);
+const kept = (on: Database) => on.query('SELECT statement, generic_plans AS plans FROM pg_prepared_statements');
+
+test('a prepared statement is prepared once by each connection, whose plan is kept however short the lists are', async () => {
+  const single = open();
+  await single.query('INSERT INTO public.boats (id) VALUES (1)');
+  for (let time = 0; time < 8; time++) expect(await single.query(FIND_BOATS, [[1]])).toEqual([{ id: 1, name: null }]);
+  expect(await kept(single)).toEqual([{ statement: FIND_BOATS.text, plans: 3 }]);
+  await single.close();
+});
+
+test('through a transaction pooler nothing is prepared', async () => {
+  const pooled = open(false);
+  await pooled.query(FIND_BOATS, [[1]]);
+  expect(await kept(pooled)).toEqual([]);
+  await pooled.close();
+});
+
+test.each([
+  ['whose columns were changed', 'ALTER TABLE public.boats ALTER name TYPE varchar(9)'],
+  ['that the connection has forgotten', 'DEALLOCATE ALL'],
+])('a statement %s fails once as UNAVAILABLE and is prepared anew on another connection', async (_, change) => {
+  const single = open();
+  await single.query(FIND_BOATS, [[1]]);
+  const before = await backend(single);
+  await single.query(change);
+  await expect(single.query(FIND_BOATS, [[1]])).rejects.toEqual(UNAVAILABLE);
+  expect(await single.query(FIND_BOATS, [[2]])).toEqual([]);
+  expect(await backend(single)).not.toBe(before);
+  await single.close();
+});

@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { DatabaseError } from 'pg';
+import { ApiError } from '../errors.ts';
+import type { Logger } from '../telemetry/log.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { newestMigration } from './migrate.ts';
+import type { Queryable } from './pool.ts';
+
+const RETRY_MS = 500;
+/** SQL states of an unknown schema and an unknown table. */
+const NO_SCHEMA = ['3F000', '42P01'];
+
+export interface WaitingParts {
+  log: Logger;
+  /** Shows `schema_current`, by which alerts know who waits. */
+  metrics: Metrics;
+  signal: AbortSignal;
+}
+
+/** Resolves once the service's schema has the newest migration of this code; newer ones do not matter. */
+export async function waitForSchema(
+  database: Queryable,
+  service: string,
+  { log, metrics, signal }: WaitingParts,
+  migrations = join(import.meta.dirname, '../..', service, 'migrations'),
+): Promise<void> {
+  const current = metrics.gauge('schema_current', '1 once the schema is as new as this code needs it');
+  current.set(0);
+  const needed = await newestMigration(migrations);
+  if (needed === undefined) throw new Error(`${service} has no migrations`);
+  for (let attempt = 0; !signal.aborted; attempt++) {
+    const missing = await whatIsMissing(database, service, needed);
+    if (missing === undefined) return current.set(1);
+    if (attempt % 20 === 0) log.warn({ missing }, 'waiting for the database');
+    await wait(RETRY_MS, undefined, { signal });
+  }
+}
+
+async function whatIsMissing(database: Queryable, service: string, needed: string): Promise<string | undefined> {
+  try {
+    const found = await database.query(`SELECT 1 FROM ${service}.schema_migrations WHERE name = $1`, [needed]);
+    return found.length > 0 ? undefined : `migration ${needed} of ${service}`;
+  } catch (error) {
+    if (error instanceof DatabaseError && NO_SCHEMA.includes(error.code ?? '')) return `the schema ${service}`;
+    const cause = error instanceof ApiError ? error.cause : error;
+    return `a connection (${cause instanceof Error ? cause.message : String(cause)})`;
+  }
+}

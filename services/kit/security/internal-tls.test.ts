@@ -1,0 +1,297 @@
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { get, type RequestOptions } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { connect as connectTls, createServer } from 'node:tls';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
+import { Authority, type Certificate, writeTlsFiles } from '#test/certificates.ts';
+import { Breakers } from '../resilience/breaker.ts';
+import { systemClock } from '../clock.ts';
+import { GrpcServer } from '../grpc/server.ts';
+import { GrpcChannel, isGrpcFailure } from '../grpc/client.ts';
+import { Readiness } from '../service/health.ts';
+import { HttpServer } from '../http/server.ts';
+import { InternalTls, type InternalTlsConfig } from './internal-tls.ts';
+import { createLog, type Logger } from '../telemetry/log.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { SecretRing } from './keyring.ts';
+
+const HOST = '127.0.0.1';
+const DAY_MS = 86_400_000;
+/** How TLS tells it, or a connection that is closed while it is still being told. */
+const REFUSED = /alert|certificate|altname|hang up|closed|ECONNRESET|EPIPE/i;
+const ring = new SecretRing(['a secret for tests of more than 32 bytes']);
+const callers = { ring, names: new Set(['test']) };
+const ours = new Authority('ours');
+const theirs = new Authority('theirs');
+
+const folder = mkdtempSync(join(tmpdir(), 'internal-tls-'));
+let log: Logger;
+const told: string[] = [];
+const stops: (() => unknown)[] = [];
+let count = 0;
+
+beforeAll(async () => {
+  log = await createLog({ service: 'test', level: 'info', destination: { write: (line) => void told.push(line) } });
+});
+afterEach(async () => {
+  for (const stop of stops.splice(0).toReversed()) await stop();
+  told.length = 0;
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function files(certificate: Certificate, ca = ours.cert): { path: string; config: InternalTlsConfig } {
+  const path = join(folder, String(count++));
+  mkdirSync(path);
+  return { path, config: writeTlsFiles(path, certificate, ca) };
+}
+
+function tls(config: InternalTlsConfig): { tls: InternalTls; metrics: Metrics } {
+  const metrics = new Metrics();
+  const made = InternalTls.from(config, { metrics, log });
+  if (!made) throw new Error('no files');
+  stops.push(() => made.stop());
+  return { tls: made, metrics };
+}
+
+async function serveHttp(config: InternalTlsConfig): Promise<{ address: string; tls: InternalTls }> {
+  const { tls: own } = tls(config);
+  const server = new HttpServer(HOST, 0, (_request, response) => response.end('served'), { tls: own });
+  await server.start();
+  stops.push(() => server.stop());
+  return { address: server.address, tls: own };
+}
+
+async function serveGrpc(config: InternalTlsConfig): Promise<{ address: string; tls: InternalTls }> {
+  const { tls: own, metrics } = tls(config);
+  const parts = { readiness: new Readiness(), clock: systemClock, metrics, log, tls: own };
+  const server = new GrpcServer({ service: 'auth', host: HOST, port: 0, reflection: false, ...parts });
+  const verify = async () => ({ results: [] });
+  server.add(AuthServiceService, { verify, watch: async () => undefined, recordUse: async () => ({}) }, callers);
+  await server.start();
+  stops.push(() => server.stop());
+  return { address: server.address, tls: own };
+}
+
+function fetchOver(address: string, options: RequestOptions): Promise<string> {
+  const [host, port] = address.split(':');
+  return new Promise((resolve, reject) => {
+    const request = get({ host, port, ...options }, (response) => {
+      response.setEncoding('utf8').on('data', resolve);
+    });
+    request.on('error', reject);
+  });
+}
+
+/** What an HTTPS client gets that shows what is in these files; none: it shows nothing. */
+function overHttp(address: string, config?: InternalTlsConfig): Promise<string> {
+  return fetchOver(address, config ? { agent: tls(config).tls.createAgent({}) } : { ca: ours.cert, agent: false });
+}
+
+function overGrpc(address: string, config?: InternalTlsConfig): Promise<unknown> {
+  const metrics = new Metrics();
+  const breakers = new Breakers(metrics);
+  const channel = new GrpcChannel({
+    caller: 'test',
+    audience: 'auth',
+    address,
+    ring,
+    clock: systemClock,
+    metrics,
+    breaker: breakers.create('auth', isGrpcFailure),
+    deadlineMs: 1_500,
+    tls: config && tls(config).tls,
+  });
+  stops.push(() => {
+    channel.close();
+    breakers.stop();
+  });
+  return channel.methods(AuthServiceService).verify({ keys: [] });
+}
+
+const now = Date.now();
+const OUTDATED = { from: now - 2 * DAY_MS, until: now - DAY_MS };
+
+test('processes with certificates of one CA reach each other, over HTTP and gRPC', async () => {
+  const http = await serveHttp(files(ours.issue()).config);
+  const grpc = await serveGrpc(files(ours.issue()).config);
+  const caller = files(ours.issue({ names: ['another'] })).config;
+  expect(await overHttp(http.address, caller)).toBe('served');
+  expect(await overGrpc(grpc.address, caller)).toEqual({ results: [] });
+});
+
+test.each<[string, () => InternalTlsConfig | undefined]>([
+  ['of another CA', () => files(theirs.issue()).config],
+  ['that has expired', () => files(ours.issue(OUTDATED)).config],
+  ['that is not valid yet', () => files(ours.issue({ from: now + DAY_MS, until: now + 2 * DAY_MS })).config],
+  ['and without one', () => undefined],
+])('a caller with a certificate %s is refused, over HTTP and gRPC', async (_what, caller) => {
+  const http = await serveHttp(files(ours.issue()).config);
+  const grpc = await serveGrpc(files(ours.issue()).config);
+  await expect(overHttp(http.address, caller())).rejects.toThrow(REFUSED);
+  await expect(overGrpc(grpc.address, caller())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+});
+
+test.each<[string, () => InternalTlsConfig]>([
+  ['of another CA', () => files(theirs.issue()).config],
+  ['that has expired', () => files(ours.issue(OUTDATED)).config],
+  ['of another name', () => files(ours.issue({ names: ['another'] })).config],
+])('a service with a certificate %s is not called, over HTTP and gRPC', async (_what, service) => {
+  const caller = files(ours.issue()).config;
+  await expect(overHttp((await serveHttp(service())).address, caller)).rejects.toThrow(REFUSED);
+  await expect(overGrpc((await serveGrpc(service())).address, caller)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+});
+
+test('nothing is answered without TLS, nor by an old version of it', async () => {
+  const { address } = await serveHttp(files(ours.issue()).config);
+  await expect(fetch(`http://${address}`)).rejects.toThrow('fetch failed');
+  const [host, port] = address.split(':');
+  const { cert, key } = ours.issue();
+  const socket = connectTls({ host, port: Number(port), ca: ours.cert, cert, key, maxVersion: 'TLSv1.2' });
+  const [error] = (await once(socket, 'error')) as [Error];
+  expect(error.message).toMatch(/protocol version/i);
+});
+
+/** The serial number of the certificate that a server shows. */
+async function shown(address: string): Promise<string> {
+  const [host, port] = address.split(':');
+  const { cert, key } = ours.issue();
+  const socket = connectTls({ host, port: Number(port), ca: ours.cert, cert, key, ALPNProtocols: ['h2', 'http/1.1'] });
+  await once(socket, 'secureConnect');
+  const { serialNumber } = socket.getPeerCertificate();
+  socket.destroy();
+  return serialNumber;
+}
+
+test('certificates that are replaced are shown by servers and clients, without a restart', async () => {
+  const service = files(ours.issue());
+  const http = await serveHttp(service.config);
+  const grpc = await serveGrpc(service.config);
+  const before = await shown(http.address);
+  // What another CA has signed is taken once the bundle names it, and both sides have moved.
+  const caller = files(theirs.issue(), theirs.cert + ours.cert);
+  await expect(overHttp(http.address, caller.config)).rejects.toThrow(REFUSED);
+  writeTlsFiles(service.path, ours.issue(), ours.cert + theirs.cert);
+  http.tls.look();
+  grpc.tls.look();
+  const after = await shown(http.address);
+  expect(after).not.toBe(before);
+  expect(await shown(grpc.address)).toBe(after);
+  expect(await overHttp(http.address, caller.config)).toBe('served');
+  expect(await overGrpc(grpc.address, caller.config)).toEqual({ results: [] });
+  expect(told.join('')).toContain('a new certificate is shown');
+});
+
+test('an agent shows the certificate that replaced the one it was made with', async () => {
+  const { address } = await serveHttp(files(ours.issue()).config);
+  const caller = files(theirs.issue());
+  const own = tls(caller.config).tls;
+  const agent = own.createAgent({});
+  await expect(fetchOver(address, { agent })).rejects.toThrow(REFUSED);
+  writeTlsFiles(caller.path, ours.issue(), ours.cert);
+  own.look();
+  expect(await fetchOver(address, { agent })).toBe('served');
+});
+
+/** What a service answers over a connection of its own. */
+async function fetchRaw(own: InternalTls, host: string, port: number): Promise<string> {
+  const socket = own.connect({ host, port, lookup: (_name, _options, found) => found(null, [LOOPBACK]) });
+  stops.push(() => socket.destroy());
+  socket.write('GET / HTTP/1.1\r\nhost: service\r\nconnection: close\r\n\r\n');
+  const answer = await text(socket);
+  if (answer === '') throw new Error('closed before it answered');
+  return answer.split('\r\n').at(-1) ?? '';
+}
+const LOOPBACK = { address: '127.0.0.1', family: 4 };
+
+test('a connection shows the newest certificate, and is made to no service with another name', async () => {
+  const received: string[] = [];
+  const server = createServer(tls(files(ours.issue()).config).tls.serverOptions, (socket) => {
+    socket.on('error', () => undefined);
+    socket.on('data', (bytes) => {
+      received.push(bytes.toString());
+      socket.end('HTTP/1.1 200 OK\r\n\r\nserved');
+    });
+  });
+  server.on('tlsClientError', () => undefined).listen(0, HOST);
+  stops.push(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const caller = files(theirs.issue());
+  const own = tls(caller.config).tls;
+  await expect(fetchRaw(own, HOST, port)).rejects.toThrow(REFUSED);
+  writeTlsFiles(caller.path, ours.issue(), ours.cert);
+  own.look();
+  expect(await fetchRaw(own, HOST, port)).toBe('served');
+  await expect(fetchRaw(own, 'another.example', port)).rejects.toThrow(REFUSED);
+  // What was written before the certificate was judged never left.
+  expect(received).toHaveLength(1);
+});
+
+test('files that do not fit together change nothing, and are told once, without their contents', async () => {
+  const service = files(ours.issue());
+  const { address, tls: own } = await serveHttp(service.config);
+  const before = await shown(address);
+  const { key } = ours.issue();
+  writeFileSync(join(service.path, 'key.pem'), key);
+  own.look();
+  own.look();
+  expect(await shown(address)).toBe(before);
+  expect(told.filter((line) => line.includes('the last one goes on'))).toHaveLength(1);
+  expect(told.join('')).not.toContain(key.split('\n')[1]);
+  writeFileSync(join(service.path, 'key.pem'), '');
+  own.look();
+  writeTlsFiles(service.path, ours.issue(), ours.cert);
+  own.look();
+  expect(await shown(address)).not.toBe(before);
+});
+
+test('a certificate that TLS does not take is not taken in place of the last one', async () => {
+  const service = files(ours.issue());
+  const { address, tls: own } = await serveHttp(service.config);
+  const before = await shown(address);
+  writeTlsFiles(service.path, ours.issue({ isWeak: true }), ours.cert);
+  own.look();
+  expect(await shown(address)).toBe(before);
+  expect(told.join('')).toContain('the last one goes on');
+  expect(() => tls(files(ours.issue({ isWeak: true })).config)).toThrow('does not hold what it should');
+});
+
+test('files are looked at by themselves', async () => {
+  const service = files(ours.issue());
+  const made = InternalTls.from(service.config, { metrics: new Metrics(), log, lookEveryMs: 20 });
+  stops.push(() => made?.stop());
+  await made?.start();
+  writeTlsFiles(service.path, ours.issue(), ours.cert);
+  await expect.poll(() => told.join('')).toContain('a new certificate is shown');
+});
+
+test('the metrics tell when the certificate ends, and the first CA', async () => {
+  const until = Math.floor(now / 1000) * 1000 + 5 * DAY_MS;
+  const service = files(ours.issue({ until }));
+  const { tls: own, metrics } = tls(service.config);
+  const lines = async () => (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith('tls_'));
+  expect(await lines()).toContain(`tls_certificate_expiry_timestamp_seconds{certificate="own"} ${until / 1000}`);
+  expect((await lines()).join()).toMatch(/\{certificate="ca"\} \d{10}/);
+  writeTlsFiles(service.path, ours.issue({ until: until + DAY_MS }), ours.cert);
+  own.look();
+  const later = (until + DAY_MS) / 1000;
+  expect(await lines()).toContain(`tls_certificate_expiry_timestamp_seconds{certificate="own"} ${later}`);
+});
+
+test('no file named is no TLS; some, wrong or missing ones keep a process from starting', () => {
+  const start = (config: InternalTlsConfig) => InternalTls.from(config, { metrics: new Metrics(), log });
+  expect(start({})).toBeUndefined();
+  const { config } = files(ours.issue());
+  expect(() => start({ ...config, INTERNAL_TLS_CA_FILE: undefined })).toThrow(
+    'INTERNAL_TLS_CA_FILE is required with the other two',
+  );
+  expect(() => start({ ...config, INTERNAL_TLS_KEY_FILE: '/nowhere/key.pem' })).toThrow('/nowhere/key.pem');
+  const other = files(ours.issue()).config;
+  expect(() => start({ ...config, INTERNAL_TLS_KEY_FILE: other.INTERNAL_TLS_KEY_FILE })).toThrow('is not the key of');
+  expect(() => start({ ...config, INTERNAL_TLS_CERT_FILE: config.INTERNAL_TLS_KEY_FILE })).toThrow('does not hold');
+});

@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { CALL_TOKEN_HEADER } from '../grpc/call-token.ts';
+import { ApiError, asApiError, methodNotAllowed } from '../errors.ts';
+import { sendBody, sendError, successBody } from '../http/envelope.ts';
+import type { Part } from './lifecycle.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+
+/** Ready = configured, started once, and not on the way out. Dependencies that come and go do not change it. */
+export class Readiness {
+  readonly #listeners: ((ready: boolean) => void)[] = [];
+  #ready = false;
+
+  get isReady(): boolean {
+    return this.#ready;
+  }
+
+  set(ready: boolean): void {
+    this.#ready = ready;
+    for (const listener of this.#listeners) listener(ready);
+  }
+
+  onChange(listener: (ready: boolean) => void): void {
+    this.#listeners.push(listener);
+  }
+}
+
+export interface AdminServerOptions {
+  host: string;
+  port: number;
+  readiness: Readiness;
+  metrics: Metrics;
+  /** Whether a call token is an operator's for this method, such as `GET /keys`. */
+  admits: (token: string, method: string) => boolean;
+}
+
+/**
+ * `/livez`, `/readyz` and `/metrics`, on a port that only operators reach. Further pages want a call token of operators
+ * in `x-guild-call`.
+ */
+export class AdminServer implements Part {
+  readonly name = 'admin';
+  readonly #server: Server;
+  readonly #host: string;
+  readonly #port: number;
+  readonly #admits: AdminServerOptions['admits'];
+  readonly #pages = new Map<string, () => unknown>();
+
+  constructor({ host, port, readiness, metrics, admits }: AdminServerOptions) {
+    this.#host = host;
+    this.#port = port;
+    this.#admits = admits;
+    this.#server = createServer((request, response) => {
+      switch (request.url) {
+        case '/livez':
+          // Answering at all shows that the event loop turns.
+          return sendBody(response, 200, successBody(200, 'alive', {}));
+        case '/readyz':
+          if (!readiness.isReady) return sendError(response, new ApiError('UNAVAILABLE', { message: 'not ready' }));
+          return sendBody(response, 200, successBody(200, 'ready', {}));
+        case '/metrics':
+          return void sendMetrics(response, metrics);
+        default:
+          return this.#sendPage(request, response);
+      }
+    });
+  }
+
+  /** Adds a page for operators, whose response to GET is what `read` returns, as JSON in our envelope. */
+  addPage(path: string, read: () => unknown): void {
+    this.#pages.set(path, read);
+  }
+
+  /** Free ports are known once it has started. */
+  get address(): string {
+    return addressOf(this.#server);
+  }
+
+  async start(): Promise<void> {
+    await listen(this.#server, this.#host, this.#port);
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #sendPage({ url: path = '', method = '', headers }: IncomingMessage, response: ServerResponse): void {
+    try {
+      const read = this.#pages.get(path);
+      if (!read) throw new ApiError('ROUTE_NOT_FOUND');
+      if (!['GET', 'HEAD'].includes(method)) throw methodNotAllowed(['GET']);
+      const token = headers[CALL_TOKEN_HEADER];
+      if (typeof token !== 'string' || !this.#admits(token, `GET ${path}`))
+        throw new ApiError('MISSING_API_KEY', NO_TOKEN);
+      sendBody(response, 200, successBody(200, 'read', read()));
+    } catch (error) {
+      sendError(response, asApiError(error));
+    }
+  }
+}
+
+const NO_TOKEN = { message: 'This page needs a call token of operators' };
+
+async function sendMetrics(response: ServerResponse, metrics: Metrics): Promise<void> {
+  try {
+    const text = await metrics.text();
+    response.setHeader('content-type', metrics.registry.contentType);
+    response.end(text);
+  } catch (error) {
+    sendError(response, asApiError(error));
+  }
+}
+
+/** Listens, or throws what keeps it from it. */
+export async function listen(server: Server, host: string, port: number): Promise<void> {
+  server.listen(port, host);
+  await once(server, 'listening');
+}
+
+/** `host:port` of a server that listens; on all interfaces told as loopback. */
+export function addressOf(server: Server): string {
+  const { address, port } = server.address() as AddressInfo;
+  return reachableAt(address, port);
+}
+
+/** `host:port` where a listener on this address is reached from this machine. */
+export function reachableAt(address: string, port: number): string {
+  return hostAndPort(address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address, port);
+}
+
+/** With brackets around an IPv6 address. */
+export function hostAndPort(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

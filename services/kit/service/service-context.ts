@@ -1,0 +1,192 @@
+import type { z } from 'zod';
+import type { Route } from '#proto/rest/route.ts';
+import { Breakers } from '../resilience/breaker.ts';
+import { type AllowedCallers, openCall } from '../grpc/call-token.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import { type databaseConfig, keepsPrepared, type processConfig, type redisConfig } from './config.ts';
+import { DatabaseClock } from '../postgres/clock.ts';
+import { GrpcServer } from '../grpc/server.ts';
+import { GrpcChannel, type GrpcClient, type GrpcClientOptions, isGrpcFailure } from '../grpc/client.ts';
+import type { DefinitionShape, GrpcHandlers } from '../grpc/definition.ts';
+import { AdminServer, Readiness } from './health.ts';
+import { createHttpApp, type HttpHandlers } from '../http/app.ts';
+import { HttpServer } from '../http/server.ts';
+import { InternalTls } from '../security/internal-tls.ts';
+import { Lifecycle } from './lifecycle.ts';
+import type { Logger } from '../telemetry/log.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { TicketGuard } from '../grpc/operators.ts';
+import { type Database, openDatabase } from '../postgres/pool.ts';
+import { callerOf, OPERATORS } from '../security/purposes.ts';
+import { connectRedis, type RedisClient, type RedisConnectionOptions } from '../redis/client.ts';
+import { waitForSchema } from '../postgres/schema.ts';
+import type { ProcessKeys } from '../security/keyring.ts';
+
+/** Room for what the gateway adds to headers that it has let through; it closes idle connections after 60 s. */
+const BEHIND_GATEWAY = { maxHeaderSize: 32 * 1024, keepAliveTimeout: 65_000 };
+
+export type ProcessConfig = z.output<z.ZodObject<typeof processConfig>>;
+type RedisConfig = z.output<z.ZodObject<typeof redisConfig>>;
+type DatabaseConfig = z.output<z.ZodObject<typeof databaseConfig>>;
+
+/** What tests decide, and production leaves alone. */
+export interface ServiceOverrides {
+  clock?: Clock;
+  log?: Logger;
+}
+
+type CallLimits = Pick<GrpcClientOptions, 'deadlineMs' | 'connectMs'>;
+
+/** What a service is put together from: its configuration and the kit's parts, which start and stop with it. */
+export class ServiceContext<Config extends ProcessConfig> {
+  readonly name: string;
+  readonly config: Config;
+  readonly log: Logger;
+  readonly metrics = new Metrics();
+  readonly readiness = new Readiness();
+  readonly breakers = new Breakers(this.metrics);
+  readonly lifecycle: Lifecycle;
+  /** The keys that this process was given, and no root secret. */
+  readonly ring: ProcessKeys;
+  /** The other processes that may call this one: those of which it holds a key. */
+  readonly callers: AllowedCallers;
+  /** Who may call administrative methods, on behalf of a person. */
+  readonly operators: AllowedCallers;
+  readonly admin: AdminServer;
+  /** Between processes, where certificate files are named. */
+  readonly tls: InternalTls | undefined;
+  /** This process's clock; the database's once `database` was called. */
+  clock: Clock;
+  /** By which seals and call tokens are judged: they come from processes, and no database may refuse them. */
+  readonly processClock: Clock;
+  http: HttpServer | undefined;
+  grpc: GrpcServer | undefined;
+  readonly #overrides: ServiceOverrides;
+
+  constructor(name: string, config: Config, log: Logger, overrides: ServiceOverrides) {
+    this.name = name;
+    this.config = config;
+    this.log = log;
+    this.processClock = overrides.clock ?? systemClock;
+    this.clock = this.processClock;
+    this.#overrides = overrides;
+    this.lifecycle = new Lifecycle(log);
+    this.ring = config.INTERNAL_KEYS;
+    const callers = this.ring.purposes.map((purpose) => callerOf(purpose, name));
+    const others = callers.filter((caller) => caller !== undefined && caller !== OPERATORS);
+    this.callers = { ring: this.ring, names: new Set(others as string[]) };
+    this.operators = { ring: this.ring, names: new Set([OPERATORS]) };
+    this.admin = new AdminServer({
+      host: config.ADMIN_HOST,
+      port: config.ADMIN_PORT,
+      readiness: this.readiness,
+      metrics: this.metrics,
+      admits: (token, method) =>
+        openCall(this.operators, token, { audience: name, method }, this.processClock.now()) !== undefined,
+    });
+    this.lifecycle.add(this.admin);
+    this.tls = InternalTls.from(config, { metrics: this.metrics, log });
+    if (this.tls) this.lifecycle.add(this.tls);
+    this.lifecycle.add({ name: 'breakers', stop: async () => this.breakers.stop() });
+  }
+
+  /** The pool of the service's own schema; its start waits until the schema is as new as this code. */
+  database(config: DatabaseConfig): Database {
+    const { name, metrics, log, breakers } = this;
+    const database = openDatabase({
+      name,
+      metrics,
+      log,
+      breakers,
+      url: config.DATABASE_URL,
+      mayPrepare: keepsPrepared(config),
+      poolMax: config.PG_POOL_MAX,
+    });
+    const stopped = new AbortController();
+    this.lifecycle.add({
+      name: 'database',
+      start: () => waitForSchema(database, name, { log, metrics, signal: stopped.signal }),
+      stop: () => {
+        stopped.abort();
+        return database.close();
+      },
+    });
+    if (!this.#overrides.clock) {
+      const clock = new DatabaseClock(database, systemClock);
+      this.lifecycle.add(clock);
+      this.clock = clock;
+    }
+    return database;
+  }
+
+  /** A client of Redis, where REDIS_URL names one; the service starts and runs without it. */
+  redis(config: RedisConfig, options: Pick<RedisConnectionOptions, 'commandTimeoutMs'> = {}): RedisClient | undefined {
+    if (config.REDIS_URL === undefined) return undefined;
+    const { name, log } = this;
+    const connection = connectRedis(config.REDIS_URL, { name, log, caFile: config.REDIS_TLS_CA_FILE, ...options });
+    this.lifecycle.add(connection);
+    return connection.client;
+  }
+
+  /** Connects to another service. */
+  channel(audience: string, address: string, options: CallLimits = {}): GrpcChannel {
+    const breaker = this.breakers.create(audience, isGrpcFailure);
+    const { ring, processClock: clock, metrics, name: caller, tls } = this;
+    const channel = new GrpcChannel({ caller, audience, address, ring, clock, metrics, breaker, tls, ...options });
+    this.lifecycle.add({ name: `channel to ${audience}`, stop: async () => channel.close() });
+    return channel;
+  }
+
+  /** The methods of another service, where one definition of it is all that is called; see GrpcChannel.methods. */
+  client<Definition extends DefinitionShape>(
+    definition: Definition,
+    audience: string,
+    address: string,
+    { repeatable, ...options }: CallLimits & { repeatable?: readonly (keyof Definition)[] } = {},
+  ): GrpcClient<Definition> {
+    return this.channel(audience, address, options).methods(definition, repeatable);
+  }
+
+  /** Answers gRPC. More services are added to what it returns. */
+  serveGrpc(config: { GRPC_PORT: number; GRPC_REFLECTION: boolean }): GrpcServer {
+    const { processClock: clock, metrics, log, readiness, name: service, tls } = this;
+    const listen = { host: this.config.LISTEN_HOST, port: config.GRPC_PORT, reflection: config.GRPC_REFLECTION };
+    this.grpc = new GrpcServer({ service, clock, metrics, log, readiness, tls, ...listen });
+    this.lifecycle.add(this.grpc);
+    return this.grpc;
+  }
+
+  /** Adds a gRPC service for the processes that call this one. */
+  serveInternal<Definition extends DefinitionShape>(
+    server: GrpcServer,
+    definition: Definition,
+    handlers: GrpcHandlers<Definition>,
+  ): void {
+    server.add(definition, handlers, this.callers);
+  }
+
+  /** Adds a gRPC service that operators call, with a ticket from auth. */
+  serveOperators<Definition extends DefinitionShape>(
+    server: GrpcServer,
+    definition: Definition,
+    handlers: GrpcHandlers<Definition>,
+  ): void {
+    server.addForOperators(definition, handlers, new TicketGuard(this.ring));
+  }
+
+  /** Answers the service's rows of the route table. */
+  serveHttp<Table extends Record<string, Route>>(
+    config: { HTTP_PORT: number },
+    table: Table,
+    handlers: HttpHandlers<Table>,
+  ): void {
+    const { ring, processClock: clock, metrics, log, name: service } = this;
+    const app = createHttpApp(table, handlers, { service, ring, clock, metrics, log });
+    this.http = new HttpServer(this.config.LISTEN_HOST, config.HTTP_PORT, app, {
+      ...BEHIND_GATEWAY,
+      tls: this.tls,
+      onFailure: (error) => log.error({ err: error }, 'HTTP handler failed, connection closed'),
+    });
+    this.lifecycle.add(this.http);
+  }
+}

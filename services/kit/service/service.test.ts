@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { testKeys } from '#test/keys.ts';
+import { inheritedEnvironment } from '#test/processes.ts';
+import { GUILD } from '../fixtures/sample-http.ts';
+import { PRINCIPAL_HEADER, sealPrincipal } from '../security/principal.ts';
+import { SecretRing } from '../security/keyring.ts';
+
+const SECRET = 'the secret of these tests is long enough';
+const ENVIRONMENT = { LISTEN_HOST: '127.0.0.1', INTERNAL_KEYS: testKeys({ internal: [SECRET] }, ['sample']) };
+const BOAT = `/api/v1/guilds/${GUILD}/boats/1`;
+const children: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+interface Ran {
+  child: ChildProcess;
+  stdout: string;
+  stderr: string;
+  /** The exit status, or the signal that ended it. */
+  ended: Promise<number | NodeJS.Signals | null>;
+}
+
+/** Runs the sample service as a process. */
+function run(environment: Record<string, string>): Ran {
+  const program = join(import.meta.dirname, '../fixtures/sample-service.ts');
+  const child = spawn(process.execPath, [program], { env: { ...inheritedEnvironment(), ...environment } });
+  children.push(child);
+  const ended = once(child, 'close').then(([code, signal]) => (signal ?? code) as number | NodeJS.Signals | null);
+  const ran: Ran = { child, stdout: '', stderr: '', ended };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (ran.stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (ran.stderr += text));
+  return ran;
+}
+
+function until(ran: Ran, logged: string): Promise<void> {
+  return expect.poll(() => ran.stdout).toContain(logged);
+}
+
+async function untilReady(ran: Ran): Promise<Record<'admin' | 'http' | 'grpc', string>> {
+  await until(ran, 'is ready');
+  const line = ran.stdout.split('\n').find((text) => text.includes('is ready')) ?? '';
+  return JSON.parse(line).addresses;
+}
+
+function ask(http: string, method: string, path: string): Promise<Response> {
+  const principal = { keyId: 'k', guildId: GUILD, scopes: [], legacy: false, requestId: 'r' };
+  const sealedFor = { audience: 'sample', method, target: path };
+  const seal = sealPrincipal(new SecretRing([SECRET]), principal, sealedFor, Date.now());
+  const body = method === 'POST' ? JSON.stringify({ guild_id: GUILD, chat_id: GUILD }) : undefined;
+  const headers = { [PRINCIPAL_HEADER]: seal, ...(body ? { 'content-type': 'application/json' } : {}) };
+  return fetch(`http://${http}${path}`, { method, headers, body });
+}
+
+test('faults of the environment end a process with status 1 and all of them on standard error, without values', async () => {
+  const ran = run({ INTERNAL_KEYS: 'hidden', GRPC_PORT: 'hidden', ANSWER_MS: 'hidden' });
+  expect(await ran.ended).toBe(1);
+  expect(ran.stderr.split('\n')).toEqual([
+    'sample can not start: The configuration has 3 fault(s):',
+    '  INTERNAL_KEYS must be `purpose=KEY,…` as `guildctl secrets derive` prints it',
+    '  GRPC_PORT must be a whole number',
+    '  ANSWER_MS must be a whole number',
+    '',
+  ]);
+});
+
+test('a port that is taken ends a process with status 1 and says which', async () => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as { port: number };
+  const ran = run({ ...ENVIRONMENT, HTTP_PORT: String(port) });
+  expect(await ran.ended).toBe(1);
+  expect(ran.stderr).toBe(`sample can not start: listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`);
+  taken.close();
+});
+
+test('SIGTERM makes a process not ready, lets it answer what is under way, and ends it with status 0', async () => {
+  const ran = run({ ...ENVIRONMENT, ANSWER_MS: '400' });
+  const { admin, http } = await untilReady(ran);
+  const readiness = async () => (await fetch(`http://${admin}/readyz`)).status;
+  expect(await readiness()).toBe(200);
+  const asked = ask(http, 'GET', BOAT);
+  await until(ran, 'asked');
+  ran.child.kill('SIGTERM');
+  await expect.poll(readiness).toBe(503);
+  // As Ctrl+C does, which reaches a whole group of processes.
+  ran.child.kill('SIGTERM');
+  ran.child.kill('SIGINT');
+  const answered = await asked;
+  expect([answered.status, answered.headers.get('connection')]).toEqual([200, 'close']);
+  expect(await ran.ended).toBe(0);
+  expect(ran.stderr).toBe('');
+});
+
+test('for the drain delay a process that is not ready takes new requests, and closes each connection after its answer', async () => {
+  const ran = run({ ...ENVIRONMENT, DRAIN_DELAY_SECONDS: '1' });
+  const { admin, http } = await untilReady(ran);
+  expect((await ask(http, 'GET', BOAT)).headers.get('connection')).toBe('keep-alive');
+  const told = performance.now();
+  ran.child.kill('SIGTERM');
+  await expect.poll(async () => (await fetch(`http://${admin}/readyz`)).status).toBe(503);
+  const answered = await ask(http, 'GET', BOAT);
+  expect([answered.status, answered.headers.get('connection')]).toEqual([200, 'close']);
+  expect(await ran.ended).toBe(0);
+  expect(performance.now() - told).toBeGreaterThan(990);
+});
+
+test('a stop that takes too long is cut off with status 1', async () => {
+  const ran = run({ ...ENVIRONMENT, ANSWER_MS: '60000', STOP_SECONDS: '1' });
+  const { http } = await untilReady(ran);
+  const asked = ask(http, 'GET', BOAT).catch((error: unknown) => error);
+  await until(ran, 'asked');
+  ran.child.kill('SIGTERM');
+  expect(await ran.ended).toBe(1);
+  expect(await asked).toBeInstanceOf(Error);
+});
+
+test('a signal while a process is starting ends it with status 0 and no complaint', async () => {
+  const ran = run({ ...ENVIRONMENT, START_MS: '500' });
+  await until(ran, 'starting');
+  ran.child.kill('SIGTERM');
+  expect(await ran.ended).toBe(0);
+  expect(ran.stderr).toBe('');
+  expect(ran.stdout).not.toContain('is ready');
+});
+
+test.each([
+  ['an error that nobody catches', 'POST', '/api/v1/boats', 'nobody catches this'],
+  ['a promise that nobody waits for', 'DELETE', '/api/v1/boats/1', 'nobody waits for this'],
+])('%s ends a process with status 1 and a line in the log', async (_what, method, path, message) => {
+  const ran = run(ENVIRONMENT);
+  const { http } = await untilReady(ran);
+  await ask(http, method, path).catch(() => undefined);
+  expect(await ran.ended).toBe(1);
+  expect(ran.stdout).toMatch(new RegExp(`"level":"fatal".*${message}`));
+});
