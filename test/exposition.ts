@@ -1,4 +1,4 @@
-import { Page } from '#services/cli/top/exposition.ts';
+import { Page } from '#services/cli/commands/top/exposition.ts';
 
 /** One series of a process: its name, and its labels. */
 export interface Series {

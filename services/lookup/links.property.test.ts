@@ -5,9 +5,9 @@ import { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
-import { Links } from './domain.ts';
-import { LookupEvents } from './events.ts';
-import * as store from './store.ts';
+import { Links } from './domain/links.ts';
+import { LookupEvents } from './telemetry.ts';
+import * as store from './store/links.ts';
 
 const STEPS = 400;
 const WRITERS = 5;

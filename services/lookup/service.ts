@@ -6,11 +6,11 @@ import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { lookupRoutes } from '#proto/rest/lookup.ts';
 import { type LookupConfig, readLookupConfig } from './config.ts';
-import { Links } from './domain.ts';
+import { Links } from './domain/links.ts';
 import { erasureRules } from './erasure.ts';
-import { LookupEvents } from './events.ts';
-import { linkAdminMethods, lookupMethods } from './grpc.ts';
-import { lookupHandlers } from './http.ts';
+import { LookupEvents } from './telemetry.ts';
+import { linkAdminMethods, lookupMethods } from './grpc/lookup.ts';
+import { lookupHandlers } from './http/lookup.ts';
 
 /** Owns the links between chat and game accounts. */
 export const lookupService: ServiceDefinition<LookupConfig> = {

@@ -20,13 +20,13 @@ import { Lists } from './domain/lists.ts';
 import { Shield } from './domain/shield.ts';
 import { Standings } from './domain/standings.ts';
 import { erasureRules } from './erasure.ts';
-import { ModerationEvents } from './events.ts';
-import { moderationMethods, shieldMethods } from './grpc.ts';
-import { recordMethods } from './grpc-records.ts';
-import { moderationHandlers } from './http.ts';
-import { DECISIONS, decisionQueue } from './relay.ts';
+import { ModerationEvents } from './telemetry.ts';
+import { moderationMethods, shieldMethods } from './grpc/moderation.ts';
+import { recordMethods } from './grpc/records.ts';
+import { moderationHandlers } from './http/moderation.ts';
+import { DECISIONS, decisionQueue } from './domain/decision-queue.ts';
 import type { Delivery } from './store/outbox.ts';
-import { decisionMessage } from './views.ts';
+import { decisionMessage } from './http/views.ts';
 
 /** Carries the guilds whose bans, mutes or flags have changed. */
 const CHANGES_CHANNEL = 'moderation_changes';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
-import { ADMIN_PATHS } from '#services/auth/operators/roles.ts';
+import { ADMIN_PATHS } from '#services/auth/domain/operators/roles.ts';
 
 /** Contracts that operators call, by their names. */
 const ADMINISTRATIVE = /(?:Admin|Erasure)Service$/;

@@ -5,7 +5,7 @@ import { ApiError } from '#kit/errors.ts';
 import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Notifier } from '#kit/postgres/notifier.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
-import type { ActivityEvents } from '../events.ts';
+import type { ActivityEvents } from '../telemetry.ts';
 import * as records from '../store/command-records.ts';
 import * as store from '../store/commands.ts';
 import { lockGuilds } from '../store/guilds.ts';

@@ -1,5 +1,5 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
-import type { ActivityEvents } from '../events.ts';
+import type { ActivityEvents } from '../telemetry.ts';
 import type { LeasedCommand } from '../store/commands.ts';
 import { type Asked, giveBack, leaseCommands } from '../store/leases.ts';
 import { serverKey } from '../store/servers.ts';

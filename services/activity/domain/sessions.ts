@@ -5,7 +5,7 @@ import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } fro
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { uuid } from '#proto/rest/schemas.ts';
 import { SESSION_RESUMED } from '#proto/rest/activity/staff.ts';
-import type { ActivityEvents } from '../events.ts';
+import type { ActivityEvents } from '../telemetry.ts';
 import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/sessions.ts';
 

@@ -4,7 +4,7 @@ import { ApiError, quotaExceeded } from '#kit/errors.ts';
 import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { ACTION_REPEATED } from '#proto/rest/activity/staff.ts';
-import type { ActivityEvents } from '../events.ts';
+import type { ActivityEvents } from '../telemetry.ts';
 import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/staff.ts';
 import type { Intervals } from './intervals.ts';

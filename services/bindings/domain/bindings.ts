@@ -5,10 +5,10 @@ import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/i
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
-import { type Binding, MOST_BINDINGS, type NewBinding } from '../binding.ts';
-import type { BindingsEvents } from '../events.ts';
-import * as store from '../store.ts';
-import { type BindingView, bindingView } from '../views.ts';
+import { type Binding, MOST_BINDINGS, type NewBinding } from './binding.ts';
+import type { BindingsEvents } from '../telemetry.ts';
+import * as store from '../store/bindings.ts';
+import { type BindingView, bindingView } from '../http/views.ts';
 import { Names } from './names.ts';
 import { type BindingNames, checkTargets } from './platforms.ts';
 

@@ -2,7 +2,7 @@ import { ApiError, invalidRequest } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { GameGroup, GamePlatform } from '#platforms/game.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import { targetOf } from '../binding.ts';
+import { targetOf } from './binding.ts';
 import type { Bindings } from './bindings.ts';
 import { OUTSIDE_RANK, type Weighed, weighRank } from './rules.ts';
 

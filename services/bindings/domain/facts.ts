@@ -2,7 +2,7 @@ import { inParallel } from '#kit/resilience/parallel.ts';
 import { inBatches } from '#platforms/batch-cache.ts';
 import type { GameItem, GamePlatform, Unknown, Untold } from '#platforms/game.ts';
 import { snowflakeTime } from '#platforms/snowflake.ts';
-import type { Target } from '../binding.ts';
+import type { Target } from './binding.ts';
 import type { Facts } from './rules.ts';
 
 /** As many as the game platform tells the ranks of in one call. */

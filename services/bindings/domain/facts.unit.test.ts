@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { GamePlatform } from '#platforms/game.ts';
-import type { Target } from '../binding.ts';
+import type { Target } from './binding.ts';
 import { learnFacts } from './facts.ts';
 
 const members = (count: number) =>

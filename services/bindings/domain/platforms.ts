@@ -2,7 +2,7 @@ import { DeadlineError, within } from '#kit/resilience/deadline.ts';
 import { ApiError, invalidRequest } from '#kit/errors.ts';
 import type { ChatPlatform, ChatRole } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
-import { type NewBinding, type Target, targetOf } from '../binding.ts';
+import { type NewBinding, type Target, targetOf } from './binding.ts';
 
 /** Both platforms together: shorter than the gateway waits, so that who was told of a time-out finds nothing saved. */
 const CHECK_MS = 6_500;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { ApiError } from '#kit/errors.ts';
 import type { ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
-import type { NewBinding } from '../binding.ts';
+import type { NewBinding } from './binding.ts';
 import { checkTargets } from './platforms.ts';
 
 const ROLE = {

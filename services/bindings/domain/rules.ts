@@ -1,5 +1,5 @@
 import type { GameItem, Rejected, Unknown, Untold } from '#platforms/game.ts';
-import type { Target } from '../binding.ts';
+import type { Target } from './binding.ts';
 
 export type Verdict = 'wanted' | 'not_wanted' | 'unknown';
 

@@ -11,12 +11,12 @@ import {
 } from '#kit/postgres/idempotency.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import type { MembersEvents } from '../events.ts';
+import type { MembersEvents } from '../telemetry/members.ts';
 import * as store from '../store/intents.ts';
 import { type Change, isSameChange, type NewIntent } from '../store/intents.ts';
 import type { RoleTask } from '../store/role-tasks.ts';
 import { completeToken, freeToken, holdToken } from '../store/tokens.ts';
-import { changeViews } from '../views.ts';
+import { changeViews } from '../http/views.ts';
 import type { RoleTasks } from './role-tasks.ts';
 
 /** After this long whoever began an intent has given up, and a worker of any replica finishes it. */

@@ -6,7 +6,7 @@ import type { ChatMember, ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import type { MembersEvents } from '../events.ts';
+import type { MembersEvents } from '../telemetry/members.ts';
 
 /** The chat platform's limit. */
 const MOST_CHARACTERS = 32;

@@ -8,7 +8,7 @@ import type { Database } from '#kit/postgres/pool.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
 import { DatabaseTime } from '#test/database-time.ts';
 import type { MemberName } from '../store/roles.ts';
-import { RoleTaskEvents } from '../task-events.ts';
+import { RoleTaskEvents } from '../telemetry/tasks.ts';
 import { RoleTasks } from './role-tasks.ts';
 
 const BUSY = '900000000000000001';

@@ -7,7 +7,7 @@ import { whileRenewing } from '#kit/resilience/renewing.ts';
 import * as store from '../store/role-tasks.ts';
 import type { RoleTask } from '../store/role-tasks.ts';
 import type { MemberName } from '../store/roles.ts';
-import type { RoleTaskEvents } from '../task-events.ts';
+import type { RoleTaskEvents } from '../telemetry/tasks.ts';
 import type { RoleSync } from './role-sync.ts';
 
 /** After this long without a renewal any replica may take the task. */

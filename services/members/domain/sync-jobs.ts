@@ -5,7 +5,7 @@ import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import type { JobEvents } from '../job-events.ts';
+import type { JobEvents } from '../telemetry/jobs.ts';
 import * as store from '../store/sync-jobs.ts';
 
 /** Jobs of a guild that are not finished. */

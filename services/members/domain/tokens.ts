@@ -7,7 +7,7 @@ import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/i
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import type { MembersEvents } from '../events.ts';
+import type { MembersEvents } from '../telemetry/members.ts';
 import * as store from '../store/tokens.ts';
 import { newCode, newToken, readCode } from './codes.ts';
 

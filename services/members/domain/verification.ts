@@ -1,7 +1,7 @@
 import { ApiError } from '#kit/errors.ts';
 import type { RepeatableWrite } from '#kit/postgres/idempotency.ts';
 import type { GamePlatform } from '#platforms/game.ts';
-import type { MembersEvents } from '../events.ts';
+import type { MembersEvents } from '../telemetry/members.ts';
 import type { LinkChanges } from './changes.ts';
 import type { Secret, VerificationTokens } from './tokens.ts';
 

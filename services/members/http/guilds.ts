@@ -3,7 +3,7 @@ import { ok } from '#kit/http/envelope.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
 import type { guildsRoutes } from '#proto/rest/guilds.ts';
 import type { Members } from '../domain/members.ts';
-import { memberView, roleView } from '../views.ts';
+import { memberView, roleView } from './views.ts';
 
 /** The routes of proto/rest/guilds.ts. */
 export function guildsHandlers(members: Members): HttpHandlers<typeof guildsRoutes> {

@@ -1,0 +1,129 @@
+import { ok } from '#kit/http/envelope.ts';
+import { ApiError } from '#kit/errors.ts';
+import type { HttpHandlers } from '#kit/http/app.ts';
+import { NO_SERVER_ID } from '#proto/rest/activity/shapes.ts';
+import type { activityRoutes } from '#proto/rest/activity.ts';
+import type { Commands } from '../domain/commands.ts';
+import type { Intervals } from '../domain/intervals.ts';
+import type { Permissions } from '../domain/permissions.ts';
+import type { Polls } from '../domain/polls.ts';
+import type { Servers } from '../domain/servers.ts';
+import type { Sessions } from '../domain/sessions.ts';
+import type { Staff } from '../domain/staff.ts';
+import { commandView, permissionsView } from './views.ts';
+
+export interface HandlerOptions {
+  staff: Staff;
+  permissions: Permissions;
+  sessions: Sessions;
+  servers: Servers;
+  commands: Commands;
+  polls: Polls;
+  intervals: Intervals;
+}
+
+/** The routes of proto/rest/activity.ts. */
+export function activityHandlers(options: HandlerOptions): HttpHandlers<typeof activityRoutes> {
+  return { ...staffHandlers(options), ...serverHandlers(options) };
+}
+
+type Handlers = HttpHandlers<typeof activityRoutes>;
+type StaffRoutes = 'readPermissions' | 'registerGame' | 'logAction' | 'startSession' | 'beatSessions' | 'endSession';
+
+function staffHandlers({ staff, permissions, sessions }: HandlerOptions): Pick<Handlers, StaffRoutes> {
+  return {
+    async readPermissions({ guildId, params: { gameId } }) {
+      return ok(permissionsView(gameId, await permissions.of(guildId, gameId)));
+    },
+    registerGame: ({ write, body }) =>
+      staff.register(write, {
+        universeId: body.universe_id,
+        placeId: body.place_id,
+        name: body.name,
+        pluginVersion: body.plugin_version,
+      }),
+    async logAction({ write, body }) {
+      const action = {
+        actionId: body.action_id,
+        actorGameId: body.actor_game_id,
+        type: body.action_type,
+        targetGameId: body.target_game_id,
+        placeId: body.place_id,
+        serverId: body.server_id === undefined ? undefined : named(body.server_id),
+        details: body.details,
+      };
+      const occurredAt = body.occurred_at === undefined ? undefined : new Date(body.occurred_at * 1000);
+      return staff.logAction(write, action, occurredAt);
+    },
+    async startSession({ guildId, write, body }) {
+      return sessions.start(write, {
+        guildId,
+        gameId: body.game_id,
+        gameUsername: body.game_username,
+        placeId: body.place_id,
+        serverId: named(body.server_id),
+      });
+    },
+    async beatSessions({ guildId, body }) {
+      const beats = body.sessions.map(({ session_id: sessionId, idle_seconds: idleSeconds = 0 }) => ({
+        sessionId,
+        idleSeconds,
+      }));
+      return ok(await sessions.beat({ guildId, serverId: named(body.server_id) }, beats));
+    },
+    endSession: ({ write, body }) => sessions.end(write, body.session_id, body.reason),
+  };
+}
+
+function serverHandlers({ servers, commands, polls, intervals }: HandlerOptions): Omit<Handlers, StaffRoutes> {
+  return {
+    async beatServer({ guildId, body }) {
+      const serverId = named(body.server_id);
+      const heartbeat = {
+        guildId,
+        serverId,
+        placeId: body.place_id,
+        universeId: body.universe_id,
+        playerCount: body.player_count,
+        maxPlayers: body.max_players,
+        players: body.players,
+        fps: body.fps,
+        ageSeconds: body.age_seconds,
+        pluginVersion: body.plugin_version,
+        isFinal: body.final ?? false,
+      };
+      const acks = (body.acks ?? []).map((ack) => ackOf(guildId, serverId, ack.command_id, ack));
+      const answer = await servers.beat(heartbeat, acks);
+      return ok({
+        server_time: answer.serverTime,
+        next_heartbeat_seconds: answer.intervalSeconds,
+        commands: answer.commands.map(commandView),
+      });
+    },
+    async pollCommands({ guildId, params, query, signal }) {
+      const asked = { guildId, serverId: params.serverId, limit: query.limit };
+      // Before commands are leased: what fails after that delays them until their lease ends.
+      const pollAfterSeconds = await intervals.of(guildId);
+      const taken = await polls.take(asked, query.wait * 1000, signal);
+      return ok({ commands: taken.map(commandView), poll_after_seconds: pollAfterSeconds });
+    },
+    acknowledgeCommand: ({ guildId, write, params, body }) =>
+      commands.acknowledge(write, ackOf(guildId, params.serverId, params.commandId, body)),
+  };
+}
+
+/** NOT_APPLICABLE for a server without a name. */
+function named(serverId: string): string {
+  if (serverId === '') throw new ApiError('NOT_APPLICABLE', { message: NO_SERVER_ID });
+  return serverId;
+}
+
+interface AckFields {
+  status: 'success' | 'failed' | 'rejected';
+  result?: unknown;
+  error?: string | null | undefined;
+}
+
+function ackOf(guildId: string, serverId: string, commandId: string, { status, result, error }: AckFields) {
+  return { guildId, serverId, commandId, status, result, error: error ?? undefined };
+}

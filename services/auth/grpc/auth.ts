@@ -1,0 +1,70 @@
+import type { Clock } from '#kit/clock.ts';
+import { invalidRequest } from '#kit/errors.ts';
+import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import type { Database } from '#kit/postgres/pool.ts';
+import type { AuthServiceService, KeyHash, KeyUse } from '#proto/gen/guild/auth/v1/auth.ts';
+import type { AuthEvents } from '../telemetry.ts';
+import { parseKeyId } from '../domain/key.ts';
+import * as store from '../store/keys.ts';
+import { changeView, grantView } from './views.ts';
+import type { Watchers } from '../domain/watchers.ts';
+
+const MAX_HASHES = 64;
+const HASH_BYTES = 32;
+const MAX_USES = 10_000;
+
+/** What the gateway calls. */
+export function authHandlers(
+  database: Database,
+  clock: Clock,
+  watchers: Watchers,
+  events: AuthEvents,
+): GrpcHandlers<typeof AuthServiceService> {
+  const now = () => new Date(clock.now());
+  return {
+    verify: async ({ keys }) => {
+      refuseBadHashes(keys);
+      const guildIds = keys.map((key) => key.guildId);
+      const hashes = keys.map((key) => key.hash);
+      const grants = await store.verifyHashes(database, guildIds, hashes, now());
+      const known = grants.filter((grant) => grant !== null).length;
+      events.secretsVerified(known, grants.length - known);
+      return { results: grants.map((grant) => (grant ? { grant: grantView(grant) } : {})) };
+    },
+    watch: async (_request, stream) => {
+      await watchers.watch({
+        tell: (change) => stream.write({ event: { $case: 'change', value: changeView(change) } }),
+        beat: () => stream.write({ event: { $case: 'beat', value: {} } }),
+        get waiting() {
+          return stream.waiting;
+        },
+        signal: stream.signal,
+      });
+    },
+    recordUse: async ({ uses }) => {
+      await store.recordUse(database, readUses(uses), now());
+      return {};
+    },
+  };
+}
+
+function refuseBadHashes(keys: readonly KeyHash[]): void {
+  if (keys.length > MAX_HASHES) {
+    throw invalidRequest([{ path: 'request.keys', message: `must hold at most ${MAX_HASHES}` }]);
+  }
+  const faults = keys.flatMap(({ hash }, index) =>
+    hash.length === HASH_BYTES ? [] : [{ path: `request.keys[${index}].hash`, message: 'must be SHA-256' }],
+  );
+  if (faults.length > 0) throw invalidRequest(faults);
+}
+
+function readUses(uses: readonly KeyUse[]): store.KeyUse[] {
+  if (uses.length > MAX_USES) {
+    throw invalidRequest([{ path: 'request.uses', message: `must hold at most ${MAX_USES}` }]);
+  }
+  return uses.map(({ keyId, usedAt }, index) => {
+    const key = parseKeyId(keyId);
+    if (!key) throw invalidRequest([{ path: `request.uses[${index}].key_id`, message: 'must be the ID of a key' }]);
+    return { ...key, usedAt: new Date(usedAt * 1000) };
+  });
+}

@@ -1,0 +1,85 @@
+import { unixSeconds } from '#kit/clock.ts';
+import type { AuditEntry, Guild, Key } from '#proto/gen/guild/auth/v1/admin.ts';
+import type { KeyGrant, KeyChange as KeyChangeMessage } from '#proto/gen/guild/auth/v1/auth.ts';
+import type { Operator } from '#proto/gen/guild/auth/v1/operators.ts';
+import type { AuditRow } from '../store/audit.ts';
+import type { GuildRecord } from '../store/guilds.ts';
+import { formatKeyId, type Grant, type KeyChange, type KeyRecord } from '../domain/key.ts';
+import type { OperatorRecord } from '../store/operators.ts';
+
+/** A key as its owner may see it. */
+export function keyView(key: KeyRecord): Key {
+  return {
+    id: formatKeyId(key),
+    guildId: key.guildId,
+    name: key.name,
+    prefix: key.prefix,
+    legacy: key.scopes === null,
+    scopes: key.scopes ?? [],
+    ipAllowlist: key.ipAllowlist,
+    rateLimit: key.rateLimit ?? undefined,
+    expiresAt: optionalSeconds(key.expiresAt),
+    createdAt: unixSeconds(key.createdAt),
+    revokedAt: optionalSeconds(key.revokedAt),
+    rotatedUntil: optionalSeconds(key.rotatedUntil),
+    lastUsedAt: optionalSeconds(key.lastUsedAt),
+  };
+}
+
+export function auditView(guildId: string, row: AuditRow): AuditEntry {
+  return {
+    id: String(row.sequence),
+    at: unixSeconds(row.at),
+    actor: row.actor,
+    action: row.action,
+    keyId: row.number === null ? '' : formatKeyId({ guildId, number: row.number }),
+    details: JSON.stringify(row.details),
+    sequence: row.sequence,
+    service: row.service,
+    method: row.method,
+  };
+}
+
+export function guildView({ guildId, activeKeys, keys, lastUsedAt, suspendedAt }: GuildRecord): Guild {
+  return {
+    guildId,
+    activeKeys,
+    keys,
+    lastUsedAt: optionalSeconds(lastUsedAt),
+    suspendedAt: optionalSeconds(suspendedAt),
+  };
+}
+
+export function operatorView({ name, role, createdAt, createdBy, revokedAt }: OperatorRecord): Operator {
+  return { name, role, createdAt: unixSeconds(createdAt), createdBy, revokedAt: optionalSeconds(revokedAt) };
+}
+
+/** What the gateway needs to know of a secret that was shown; 0 stands for none. */
+export function grantView(grant: Grant): KeyGrant {
+  return {
+    keyId: formatKeyId(grant),
+    guildId: grant.guildId,
+    prefix: grant.prefix,
+    legacy: grant.scopes === null,
+    scopes: grant.scopes ?? [],
+    ipAllowlist: grant.ipAllowlist,
+    rateLimit: grant.rateLimit ?? 0,
+    expiresAt: optionalSeconds(grant.expiresAt) ?? 0,
+    validUntil: grant.validUntil ? Math.max(1, unixSeconds(grant.validUntil)) : 0,
+    version: grant.version,
+  };
+}
+
+export function changeView(change: KeyChange): KeyChangeMessage {
+  return {
+    keyId: formatKeyId(change),
+    guildId: change.guildId,
+    version: change.version,
+    hashes: change.hashes,
+    changedAtMs: change.changedAt.getTime(),
+  };
+}
+
+function optionalSeconds(time: Date | null): number | undefined {
+  return time ? unixSeconds(time) : undefined;
+}

@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
+import { keptPlansOf, nodesOf, scansOf } from '#test/explain.ts';
+import * as audit from './audit.ts';
+import { findSecret, selectGuilds, setSuspended } from './guilds.ts';
+import * as store from './keys.ts';
+
+const GUILDS = 10_000;
+const KEYS_A_GUILD = 10;
+
+let testDatabase: TestDatabase;
+let database: Database;
+
+/** So many guilds with ten keys each. */
+async function fill(into: TestDatabase, guilds: number): Promise<void> {
+  await databaseRows(
+    into.url,
+    `
+    INSERT INTO auth.guilds SELECT 900000000000000000 + g, ${KEYS_A_GUILD + 1} FROM generate_series(1, ${guilds}) AS g;
+    INSERT INTO auth.keys (guild_id, number, name, ip_allowlist, created_at, version, changed_at)
+      SELECT guild_id, n, '', '{}', now(), 1, now() - interval '1 hour'
+      FROM auth.guilds, generate_series(1, ${KEYS_A_GUILD}) AS n;
+    INSERT INTO auth.key_secrets (guild_id, hash, number, prefix)
+      SELECT guild_id, sha256((guild_id || '-' || number)::bytea), number, '' FROM auth.keys;
+    INSERT INTO auth.audit (guild_id, at, actor, action, number, details)
+      SELECT guild_id, now(), '', 'create', number, '{}' FROM auth.keys;`,
+  );
+}
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  database = await openTestPool(testDatabase.url);
+  await fill(testDatabase, GUILDS);
+});
+
+afterAll(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+const guild = (n: number) => String(900000000000000000n + BigInt(n));
+const hashOf = (guildId: string, number: number) => createHash('sha256').update(`${guildId}-${number}`).digest();
+
+const now = new Date();
+const key = { guildId: guild(77), number: 3 };
+const asked = Array.from({ length: 64 }, (_, index) => guild(1 + 97 * index));
+const hashes = asked.map((guildId) => hashOf(guildId, 5));
+const unfiltered = { expiresBefore: null, unusedSince: null };
+const entry = { at: now, actor: 'ada', action: 'update', service: 'auth', method: '', details: {} };
+const verify = (on: Queryable) => store.verifyHashes(on, asked, hashes, now);
+
+test.each([
+  ['freshly loaded', ''],
+  ['analysed', 'ANALYZE auth.guilds, auth.keys, auth.key_secrets, auth.audit'],
+])('no statement reads 100,000 keys through, %s', async (_, prepare) => {
+  if (prepare) await databaseRows(testDatabase.url, prepare);
+  expect(await scansOf(database, verify)).toEqual(['key_secrets_pkey', 'keys_pkey', 'guilds_pkey']);
+  const statements: [string, (db: Queryable) => Promise<unknown>][] = [
+    [
+      'recordUse',
+      (db) =>
+        store.recordUse(
+          db,
+          asked.map((guildId) => ({ guildId, number: 5, usedAt: now })),
+          now,
+        ),
+    ],
+    ['countActive', (db) => store.countActive(db, key.guildId, now)],
+    ['selectKeyPage', (db) => store.selectKeyPage(db, key.guildId, now, { isRevoked: false, number: 5 }, 1000)],
+    ['selectGuilds', (db) => selectGuilds(db, key.guildId, now, 100)],
+    ['setSuspended', (db) => setSuspended(db, key.guildId, now, now)],
+    ['findSecret', (db) => findSecret(db, key.guildId, hashOf(key.guildId, 3))],
+    ['appendEntries', (db) => audit.appendEntries(db, key.guildId, [3], entry)],
+    ['selectEntries', (db) => audit.selectEntries(db, key.guildId, { since: now, before: 5, limit: 1000 })],
+    ['selectLinks', (db) => audit.selectLinks(db, key.guildId, 0, 1000)],
+    ['selectHead', (db) => audit.selectHead(db, key.guildId)],
+    ['selectHeads', (db) => audit.selectHeads(db, key.guildId, 500)],
+    ['selectCheckpoints', (db) => audit.selectCheckpoints(db, key.guildId)],
+    ['selectPrunable', (db) => audit.selectPrunable(db, key.guildId, now, 1000)],
+    ['selectKey', (db) => store.selectKeys(db, key.guildId, now, [3])],
+    ['selectChanges', (db) => store.selectChanges(db, key.guildId, [3])],
+    ['recentChanges', (db) => store.selectChangesAfter(db, { ...key, changedAt: new Date(Date.now() - 15_000) }, 1000)],
+    ['retireSecret', (db) => store.retireSecret(db, key, now, now)],
+    ['deleteRetiredSecrets', (db) => store.deleteRetiredSecrets(db, key, now)],
+    ['revokeKey', (db) => store.revokeKeys(db, key.guildId, 3, now)],
+    ['revokeGuild', (db) => store.revokeKeys(db, key.guildId, null, now)],
+  ];
+  // A page over all guilds: without statistics the planner takes any table for a small one.
+  if (prepare)
+    statements.push([
+      'selectFilteredKeys',
+      (db) => store.selectFilteredKeys(db, { guildId: null, ...unfiltered }, now, key, 1000),
+    ]);
+  const readThrough: string[] = [];
+  for (const [name, run] of statements) if ((await nodesOf(database, run)).includes('Seq Scan')) readThrough.push(name);
+  expect(readThrough).toEqual([]);
+});
+
+test('the plan of a verification is kept', async () => {
+  expect(await keptPlansOf(database, verify)).toBe(5);
+});
+
+test('to verify hashes looks into indexes where there are few keys too', async () => {
+  const few = await createTestDatabase();
+  await fill(few, 400);
+  const pool = await openTestPool(few.url);
+  expect(await scansOf(pool, verify)).toEqual(['key_secrets_pkey', 'keys_pkey', 'guilds_pkey']);
+  await pool.close();
+  await few.drop();
+});
+
+test('64 of 100,000 keys are verified in one statement, each as what it is', async () => {
+  const counted: Queryable & { count: number } = {
+    count: 0,
+    query: (...statement) => {
+      counted.count += 1;
+      return database.query(...statement);
+    },
+  };
+  const grants = await verify(counted);
+  expect(counted.count).toBe(1);
+  expect(grants.map((grant) => [grant?.guildId, grant?.number])).toEqual(asked.map((guildId) => [guildId, 5]));
+});

@@ -1,0 +1,283 @@
+import { longRunning, prepared, type Queryable } from '#kit/postgres/pool.ts';
+import type { Grant, KeyChange, KeyRecord, KeyRef, KeySettings } from '../domain/key.ts';
+
+/** The channel on which changes of keys are told. */
+export const CHANGES_CHANNEL = 'auth_keys';
+
+/** Locks the guild and takes its next number; makes the guild's row the first time. */
+export async function takeNumber(transaction: Queryable, guildId: string): Promise<number> {
+  const [row] = await transaction.query<{ number: number }>(
+    `INSERT INTO auth.guilds AS g (guild_id, next_number) VALUES ($1, 2)
+     ON CONFLICT (guild_id) DO UPDATE SET next_number = g.next_number + 1
+     RETURNING next_number - 1 AS number`,
+    [guildId],
+  );
+  if (!row) throw new Error('no number was returned');
+  return row.number;
+}
+
+/** Locks the guild against other changes of its keys until the transaction ends. */
+export async function lockGuild(transaction: Queryable, guildId: string): Promise<void> {
+  await transaction.query('SELECT 1 FROM auth.guilds WHERE guild_id = $1 FOR UPDATE', [guildId]);
+}
+
+/** How many keys of a guild are neither revoked nor expired. */
+export async function countActive(transaction: Queryable, guildId: string, now: Date): Promise<number> {
+  const [row] = await transaction.query<{ count: number }>(
+    `SELECT count(*) AS count FROM auth.keys
+     WHERE guild_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`,
+    [guildId, now],
+  );
+  return row?.count ?? 0;
+}
+
+/** Stores a key as its version 1. */
+export async function insertKey(transaction: Queryable, key: KeyRef, settings: KeySettings, now: Date): Promise<void> {
+  await transaction.query(
+    `INSERT INTO auth.keys
+       (guild_id, number, name, scopes, ip_allowlist, rate_limit, expires_at, created_at, changed_at, version)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, 1)`,
+    [key.guildId, key.number, ...settingValues(settings), now],
+  );
+}
+
+/** Replaces the settings of a key. */
+export async function updateSettings(
+  transaction: Queryable,
+  key: KeyRef,
+  settings: KeySettings,
+  now: Date,
+): Promise<void> {
+  await transaction.query(
+    `UPDATE auth.keys SET name = $3, scopes = $4, ip_allowlist = $5, rate_limit = $6, expires_at = $7,
+       changed_at = $8, version = version + 1
+     WHERE guild_id = $1 AND number = $2`,
+    [key.guildId, key.number, ...settingValues(settings), now],
+  );
+}
+
+function settingValues({ name, scopes, ipAllowlist, rateLimit, expiresAt }: KeySettings): unknown[] {
+  return [name, scopes, ipAllowlist, rateLimit, expiresAt];
+}
+
+/** Adds the current secret of a key. */
+export async function insertSecret(
+  transaction: Queryable,
+  key: KeyRef,
+  secret: { hash: Buffer; prefix: string },
+): Promise<void> {
+  await transaction.query(
+    'INSERT INTO auth.key_secrets (guild_id, number, hash, prefix, valid_until) VALUES ($1, $2, $3, $4, null)',
+    [key.guildId, key.number, secret.hash, secret.prefix],
+  );
+}
+
+/** Lets the current secret of a key work until `until` only. */
+export async function retireSecret(transaction: Queryable, key: KeyRef, until: Date, now: Date): Promise<void> {
+  await transaction.query(
+    `WITH changed AS (
+       UPDATE auth.keys SET changed_at = $4, version = version + 1 WHERE guild_id = $1 AND number = $2)
+     UPDATE auth.key_secrets SET valid_until = $3 WHERE guild_id = $1 AND number = $2 AND valid_until IS NULL`,
+    [key.guildId, key.number, until, now],
+  );
+}
+
+/** Forgets the rotated secrets of a key that stopped working before `before`. */
+export async function deleteRetiredSecrets(transaction: Queryable, key: KeyRef, before: Date): Promise<void> {
+  await transaction.query('DELETE FROM auth.key_secrets WHERE guild_id = $1 AND number = $2 AND valid_until < $3', [
+    key.guildId,
+    key.number,
+    before,
+  ]);
+}
+
+/** Revokes the keys of a guild that are not revoked yet, or one of them; returns their numbers. */
+export async function revokeKeys(
+  transaction: Queryable,
+  guildId: string,
+  number: number | null,
+  now: Date,
+): Promise<number[]> {
+  // Locked in the order in which recordUse locks them: they would wait for each other otherwise.
+  const rows = await transaction.query<{ number: number }>(
+    `WITH locked AS (
+       SELECT number FROM auth.keys
+       WHERE guild_id = $1 AND number = coalesce($2, number) AND revoked_at IS NULL
+       ORDER BY number FOR NO KEY UPDATE)
+     UPDATE auth.keys k SET revoked_at = $3, changed_at = $3, version = version + 1
+     FROM locked WHERE k.guild_id = $1 AND k.number = locked.number
+     RETURNING k.number`,
+    [guildId, number, now],
+  );
+  return rows.map((row) => row.number);
+}
+
+const KEY = `k.guild_id AS "guildId", k.number, k.name, k.scopes, k.ip_allowlist AS "ipAllowlist",
+  k.rate_limit AS "rateLimit", k.created_at AS "createdAt", k.expires_at AS "expiresAt",
+  k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt", s.prefix,
+  CASE WHEN k.revoked_at IS NULL THEN s.rotated_until END AS "rotatedUntil"`;
+
+/** The secrets of the key `k`; `$1` is now. */
+const WITH_SECRETS = `CROSS JOIN LATERAL (
+  SELECT max(prefix) FILTER (WHERE valid_until IS NULL) AS prefix,
+    max(valid_until) FILTER (WHERE valid_until > $1) AS rotated_until
+  FROM auth.key_secrets WHERE guild_id = k.guild_id AND number = k.number) s`;
+
+/** Those keys of a guild. */
+export function selectKeys(
+  database: Queryable,
+  guildId: string,
+  now: Date,
+  numbers: readonly number[],
+): Promise<KeyRecord[]> {
+  return database.query<KeyRecord>(
+    `SELECT ${KEY} FROM auth.keys k ${WITH_SECRETS}
+     WHERE k.guild_id = $2 AND k.number = ANY($3::integer[]) ORDER BY k.number DESC`,
+    [now, guildId, numbers],
+  );
+}
+
+/** A page of the keys of a guild, those not revoked first, the newest first. `after` is the last key of the page before. */
+export function selectKeyPage(
+  database: Queryable,
+  guildId: string,
+  now: Date,
+  after: { isRevoked: boolean; number: number } | undefined,
+  limit: number,
+): Promise<KeyRecord[]> {
+  return database.query<KeyRecord>(
+    `SELECT ${KEY} FROM auth.keys k ${WITH_SECRETS}
+     WHERE k.guild_id = $2 AND (k.revoked_at IS NOT NULL, -k.number) > ($3, $4)
+     ORDER BY k.revoked_at IS NOT NULL, -k.number LIMIT $5`,
+    [now, guildId, after?.isRevoked ?? false, after ? -after.number : -NO_NUMBER, limit],
+  );
+}
+
+/** Greater than the number of any key. */
+const NO_NUMBER = 2_000_000_000;
+
+/** Which active keys are listed: those that expire before a time, those not used since a time. */
+export interface KeyFilter {
+  expiresBefore: Date | null;
+  unusedSince: Date | null;
+}
+
+/** A page of active keys, of one guild or of all, ordered by guild and number, from behind a key. */
+export function selectFilteredKeys(
+  database: Queryable,
+  { guildId, expiresBefore, unusedSince }: KeyFilter & { guildId: string | null },
+  now: Date,
+  after: KeyRef,
+  limit: number,
+): Promise<KeyRecord[]> {
+  return database.query<KeyRecord>(
+    longRunning(`SELECT ${KEY} FROM auth.keys k ${WITH_SECRETS}
+     WHERE (k.guild_id, k.number) > ($2, $3) AND ($4::text IS NULL OR k.guild_id = $4)
+       AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $1)
+       AND ($5::timestamptz IS NULL OR k.expires_at < $5)
+       AND ($6::timestamptz IS NULL OR (k.created_at < $6 AND (k.last_used_at IS NULL OR k.last_used_at < $6)))
+     ORDER BY k.guild_id, k.number LIMIT $7`),
+    [now, after.guildId, after.number, guildId, expiresBefore, unusedSince, limit],
+  );
+}
+
+/** Whether all keys of a guild are revoked, and when the last of them was changed; null where there are none. */
+export async function selectKeyStates(
+  database: Queryable,
+  guildId: string,
+): Promise<{ areRevoked: boolean; changedAt: Date | null }> {
+  const [row] = await database.query<{ areRevoked: boolean; changedAt: Date | null }>(
+    `SELECT coalesce(bool_and(revoked_at IS NOT NULL), true) AS "areRevoked", max(changed_at) AS "changedAt"
+     FROM auth.keys WHERE guild_id = $1`,
+    [guildId],
+  );
+  return row ?? { areRevoked: true, changedAt: null };
+}
+
+const CHANGE = `k.guild_id AS "guildId", k.number, k.version, k.changed_at AS "changedAt",
+  ARRAY(SELECT s.hash FROM auth.key_secrets s WHERE s.guild_id = k.guild_id AND s.number = k.number) AS hashes`;
+
+/** Keys of a guild as their watchers are told of them. */
+export function selectChanges(
+  transaction: Queryable,
+  guildId: string,
+  numbers: readonly number[],
+): Promise<KeyChange[]> {
+  return transaction.query<KeyChange>(
+    `SELECT ${CHANGE} FROM auth.keys k WHERE k.guild_id = $1 AND k.number = ANY($2::integer[])`,
+    [guildId, numbers],
+  );
+}
+
+/** Where the next page of changes begins. */
+export type ChangePosition = KeyRef & Pick<KeyChange, 'changedAt'>;
+
+/** Keys in the order of their last change, from behind a position. */
+export function selectChangesAfter(database: Queryable, after: ChangePosition, limit: number): Promise<KeyChange[]> {
+  return database.query<KeyChange>(
+    `SELECT ${CHANGE} FROM auth.keys k
+     WHERE (k.changed_at, k.guild_id, k.number) > ($1, $2, $3)
+     ORDER BY k.changed_at, k.guild_id, k.number LIMIT $4`,
+    [after.changedAt, after.guildId, after.number, limit],
+  );
+}
+
+/** Tells whoever listens, once the transaction has committed. */
+export async function notifyChanges(transaction: Queryable, payloads: readonly string[]): Promise<void> {
+  await transaction.query('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [
+    CHANGES_CHANNEL,
+    payloads,
+  ]);
+}
+
+/** One look into each index for each hash, however few keys there are: the planner would read small tables whole. */
+const VERIFY_HASHES = prepared(
+  `SELECT found.*
+   FROM unnest((SELECT $1::text[]), (SELECT $2::bytea[])) WITH ORDINALITY AS asked (guild_id, hash, position)
+   LEFT JOIN LATERAL (
+     SELECT k.guild_id AS "guildId", k.number, k.scopes, k.ip_allowlist AS "ipAllowlist",
+       k.rate_limit AS "rateLimit", k.expires_at AS "expiresAt", k.version, s.prefix, s.valid_until AS "validUntil"
+     FROM auth.key_secrets s
+     JOIN auth.keys k ON k.guild_id = s.guild_id AND k.number = s.number
+     JOIN auth.guilds g ON g.guild_id = k.guild_id
+     WHERE s.guild_id = asked.guild_id AND s.hash = asked.hash AND (s.valid_until IS NULL OR s.valid_until > $3)
+       AND k.revoked_at IS NULL AND g.suspended_at IS NULL
+     LIMIT 1
+   ) AS found ON true
+   ORDER BY asked.position`,
+);
+
+/** For each guild and hash, in order, what the secret allows; null for one that is unknown, revoked or past its grace. */
+export async function verifyHashes(
+  database: Queryable,
+  guildIds: readonly string[],
+  hashes: readonly Buffer[],
+  now: Date,
+): Promise<(Grant | null)[]> {
+  const rows = await database.query<Grant | { number: null }>(VERIFY_HASHES, [guildIds, hashes, now]);
+  return rows.map((row) => (row.number === null ? null : row));
+}
+
+export interface KeyUse extends KeyRef {
+  usedAt: Date;
+}
+
+/**
+ * Moves the time of last use forward, never back, and never past `now`; by a minute or more, so that a key is written
+ * once a minute however many gateways tell of it, and is two minutes behind at most.
+ */
+export async function recordUse(database: Queryable, uses: readonly KeyUse[], now: Date): Promise<void> {
+  await database.query(
+    `WITH used AS (
+       SELECT guild_id, number, least(max(used_at), $4) AS used_at
+       FROM unnest($1::text[], $2::integer[], $3::timestamptz[]) AS u (guild_id, number, used_at)
+       GROUP BY guild_id, number),
+     locked AS (
+       SELECT k.guild_id, k.number, used.used_at FROM auth.keys k JOIN used USING (guild_id, number)
+       WHERE k.last_used_at IS NULL OR k.last_used_at <= used.used_at - interval '1 minute'
+       ORDER BY k.guild_id, k.number FOR NO KEY UPDATE OF k)
+     UPDATE auth.keys k SET last_used_at = locked.used_at
+     FROM locked WHERE k.guild_id = locked.guild_id AND k.number = locked.number`,
+    [uses.map((use) => use.guildId), uses.map((use) => use.number), uses.map((use) => use.usedAt), now],
+  );
+}

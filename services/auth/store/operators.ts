@@ -1,0 +1,63 @@
+import type { Queryable } from '#kit/postgres/pool.ts';
+import type { Role } from '../domain/operators/roles.ts';
+
+export interface OperatorRecord {
+  name: string;
+  role: Role;
+  createdAt: Date;
+  createdBy: string;
+  revokedAt: Date | null;
+}
+
+const OPERATOR = `name, role, created_at AS "createdAt", created_by AS "createdBy", revoked_at AS "revokedAt"`;
+
+/** The operator, unless the name was ever used. */
+export async function insertOperator(
+  transaction: Queryable,
+  operator: Omit<OperatorRecord, 'revokedAt'> & { publicKey: Buffer },
+): Promise<OperatorRecord | undefined> {
+  const { name, publicKey, role, createdAt, createdBy } = operator;
+  const [inserted] = await transaction.query<OperatorRecord>(
+    `INSERT INTO auth.operators (name, public_key, role, created_at, created_by) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (name) DO NOTHING RETURNING ${OPERATOR}`,
+    [name, publicKey, role, createdAt, createdBy],
+  );
+  return inserted;
+}
+
+/** The operator, locked; undefined when there is none. */
+export async function lockOperator(transaction: Queryable, name: string): Promise<OperatorRecord | undefined> {
+  const [found] = await transaction.query<OperatorRecord>(
+    `SELECT ${OPERATOR} FROM auth.operators WHERE name = $1 FOR UPDATE`,
+    [name],
+  );
+  return found;
+}
+
+export async function setRevoked(transaction: Queryable, name: string, now: Date): Promise<OperatorRecord | undefined> {
+  const [revoked] = await transaction.query<OperatorRecord>(
+    `UPDATE auth.operators SET revoked_at = $2 WHERE name = $1 RETURNING ${OPERATOR}`,
+    [name, now],
+  );
+  return revoked;
+}
+
+/** What a call of an operator is judged by; undefined when there is no such operator, or it was revoked. */
+export async function selectActive(
+  database: Queryable,
+  name: string,
+): Promise<{ publicKey: Buffer; role: Role } | undefined> {
+  const [found] = await database.query<{ publicKey: Buffer; role: Role }>(
+    `SELECT public_key AS "publicKey", role FROM auth.operators WHERE name = $1 AND revoked_at IS NULL`,
+    [name],
+  );
+  return found;
+}
+
+/** A page of operators behind a name. */
+export function selectOperators(database: Queryable, after: string, limit: number): Promise<OperatorRecord[]> {
+  return database.query<OperatorRecord>(
+    `SELECT ${OPERATOR} FROM auth.operators WHERE name > $1 ORDER BY name LIMIT $2`,
+    [after, limit],
+  );
+}

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { checked } from '#kit/http/validate.ts';
+import type { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
+import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
+import { chatId, gameId, guildId, numberId } from '#proto/rest/schemas.ts';
+import { MOST_BINDINGS } from '../domain/binding.ts';
+import type { Bindings } from '../domain/bindings.ts';
+import type { Evaluation } from '../domain/evaluation.ts';
+import { bindingMessage, roleVerdictMessage } from '../http/views.ts';
+
+const MOST_MEMBERS = 100;
+
+const listBindings = z.object({ guildId });
+const evaluate = z.object({
+  guildId,
+  members: z
+    .array(z.object({ chatId, gameId }))
+    .max(MOST_MEMBERS, { error: `must hold at most ${MOST_MEMBERS} members` })
+    .refine((members) => new Set(members.map(({ chatId }) => chatId)).size === members.length, {
+      error: 'must hold each member once',
+    }),
+  chatRoleIds: z.array(chatId).max(MOST_BINDINGS, { error: `must hold at most ${MOST_BINDINGS} roles` }),
+  rolesOnly: z.boolean(),
+  withoutOwnershipRoleIds: z.array(chatId).max(MOST_BINDINGS, { error: `must hold at most ${MOST_BINDINGS} roles` }),
+});
+
+const showBindings = z.object({ guildId, bindingId: numberId('a binding ID').optional() });
+
+/** What guildctl calls. */
+export function bindingAdminMethods(bindings: Bindings): GrpcHandlers<typeof BindingAdminServiceService> {
+  return {
+    async showBindings(message) {
+      const { guildId, bindingId } = checked(showBindings, message);
+      const found = bindingId === undefined ? await bindings.stored(guildId) : [await bindings.get(guildId, bindingId)];
+      return { bindings: found.map(bindingMessage) };
+    },
+  };
+}
+
+/** The methods of guild.bindings.v1.BindingsService. */
+export function bindingsMethods(
+  bindings: Bindings,
+  evaluation: Evaluation,
+): GrpcHandlers<typeof BindingsServiceService> {
+  return {
+    async listBindings(message) {
+      const { guildId } = checked(listBindings, message, 'request');
+      return { bindings: (await bindings.stored(guildId)).map(bindingMessage) };
+    },
+    async evaluate(message) {
+      const { guildId, members, withoutOwnershipRoleIds, ...scope } = checked(evaluate, message, 'request');
+      const { rolesOnly } = scope;
+      const withoutOwnership = withoutOwnershipRoleIds;
+      const verdicts = await evaluation.evaluate(guildId, members, { ...scope, withoutOwnership });
+      return {
+        members: verdicts.map(({ chatId, roles, isIncomplete, isRejected }) => ({
+          chatId,
+          incomplete: isIncomplete,
+          rejected: isRejected,
+          roles: roles.map((role) => roleVerdictMessage(role, rolesOnly)),
+        })),
+      };
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import type { z } from 'zod';
+import { ok } from '#kit/http/envelope.ts';
+import type { HttpHandlers } from '#kit/http/app.ts';
+import { type bindingsRoutes, REQUIRED_FIELDS } from '#proto/rest/bindings.ts';
+import type { NewBinding } from '../domain/binding.ts';
+import type { Bindings } from '../domain/bindings.ts';
+import type { Checks } from '../domain/checks.ts';
+
+/** The routes of proto/rest/bindings.ts. */
+export function bindingsHandlers(bindings: Bindings, checks: Checks): HttpHandlers<typeof bindingsRoutes> {
+  return {
+    listBindings: async ({ guildId }) => ok({ bindings: await bindings.list(guildId) }),
+    addBinding: ({ write, body }) => bindings.add(write, newBinding(body)),
+    updateBinding: ({ write, body }) =>
+      bindings.update(write, body.binding_id, {
+        minRank: body.min_rank,
+        maxRank: body.max_rank,
+        priority: body.priority,
+      }),
+    removeBinding: ({ write, params }) => bindings.remove(write, params.bindingId),
+    async testBinding({ guildId, body }) {
+      const { verdict, reason, rank } = await checks.test(guildId, body.binding_id, body.chat_id);
+      return ok({ matches: verdict === 'wanted', reason, user_rank: rank });
+    },
+    async validateBinding({ body }) {
+      const { group, reason } = await checks.validate(body.game_group_id, { min: body.min_rank, max: body.max_rank });
+      const valid = reason === undefined;
+      return ok({ valid, group_id: body.game_group_id, group_name: group?.name ?? null, reason });
+    },
+  };
+}
+
+type AddBody = z.output<typeof bindingsRoutes.addBinding.body & object>;
+
+/** What the type needs of a body, and nothing else of it. */
+function newBinding(body: AddBody): NewBinding {
+  const needed: readonly string[] = REQUIRED_FIELDS[body.binding_type];
+  const taken = <Field extends keyof AddBody>(field: Field) => (needed.includes(field) ? (body[field] ?? null) : null);
+  return {
+    chatRoleId: body.chat_role_id,
+    type: body.binding_type,
+    gameGroupId: taken('game_group_id'),
+    minRank: taken('min_rank'),
+    maxRank: taken('max_rank'),
+    gamepassId: taken('game_gamepass_id'),
+    assetId: taken('game_asset_id'),
+    badgeId: taken('game_badge_id'),
+    accountAgePlatform: taken('account_age_platform'),
+    accountAgeMinDays: taken('account_age_min_days'),
+    priority: body.priority ?? null,
+  };
+}

@@ -1,0 +1,128 @@
+import { isUniqueViolation, type Queryable } from '#kit/postgres/pool.ts';
+import type { Binding, NewBinding } from '../domain/binding.ts';
+
+const BINDING = `id, chat_role_id AS "chatRoleId", type, game_group_id AS "gameGroupId", min_rank AS "minRank",
+  max_rank AS "maxRank", gamepass_id AS "gamepassId", asset_id AS "assetId", badge_id AS "badgeId",
+  account_age_platform AS "accountAgePlatform", account_age_min_days AS "accountAgeMinDays", priority`;
+
+/** Up to `limit` bindings of a guild, by priority, then by ID. */
+export function listBindings(on: Queryable, guildId: string, limit: number): Promise<Binding[]> {
+  return on.query(
+    `SELECT ${BINDING} FROM bindings.bindings WHERE guild_id = $1 ORDER BY priority NULLS LAST, id LIMIT $2`,
+    [guildId, limit],
+  );
+}
+
+/** Up to `limit` bindings that govern one of the roles, by priority, then by ID. */
+export function listBindingsOfRoles(
+  on: Queryable,
+  guildId: string,
+  chatRoleIds: readonly string[],
+  limit: number,
+): Promise<Binding[]> {
+  return on.query(
+    `SELECT ${BINDING} FROM bindings.bindings WHERE guild_id = $1 AND chat_role_id = ANY($2)
+     ORDER BY priority NULLS LAST, id LIMIT $3`,
+    [guildId, chatRoleIds, limit],
+  );
+}
+
+export async function findBinding(on: Queryable, guildId: string, id: number): Promise<Binding | undefined> {
+  const [binding] = await on.query<Binding>(
+    `SELECT ${BINDING} FROM bindings.bindings WHERE guild_id = $1 AND id = $2`,
+    [guildId, id],
+  );
+  return binding;
+}
+
+/** The binding, held against other changes until the transaction ends. */
+export async function lockBinding(transaction: Queryable, guildId: string, id: number): Promise<Binding | undefined> {
+  const [binding] = await transaction.query<Binding>(
+    `SELECT ${BINDING} FROM bindings.bindings WHERE guild_id = $1 AND id = $2 FOR NO KEY UPDATE`,
+    [guildId, id],
+  );
+  return binding;
+}
+
+/** Holds the guild against other new bindings until the transaction ends, so that they can be counted. */
+export async function lockGuild(transaction: Queryable, guildId: string): Promise<void> {
+  await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`bindings.bindings\n${guildId}`]);
+}
+
+/** How many bindings a guild has. */
+export async function countBindings(on: Queryable, guildId: string): Promise<number> {
+  const [row] = await on.query<{ count: number }>(
+    'SELECT count(*) AS count FROM bindings.bindings WHERE guild_id = $1',
+    [guildId],
+  );
+  return row?.count ?? 0;
+}
+
+/** Stores a binding; undefined when the guild has an identical one. */
+export async function insertBinding(
+  on: Queryable,
+  guildId: string,
+  binding: NewBinding,
+  now: Date,
+): Promise<Binding | undefined> {
+  const [inserted] = await on.query<Binding>(
+    `WITH numbered AS (
+       INSERT INTO bindings.counters AS counter (guild_id, last_id)
+       SELECT $1, 1 + GREATEST(0, (SELECT max(id) FROM bindings.bindings WHERE guild_id = $1))
+       ON CONFLICT (guild_id) DO UPDATE SET last_id = GREATEST(counter.last_id + 1, excluded.last_id)
+       RETURNING last_id
+     )
+     INSERT INTO bindings.bindings (guild_id, id, chat_role_id, type, game_group_id, min_rank, max_rank, gamepass_id,
+       asset_id, badge_id, account_age_platform, account_age_min_days, priority, created_at, updated_at)
+     SELECT $1, last_id, $2, $3, $4::bigint, $5::smallint, $6::smallint, $7::bigint, $8::bigint, $9::bigint, $10,
+       $11::integer, $12::integer, $13::timestamptz, $13
+     FROM numbered
+     ON CONFLICT ON CONSTRAINT bindings_identical DO NOTHING
+     RETURNING ${BINDING}`,
+    [
+      guildId,
+      binding.chatRoleId,
+      binding.type,
+      binding.gameGroupId,
+      binding.minRank,
+      binding.maxRank,
+      binding.gamepassId,
+      binding.assetId,
+      binding.badgeId,
+      binding.accountAgePlatform,
+      binding.accountAgeMinDays,
+      binding.priority,
+      now,
+    ],
+  );
+  return inserted;
+}
+
+/** False when the guild has another binding that is identical then. */
+export async function updateBinding(
+  on: Queryable,
+  guildId: string,
+  { id, minRank, maxRank, priority }: Binding,
+  now: Date,
+): Promise<boolean> {
+  try {
+    await on.query(
+      `UPDATE bindings.bindings SET min_rank = $3, max_rank = $4, priority = $5, updated_at = $6
+       WHERE guild_id = $1 AND id = $2`,
+      [guildId, id, minRank, maxRank, priority, now],
+    );
+    return true;
+  } catch (error) {
+    if (isUniqueViolation(error, 'bindings_identical')) return false;
+    throw error;
+  }
+}
+
+/** The binding that was; undefined when there is no such binding. */
+export async function deleteBinding(on: Queryable, guildId: string, id: number): Promise<Binding | undefined> {
+  const [deleted] = await on.query<Binding>(
+    `DELETE FROM bindings.bindings WHERE guild_id = $1 AND id = $2 RETURNING ${BINDING}`,
+    [guildId, id],
+  );
+  return deleted;
+}

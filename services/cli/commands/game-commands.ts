@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto';
+import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
+import { COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
+import { type Command, type Input, YES_OPTION } from '../command.ts';
+import type { Connections } from '../connections.ts';
+import {
+  commandCells,
+  commandDocument,
+  HEADINGS,
+  serverCells,
+  serverDocument,
+  summaryOf,
+} from './game-command-views.ts';
+import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from '../pages.ts';
+import { repeatable } from '../repeatable.ts';
+import { TIME_FORMATS } from '../times.ts';
+import { time } from '../text.ts';
+
+const GAME_ID = { min: 1, max: Number.MAX_SAFE_INTEGER };
+const MAX_TTL_SECONDS = 7 * 24 * 3600;
+/** Types of commands that are about a player. */
+const NEEDS_TARGET = ['kick', 'ban', 'unban', 'mute', 'unmute', 'message'];
+
+const admin = (connections: Connections) => connections.admin(CommandAdminServiceService, 'activity');
+
+const send: Command = {
+  name: 'commands send',
+  summary: 'send a command to game servers',
+  usage:
+    '--guild ID (--server SERVER_ID | --place PLACE_ID | --all --yes) --type TYPE [--target GAME_ID] [--payload JSON] [--ttl SECONDS] [--idempotency-key KEY] [--actor NAME]',
+  notes: [
+    '--server ID      one server, live or not; --place and --all: each that is live now',
+    '--all            every live server of the guild; without --yes it only states what would be done',
+    `--type TYPE      ${COMMAND_TYPES.join(', ')}`,
+    `--target ID      the player that it is about; required for ${NEEDS_TARGET.join(', ')}`,
+    '--payload JSON   an object of at most 8 KiB',
+    '--ttl N          seconds until it expires; else 4 times the interval of heartbeats, at least 120',
+    '--idempotency-key KEY  repeats an earlier command line safely: the same key sends nothing again',
+  ],
+  options: {
+    guild: { type: 'string' },
+    server: { type: 'string' },
+    place: { type: 'string' },
+    all: { type: 'boolean' },
+    type: { type: 'string' },
+    target: { type: 'string' },
+    payload: { type: 'string' },
+    ttl: { type: 'string' },
+    'idempotency-key': { type: 'string' },
+    actor: { type: 'string' },
+    ...YES_OPTION,
+  },
+  run: async (input, connections, screen) => {
+    const gameId = input.wholeNumber('target', GAME_ID);
+    const command = {
+      guildId: input.requiredText('guild'),
+      servers: readServers(input),
+      type: input.requiredText('type'),
+      target: gameId === undefined ? undefined : { gameId },
+      payload: input.text('payload') ?? '',
+      ttlSeconds: input.wholeNumber('ttl', { min: 1, max: MAX_TTL_SECONDS }),
+      idempotencyKey: input.text('idempotency-key') ?? randomUUID(),
+      actor: input.actor,
+    };
+    if (NEEDS_TARGET.includes(command.type) && input.text('target') === undefined) {
+      input.fault(`--target is required for --type ${command.type}`);
+    }
+    input.check();
+    if (command.servers.$case === 'all' && !input.flag('yes')) {
+      const { servers } = await admin(connections).countServers({ guildId: command.guildId });
+      input.confirm(`sends "${command.type}" to ${servers} live servers, all of guild ${command.guildId}`);
+    }
+    const { commandIds, servers, expiresAt } = await repeatable(command.idempotencyKey, screen, () =>
+      admin(connections).enqueueCommands(command),
+    );
+    const text = `${commandIds.join('\n')}\nSent to ${servers} servers, expires ${time(expiresAt)}.`;
+    const none = `${commandIds.join('\n')}\nNo server is live there: the command is for no server.`;
+    return {
+      document: { command_ids: commandIds, servers, expires_at: expiresAt },
+      text: servers > 0 ? text : none,
+    };
+  },
+};
+
+const list: Command = {
+  name: 'commands list',
+  summary: 'the commands of a guild, the newest first, and what became of them',
+  usage: `--guild ID [--since TIME] ${PAGE_USAGE}`,
+  notes: [`--since TIME     only what was sent since then: ${TIME_FORMATS}`, ...PAGE_NOTES],
+  options: { guild: { type: 'string' }, since: { type: 'string' }, ...PAGE_OPTIONS },
+  run: async (input, connections) => {
+    const guildId = input.requiredText('guild');
+    const since = input.time('since', 'ago');
+    const pages = readPageOptions(input);
+    input.check();
+    return listOutput(pages, {
+      field: 'commands',
+      none: 'There are no such commands.',
+      headings: HEADINGS,
+      cells: commandCells,
+      document: commandDocument,
+      page: async ({ limit, cursor }) => {
+        const page = await admin(connections).listCommands({ guildId, limit, cursor, since });
+        return { items: page.commands, nextCursor: page.nextCursor };
+      },
+    });
+  },
+};
+
+const show: Command = {
+  name: 'commands show',
+  summary: 'one command, and what became of it on each server',
+  usage: `COMMAND_ID --guild ID ${PAGE_USAGE}`,
+  notes: ['Pages are of its servers, ordered by ID.', ...PAGE_NOTES],
+  argument: 'COMMAND_ID',
+  options: { guild: { type: 'string' }, ...PAGE_OPTIONS },
+  run: async (input, connections, screen) => {
+    const asked = readNamed(input);
+    const pages = readPageOptions(input);
+    input.check();
+    const read = (limit: number, cursor: string) => admin(connections).readCommand({ ...asked, limit, cursor });
+    // The command is printed in front of its servers, whose first page comes with it.
+    const { limit, cursor } = pages.first;
+    const first = await read(limit, cursor);
+    const { command } = first;
+    if (!command) throw new Error('the service returned no command');
+    for (const line of summaryOf(command)) screen.tell(line);
+    return listOutput(pages, {
+      head: { command: commandDocument(command) },
+      field: 'servers',
+      none: 'No server has the command.',
+      headings: ['SERVER', 'STATE', 'ATTEMPT', 'ACKNOWLEDGED', 'ERROR'],
+      cells: serverCells,
+      document: serverDocument,
+      page: async (request) => {
+        const page = request.cursor === cursor ? first : await read(request.limit, request.cursor);
+        return { items: page.servers, nextCursor: page.nextCursor };
+      },
+    });
+  },
+};
+
+const cancel: Command = {
+  name: 'commands cancel',
+  summary: 'cancel a command for every server to which it was not handed over',
+  usage: 'COMMAND_ID --guild ID [--actor NAME]',
+  argument: 'COMMAND_ID',
+  options: { guild: { type: 'string' }, actor: { type: 'string' } },
+  run: async (input, connections) => {
+    const asked = { ...readNamed(input), actor: input.actor };
+    input.check();
+    const { cancelled } = await admin(connections).cancelCommand(asked);
+    const text = cancelled > 0 ? `Cancelled for ${cancelled} servers.` : 'There was nothing left to cancel.';
+    return { document: { cancelled }, text };
+  },
+};
+
+export const gameCommands: readonly Command[] = [send, list, show, cancel];
+
+function readNamed(input: Input): { guildId: string; commandId: string } {
+  if (!input.argument) input.fault('COMMAND_ID is required');
+  return { guildId: input.requiredText('guild'), commandId: input.argument ?? '' };
+}
+
+function readServers(input: Input) {
+  const chosen = input.oneOf('server', 'place', 'all');
+  const placeId = input.wholeNumber('place', GAME_ID) ?? 0;
+  if (chosen === 'server') return { $case: 'serverId' as const, value: input.text('server') ?? '' };
+  return chosen === 'place' ? { $case: 'placeId' as const, value: placeId } : { $case: 'all' as const, value: true };
+}

@@ -1,0 +1,168 @@
+import { QueueAdminServiceService, type QueueItem } from '#proto/gen/guild/common/v1/queue.ts';
+import { type Command, type Input, YES_OPTION } from '../command.ts';
+import type { Connections } from '../connections.ts';
+import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from '../pages.ts';
+import { time } from '../text.ts';
+
+/** The services that have queues. */
+const SERVICES = ['moderation', 'members'];
+
+const SERVICE = { service: { type: 'string' } } as const;
+const SERVICE_NOTE = `--service NAME    ${SERVICES.join(' or ')}`;
+const ITEM = { ...SERVICE, queue: { type: 'string' }, guild: { type: 'string' }, id: { type: 'string' } } as const;
+const ITEM_NOTES = [
+  SERVICE_NOTE,
+  '--queue NAME      as listed: decisions (bans and mutes on their way to game servers), link-changes, role-tasks',
+  '--id ID           an item of the guild, as listed',
+];
+
+const list: Command = {
+  name: 'queue list',
+  summary: 'work in the background that waits, is in flight, or has failed for good (dead letters)',
+  usage: `[--service NAME] [--queue NAME] [--guild ID] [--state dead|queued] ${PAGE_USAGE}`,
+  notes: [
+    `${SERVICE_NOTE}; both when left out`,
+    '--queue NAME      only this queue',
+    '--state STATE     dead: only dead letters; queued: only what waits or is in flight',
+    ...PAGE_NOTES,
+  ],
+  options: {
+    ...SERVICE,
+    queue: { type: 'string' },
+    guild: { type: 'string' },
+    state: { type: 'string' },
+    ...PAGE_OPTIONS,
+  },
+  run: async (input, connections) => {
+    const service = serviceOf(input);
+    const queue = input.text('queue') ?? '';
+    const guildId = input.text('guild');
+    const state = input.text('state') ?? '';
+    const pages = readPageOptions(input);
+    const start = pages.first.cursor === '' ? undefined : readCursor(input, pages.first.cursor);
+    if (queue !== '' && service === undefined) input.fault('--queue needs --service');
+    input.check();
+    const services = service === undefined ? SERVICES : [service];
+    return listOutput<Listed>(pages, {
+      field: 'items',
+      none: 'No work waits, and there are no dead letters.',
+      headings: ['SERVICE', 'QUEUE', 'GUILD', 'ID', 'STATE', 'ATTEMPTS', 'QUEUED', 'NEXT ATTEMPT', 'LAST ERROR'],
+      cells: (item) => [
+        item.service,
+        item.queue,
+        item.guildId,
+        item.id,
+        item.state,
+        String(item.attempts),
+        time(item.queuedAt),
+        item.state === 'dead' ? '-' : time(item.runAt),
+        item.lastError ?? '-',
+      ],
+      document: itemDocument,
+      page: async ({ limit, cursor }) => {
+        const at = cursor === '' ? start : readCursor(input, cursor);
+        const current = at?.service ?? services[0] ?? '';
+        const asked = { queue, guildId, state, limit, position: at?.position ?? '' };
+        const { items, nextPosition } = await admin(connections, current).listQueueItems(asked);
+        const following = services[services.indexOf(current) + 1];
+        const next = nextPosition === '' ? following && `${following}:` : `${current}:${nextPosition}`;
+        return { items: items.map((item) => ({ ...item, service: current })), nextCursor: next };
+      },
+    });
+  },
+};
+
+const retry: Command = {
+  name: 'queue retry',
+  summary: 'try an item again now, or all dead letters of a queue, with all of their attempts',
+  usage: '--service NAME --queue NAME (--guild ID --id ID | --all [--guild ID] --yes)',
+  notes: [
+    ...ITEM_NOTES,
+    '--all             every dead letter, of the guild or of all guilds',
+    'A retried ban or mute is not delivered where a later decision about the same player was delivered already.',
+  ],
+  options: { ...ITEM, all: { type: 'boolean' }, ...YES_OPTION },
+  run: async (input, connections) => {
+    const { service, queue } = requiredQueue(input);
+    const guildId = input.text('guild');
+    const id = input.text('id');
+    input.oneOf('id', 'all');
+    if (id !== undefined) input.requiredText('guild');
+    input.check();
+    if (id === undefined) input.confirm(`retries every dead letter of ${queue} in ${guildId ?? 'all guilds'}`);
+    let retried = 0;
+    let queuedBeforeMs: number | undefined;
+    for (let isMore = true; isMore; ) {
+      const response = await admin(connections, service).retryQueueItems({ queue, guildId, id, queuedBeforeMs });
+      retried += response.retried;
+      isMore = response.isMore;
+      // What dies again while this goes on is not retried again.
+      queuedBeforeMs = response.startedAtMs;
+    }
+    return {
+      document: { retried },
+      text: retried === 0 ? 'There are no dead letters.' : `${retried} will be tried again.`,
+    };
+  },
+};
+
+const skip: Command = {
+  name: 'queue skip',
+  summary: 'discard an item that waits or is a dead letter; there is no way back',
+  usage: '--service NAME --queue NAME --guild ID --id ID --yes',
+  notes: [
+    ...ITEM_NOTES,
+    'A skipped decision never reaches live game servers; it counts in status checks all the same. A skipped change of a',
+    'link frees its verification code, and a repeat of its request is a 409; see first what `links show` says. After a',
+    'skipped role task the member keeps the roles that it has now, until the next synchronisation.',
+  ],
+  options: { ...ITEM, ...YES_OPTION },
+  run: async (input, connections) => {
+    const { service, queue } = requiredQueue(input);
+    const guildId = input.requiredText('guild');
+    const id = input.requiredText('id');
+    input.check();
+    input.confirm(`discards item ${id} of ${queue} in guild ${guildId} for good`);
+    await admin(connections, service).skipQueueItem({ queue, guildId, id });
+    return { document: { skipped: { service, queue, guild_id: guildId, id } }, text: 'The item was discarded.' };
+  },
+};
+
+export const queueCommands: readonly Command[] = [list, retry, skip];
+
+type Listed = QueueItem & { service: string };
+
+const admin = (connections: Connections, service: string) => connections.admin(QueueAdminServiceService, service);
+
+function requiredQueue(input: Input): { service: string; queue: string } {
+  input.requiredText('service');
+  return { service: serviceOf(input) ?? '', queue: input.requiredText('queue') };
+}
+
+function serviceOf(input: Input): string | undefined {
+  const service = input.text('service');
+  if (service !== undefined && !SERVICES.includes(service)) input.fault(`--service must be ${SERVICES.join(' or ')}`);
+  return service;
+}
+
+/** A cursor is a service, and the position in its list. */
+function readCursor(input: Input, cursor: string): { service: string; position: string } | undefined {
+  const [, service, position] = /^([a-z]+):(.*)$/.exec(cursor) ?? [];
+  if (service !== undefined && position !== undefined && SERVICES.includes(service)) return { service, position };
+  input.fault('--cursor must be the next_cursor of an earlier page');
+  return undefined;
+}
+
+function itemDocument({ service, queue, guildId, id, state, attempts, runAt, queuedAt, lastError }: Listed) {
+  return {
+    service,
+    queue,
+    guild_id: guildId,
+    id,
+    state,
+    attempts,
+    run_at: runAt,
+    queued_at: queuedAt,
+    last_error: lastError ?? null,
+  };
+}

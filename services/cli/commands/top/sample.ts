@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { CALL_TOKEN_HEADER } from '#kit/grpc/call-token.ts';
+import { within } from '#kit/resilience/deadline.ts';
+import type { Process } from '../../connections.ts';
+import { Page } from './exposition.ts';
+import { figuresOf } from './figures.ts';
+import { type Lookup, replicasOf } from './replicas.ts';
+import type { KeyCount, View } from './view.ts';
+
+const PATIENCE_MS = 2_000;
+const MOST_SHOWN = 20;
+const GATEWAY = 'gateway';
+const KEYS_PATH = '/keys';
+
+const keyCount = z.object({ key_id: z.string(), requests: z.number(), refused: z.number() });
+const keysPage = z.object({ data: z.object({ busiest: z.array(keyCount), refused: z.array(keyCount) }) });
+
+/** What a process told; the reason where it told nothing. */
+export interface Sample {
+  process: Process;
+  page?: Page;
+  /** Null where it shows them to operators alone, and our credential is not theirs. */
+  keys: KeyCount[] | null;
+  reason?: string;
+}
+
+export interface Sampling {
+  now: () => number;
+  /** The token that lets operators read a page of a process; undefined where there is none. */
+  tokenFor: (process: string, path: string) => string | undefined;
+  find?: Lookup;
+}
+
+/** Queries all replicas of all processes at once, and waits two seconds at most for each of them and for DNS. */
+export async function takeSamples(processes: readonly Process[], sampling: Sampling): Promise<Sample[]> {
+  const samples = processes.map(async (process): Promise<Sample[]> => {
+    const replicas = await replicasInTime(process, sampling.find);
+    if (replicas.length === 0) return [{ process, keys: [], reason: 'its name has no address' }];
+    return Promise.all(replicas.map((replica) => takeSample(replica, sampling)));
+  });
+  return (await Promise.all(samples)).flat();
+}
+
+/** None where the name is unknown, or DNS silent. */
+function replicasInTime(process: Process, find?: Lookup): Promise<Process[]> {
+  return within(PATIENCE_MS, replicasOf(process, find)).catch(() => []);
+}
+
+async function takeSample(process: Process, { now, tokenFor }: Sampling): Promise<Sample> {
+  try {
+    const metrics = await read(`${process.url}/metrics`);
+    if (!metrics.ok) return { process, keys: [], reason: `answers ${metrics.status}` };
+    const page = new Page(metrics.text, now());
+    // Gateways alone have it.
+    const keys =
+      page.lines('gateway_limiter_degraded').length > 0 ? await readKeys(process, tokenFor(GATEWAY, KEYS_PATH)) : [];
+    return { process, page, keys };
+  } catch {
+    return { process, keys: [], reason: 'no answer' };
+  }
+}
+
+async function readKeys({ url }: Process, token: string | undefined): Promise<KeyCount[] | null> {
+  if (token === undefined) return null;
+  const { ok, text } = await read(`${url}${KEYS_PATH}`, { [CALL_TOKEN_HEADER]: token });
+  if (!ok) return null;
+  const { busiest, refused } = keysPage.parse(JSON.parse(text)).data;
+  return [...new Map([...busiest, ...refused].map((count) => [count.key_id, count])).values()];
+}
+
+async function read(
+  url: string,
+  headers: Record<string, string> = {},
+): Promise<{ ok: boolean; status: number; text: string }> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS), redirect: 'error', headers });
+  return { ok: response.ok, status: response.status, text: await response.text() };
+}
+
+/** What happened between two rounds of samples; replicas may have come and gone in between. */
+export function viewOf(before: readonly Sample[], after: readonly Sample[], now: number): View {
+  const processes = after.map(({ process, page, reason }) => {
+    const earlier = before.find((sample) => sample.process.url === process.url)?.page;
+    const figures = page && earlier ? figuresOf(earlier, page) : null;
+    return { name: process.name, address: process.url, figures, reason: figures ? null : (reason ?? 'no figures yet') };
+  });
+  return { at: Math.floor(now / 1000), processes, keys: keysOf(after) };
+}
+
+/** The twenty busiest and the twenty most refused keys over all gateways; null unless all of them show theirs. */
+function keysOf(samples: readonly Sample[]): View['keys'] {
+  if (samples.some(({ keys }) => keys === null)) return null;
+  const sums = new Map<string, KeyCount>();
+  for (const { key_id, requests, refused } of samples.flatMap(({ keys }) => keys ?? [])) {
+    const sum = sums.get(key_id) ?? { key_id, requests: 0, refused: 0 };
+    sums.set(key_id, { key_id, requests: sum.requests + requests, refused: sum.refused + refused });
+  }
+  const first = (by: 'requests' | 'refused') =>
+    [...sums.values()]
+      .filter((count) => count[by] > 0)
+      .toSorted((one, other) => other[by] - one[by])
+      .slice(0, MOST_SHOWN);
+  return { busiest: first('requests'), refused: first('refused') };
+}

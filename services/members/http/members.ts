@@ -1,0 +1,70 @@
+import { decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
+import { ok } from '#kit/http/envelope.ts';
+import { ApiError, invalidRequest } from '#kit/errors.ts';
+import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { HttpHandlers } from '#kit/http/app.ts';
+import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { membersRoutes } from '#proto/rest/members.ts';
+import type { Secret, VerificationTokens } from '../domain/tokens.ts';
+import type { Verification } from '../domain/verification.ts';
+import { linkView, unlinkedView } from './views.ts';
+
+/** The most changes of a chat account's links that are told. */
+const MOST_CHANGES = 100;
+
+export interface VerificationOptions {
+  lookup: GrpcClient<typeof LookupServiceService>;
+  tokens: VerificationTokens;
+  verification: Verification;
+}
+
+/** The routes of proto/rest/members.ts. */
+export function verificationHandlers({
+  lookup,
+  tokens,
+  verification,
+}: VerificationOptions): HttpHandlers<typeof membersRoutes> {
+  return {
+    async listVerified({ guildId, query }) {
+      const { limit, cursor, updated_since: updatedSince } = query;
+      const scope = { route: 'listVerified', guildId, filters: { updatedSince } };
+      const position = cursor === undefined ? '' : decodeCursor(scope, cursor);
+      const withUnlinked = updatedSince !== undefined;
+      const page = { guildId, updatedSince: updatedSince ?? 0, withUnlinked, limit, position };
+      const { links, unlinked, serverTime, nextPosition } = await lookup.listLinks(page).catch(refusedPosition);
+      const next = nextPosition === '' ? null : encodeCursor(scope, nextPosition);
+      const rest = { server_time: serverTime, next_cursor: next };
+      const users = links.map(linkView);
+      return ok(withUnlinked ? { users, unlinked: unlinked.map(unlinkedView), ...rest } : { users, ...rest });
+    },
+    async getLinks({ guildId, params }) {
+      const { link, changes } = await lookup.listHistory({ guildId, chatId: params.chatId, limit: MOST_CHANGES });
+      const history = changes.map((change) => ({
+        action: change.action as 'linked' | 'unlinked',
+        chat_id: change.chatId,
+        game_id: change.gameId,
+        game_username: change.gameUsername,
+        created_at: change.createdAt,
+      }));
+      return ok({ link: link ? linkView(link) : null, history });
+    },
+    createToken: ({ write, body }) => tokens.create(write, body.chat_id, body.ttl_seconds),
+    getToken: async ({ guildId, params }) => ok(await tokens.status(guildId, params.token)),
+    redeemToken: ({ write, body }) =>
+      verification.redeem(write, secretOf(body), { gameId: body.game_id, gameUsername: body.game_username }),
+    createLink: ({ write, body }) =>
+      verification.link(write, { chatId: body.chat_id, gameId: body.game_id, gameUsername: body.game_username }),
+    deleteLink: ({ write, body }) => verification.unlink(write, { chatId: body.chat_id, gameId: body.game_id }),
+  };
+}
+
+/** The schema lets through exactly one of the two. */
+function secretOf({ code, token }: { code?: string; token?: string }): Secret {
+  return code === undefined ? { token: token ?? '' } : { code };
+}
+
+/** A cursor that was made up. */
+function refusedPosition(error: unknown): never {
+  if (!(error instanceof ApiError) || error.code !== 'INVALID_REQUEST') throw error;
+  throw invalidRequest([{ path: 'query.cursor', message: 'is not a next_cursor of this list' }]);
+}
