@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
 import { prepareRoles, rolesOf } from './database-roles.ts';
 import { allMigrations } from './migrate.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { expect, inject, test } from 'vitest';
 import { freePorts } from '#local/ports.ts';
-import { createTestDatabase } from '#test/database.ts';
+import { createTestDatabase } from '#test/postgres/database.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { untilReachable } from './migrate.ts';
 

@@ -2,8 +2,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
-import { type Environment, number, readConfig, url } from '#kit/service/config.ts';
 import { type Migrations, migrateServices } from '#kit/postgres/migrate.ts';
+import { type Environment, number, readConfig, url } from '#kit/service/config.ts';
 import { prepareRoles, rolesOf } from './database-roles.ts';
 
 const SERVICES = join(import.meta.dirname, '..', 'services');

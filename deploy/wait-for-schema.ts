@@ -1,12 +1,13 @@
 // `node deploy/wait-for-schema.ts SERVICE`: ends when the database has the schema that this code of the service needs.
 // The service waits for it too; as a container before it, it shows what the service is waiting for: in its log, and as
 // metrics on ADMIN_PORT, where those of the service will be.
+
+import { openDatabase } from '#kit/postgres/pool.ts';
+import { waitForSchema } from '#kit/postgres/schema.ts';
 import { databaseConfig, type Environment, processConfig, readConfig } from '#kit/service/config.ts';
 import { AdminServer, Readiness } from '#kit/service/health.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import { openDatabase } from '#kit/postgres/pool.ts';
-import { waitForSchema } from '#kit/postgres/schema.ts';
 import { allMigrations } from './migrate.ts';
 
 async function main(service: string | undefined, environment: Environment): Promise<void> {

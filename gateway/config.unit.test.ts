@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { testKeys } from '#test/keys.ts';
+import { testKeys } from '#test/system/keys.ts';
 import { readGatewayConfig } from './config.ts';
 
 const SERVICES = ['LOOKUP', 'BINDINGS', 'MEMBERS', 'ACTIVITY', 'MODERATION'];

@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { expect, test } from 'vitest';
-import { createTestDatabase } from './database.ts';
-import { testRedisUrl } from './redis.ts';
+import { createTestDatabase } from './postgres/database.ts';
+import { testRedisUrl } from './redis/database.ts';
 
 test('databases for tests are separate, migrated and gone after drop, also with open connections', async () => {
   const [one, other] = await Promise.all([createTestDatabase(), createTestDatabase()]);

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { startPostgres, VOLATILE } from '#local/postgres.ts';
 import { migrateAll } from '../deploy/migrate.ts';
-import { startTestRedis } from './redis-server.ts';
+import { startTestRedis } from './redis/server.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { runScript } from './processes.ts';
+import { runScript } from './system/processes.ts';
 
 const repository = join(import.meta.dirname, '..');
 let folder: string;

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
-import { FIGURE } from './figures.ts';
+import { FIGURE } from './measure/figures.ts';
 
 type Counts = { passed: number; failed: number; skipped: number };
 

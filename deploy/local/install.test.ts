@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { processesUsing, type RunningScript, runScript } from '#test/processes.ts';
+import { processesUsing, type RunningScript, runScript } from '#test/system/processes.ts';
 
 let folder: string;
 let stamp: string;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { processesUsing, runScript } from '#test/processes.ts';
+import { processesUsing, runScript } from '#test/system/processes.ts';
 import { startPostgres, VOLATILE } from './postgres.ts';
 
 const LIFE = join(import.meta.dirname, 'fixtures', 'postgres.ts');

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { createTestDatabase } from '#test/database.ts';
 import { PATIENCE } from '#test/patience.ts';
-import { processesUsing, type RunningScript, runScript } from '#test/processes.ts';
-import { testRedisUrl } from '#test/redis.ts';
+import { createTestDatabase } from '#test/postgres/database.ts';
+import { testRedisUrl } from '#test/redis/database.ts';
+import { processesUsing, type RunningScript, runScript } from '#test/system/processes.ts';
 import { DEPLOYABLES } from './processes.ts';
 import type { Up } from './system.ts';
 

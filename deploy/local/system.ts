@@ -1,8 +1,8 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { readRoots } from '#kit/service/config.ts';
 import type { Roots } from '#kit/security/process-keys.ts';
+import { readRoots } from '#kit/service/config.ts';
 import { migrateAll } from '../migrate.ts';
 import { type Program, startChild, untilReady } from './child.ts';
 import type { Demo } from './demo.ts';

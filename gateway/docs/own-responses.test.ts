@@ -1,11 +1,10 @@
-import { get, type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
-import { createServer } from 'node:http';
+import { createServer, get, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Readiness } from '#kit/service/health.ts';
 import { ROUTES } from '#proto/rest/index.ts';
-import { listening } from '#test/listening.ts';
+import { listening } from '#test/network/listening.ts';
 import { createOwnAnswers } from './own-responses.ts';
 
 let server: { url: string; close: () => void };

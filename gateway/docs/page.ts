@@ -1,9 +1,9 @@
+import type { OpenApiDocument, OpenApiResponse, Operation } from '../openapi/document.ts';
 import { curlOf } from './curl.ts';
 import { Html, html } from './html.ts';
 import { headings, inline, markdown, slug } from './markdown.ts';
 import { type Endpoint, errorTable, operationSection } from './operation.ts';
 import { STYLE } from './style.ts';
-import type { OpenApiDocument, OpenApiResponse, Operation } from '../openapi/document.ts';
 
 /** What the page needs of a browser: its own style, and nothing from anywhere. */
 export const DOCS_SECURITY_POLICY =

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { ROUTES } from '#proto/rest/index.ts';
 import { API_PREFIX, defineRoutes, type Route, route } from '#proto/rest/route.ts';
 import { guildId } from '#proto/rest/schemas.ts';
-import { DOCS_SECURITY_POLICY, docsPage } from './page.ts';
 import { openApiDocument } from '../openapi/openapi.ts';
+import { DOCS_SECURITY_POLICY, docsPage } from './page.ts';
 
 const NASTY = `<img src=x onerror="alert('1')"> & $HOME \`id\` it's \\ "so"`;
 const GUILD = '123456789012345678';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { amount } from '#test/bounds.ts';
-import { printFigure } from '#test/figures.ts';
+import { amount } from '#test/measure/bounds.ts';
+import { printFigure } from '#test/measure/figures.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { AddressList, clientAddress } from './client-address.ts';
 

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import { listening } from '#test/listening.ts';
+import { listening } from '#test/network/listening.ts';
 import { AddressList } from './client-address.ts';
 import { ClientConnections } from './client-connections.ts';
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addressOf, listen } from '#kit/service/health.ts';
-import { sendRaw } from '#test/raw-http.ts';
+import { sendRaw } from '#test/network/raw-http.ts';
 import { ClientRequest } from './client-request.ts';
 
 /** The sizes of the pieces in which a body is handed on, and the body. */

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { REQUEST_ID_HEADER } from '#kit/http/request-id.ts';
 import type { HeaderList } from '#kit/http/response-headers.ts';
 import { PRINCIPAL_HEADER } from '#kit/security/principal.ts';
-import { REQUEST_ID_HEADER } from '#kit/http/request-id.ts';
 
 /** Meant for one connection, not for whoever is behind it. Transfer-Encoding frames the body and is not among them. */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { listening } from '#test/listening.ts';
-import { wire } from '#test/raw-http.ts';
+import { listening } from '#test/network/listening.ts';
+import { wire } from '#test/network/raw-http.ts';
 import { Turns } from './pipeline-queue.ts';
 
 const REQUEST = wire('GET / HTTP/1.1\nHost: x\n\n');

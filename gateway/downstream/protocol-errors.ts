@@ -1,10 +1,10 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { rawErrorResponse, sendError } from '#kit/http/envelope.ts';
 import { ApiError, type ErrorCode, invalidRequest, methodNotAllowed } from '#kit/errors.ts';
-import { type Exchange, newestExchange } from '#kit/http/server.ts';
+import { rawErrorResponse, sendError } from '#kit/http/envelope.ts';
 import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from '#kit/http/request-id.ts';
+import { type Exchange, newestExchange } from '#kit/http/server.ts';
 import { splitTarget } from '#kit/http/target.ts';
 import { targetFault } from '../steps/guard.ts';
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { Lifecycle } from '#kit/service/lifecycle.ts';
-import { changeMessage, changeOf, metric, newKey, silentLog, startPeer } from './fixtures/auth-peer.ts';
 import { createKeys } from './create.ts';
+import { changeMessage, changeOf, metric, newKey, silentLog, startPeer } from './fixtures/auth-peer.ts';
 
 /** Everything put together, with a stream that has beaten once. */
 async function setUp() {

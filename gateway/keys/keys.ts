@@ -1,12 +1,12 @@
-import type { ApiKey } from '#kit/security/api-key.ts';
 import type { Clock } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { ApiKey } from '#kit/security/api-key.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { AuthServiceService, KeyChange, KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { type CachedGrant, GrantCache } from './cache.ts';
-import { Calendar } from './renewal-schedule.ts';
 import { type ChangeProof, isWithin } from './proof.ts';
 import { Refusals } from './refusals.ts';
+import { Calendar } from './renewal-schedule.ts';
 import { type Answer, type Priority, unavailable, Verifier } from './verifier.ts';
 
 /** How long a key is fresh while every change would be heard. */

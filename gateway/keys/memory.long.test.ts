@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { printFigure } from '#test/figures.ts';
+import { printFigure } from '#test/measure/figures.ts';
 
 const PROGRAM = fileURLToPath(new URL('./fixtures/many-keys.ts', import.meta.url));
 const KEYS = 100_000;

@@ -1,6 +1,6 @@
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { AuthServiceService, KeyGrant, KeyUse } from '#proto/gen/guild/auth/v1/auth.ts';

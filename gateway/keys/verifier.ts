@@ -1,7 +1,7 @@
-import type { ApiKey } from '#kit/security/api-key.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, asApiError, isFault } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { ApiKey } from '#kit/security/api-key.ts';
 import type { AuthServiceService, KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { isWithin } from './proof.ts';
 

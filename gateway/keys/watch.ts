@@ -1,7 +1,7 @@
 import type { ClientReadableStream } from '@grpc/grpc-js';
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';

@@ -1,5 +1,5 @@
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import { AUTHENTICATION_LIMIT } from '#proto/rest/limits.ts';
 import type { Address } from '../downstream/client-address.ts';
 import { type ClientNetwork, networksOf } from './client-networks.ts';

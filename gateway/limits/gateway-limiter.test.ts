@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Breakers } from '#kit/resilience/breaker.ts';
 import { type Clock, systemClock } from '#kit/clock.ts';
-import { Metrics } from '#kit/telemetry/metrics.ts';
 import { connectRedis } from '#kit/redis/client.ts';
+import { Breakers } from '#kit/resilience/breaker.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
 import { type Child, type Program, startProgram } from '#local/child.ts';
 import { prepareRedis } from '#local/redis.ts';
-import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { startTcpProxy } from '#test/network/tcp-proxy.ts';
 import { GatewayLimiter } from './gateway-limiter.ts';
 import type { Decision, Limit } from './limiter.ts';
 

@@ -1,10 +1,10 @@
-import type { Breakers } from '#kit/resilience/breaker.ts';
 import type { Clock } from '#kit/clock.ts';
+import type { RedisClient } from '#kit/redis/client.ts';
+import type { Breakers } from '#kit/resilience/breaker.ts';
 import { DeadlineError, within } from '#kit/resilience/deadline.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import type { RedisClient } from '#kit/redis/client.ts';
-import { andThen, type Awaitable } from '../and-then.ts';
+import { type Awaitable, andThen } from '../and-then.ts';
 import type { Decision, Limit, Limiter } from './limiter.ts';
 import { MemoryLimiter, refuseExhausted, type Snapshot } from './memory.ts';
 import { type Answer, exactDecision, RedisLimiter } from './redis.ts';

@@ -1,5 +1,5 @@
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Address } from '../downstream/client-address.ts';
 import { networksOf } from './client-networks.ts';
 

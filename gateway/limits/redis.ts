@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Cluster, Command } from 'ioredis';
 import type { RedisClient } from '#kit/redis/client.ts';
 import { Batches } from './batches.ts';
-import { type Decision, type Limit, type Limiter, guildTag, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
+import { type Decision, guildTag, type Limit, type Limiter, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
 import { ScriptCall } from './script-call.ts';
 
 const SCRIPT = readFileSync(new URL('./limits.lua', import.meta.url), 'utf8');

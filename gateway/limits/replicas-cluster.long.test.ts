@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { amount, withinBound } from '#test/bounds.ts';
-import { printFigure } from '#test/figures.ts';
+import { amount, withinBound } from '#test/measure/bounds.ts';
+import { printFigure } from '#test/measure/figures.ts';
 import { seededRandom } from '#test/random.ts';
 import { guildsOf, type Master, moveSlotAround, startCluster, type TestCluster } from './fixtures/cluster.ts';
 import { type Gateways, type Sample, startGateways } from './fixtures/gateways.ts';

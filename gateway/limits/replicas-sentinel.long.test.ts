@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startRedisSentinel } from '#test/redis-nodes.ts';
+import { startRedisSentinel } from '#test/redis/nodes.ts';
 import { type RedisUnderTest, replicasSuite } from './replicas.suite.ts';
 
 replicasSuite('Redis behind a sentinel', ['a primary that is killed, its replica promoted'], startSentinel);

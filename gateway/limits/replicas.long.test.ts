@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startRedisNode } from '#test/redis-nodes.ts';
-import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { startTcpProxy } from '#test/network/tcp-proxy.ts';
+import { startRedisNode } from '#test/redis/nodes.ts';
 import { type RedisUnderTest, replicasSuite } from './replicas.suite.ts';
 
 const SLOW_MS = 2_000;

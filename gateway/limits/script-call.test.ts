@@ -1,6 +1,6 @@
 import { Command } from 'ioredis';
 import { expect, test } from 'vitest';
-import { isYoung } from '#test/young.ts';
+import { isYoung } from '#test/measure/young-generation.ts';
 import { ScriptCall } from './script-call.ts';
 
 test('a call and all that it holds are where the next collection of young garbage finds them', () => {

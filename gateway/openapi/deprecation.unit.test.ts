@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { API_PREFIX, defineRoutes, route } from '#proto/rest/route.ts';
-import { openApiDocument } from './openapi.ts';
 import { type OpenApiResponse, type Operation, resolveRef } from './document.ts';
+import { openApiDocument } from './openapi.ts';
 
 test('a route that is to go away says so, until when, and what to use instead', () => {
   const { old } = defineRoutes('gateway', {

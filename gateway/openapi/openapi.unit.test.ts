@@ -4,9 +4,9 @@ import { ROUTES } from '#proto/rest/index.ts';
 import { CATEGORIES } from '#proto/rest/limits.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import { exactlyOneOf, gameId, optional } from '#proto/rest/schemas.ts';
-import { openApiDocument } from './openapi.ts';
 import { type OpenApiResponse, type Operation, type Parameter, resolveRef } from './document.ts';
 import { toJsonSchema } from './json-schema.ts';
+import { openApiDocument } from './openapi.ts';
 import { errorEnvelope } from './responses.ts';
 
 const options = { version: '1.2.3', serverUrl: 'https://api.example.com' };

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
-import { errorBody } from '#kit/http/envelope.ts';
 import { ApiError, ERRORS, type ErrorCode } from '#kit/errors.ts';
+import { errorBody } from '#kit/http/envelope.ts';
 import type { Route } from '#proto/rest/route.ts';
 import { type Components, componentRef, type JsonSchema, type OpenApiResponse, type Ref } from './document.ts';
 import { errorsOf, type RouteError, SHARED_ERRORS } from './errors.ts';

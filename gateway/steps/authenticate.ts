@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { type ApiKey, readApiKey } from '#kit/security/api-key.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
+import { type ApiKey, readApiKey } from '#kit/security/api-key.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { AUTHENTICATION_LIMIT, WINDOW_SECONDS } from '#proto/rest/limits.ts';
-import { andThen, type Awaitable } from '../and-then.ts';
+import { type Awaitable, andThen } from '../and-then.ts';
 import type { Address } from '../downstream/client-address.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { AuthenticationFailures } from '../limits/authentication-failures.ts';

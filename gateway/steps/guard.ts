@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { BODY_LIMIT, hasBody } from '#kit/http/body.ts';
 import { ApiError, type Fault, invalidRequest, type Refusal } from '#kit/errors.ts';
+import { BODY_LIMIT, hasBody } from '#kit/http/body.ts';
 import { splitTarget } from '#kit/http/target.ts';
 import { checkExpectation } from '../downstream/expectation.ts';
 import {

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addressOf, listen } from '#kit/service/health.ts';
+import { sendRaw } from '#test/network/raw-http.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
-import { sendRaw } from '#test/raw-http.ts';
 import { guard, PLAIN_TARGET } from './guard.ts';
 
 /** What the last request was refused with. */

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
-import { noteHeader } from '#kit/http/response-headers.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, type Refusal } from '#kit/errors.ts';
+import { noteHeader } from '#kit/http/response-headers.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { CATEGORIES, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import type { Route } from '#proto/rest/route.ts';
-import { andThen, type Awaitable } from '../and-then.ts';
+import { type Awaitable, andThen } from '../and-then.ts';
 import { type Counted, type Limit, type Limiter, tightest } from '../limits/limiter.ts';
 
 /** Counts a request against all its limits in one step and tells the tightest in headers. RATE_LIMITED. */

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import type { RequestContext } from '#kit/context.ts';
 import type { ErrorCode } from '#kit/errors.ts';
-import type { Logger } from '#kit/telemetry/log.ts';
 import { redactKeys } from '#kit/security/redact.ts';
+import type { Logger } from '#kit/telemetry/log.ts';
 
 const { symbols } = pino;
 const INFO = pino.levels.values['info'] as number;

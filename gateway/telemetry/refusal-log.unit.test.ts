@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { requestContext } from '#kit/context.ts';
 import { ERRORS } from '#kit/errors.ts';
-import { createLog } from '#kit/telemetry/log.ts';
 import { requestIdOf } from '#kit/http/request-id.ts';
+import { createLog } from '#kit/telemetry/log.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { RefusalLog } from './refusal-log.ts';
 

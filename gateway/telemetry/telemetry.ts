@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { RequestContext } from '#kit/context.ts';
-import { type ApiError, type ErrorCode, ERRORS, isFault } from '#kit/errors.ts';
+import { type ApiError, ERRORS, type ErrorCode, isFault } from '#kit/errors.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';

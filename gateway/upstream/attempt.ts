@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
+import { ApiError } from '#kit/errors.ts';
 import { hasBody } from '#kit/http/body.ts';
 import { Inconclusive } from '#kit/resilience/breaker.ts';
-import { ApiError } from '#kit/errors.ts';
 
 /** Methods whose requests change nothing; they have no body here. */
 const READING = ['GET', 'HEAD'];

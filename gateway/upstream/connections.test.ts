@@ -9,8 +9,8 @@ import { afterEach, expect, test } from 'vitest';
 import { HttpServer } from '#kit/http/server.ts';
 import { InternalTls } from '#kit/security/internal-tls.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import { Authority, writeTlsFiles } from '#test/certificates.ts';
-import { listening } from '#test/listening.ts';
+import { Authority, writeTlsFiles } from '#test/network/certificates.ts';
+import { listening } from '#test/network/listening.ts';
 import { Connections, limitAge, MAX_AGE_MS, MIN_AGE_MS, MOST_FREE, randomExpiry } from './connections.ts';
 
 const closers: (() => unknown)[] = [];

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { sendRaw, wire } from '#test/raw-http.ts';
+import { sendRaw, wire } from '#test/network/raw-http.ts';
 import { NEVER, proxyTo } from '../fixtures/proxied.ts';
 
 /** A service that answers each request with these bytes, and tells what was asked and over which connections. */

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sendRaw, wire } from '#test/raw-http.ts';
+import { sendRaw, wire } from '#test/network/raw-http.ts';
 import { HOSTILE_BODIES, HOSTILE_HEADS, SOUND_TO_NODE } from '../fixtures/hostile-responses.ts';
 import { NEVER, proxyTo } from '../fixtures/proxied.ts';
 

@@ -1,11 +1,11 @@
 import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
-import { BODY_LIMIT, hasBody } from '#kit/http/body.ts';
 import { ApiError } from '#kit/errors.ts';
+import { BODY_LIMIT, hasBody } from '#kit/http/body.ts';
 import { serverNameOf } from '#kit/security/internal-tls.ts';
+import { contained } from '../downstream/contained.ts';
 import { attemptOf, type Sending } from './attempt.ts';
 import { hostOf } from './connections.ts';
-import { contained } from '../downstream/contained.ts';
 import { passOn } from './relay.ts';
 import { checkHead, MalformedResponse } from './response-head.ts';
 

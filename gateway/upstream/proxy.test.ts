@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { expect, test } from 'vitest';
-import { printFigure } from '#test/figures.ts';
-import { AT_ONCE, NEVER, OPEN_MS, TIMEOUT_MS, proxyTo } from '../fixtures/proxied.ts';
+import { printFigure } from '#test/measure/figures.ts';
+import { AT_ONCE, NEVER, OPEN_MS, proxyTo, TIMEOUT_MS } from '../fixtures/proxied.ts';
 
 test('a poll is rejected while its service is away, and keeps nobody from it once it is back', async () => {
   let isDown = true;

@@ -1,17 +1,17 @@
 import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 import { ApiError, isFault } from '#kit/errors.ts';
+import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
+import { RetryBudget } from '#kit/resilience/retry-budget.ts';
 import type { InternalTls } from '#kit/security/internal-tls.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import { RetryBudget } from '#kit/resilience/retry-budget.ts';
 import { ROUTES } from '#proto/rest/index.ts';
-import { Attempt, attemptOf, CallerGone, mayRepeat, setAttempt, WaitedInVain } from './attempt.ts';
-import { isPlainGet, sendGet } from './get.ts';
-import { Connections, IDLE_MS, limitAge, MOST_FREE } from './connections.ts';
 import { keepForwarded } from '../downstream/headers.ts';
+import { Attempt, attemptOf, CallerGone, mayRepeat, setAttempt, WaitedInVain } from './attempt.ts';
+import { Connections, IDLE_MS, limitAge, MOST_FREE } from './connections.ts';
+import { isPlainGet, sendGet } from './get.ts';
 import { createMiddleware, type Middleware } from './middleware.ts';
 
 /** For the middleware, kept as Connections are. */

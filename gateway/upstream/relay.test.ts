@@ -1,6 +1,6 @@
 import { createServer, get, type Server } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
-import { listening } from '#test/listening.ts';
+import { listening } from '#test/network/listening.ts';
 import { passOn } from './relay.ts';
 
 const PATIENCE_MS = 5_000;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { writeAnswerHead } from '#kit/http/response-headers.ts';
-import { attemptOf } from './attempt.ts';
 import { passedHeaders } from '../downstream/headers.ts';
+import { attemptOf } from './attempt.ts';
 
 /** Hands a service's answer on: the status, the headers that are not the connection's own, and the bytes as they come. */
 export function passOn(incoming: IncomingMessage, response: ServerResponse): void {

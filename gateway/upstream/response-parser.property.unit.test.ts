@@ -2,11 +2,11 @@ import { request } from 'node:http';
 import { Duplex } from 'node:stream';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
-import { amount } from '#test/bounds.ts';
-import { printFigure } from '#test/figures.ts';
+import { amount } from '#test/measure/bounds.ts';
+import { printFigure } from '#test/measure/figures.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
-import { AnswerReader } from './response-parser.ts';
 import { bytesOf, type Heard, hear } from '../fixtures/receiver.ts';
+import { AnswerReader } from './response-parser.ts';
 
 const SEQUENCES = amount(5_000, 100_000);
 const CHANGED = amount(10_000, 300_000);

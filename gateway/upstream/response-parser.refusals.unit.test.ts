@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { AnswerReader } from './response-parser.ts';
-import { bytesOf, CHUNKED, hear, OK, readBothWays as read } from '../fixtures/receiver.ts';
 import { HOSTILE_BODIES, HOSTILE_HEADS } from '../fixtures/hostile-responses.ts';
+import { bytesOf, CHUNKED, hear, OK, readBothWays as read } from '../fixtures/receiver.ts';
+import { AnswerReader } from './response-parser.ts';
 
 describe('refused, before any of its body is told, is an answer with', () => {
   it.each(HOSTILE_HEADS)('%s', (_what, text) => {

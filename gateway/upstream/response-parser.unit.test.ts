@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { AnswerReader } from './response-parser.ts';
 import { bytesOf, CHUNKED, OK, readBothWays as read } from '../fixtures/receiver.ts';
+import { AnswerReader } from './response-parser.ts';
 
 describe('an answer is read to its end, and no further', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import type { Queryable } from '#kit/postgres/pool.ts';
 import { Backlog } from './domain/backlog.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 

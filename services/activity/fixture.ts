@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Database } from '#kit/postgres/pool.ts';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
-import type { Environment } from '#kit/service/config.ts';
-import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import type { DefinitionShape } from '#kit/grpc/definition.ts';
+import type { Database } from '#kit/postgres/pool.ts';
+import type { Environment } from '#kit/service/config.ts';
 import { type RunningService, startService } from '#kit/service/service.ts';
 import {
   CommandAdminServiceService,
@@ -12,11 +12,11 @@ import {
   StaffAdminServiceService,
 } from '#proto/gen/guild/activity/v1/admin.ts';
 import { DecisionServiceService, type DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
-import { DatabaseTime } from '#test/database-time.ts';
-import { connect } from '#test/grpc.ts';
-import { type ReplicaProcess, startReplicaProcess } from '#test/replica-process.ts';
-import { type SealedAnswer, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
+import { connect } from '#test/network/grpc.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
+import { DatabaseTime } from '#test/postgres/database-time.ts';
+import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
+import { type SealedAnswer, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { activityService } from './service.ts';
 import { MAX_WAITING } from './store/new-commands.ts';
 

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { amount, withinBound } from '#test/bounds.ts';
-import { printFigure } from '#test/figures.ts';
+import { amount, withinBound } from '#test/measure/bounds.ts';
+import { printFigure } from '#test/measure/figures.ts';
 import { ActivityFixture } from './fixture.ts';
 
 const SERVERS = 1_000;

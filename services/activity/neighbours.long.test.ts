@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { amount, withinBound } from '#test/bounds.ts';
-import { databaseRows } from '#test/database.ts';
-import { printFigure } from '#test/figures.ts';
+import { amount, withinBound } from '#test/measure/bounds.ts';
+import { printFigure } from '#test/measure/figures.ts';
+import { databaseRows } from '#test/postgres/database.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 
 const INVENTED = amount(4_000, 20_000);

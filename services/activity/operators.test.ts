@@ -1,7 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
-import { connect } from '#test/grpc.ts';
+import { connect } from '#test/network/grpc.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 
 const fixture = new ActivityFixture();

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service/service.ts';
-import { amount, withinBound } from '#test/bounds.ts';
-import { printFigure } from '#test/figures.ts';
+import { amount, withinBound } from '#test/measure/bounds.ts';
+import { printFigure } from '#test/measure/figures.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 
 const TIMES = amount(20, 300);

@@ -24,11 +24,11 @@ import { Sessions } from './domain/sessions.ts';
 import { Staff } from './domain/staff.ts';
 import { StaffRoles } from './domain/staff-roles.ts';
 import { erasureRules } from './erasure.ts';
-import { ActivityEvents } from './telemetry.ts';
 import { decisionMethods } from './grpc/activity.ts';
 import { commandAdminMethods } from './grpc/commands.ts';
 import { staffAdminMethods } from './grpc/staff.ts';
 import { activityHandlers } from './http/activity.ts';
+import { ActivityEvents } from './telemetry.ts';
 
 /** On which processes tell each other which guilds have new commands. */
 const COMMANDS_CHANNEL = 'activity_commands';

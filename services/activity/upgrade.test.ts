@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { migrate } from '#kit/postgres/migrate.ts';
-import { databaseRows } from '#test/database.ts';
+import { databaseRows } from '#test/postgres/database.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 
 const MIGRATIONS = join(import.meta.dirname, 'migrations');

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PRINCIPAL_HEADER, sealPrincipal } from '#kit/security/principal.ts';
 import { SecretRing } from '#kit/security/keyring.ts';
+import { PRINCIPAL_HEADER, sealPrincipal } from '#kit/security/principal.ts';
 import type { RunningService } from '#kit/service/service.ts';
-import { amount, withinBound } from '#test/bounds.ts';
-import { printFigure } from '#test/figures.ts';
-import { TEST_SECRETS } from '#test/sealed.ts';
+import { amount, withinBound } from '#test/measure/bounds.ts';
+import { printFigure } from '#test/measure/figures.ts';
+import { TEST_SECRETS } from '#test/system/signed-calls.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 
 const POLLS = amount(500, 5_000);

@@ -6,20 +6,20 @@ import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
+import { type AuthConfig, readAuthConfig } from './config.ts';
 import { AuditKeeper } from './domain/audit/keeper.ts';
 import { decodeChange, recentChanges } from './domain/changes.ts';
-import { type AuthConfig, readAuthConfig } from './config.ts';
-import { erasureRules } from './erasure.ts';
-import { AuthEvents } from './telemetry.ts';
-import { authHandlers } from './grpc/auth.ts';
-import { keyAdminHandlers } from './grpc/admin.ts';
 import { GuildAdmin } from './domain/guilds.ts';
 import { KeyAdmin } from './domain/keys.ts';
-import { operatorHandlers } from './grpc/operators.ts';
 import { Authority } from './domain/operators/guard.ts';
 import { Operators } from './domain/operators/operators.ts';
-import { CHANGES_CHANNEL } from './store/keys.ts';
 import { Watchers } from './domain/watchers.ts';
+import { erasureRules } from './erasure.ts';
+import { keyAdminHandlers } from './grpc/admin.ts';
+import { authHandlers } from './grpc/auth.ts';
+import { operatorHandlers } from './grpc/operators.ts';
+import { CHANGES_CHANNEL } from './store/keys.ts';
+import { AuthEvents } from './telemetry.ts';
 
 export const authService: ServiceDefinition<AuthConfig> = {
   name: 'auth',

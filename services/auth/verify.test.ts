@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readApiKey } from '#kit/security/api-key.ts';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
+import { readApiKey } from '#kit/security/api-key.ts';
 import type { Key } from '#proto/gen/guild/auth/v1/admin.ts';
-import { createKey, startTestAuth, type TestAuth, verifyKeys } from '#test/auth.ts';
-import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
+import { createKey, startTestAuth, type TestAuth, verifyKeys } from '#test/system/auth.ts';
 
 const clock = new ManualClock();
 let database: TestDatabase;

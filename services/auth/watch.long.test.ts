@@ -1,10 +1,10 @@
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { KeyChange } from '#proto/gen/guild/auth/v1/auth.ts';
-import { startTestAuth, type TestAuth, toldBeats, toldVersions, type Watched, watchKeys } from '#test/auth.ts';
-import { withinBound } from '#test/bounds.ts';
-import { createTestDatabase, type TestDatabase } from '#test/database.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { withinBound } from '#test/measure/bounds.ts';
+import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
+import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
+import { startTestAuth, type TestAuth, toldBeats, toldVersions, type Watched, watchKeys } from '#test/system/auth.ts';
 
 const GUILD = '900000000000000001';
 

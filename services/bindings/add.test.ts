@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { BindingsFixture, bindingsWorld, BOOSTER, faultsOf, HARBORMASTER, OFFICER, rankBinding } from './fixture.ts';
+import { BindingsFixture, BOOSTER, bindingsWorld, faultsOf, HARBORMASTER, OFFICER, rankBinding } from './fixture.ts';
 
 const fixture = new BindingsFixture();
 beforeAll(() => fixture.start());

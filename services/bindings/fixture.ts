@@ -8,9 +8,9 @@ import { World } from '#local/simulators/world.ts';
 import { Platform } from '#platforms/fixture.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { lookupService } from '#services/lookup/service.ts';
-import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
-import { connect } from '#test/grpc.ts';
-import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/sealed.ts';
+import { connect } from '#test/network/grpc.ts';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
+import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
 import { bindingsService } from './service.ts';
 
 /** Roles of every guild. */

@@ -7,7 +7,7 @@ import {
   type EvaluateResponse,
   Verdict,
 } from '#proto/gen/guild/bindings/v1/bindings.ts';
-import { connect } from '#test/grpc.ts';
+import { connect } from '#test/network/grpc.ts';
 import { BindingsFixture, CAPTAIN, OFFICER, PLAYER_MEMBERS, rankBinding } from './fixture.ts';
 
 const { VERDICT_WANTED: WANTED, VERDICT_UNKNOWN: UNKNOWN } = Verdict;

@@ -15,9 +15,9 @@ import { Bindings } from './domain/bindings.ts';
 import { Checks } from './domain/checks.ts';
 import { Evaluation } from './domain/evaluation.ts';
 import { erasureRules } from './erasure.ts';
-import { BindingsEvents } from './telemetry.ts';
 import { bindingAdminMethods, bindingsMethods } from './grpc/bindings.ts';
 import { bindingsHandlers } from './http/bindings.ts';
+import { BindingsEvents } from './telemetry.ts';
 
 /** Owns the bindings of chat roles to game data, and says which roles members are to have. */
 export const bindingsService: ServiceDefinition<BindingsConfig> = {

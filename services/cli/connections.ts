@@ -1,9 +1,25 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { Breakers } from '#kit/resilience/breaker.ts';
-import { sealCall } from '#kit/grpc/call-token.ts';
 import { systemClock } from '#kit/clock.ts';
+import type { ApiError } from '#kit/errors.ts';
+import { sealCall } from '#kit/grpc/call-token.ts';
+import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc/client.ts';
+import type { DefinitionShape, MethodShape } from '#kit/grpc/definition.ts';
+import { isAnswer } from '#kit/grpc/errors.ts';
+import {
+  type Credential,
+  digestOf,
+  OPERATOR_HEADER,
+  readCredential,
+  signCall,
+  TICKET_HEADER,
+} from '#kit/grpc/operators.ts';
+import { Breakers } from '#kit/resilience/breaker.ts';
+import { InternalTls } from '#kit/security/internal-tls.ts';
+import { type KeyRing, SecretRing } from '#kit/security/keyring.ts';
+import type { Roots } from '#kit/security/process-keys.ts';
+import { callPurpose, OPERATORS } from '#kit/security/purposes.ts';
 import {
   ConfigError,
   type Environment,
@@ -13,23 +29,7 @@ import {
   readRoots,
   secrets,
 } from '#kit/service/config.ts';
-import type { ApiError } from '#kit/errors.ts';
-import type { DefinitionShape, MethodShape } from '#kit/grpc/definition.ts';
-import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc/client.ts';
-import { isAnswer } from '#kit/grpc/errors.ts';
-import { InternalTls } from '#kit/security/internal-tls.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import {
-  type Credential,
-  digestOf,
-  OPERATOR_HEADER,
-  readCredential,
-  signCall,
-  TICKET_HEADER,
-} from '#kit/grpc/operators.ts';
-import type { Roots } from '#kit/security/process-keys.ts';
-import { callPurpose, OPERATORS } from '#kit/security/purposes.ts';
-import { type KeyRing, SecretRing } from '#kit/security/keyring.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { UsageError } from './command.ts';
 

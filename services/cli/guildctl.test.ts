@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readApiKey } from '#kit/security/api-key.ts';
+import { internalKeysOf } from '#kit/security/process-keys.ts';
 import type { Environment } from '#kit/service/config.ts';
 import { GAME_SCOPES, SCOPES } from '#proto/rest/scopes.ts';
-import { internalKeysOf } from '#kit/security/process-keys.ts';
-import { ADMIN_SECRET, INTERNAL_SECRET, startTestAuth, type TestAuth } from '#test/auth.ts';
-import { createTestDatabase, type TestDatabase } from '#test/database.ts';
-import { inheritedEnvironment } from '#test/processes.ts';
+import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
+import { ADMIN_SECRET, INTERNAL_SECRET, startTestAuth, type TestAuth } from '#test/system/auth.ts';
+import { inheritedEnvironment } from '#test/system/processes.ts';
 import { guildctl as run } from './guildctl.ts';
 
 interface Result {

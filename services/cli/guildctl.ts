@@ -1,7 +1,7 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import { ConfigError, type Environment } from '#kit/service/config.ts';
 import { ApiError, type Fault } from '#kit/errors.ts';
 import { redactKeys } from '#kit/security/redact.ts';
+import { ConfigError, type Environment } from '#kit/service/config.ts';
 import {
   type Command,
   CommandFailure,

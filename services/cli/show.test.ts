@@ -3,9 +3,9 @@ import { type RunningService, startService } from '#kit/service/service.ts';
 import { bindingsService } from '#services/bindings/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { moderationService } from '#services/moderation/service.ts';
-import { startAuthForOperators, type TestAuth } from '#test/auth.ts';
-import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
-import { TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
+import { startAuthForOperators, type TestAuth } from '#test/system/auth.ts';
+import { TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { guildctl } from './guildctl.ts';
 
 const GUILD = '900000000000000001';

@@ -1,5 +1,5 @@
-import type { Binding } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
+import type { Binding } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { RecordAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import type { Punishment } from '#proto/gen/guild/moderation/v1/moderation.ts';

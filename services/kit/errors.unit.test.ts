@@ -1,9 +1,9 @@
 import { Metadata, type ServiceError, type StatusObject, status } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
-import { errorBody, rawErrorResponse } from './http/envelope.ts';
 import { ApiError, asApiError, ERRORS, type ErrorCode, invalidRequest, isFault } from './errors.ts';
-import { fromStatus, toStatus } from './grpc/errors.ts';
 import { isGrpcFailure } from './grpc/client.ts';
+import { fromStatus, toStatus } from './grpc/errors.ts';
+import { errorBody, rawErrorResponse } from './http/envelope.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 

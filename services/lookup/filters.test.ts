@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '#kit/postgres/pool.ts';
-import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
-import { costOf } from '#test/explain.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
+import { costOf } from '#test/postgres/explain.ts';
 import * as store from './store/links.ts';
 
 const GUILD = '900000000000000001';

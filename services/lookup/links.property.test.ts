@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import type { Database, Queryable } from '#kit/postgres/pool.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { Links } from './domain/links.ts';
-import { LookupEvents } from './telemetry.ts';
 import * as store from './store/links.ts';
+import { LookupEvents } from './telemetry.ts';
 
 const STEPS = 400;
 const WRITERS = 5;

@@ -8,9 +8,9 @@ import { lookupRoutes } from '#proto/rest/lookup.ts';
 import { type LookupConfig, readLookupConfig } from './config.ts';
 import { Links } from './domain/links.ts';
 import { erasureRules } from './erasure.ts';
-import { LookupEvents } from './telemetry.ts';
 import { linkAdminMethods, lookupMethods } from './grpc/lookup.ts';
 import { lookupHandlers } from './http/lookup.ts';
+import { LookupEvents } from './telemetry.ts';
 
 /** Owns the links between chat and game accounts. */
 export const lookupService: ServiceDefinition<LookupConfig> = {

@@ -2,8 +2,8 @@ import { Client } from 'pg';
 import { expect, test } from 'vitest';
 import { startService } from '#kit/service/service.ts';
 import { freePorts } from '#local/ports.ts';
-import { createTestDatabase } from '#test/database.ts';
-import { testEnvironment } from '#test/sealed.ts';
+import { createTestDatabase } from '#test/postgres/database.ts';
+import { testEnvironment } from '#test/system/signed-calls.ts';
 import { lookupService } from './service.ts';
 
 test('a replica that waits for a migration shows it, and that it is there', async () => {

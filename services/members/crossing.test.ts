@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service/service.ts';
-import { createTestDatabase } from '#test/database.ts';
-import type { SealedAnswer } from '#test/sealed.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
+import { createTestDatabase } from '#test/postgres/database.ts';
+import type { SealedAnswer } from '#test/system/signed-calls.ts';
 import { GUILD, MembersFixture, newAccounts, portOf, statusesOf } from './fixture.ts';
 
 const ABANDONED_MS = 10_000;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
-import { connect } from '#test/grpc.ts';
-import { TEST_ADMIN_SECRETS } from '#test/sealed.ts';
+import { connect } from '#test/network/grpc.ts';
+import { TEST_ADMIN_SECRETS } from '#test/system/signed-calls.ts';
 import { GUILD, MembersFixture, newAccounts } from './fixture.ts';
 
 const fixture = new MembersFixture();

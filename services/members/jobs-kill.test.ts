@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { scrape } from '#test/metrics.ts';
-import type { ReplicaProcess } from '#test/replica-process.ts';
-import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { scrape } from '#test/measure/metrics.ts';
+import { startTcpProxy } from '#test/network/tcp-proxy.ts';
+import type { ReplicaProcess } from '#test/system/replica-process.ts';
 import { GUILD, portOf } from './fixture.ts';
 import { chatIdOf, DECK } from './fixtures/crew.ts';
 import { JobsFixture, until } from './fixtures/jobs.ts';

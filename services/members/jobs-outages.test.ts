@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service/service.ts';
-import { scrape } from '#test/metrics.ts';
+import { scrape } from '#test/measure/metrics.ts';
 import { chatIdOf, crew, DECK } from './fixtures/crew.ts';
 import { JobsFixture } from './fixtures/jobs.ts';
 

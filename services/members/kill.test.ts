@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { startTcpProxy } from '#test/network/tcp-proxy.ts';
 import { GUILD, MembersFixture, newAccounts, portOf } from './fixture.ts';
 
 const fixture = new MembersFixture();

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { encodeCursor } from '#kit/http/cursor.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import { encodeCursor } from '#kit/http/cursor.ts';
 import { Platform } from '#platforms/fixture.ts';
 import { MembersServiceService } from '#proto/gen/guild/members/v1/members.ts';
-import { connect } from '#test/grpc.ts';
+import { connect } from '#test/network/grpc.ts';
 import { GUILD, MembersFixture, OTHER_GUILD } from './fixture.ts';
 
 const ADA = '920000000000000001';

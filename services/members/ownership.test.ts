@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { printFigure } from '#test/figures.ts';
+import { printFigure } from '#test/measure/figures.ts';
 import { GUILD, portOf } from './fixture.ts';
 import { chatIdOf, crew, DECK, GROUP } from './fixtures/crew.ts';
 import { JobsFixture } from './fixtures/jobs.ts';

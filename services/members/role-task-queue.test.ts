@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createLog } from '#kit/telemetry/log.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import { queueAdminMethods } from '#kit/queue/admin.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { createLog } from '#kit/telemetry/log.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { ROLE_TASKS } from './store/role-tasks.ts';
 
 const GUILD = '900000000000000001';

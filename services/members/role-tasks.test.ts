@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Platform } from '#platforms/fixture.ts';
-import { scrape } from '#test/metrics.ts';
+import { scrape } from '#test/measure/metrics.ts';
 import { GUILD, MembersFixture } from './fixture.ts';
 
 // Ada has rank 50 in group 501, and the roles Officer and Verified.

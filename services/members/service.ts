@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { queueLimits } from '#kit/service/config.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
+import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import { queueAdminMethods } from '#kit/queue/admin.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
-import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
+import { queueLimits } from '#kit/service/config.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { SharedRedis } from '#platforms/budget/shared.ts';
 import { Discord } from '#platforms/discord.ts';
@@ -34,15 +34,15 @@ import { SyncJobs } from './domain/sync-jobs.ts';
 import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
 import { erasureRules } from './erasure.ts';
-import { MembersEvents } from './telemetry/members.ts';
+import { jobAdminMethods } from './grpc/job-admin.ts';
 import { membersMethods } from './grpc/members.ts';
 import { guildsHandlers } from './http/guilds.ts';
-import { syncHandlers } from './http/sync.ts';
 import { verificationHandlers } from './http/members.ts';
-import { jobAdminMethods } from './grpc/job-admin.ts';
-import { JobEvents } from './telemetry/jobs.ts';
-import { RoleTaskEvents } from './telemetry/tasks.ts';
+import { syncHandlers } from './http/sync.ts';
 import { ROLE_TASKS } from './store/role-tasks.ts';
+import { JobEvents } from './telemetry/jobs.ts';
+import { MembersEvents } from './telemetry/members.ts';
+import { RoleTaskEvents } from './telemetry/tasks.ts';
 
 const DAY = 24 * 3600;
 

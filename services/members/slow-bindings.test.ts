@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service/service.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { GUILD, MembersFixture, newAccounts, portOf } from './fixture.ts';
 
 /** The gateway waits for a service so long. */

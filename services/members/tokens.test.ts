@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLog } from '#kit/telemetry/log.ts';
-import { TEST_SECRETS, testKeys } from '#test/keys.ts';
+import { TEST_SECRETS, testKeys } from '#test/system/keys.ts';
 import { GUILD, MembersFixture, newAccounts, OTHER_GUILD } from './fixture.ts';
 
 const fixture = new MembersFixture();

@@ -3,10 +3,10 @@ import { Client } from 'pg';
 import { type Clock, ManualClock } from '#kit/clock.ts';
 import type { Environment } from '#kit/service/config.ts';
 import { type RunningService, startService } from '#kit/service/service.ts';
-import { createTestDatabase, type TestDatabase } from '#test/database.ts';
-import { DatabaseTime } from '#test/database-time.ts';
-import { type ReplicaProcess, startReplicaProcess } from '#test/replica-process.ts';
-import { type SealedAnswer, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/sealed.ts';
+import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
+import { DatabaseTime } from '#test/postgres/database-time.ts';
+import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
+import { type SealedAnswer, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { ActivityPeer } from './fixtures/activity-peer.ts';
 import { moderationService } from './service.ts';
 

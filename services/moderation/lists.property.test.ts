@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { Lists } from './domain/lists.ts';
 import type { Kind, Punishment } from './domain/punishment.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
 import type { RunningService } from '#kit/service/service.ts';
-import { withinBound } from '#test/bounds.ts';
-import { printFigure, round } from '#test/figures.ts';
-import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { withinBound } from '#test/measure/bounds.ts';
+import { printFigure, round } from '#test/measure/figures.ts';
+import { startTcpProxy } from '#test/network/tcp-proxy.ts';
 import { GUILD, ModerationFixture, newPlayer } from './fixture.ts';
 
 /** On its clock nothing that is remembered grows old. */

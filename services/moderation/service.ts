@@ -1,11 +1,11 @@
-import { queueLimits } from '#kit/service/config.ts';
 import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { Listener } from '#kit/postgres/listener.ts';
 import { Notifier, readNames } from '#kit/postgres/notifier.ts';
+import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import { queueAdminMethods } from '#kit/queue/admin.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
-import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
+import { queueLimits } from '#kit/service/config.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
 import { DecisionServiceService } from '#proto/gen/guild/activity/v1/commands.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
@@ -15,18 +15,18 @@ import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderat
 import { moderationRoutes } from '#proto/rest/moderation.ts';
 import { type ModerationConfig, readModerationConfig } from './config.ts';
 import { StandingCache } from './domain/cache.ts';
+import { DECISIONS, decisionQueue } from './domain/decision-queue.ts';
 import { Decisions } from './domain/decisions.ts';
 import { Lists } from './domain/lists.ts';
 import { Shield } from './domain/shield.ts';
 import { Standings } from './domain/standings.ts';
 import { erasureRules } from './erasure.ts';
-import { ModerationEvents } from './telemetry.ts';
 import { moderationMethods, shieldMethods } from './grpc/moderation.ts';
 import { recordMethods } from './grpc/records.ts';
 import { moderationHandlers } from './http/moderation.ts';
-import { DECISIONS, decisionQueue } from './domain/decision-queue.ts';
-import type { Delivery } from './store/outbox.ts';
 import { decisionMessage } from './http/views.ts';
+import type { Delivery } from './store/outbox.ts';
+import { ModerationEvents } from './telemetry.ts';
 
 /** Carries the guilds whose bans, mutes or flags have changed. */
 const CHANGES_CHANNEL = 'moderation_changes';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
-import { connect } from '#test/grpc.ts';
+import { connect } from '#test/network/grpc.ts';
 import { ADMIN_SECRET, ModerationFixture, newGuild, newPlayer } from './fixture.ts';
 
 const MAX = 5;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { unixSeconds } from '#kit/clock.ts';
 import type { RunningService } from '#kit/service/service.ts';
-import { createTestDatabase, databaseRows } from '#test/database.ts';
+import { startTcpProxy } from '#test/network/tcp-proxy.ts';
 import { PATIENCE } from '#test/patience.ts';
-import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { createTestDatabase, databaseRows } from '#test/postgres/database.ts';
 import { GUILD, ModerationFixture, newGuild, newPlayer, OTHER_GUILD } from './fixture.ts';
 
 const fixture = new ModerationFixture();

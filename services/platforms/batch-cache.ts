@@ -1,6 +1,6 @@
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
 import { currentPurpose, type Purpose } from '#kit/context.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 
 export interface BatchCacheOptions<Value> {
   ttlMs: number;

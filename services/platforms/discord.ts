@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { LoadingCache } from '#kit/resilience/cache.ts';
 import { ApiError } from '#kit/errors.ts';
+import { LoadingCache } from '#kit/resilience/cache.ts';
 import type {
   ChatChange,
   ChatChangeRequest,

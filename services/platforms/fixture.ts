@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type Logger, pino } from 'pino';
-import { Breakers } from '#kit/resilience/breaker.ts';
 import { ManualClock } from '#kit/clock.ts';
+import type { RedisClient } from '#kit/redis/client.ts';
+import { Breakers } from '#kit/resilience/breaker.ts';
 import { addressOf, listen } from '#kit/service/health.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import type { RedisClient } from '#kit/redis/client.ts';
 import { type SimulatorOptions, type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { World } from '#local/simulators/world.ts';
 import { SharedRedis } from './budget/shared.ts';

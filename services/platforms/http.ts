@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
+import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { Gate } from './gate.ts';
 import { Quiet } from './quiet.ts';

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { activityRoutes } from '#proto/rest/activity.ts';
 import { CATEGORIES } from '#proto/rest/limits.ts';
-import { connect } from '../grpc.ts';
-import { type Call, type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+import { connect } from '../network/grpc.ts';
+import { type Call, type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 const SERVER = 'c9f1d1a0-7a54-4f5e-9f0b-3a4e8a1d2c77';
 

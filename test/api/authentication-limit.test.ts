@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeApiKey } from '#kit/security/api-key.ts';
-import { amount } from '../bounds.ts';
-import { printFigure } from '../figures.ts';
-import { type CallResult, GUILD, type Network, startNetwork } from '../network.ts';
+import { amount } from '../measure/bounds.ts';
+import { printFigure } from '../measure/figures.ts';
+import { untilWindowHas } from '../measure/windows.ts';
 import { PATIENCE } from '../patience.ts';
-import { untilWindowHas } from '../windows.ts';
+import { type CallResult, GUILD, type Network, startNetwork } from '../system/system.ts';
 
 let network: Network;
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Platform } from '#platforms/fixture.ts';
 import { bindingsRoutes } from '#proto/rest/bindings.ts';
 import { bindingsWorld, OFFICER, rankBinding } from '#services/bindings/fixture.ts';
-import { type Call, type Network, startNetwork } from '../network.ts';
+import { type Call, type Network, startNetwork } from '../system/system.ts';
 
 let network: Network;
 let guild: string;

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GUILD, type Network, startNetwork } from '../network.ts';
-import { untilWindowHas } from '../windows.ts';
-import { openSocket, sendRaw, wire } from '../raw-http.ts';
+import { untilWindowHas } from '../measure/windows.ts';
+import { openSocket, sendRaw, wire } from '../network/raw-http.ts';
+import { GUILD, type Network, startNetwork } from '../system/system.ts';
 
 let network: Network;
 let key: string;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { guildctl } from '#services/cli/guildctl.ts';
-import { dumpDatabase } from '../canaries.ts';
-import { databaseRows } from '../database.ts';
-import { type Network, startNetwork } from '../network.ts';
+import { databaseRows } from '../postgres/database.ts';
+import { dumpDatabase } from '../system/canaries.ts';
+import { type Network, startNetwork } from '../system/system.ts';
 
 const SERVICES = ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'];
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { guildctl } from '#services/cli/guildctl.ts';
-import { dumpDatabase } from '../canaries.ts';
-import { databaseRows, tablesNaming } from '../database.ts';
-import { printFigure } from '../figures.ts';
-import { connect } from '../grpc.ts';
-import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+import { printFigure } from '../measure/figures.ts';
+import { connect } from '../network/grpc.ts';
+import { databaseRows, tablesNaming } from '../postgres/database.ts';
+import { dumpDatabase } from '../system/canaries.ts';
+import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 const PLAYER = { chat_id: '920000000000000004', game_id: 7004, game_username: 'Dmitri_2026' };
 const MATE = { chat_id: '920000000000000005', game_id: 7005, game_username: 'EstherRows' };

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DOCS_SECURITY_POLICY } from '#gateway/docs/page.ts';
-import { type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
-import { untilWindowHas } from '../windows.ts';
+import { untilWindowHas } from '../measure/windows.ts';
+import { type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 let network: Network;
 let key: string;

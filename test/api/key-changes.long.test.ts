@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { withinBound } from '../bounds.ts';
-import { type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+import { withinBound } from '../measure/bounds.ts';
+import { type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 const EVERYWHERE_MS = 1_000;
 const OFTEN = { interval: 10 };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 const ADA = '920000000000000001';
 

@@ -8,15 +8,15 @@ import { ERRORS } from '#kit/errors.ts';
 import { startService } from '#kit/service/service.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { lookupService } from '#services/lookup/service.ts';
-import { Authority, writeTlsFiles } from '../certificates.ts';
 import { ALL_RULES, EXPRESSIONS } from '../contract/monitoring.ts';
-import { scrapeSeries, type Series } from '../exposition.ts';
-import { printFigure } from '../figures.ts';
-import { GUILD, type Network, startNetwork } from '../network.ts';
-import { isMatch, type Matcher, readExpression, type Selector } from '../promql.ts';
-import { openSocket, wire } from '../raw-http.ts';
-import { testEnvironment } from '../sealed.ts';
+import { type Series, scrapeSeries } from '../measure/exposition.ts';
+import { printFigure } from '../measure/figures.ts';
+import { isMatch, type Matcher, readExpression, type Selector } from '../measure/promql.ts';
+import { Authority, writeTlsFiles } from '../network/certificates.ts';
+import { openSocket, wire } from '../network/raw-http.ts';
 import { PATIENCE } from '../patience.ts';
+import { testEnvironment } from '../system/signed-calls.ts';
+import { GUILD, type Network, startNetwork } from '../system/system.ts';
 
 /** What Prometheus adds, as deploy/prometheus/README.md has it. */
 const TARGET_LABELS = ['namespace', 'job', 'instance'];

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { moderationRoutes } from '#proto/rest/moderation.ts';
-import { type Call, type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+import { type Call, type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 let network: Network;
 /** Writes and reads moderation, and is a game server. */

@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { systemClock } from '#kit/clock.ts';
-import { amount, withinBound } from '../bounds.ts';
-import { printFigure } from '../figures.ts';
-import { connect } from '../grpc.ts';
-import { GUILD, type Network, startNetwork } from '../network.ts';
+import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
+import { amount, withinBound } from '../measure/bounds.ts';
+import { printFigure } from '../measure/figures.ts';
+import { connect } from '../network/grpc.ts';
+import { GUILD, type Network, startNetwork } from '../system/system.ts';
 
 const TIMES = amount(10, 100);
 const POLLS = amount(50, 250);

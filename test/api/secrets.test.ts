@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Canaries, dumpDatabase, dumpRedis } from '../canaries.ts';
-import { GUILD, type Network, startNetwork } from '../network.ts';
+import { Canaries, dumpDatabase, dumpRedis } from '../system/canaries.ts';
+import { GUILD, type Network, startNetwork } from '../system/system.ts';
 
 let network: Network;
 const logLines: string[] = [];

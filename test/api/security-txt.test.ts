@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type Network, startNetwork } from '../network.ts';
+import { type Network, startNetwork } from '../system/system.ts';
 
 let network: Network;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { guildctl } from '#services/cli/guildctl.ts';
-import { withinBound } from '../bounds.ts';
-import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+import { withinBound } from '../measure/bounds.ts';
+import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 // As in the simulators' demo world.
 const OFFICER = '910000000000000001';

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { guildctl } from '#services/cli/guildctl.ts';
-import { Authority, writeTlsFiles } from '../certificates.ts';
-import { sendRaw } from '../raw-http.ts';
-import { GUILD, type Network, startNetwork } from '../network.ts';
+import { Authority, writeTlsFiles } from '../network/certificates.ts';
+import { sendRaw } from '../network/raw-http.ts';
+import { GUILD, type Network, startNetwork } from '../system/system.ts';
 
 const authority = new Authority('ours');
 const folder = mkdtempSync(join(tmpdir(), 'guild-tls-'));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Environment } from '#kit/service/config.ts';
 import { guildctl } from '#services/cli/guildctl.ts';
-import { GUILD, type Network, startNetwork } from '../network.ts';
+import { GUILD, type Network, startNetwork } from '../system/system.ts';
 
 let network: Network;
 let key: { id: string; secret: string };

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { parseKeys } from '#kit/security/process-keys.ts';
 import { KEY_HOLDERS, purposesOf } from '#kit/security/purposes.ts';
-import { type JsonObject, valueSet } from './chart.ts';
 import { startApiServer } from './api-server.ts';
+import { type JsonObject, valueSet } from './chart.ts';
 import { helms, type Manifest, podsOf, render } from './helm.ts';
 
 /** The Secrets that the pod of each component is given variables from. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ErasureRule } from '#kit/personal-data/erasure-rules.ts';
 import { UserExport } from '#kit/personal-data/user-export.ts';
 import type { Database } from '#kit/postgres/pool.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '../database.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '../postgres/database.ts';
 import { SERVICES } from './sources.ts';
 
 /** The migrations' own record. */

@@ -1,6 +1,6 @@
-import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
 import { expect, test } from 'vitest';
 import { filesBelow, readText } from './sources.ts';
 

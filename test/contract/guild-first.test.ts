@@ -1,12 +1,16 @@
 // Every request's path lies within one guild, so that tables can be spread by guild, and a guild can have a database
 // of its own. deploy/decisions says what the exceptions need there.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
 import { CODE, SERVICES } from './sources.ts';
 
 /** Statements that are not each within one guild, by a part of their text, and why. */
 const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] = [
-  { file: 'services/auth/store/keys.ts', text: /changed_at, k\.guild_id, k\.number\) >/, reason: 'the feed of key changes' },
+  {
+    file: 'services/auth/store/keys.ts',
+    text: /changed_at, k\.guild_id, k\.number\) >/,
+    reason: 'the feed of key changes',
+  },
   { file: 'services/activity/store/command-records.ts', text: /AS states/, reason: 'a gauge, read now and then' },
   { file: 'services/auth/store/guilds.ts', text: /g\.guild_id >/, reason: 'a page of guilds, for operators' },
   {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PROCESSES } from '#proto/processes.ts';
 import { ROUTES } from '#proto/rest/index.ts';
-import { CODE, isOfTests, SERVICES, type Source, SOURCES, serviceOf } from './sources.ts';
+import { CODE, isOfTests, SERVICES, SOURCES, type Source, serviceOf } from './sources.ts';
 
 /** Who calls whom over gRPC; guildctl (services/cli) may call any. */
 const CALLS: Record<string, string[]> = {

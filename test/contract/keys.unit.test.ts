@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { openCall, sealCall } from '#kit/grpc/call-token.ts';
+import { ProcessKeys } from '#kit/security/keyring.ts';
 import { openPrincipal, sealPrincipal } from '#kit/security/principal.ts';
 import { deriveKeys, internalKeysOf, parseKeys } from '#kit/security/process-keys.ts';
 import { KEY_HOLDERS, OPERATORS, purposesOf } from '#kit/security/purposes.ts';
-import { ProcessKeys } from '#kit/security/keyring.ts';
 import { PROCESSES } from '#proto/processes.ts';
 
 const ROOTS = {

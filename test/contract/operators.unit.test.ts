@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
 import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
+import { expect, test } from 'vitest';
 import { ADMIN_PATHS } from '#services/auth/domain/operators/roles.ts';
 
 /** Contracts that operators call, by their names. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ROUTES } from '#proto/rest/index.ts';
-import { readExpression } from '../promql.ts';
+import { readExpression } from '../measure/promql.ts';
 import { ALL_RULE_TESTS, ALL_RULES, RUNBOOKS } from './monitoring.ts';
 import { readText } from './sources.ts';
 

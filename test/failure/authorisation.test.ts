@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { redactKeys } from '#kit/security/redact.ts';
 import { ROUTES } from '#proto/rest/index.ts';
-import { printFigure } from '../figures.ts';
-import { type Network, startNetwork } from '../network.ts';
+import { printFigure } from '../measure/figures.ts';
+import { type Network, startNetwork } from '../system/system.ts';
 import { type MatrixKeys, makeMatrixKeys } from './authorisation/keys.ts';
 import { cells } from './authorisation/matrix.ts';
 import { MUTANTS } from './authorisation/mutants.ts';

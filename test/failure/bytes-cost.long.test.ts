@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { amount, withinBound } from '../bounds.ts';
-import { printFigure, round } from '../figures.ts';
-import { wire } from '../raw-http.ts';
+import { amount, withinBound } from '../measure/bounds.ts';
+import { printFigure, round } from '../measure/figures.ts';
+import { wire } from '../network/raw-http.ts';
 import { type Connection, callerOf } from './bytes/callers.ts';
 import { readAnswers, send } from './bytes/client.ts';
 import { CORPUS } from './bytes/corpus.ts';

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { amount } from '../bounds.ts';
-import { openSocket, wire } from '../raw-http.ts';
+import { amount } from '../measure/bounds.ts';
+import { openSocket, wire } from '../network/raw-http.ts';
 import { readAnswers } from './bytes/client.ts';
 import { entry, together } from './bytes/corpus.ts';
 import { type Front, startFront } from './bytes/front.ts';

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { amount } from '../bounds.ts';
-import { printFigure } from '../figures.ts';
+import { amount } from '../measure/bounds.ts';
+import { printFigure } from '../measure/figures.ts';
+import { openSocket, wire } from '../network/raw-http.ts';
 import { seededRandom, shuffled } from '../random.ts';
-import { openSocket, wire } from '../raw-http.ts';
 import { readAnswers, send } from './bytes/client.ts';
 import { CORPUS, entry, together } from './bytes/corpus.ts';
 import { type Front, startFront } from './bytes/front.ts';

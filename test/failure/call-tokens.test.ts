@@ -1,14 +1,14 @@
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Call, CALL_TOKEN_HEADER, sealCall } from '#kit/grpc/call-token.ts';
+import { CALL_TOKEN_HEADER, type Call, sealCall } from '#kit/grpc/call-token.ts';
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import { digestOf, sealTicket, TICKET_HEADER } from '#kit/grpc/operators.ts';
-import { OPERATORS } from '#kit/security/purposes.ts';
 import { SecretRing } from '#kit/security/keyring.ts';
+import { OPERATORS } from '#kit/security/purposes.ts';
 import { PROCESSES } from '#proto/processes.ts';
 import { filesBelow } from '../contract/sources.ts';
-import { printFigure } from '../figures.ts';
-import { type Network, startNetwork } from '../network.ts';
+import { printFigure } from '../measure/figures.ts';
+import { type Network, startNetwork } from '../system/system.ts';
 
 let network: Network;
 const clients = new Map<string, Client>();

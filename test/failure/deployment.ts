@@ -8,8 +8,8 @@ import { DEPLOYABLES, type Deployable, environmentOf, type Ports, type Shared } 
 import { type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
-import { connect } from '../grpc.ts';
-import { inheritedEnvironment } from '../processes.ts';
+import { connect } from '../network/grpc.ts';
+import { inheritedEnvironment } from '../system/processes.ts';
 import { type Balancer, startBalancer } from './balancer.ts';
 import { worldOf } from './faulty-network.ts';
 

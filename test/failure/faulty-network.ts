@@ -1,7 +1,7 @@
 import { type SimulatorOptions } from '#local/simulators/main.ts';
 import { loadWorld, World } from '#local/simulators/world.ts';
-import { type Network, type NetworkOptions, startNetwork } from '../network.ts';
-import { startTcpProxy, type TcpProxy } from '../tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../network/tcp-proxy.ts';
+import { type Network, type NetworkOptions, startNetwork } from '../system/system.ts';
 
 export const PARTS = [
   'redis',

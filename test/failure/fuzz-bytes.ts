@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { fuzz } from './bytes/fuzz.ts';
 import { startFront } from './bytes/front.ts';
+import { fuzz } from './bytes/fuzz.ts';
 
 /** `node test/failure/fuzz-bytes.ts --cases N --seed S`; `--only NUMBER` repeats one case of a seed. */
 const { values } = parseArgs({

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { withinBound } from '../bounds.ts';
-import { printFigure, round } from '../figures.ts';
-import type { CallResult } from '../network.ts';
+import { withinBound } from '../measure/bounds.ts';
+import { printFigure, round } from '../measure/figures.ts';
 import { PATIENCE } from '../patience.ts';
+import type { CallResult } from '../system/system.ts';
 import { expectNothingUnhandled } from './faults.ts';
 import { FaultyNetwork, worldOf } from './faulty-network.ts';
 import { TABLE } from './matrix.ts';

@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { makeApiKey } from '#kit/security/api-key.ts';
-import { type AuthRelay, startAuthRelay } from '../auth-relay.ts';
-import { amount, withinBound } from '../bounds.ts';
-import { printFigure } from '../figures.ts';
-import { GUILD, type Network, startNetwork } from '../network.ts';
-import { seededRandom, wholeNumber } from '../random.ts';
-import { startTcpProxy, type TcpProxy } from '../tcp-proxy.ts';
-import { forEach, type HotKey, keepHot, statuses, type Use, use } from './hot-keys.ts';
+import { amount, withinBound } from '../measure/bounds.ts';
+import { printFigure } from '../measure/figures.ts';
+import { startTcpProxy, type TcpProxy } from '../network/tcp-proxy.ts';
 import { PATIENCE } from '../patience.ts';
+import { seededRandom, wholeNumber } from '../random.ts';
+import { type AuthRelay, startAuthRelay } from '../system/auth-relay.ts';
+import { GUILD, type Network, startNetwork } from '../system/system.ts';
+import { forEach, type HotKey, keepHot, statuses, type Use, use } from './hot-keys.ts';
 
 const GATEWAYS = 3;
 const KEYS_OF_A_GUILD = 10;

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WINDOW_MS } from '#gateway/limits/limiter.ts';
-import { withinBound } from '../bounds.ts';
-import { printFigure } from '../figures.ts';
-import { type Network, startNetwork } from '../network.ts';
-import { type RedisNode, startRedisNode } from '../redis-nodes.ts';
-import { startTcpProxy, type TcpProxy } from '../tcp-proxy.ts';
-import { untilWindowHas } from '../windows.ts';
+import { withinBound } from '../measure/bounds.ts';
+import { printFigure } from '../measure/figures.ts';
+import { untilWindowHas } from '../measure/windows.ts';
+import { startTcpProxy, type TcpProxy } from '../network/tcp-proxy.ts';
+import { type RedisNode, startRedisNode } from '../redis/nodes.ts';
+import { type Network, startNetwork } from '../system/system.ts';
 import { use } from './hot-keys.ts';
 
 const GATEWAYS = 3;

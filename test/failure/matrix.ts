@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { LONG, withinBound } from '../bounds.ts';
-import { scrapePage } from '../exposition.ts';
-import { printFigure } from '../figures.ts';
-import type { CallResult } from '../network.ts';
+import { LONG, withinBound } from '../measure/bounds.ts';
+import { scrapePage } from '../measure/exposition.ts';
+import { printFigure } from '../measure/figures.ts';
+import type { CallResult } from '../system/system.ts';
 import { type Fault, FaultyNetwork, type Part, worldOf } from './faulty-network.ts';
 import { Cell, PROBE_NAMES, PROBES, type ProbeName } from './probes.ts';
 

@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { amount } from '../bounds.ts';
-import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { scrapePage } from '../exposition.ts';
-import { printFigure, round } from '../figures.ts';
-import { testRedisUrl } from '../redis.ts';
+import { amount } from '../measure/bounds.ts';
+import { scrapePage } from '../measure/exposition.ts';
+import { printFigure, round } from '../measure/figures.ts';
+import { createTestDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testRedisUrl } from '../redis/database.ts';
 import { Deployment, type Replica } from './deployment.ts';
 import { type LoadRequest, startLoad } from './load.ts';
 

@@ -7,10 +7,10 @@ import { type Child, type Program, startProgram } from '#local/child.ts';
 import { preparePostgres } from '#local/postgres.ts';
 import { DEPLOYABLES } from '#local/processes.ts';
 import { migrateAll } from '../../deploy/migrate.ts';
-import { amount } from '../bounds.ts';
-import { databaseRows } from '../database.ts';
-import { printFigure } from '../figures.ts';
-import { testRedisUrl } from '../redis.ts';
+import { amount } from '../measure/bounds.ts';
+import { printFigure } from '../measure/figures.ts';
+import { databaseRows } from '../postgres/database.ts';
+import { testRedisUrl } from '../redis/database.ts';
 import { Deployment } from './deployment.ts';
 import { Writer } from './writer.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { GUILD, startNetwork } from '../network.ts';
+import { GUILD, startNetwork } from '../system/system.ts';
 import { expectNothingUnhandled } from './faults.ts';
 import { checkPart } from './matrix.ts';
 

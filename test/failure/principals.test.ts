@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PRINCIPAL_HEADER, type Principal, type SealedFor, sealPrincipal } from '#kit/security/principal.ts';
 import { SecretRing } from '#kit/security/keyring.ts';
+import { PRINCIPAL_HEADER, type Principal, type SealedFor, sealPrincipal } from '#kit/security/principal.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
-import { printFigure } from '../figures.ts';
-import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../network.ts';
+import { printFigure } from '../measure/figures.ts';
+import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 let network: Network;
 

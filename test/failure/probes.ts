@@ -1,9 +1,9 @@
 import { vi } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
 import { StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
-import { connect } from '../grpc.ts';
-import type { Call, CallResult, Network } from '../network.ts';
+import { connect } from '../network/grpc.ts';
 import { PATIENCE } from '../patience.ts';
+import type { Call, CallResult, Network } from '../system/system.ts';
 
 // As in the simulators' demo world.
 const ADA = { chat_id: '920000000000000001', game_id: 7001, game_username: 'AdaBuilds' };

@@ -1,15 +1,15 @@
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CALL_TOKEN_HEADER, sealCall } from '#kit/grpc/call-token.ts';
+import { ProcessKeys } from '#kit/security/keyring.ts';
 import { PRINCIPAL_HEADER, sealPrincipal } from '#kit/security/principal.ts';
 import { internalKeysOf, parseKeys } from '#kit/security/process-keys.ts';
 import { KEY_HOLDERS, OPERATORS } from '#kit/security/purposes.ts';
-import { ProcessKeys } from '#kit/security/keyring.ts';
 import { PROCESSES } from '#proto/processes.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';
-import { printFigure } from '../figures.ts';
-import { GUILD, type Network, startNetwork } from '../network.ts';
+import { printFigure } from '../measure/figures.ts';
+import { GUILD, type Network, startNetwork } from '../system/system.ts';
 
 let network: Network;
 const clients: Client[] = [];

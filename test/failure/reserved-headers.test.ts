@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { printFigure } from '../figures.ts';
-import { wire } from '../raw-http.ts';
+import { printFigure } from '../measure/figures.ts';
+import { wire } from '../network/raw-http.ts';
 import { type Front, startFront } from './bytes/front.ts';
 import { valuesOf } from './bytes/http1.ts';
 import type { Caller } from './bytes/oracle.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEPLOYABLES } from '#local/processes.ts';
-import { amount, withinBound } from '../bounds.ts';
-import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { printFigure } from '../figures.ts';
-import { testRedisUrl } from '../redis.ts';
+import { amount, withinBound } from '../measure/bounds.ts';
+import { printFigure } from '../measure/figures.ts';
+import { createTestDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testRedisUrl } from '../redis/database.ts';
 import { Deployment } from './deployment.ts';
 import { IDLE_MS, type Load, type LoadRequest, startLoad } from './load.ts';
 

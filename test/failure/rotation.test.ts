@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SCOPES } from '#proto/rest/scopes.ts';
-import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { systemClock } from '#kit/clock.ts';
-import { connect } from '../grpc.ts';
-import { GUILD, type Network, startNetwork } from '../network.ts';
+import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { SCOPES } from '#proto/rest/scopes.ts';
+import { connect } from '../network/grpc.ts';
+import { GUILD, type Network, startNetwork } from '../system/system.ts';
 
 const [OLD, NEW] = ['the old internal secret of these tests', 'the new internal secret of these tests'];
 const [OLD_ADMIN, NEW_ADMIN] = [

@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { DEPLOYABLES } from '#local/processes.ts';
-import { dumpDatabase, dumpRedis } from '../canaries.ts';
-import { CanarySystem, WAIT } from '../canary-system.ts';
-import { databaseRows } from '../database.ts';
-import { printFigure } from '../figures.ts';
-import { sendRaw } from '../raw-http.ts';
+import { printFigure } from '../measure/figures.ts';
+import { sendRaw } from '../network/raw-http.ts';
+import { databaseRows } from '../postgres/database.ts';
+import { dumpDatabase, dumpRedis } from '../system/canaries.ts';
+import { CanarySystem, WAIT } from '../system/canary-system.ts';
 
 const GUILD = '900000000000000001';
 

@@ -1,7 +1,7 @@
 import {
   createServer,
-  type IncomingMessage,
   request as httpRequest,
+  type IncomingMessage,
   type Server,
   type ServerResponse,
 } from 'node:http';
@@ -9,11 +9,11 @@ import type { Socket } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { API_PREFIX } from '#proto/rest/route.ts';
-import { scrapeSeries } from '../exposition.ts';
-import { listening } from '../listening.ts';
+import { scrapeSeries } from '../measure/exposition.ts';
+import { untilWindowHas } from '../measure/windows.ts';
+import { listening } from '../network/listening.ts';
+import { openSocket, wire } from '../network/raw-http.ts';
 import { PATIENCE } from '../patience.ts';
-import { openSocket, wire } from '../raw-http.ts';
-import { untilWindowHas } from '../windows.ts';
 import type { Connection } from './bytes/callers.ts';
 import { type Front, startFront } from './bytes/front.ts';
 import { newCaller } from './bytes/through.ts';

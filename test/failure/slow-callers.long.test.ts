@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { withinBound } from '../bounds.ts';
-import { openSocket, wire } from '../raw-http.ts';
+import { withinBound } from '../measure/bounds.ts';
+import { openSocket, wire } from '../network/raw-http.ts';
 import { type Front, startFront } from './bytes/front.ts';
 import { newCaller } from './bytes/through.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { startNetwork } from '../network.ts';
-import { untilWindowHas } from '../windows.ts';
+import { untilWindowHas } from '../measure/windows.ts';
+import { startNetwork } from '../system/system.ts';
 import { expectNothingUnhandled } from './faults.ts';
 import { checkPart } from './matrix.ts';
 

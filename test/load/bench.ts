@@ -3,16 +3,16 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { drawLatency, seriesOf } from './chart.ts';
+import { compareGateways } from './compare.ts';
 import { pin } from './cpu.ts';
+import { driveSystem } from './drive.ts';
 import { inTemporaryFolder } from './folder.ts';
 import { LoadGenerator } from './load.ts';
-import { compareGateways } from './compare.ts';
-import { driveSystem } from './drive.ts';
 import { driveReplicas } from './replicas.ts';
 import { machine, printComparison, printReplicas, printScenarios, printTargets } from './report.ts';
 import { RunningSystem } from './running.ts';
-import { driveScrapes } from './scrapes.ts';
 import { SCENARIOS } from './scenarios.ts';
+import { driveScrapes } from './scrapes.ts';
 import { MEASURED_CORE, OTHER_CORE } from './stage.ts';
 import { GUILDS, makeWorld } from './world.ts';
 

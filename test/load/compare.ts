@@ -1,7 +1,7 @@
 import { pin } from './cpu.ts';
 import type { Figures } from './load.ts';
 import { requestsOf, SCENARIOS, type Scenario } from './scenarios.ts';
-import { MEASURED_CORE, measureAt, median, nameOfRate, OTHER_CORE, type Rate, RATES, type Stage } from './stage.ts';
+import { MEASURED_CORE, measureAt, median, nameOfRate, OTHER_CORE, RATES, type Rate, type Stage } from './stage.ts';
 import { BARE, startProxies, startServer, type Yardstick } from './yardsticks.ts';
 
 /** One program under one load. */

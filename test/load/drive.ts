@@ -1,6 +1,6 @@
 import type { Figures } from './load.ts';
 import { MIXED, requestsOf, type Scenario, sealedRequestsOf } from './scenarios.ts';
-import { measureAt, nameOfRate, OtherAnswers, type Rate, RATES, type Stage } from './stage.ts';
+import { measureAt, nameOfRate, OtherAnswers, RATES, type Rate, type Stage } from './stage.ts';
 
 /** One scenario under one load, through the whole system. */
 export interface Driven {

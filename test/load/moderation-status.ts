@@ -4,13 +4,13 @@ import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { createLog } from '#kit/telemetry/log.ts';
-import { Metrics } from '#kit/telemetry/metrics.ts';
 import { migrate } from '#kit/postgres/migrate.ts';
 import { type Database, openDatabase, type Queryable } from '#kit/postgres/pool.ts';
+import { createLog } from '#kit/telemetry/log.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
 import { type RunningPostgres, startPostgres } from '#local/postgres.ts';
 import { findStandings } from '#services/moderation/store/standings.ts';
-import { nodesOf } from '#test/explain.ts';
+import { nodesOf } from '#test/postgres/explain.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../../services/moderation/migrations');

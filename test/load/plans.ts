@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Client } from 'pg';
-import { allNodes, type Plan, scanOf } from '#test/explain.ts';
+import { allNodes, type Plan, scanOf } from '#test/postgres/explain.ts';
 
 /** Tables smaller than this are read whole sooner than by an index. */
 const LARGE = 10_000;

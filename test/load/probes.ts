@@ -1,5 +1,5 @@
 import type { World } from './scenarios.ts';
-import { chatIdOf, gameIdOf, type Guild, userOf } from './world.ts';
+import { chatIdOf, type Guild, gameIdOf, userOf } from './world.ts';
 
 type Probe = [method: string, path: string, body?: unknown];
 

@@ -1,11 +1,11 @@
 import { cpus, loadavg, totalmem } from 'node:os';
-import { BARE } from './yardsticks.ts';
 import { type Compared, GATEWAY, SERVER } from './compare.ts';
 import type { Driven } from './drive.ts';
 import type { Figures } from './load.ts';
 import type { Replicated } from './replicas.ts';
 import type { Scraped } from './scrapes.ts';
-import { median, nameOfRate, quantile, type Rate, RATES } from './stage.ts';
+import { median, nameOfRate, quantile, RATES, type Rate } from './stage.ts';
+import { BARE } from './yardsticks.ts';
 
 const MIB = 2 ** 20;
 const fixed = (value: number, digits = 2) => value.toFixed(digits);

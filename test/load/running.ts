@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 import { connect as connectTo } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { systemClock } from '#kit/clock.ts';
 import { SecretRing } from '#kit/security/keyring.ts';
 import { type Child, type Command, startChild, untilReady } from '#local/child.ts';
-import { DEPLOYABLES } from '#local/processes.ts';
 import { freePorts } from '#local/ports.ts';
 import { type RunningPostgres, startPostgres } from '#local/postgres.ts';
+import { DEPLOYABLES } from '#local/processes.ts';
 import type { Up } from '#local/system.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
-import { systemClock } from '#kit/clock.ts';
-import { connect } from '#test/grpc.ts';
+import { connect } from '#test/network/grpc.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const PATIENCE = 120_000;

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { pin } from './cpu.ts';
 import { driveThrough, warmKeys } from './drive.ts';
-import { type Figures, LoadGenerator } from './load.ts';
-import { machine, printTable } from './report.ts';
 import { inTemporaryFolder } from './folder.ts';
+import { type Figures, LoadGenerator } from './load.ts';
 import { logPlans, PLAN_SETTINGS, type Planned, plansIn } from './plans.ts';
 import { probe } from './probes.ts';
+import { machine, printTable } from './report.ts';
 import { RunningSystem } from './running.ts';
-import { type Scenario, SCENARIOS } from './scenarios.ts';
+import { SCENARIOS, type Scenario } from './scenarios.ts';
 import { median, OTHER_CORE, type Stage } from './stage.ts';
 import { addUsers, makeWorld } from './world.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { sealPrincipal, PRINCIPAL_HEADER } from '#kit/security/principal.ts';
 import type { SecretRing } from '#kit/security/keyring.ts';
+import { PRINCIPAL_HEADER, sealPrincipal } from '#kit/security/principal.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { chatIdOf, type Guild, gameIdOf, userOf, usersIn } from './world.ts';

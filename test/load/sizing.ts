@@ -10,8 +10,8 @@ import { z } from 'zod';
 import { systemClock } from '#kit/clock.ts';
 import { inParallel } from '#kit/resilience/parallel.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
-import { scrapeSeries } from '../exposition.ts';
-import { connect } from '../grpc.ts';
+import { scrapeSeries } from '../measure/exposition.ts';
+import { connect } from '../network/grpc.ts';
 
 const FOLDER = process.env['DATA_DIR'] ?? '.data';
 const KEYS = 20;

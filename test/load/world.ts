@@ -1,10 +1,10 @@
 import { Client } from 'pg';
+import type { GrpcClient } from '#kit/grpc/client.ts';
 import { inParallel } from '#kit/resilience/parallel.ts';
 import { type KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
+import { SCOPES } from '#proto/rest/scopes.ts';
 import type { RunningSystem } from './running.ts';
 import type { World } from './scenarios.ts';
-import type { GrpcClient } from '#kit/grpc/client.ts';
-import { SCOPES } from '#proto/rest/scopes.ts';
 
 /** So many that no limit of a guild or a key is met while one scenario is driven. */
 export const GUILDS = 4_000;

@@ -1,11 +1,11 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, quotaExceeded } from '#kit/errors.ts';
-import type { Logger } from '#kit/telemetry/log.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
-import type { ActivityEvents } from '../telemetry.ts';
+import type { Logger } from '#kit/telemetry/log.ts';
 import * as store from '../store/admissions.ts';
 import { type GuildCounts, lockGuilds, sweepGuilds } from '../store/guilds.ts';
 import { type Heartbeat, MIN_LIVE_MS, readIntervals, serverKey } from '../store/servers.ts';
+import type { ActivityEvents } from '../telemetry.ts';
 
 export interface AdmissionsOptions {
   database: Database;

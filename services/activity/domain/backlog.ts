@@ -1,8 +1,8 @@
 import type { Clock } from '#kit/clock.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import type { Queryable } from '#kit/postgres/pool.ts';
 import { readUnacknowledged, type Unacknowledged } from '../store/command-records.ts';
 
 const EVERY_MS = 15_000;

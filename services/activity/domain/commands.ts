@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
-import { type Answer, ok } from '#kit/http/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
+import { type Answer, ok } from '#kit/http/envelope.ts';
 import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Notifier } from '#kit/postgres/notifier.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
-import type { ActivityEvents } from '../telemetry.ts';
 import * as records from '../store/command-records.ts';
 import * as store from '../store/commands.ts';
 import { lockGuilds } from '../store/guilds.ts';
 import * as newCommands from '../store/new-commands.ts';
 import { serverKey } from '../store/servers.ts';
+import type { ActivityEvents } from '../telemetry.ts';
 
 /** Who is to get a command. */
 export type Servers = { serverId: string } | { placeId: number } | { all: true };

@@ -1,8 +1,8 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
-import type { ActivityEvents } from '../telemetry.ts';
 import type { LeasedCommand } from '../store/commands.ts';
 import { type Asked, giveBack, leaseCommands } from '../store/leases.ts';
 import { serverKey } from '../store/servers.ts';
+import type { ActivityEvents } from '../telemetry.ts';
 
 /** A command that a server polled is handed over again after this, unless it was acknowledged. */
 const LEASE_MS = 30_000;

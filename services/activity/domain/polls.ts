@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
-import type { Part } from '#kit/service/lifecycle.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
+import type { Part } from '#kit/service/lifecycle.ts';
 import type { LeasedCommand } from '../store/commands.ts';
 import { type Asked, readLeaseEnds } from '../store/leases.ts';
 import { serverKey } from '../store/servers.ts';

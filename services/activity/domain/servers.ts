@@ -1,9 +1,9 @@
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
-import type { ActivityEvents } from '../telemetry.ts';
 import type { Ack, LeasedCommand } from '../store/commands.ts';
 import { type Heartbeat, saveHeartbeats, serverKey } from '../store/servers.ts';
+import type { ActivityEvents } from '../telemetry.ts';
 import type { Admissions, Admitted } from './admissions.ts';
 import { Batches } from './batches.ts';
 import type { Commands } from './commands.ts';

@@ -1,13 +1,13 @@
 import { type Clock, unixSeconds } from '#kit/clock.ts';
-import { type Answer, ok } from '#kit/http/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
+import { type Answer, ok } from '#kit/http/envelope.ts';
 import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
-import { uuid } from '#proto/rest/schemas.ts';
 import { SESSION_RESUMED } from '#proto/rest/activity/staff.ts';
-import type { ActivityEvents } from '../telemetry.ts';
+import { uuid } from '#proto/rest/schemas.ts';
 import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/sessions.ts';
+import type { ActivityEvents } from '../telemetry.ts';
 
 /** Pause between the beats of a session. */
 export const BEAT_SECONDS = 60;

@@ -1,8 +1,8 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Database } from '#kit/postgres/pool.ts';
-import type { ActivityEvents } from '../telemetry.ts';
 import * as store from '../store/staff-roles.ts';
+import type { ActivityEvents } from '../telemetry.ts';
 
 const MOST_ROLES = 100;
 

@@ -1,12 +1,12 @@
 import type { Clock } from '#kit/clock.ts';
-import { type Answer, ok } from '#kit/http/envelope.ts';
 import { ApiError, quotaExceeded } from '#kit/errors.ts';
+import { type Answer, ok } from '#kit/http/envelope.ts';
 import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { ACTION_REPEATED } from '#proto/rest/activity/staff.ts';
-import type { ActivityEvents } from '../telemetry.ts';
 import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/staff.ts';
+import type { ActivityEvents } from '../telemetry.ts';
 import type { Intervals } from './intervals.ts';
 import { PERMISSION_CACHE_SECONDS } from './permissions.ts';
 import { BEAT_SECONDS } from './sessions.ts';

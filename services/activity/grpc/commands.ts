@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
-import type { Queryable } from '#kit/postgres/pool.ts';
 import { checked } from '#kit/http/validate.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
 import type { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { gameId, guildId, text, uuid } from '#proto/rest/schemas.ts';
 import { namedServerId } from '#proto/rest/server-id.ts';
 import type { Commands } from '../domain/commands.ts';
-import { commandFields, commandOf, commandSchema } from './activity.ts';
-import { countServers, listServers } from '../store/servers.ts';
 import { adminView, gameServerView, ownServerView, serverView } from '../http/views.ts';
+import { countServers, listServers } from '../store/servers.ts';
+import { commandFields, commandOf, commandSchema } from './activity.ts';
 
 const MAX_TTL_SECONDS = 7 * 24 * 3600;
 const MAX_PAGE = 1_000;

@@ -1,6 +1,6 @@
-import { ok } from '#kit/http/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
+import { ok } from '#kit/http/envelope.ts';
 import { NO_SERVER_ID } from '#proto/rest/activity/shapes.ts';
 import type { activityRoutes } from '#proto/rest/activity.ts';
 import type { Commands } from '../domain/commands.ts';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
-import { createLog } from '#kit/telemetry/log.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { Retention } from '#kit/postgres/retention.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
-import { keptPlansOf, scansOf } from '#test/explain.ts';
-import { testEnvironment } from '#test/sealed.ts';
+import { createLog } from '#kit/telemetry/log.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
+import { keptPlansOf, scansOf } from '#test/postgres/explain.ts';
+import { testEnvironment } from '#test/system/signed-calls.ts';
 import { readActivityConfig } from '../config.ts';
 import { NO_PEERS } from '../fixture.ts';
 import { FEW, fillTables, ROWS } from '../fixtures/full-tables.ts';

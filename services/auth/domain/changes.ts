@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Queryable } from '#kit/postgres/pool.ts';
-import type { KeyChange } from './key.ts';
 import { selectChangesAfter } from '../store/keys.ts';
+import type { KeyChange } from './key.ts';
 
 /** PostgreSQL refuses payloads of 8000 bytes. */
 const MAX_PAYLOAD_BYTES = 7_999;

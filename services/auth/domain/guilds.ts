@@ -1,12 +1,12 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Database } from '#kit/postgres/pool.ts';
-import { ownEntry } from './audit/entry.ts';
 import { appendEntries } from '../store/audit.ts';
-import { encodeChange } from './changes.ts';
-import type { AuthEvents } from '../telemetry.ts';
 import { type GuildRecord, lockSuspension, selectGuild, selectGuilds, setSuspended } from '../store/guilds.ts';
 import * as store from '../store/keys.ts';
+import type { AuthEvents } from '../telemetry.ts';
+import { ownEntry } from './audit/entry.ts';
+import { encodeChange } from './changes.ts';
 
 export interface GuildAdminOptions {
   database: Database;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { makeApiKey, readApiKey } from '#kit/security/api-key.ts';
 import { redactKeys } from '#kit/security/redact.ts';
-import { amount } from '#test/bounds.ts';
+import { amount } from '#test/measure/bounds.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, 'key-format.md'), 'utf8');

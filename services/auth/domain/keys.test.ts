@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ManualClock, unixSeconds } from '#kit/clock.ts';
 import type { ApiError } from '#kit/errors.ts';
 import { type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
-import { createKey, INTERNAL_SECRET, startTestAuth, type TestAuth, verifyKeys } from '#test/auth.ts';
-import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
-import { connect } from '#test/grpc.ts';
+import { connect } from '#test/network/grpc.ts';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
+import { createKey, INTERNAL_SECRET, startTestAuth, type TestAuth, verifyKeys } from '#test/system/auth.ts';
 
 const clock = new ManualClock();
 let database: TestDatabase;

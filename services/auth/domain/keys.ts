@@ -1,14 +1,16 @@
 import type { z } from 'zod';
+import type { Clock } from '#kit/clock.ts';
+import { ApiError } from '#kit/errors.ts';
+import { decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { makeApiKey, readApiKey } from '#kit/security/api-key.ts';
 import type { RandomBytes } from '#kit/security/base62.ts';
-import type { Clock } from '#kit/clock.ts';
-import { decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
-import { ApiError } from '#kit/errors.ts';
-import type { Database, Queryable } from '#kit/postgres/pool.ts';
-import { type Deed, ownEntry } from './audit/entry.ts';
+import type { requests } from '../grpc/requests.ts';
 import { appendEntries } from '../store/audit.ts';
-import { encodeChange, RECENT_MS } from './changes.ts';
+import * as store from '../store/keys.ts';
 import type { AuthEvents } from '../telemetry.ts';
+import { type Deed, ownEntry } from './audit/entry.ts';
+import { encodeChange, RECENT_MS } from './changes.ts';
 import {
   formatKeyId,
   isActive,
@@ -18,8 +20,6 @@ import {
   MAX_ACTIVE_KEYS,
   parseKeyId,
 } from './key.ts';
-import type { requests } from './settings.ts';
-import * as store from '../store/keys.ts';
 
 /** How long rotated secrets are kept after they stopped working: whoever reads changes late still learns of them. */
 const RETIRED_SECRET_MS = 3_600_000;

@@ -1,16 +1,16 @@
 import type { Clock } from '#kit/clock.ts';
-import { decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
+import { checked } from '#kit/http/validate.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
-import { checked } from '#kit/http/validate.ts';
 import type { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
-import { selectEntries, selectHeads } from '../store/audit.ts';
 import { verifyPart } from '../domain/audit/verify.ts';
 import type { GuildAdmin } from '../domain/guilds.ts';
 import type { KeyAdmin } from '../domain/keys.ts';
 import { revokeLeaked } from '../domain/leaked.ts';
-import { requests } from '../domain/settings.ts';
+import { selectEntries, selectHeads } from '../store/audit.ts';
+import { requests } from './requests.ts';
 import { auditView, guildView, keyView } from './views.ts';
 
 const LAST = Number.MAX_SAFE_INTEGER;

@@ -3,11 +3,11 @@ import { invalidRequest } from '#kit/errors.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { AuthServiceService, KeyHash, KeyUse } from '#proto/gen/guild/auth/v1/auth.ts';
-import type { AuthEvents } from '../telemetry.ts';
 import { parseKeyId } from '../domain/key.ts';
-import * as store from '../store/keys.ts';
-import { changeView, grantView } from './views.ts';
 import type { Watchers } from '../domain/watchers.ts';
+import * as store from '../store/keys.ts';
+import type { AuthEvents } from '../telemetry.ts';
+import { changeView, grantView } from './views.ts';
 
 const MAX_HASHES = 64;
 const HASH_BYTES = 32;

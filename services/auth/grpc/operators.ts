@@ -1,15 +1,15 @@
 import type { Clock } from '#kit/clock.ts';
-import { decodeCursor } from '#kit/http/cursor.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
 import { currentOperator, digestOf, sealTicket } from '#kit/grpc/operators.ts';
-import type { KeyRing } from '#kit/security/keyring.ts';
+import { decodeCursor } from '#kit/http/cursor.ts';
 import { checked } from '#kit/http/validate.ts';
+import type { KeyRing } from '#kit/security/keyring.ts';
 import type { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
-import { nextCursor } from './admin.ts';
-import { requests } from '../domain/settings.ts';
-import { operatorView } from './views.ts';
 import type { Authority } from '../domain/operators/guard.ts';
 import type { Operators } from '../domain/operators/operators.ts';
+import { nextCursor } from './admin.ts';
+import { requests } from './requests.ts';
+import { operatorView } from './views.ts';
 
 export interface OperatorHandlersOptions {
   authority: Authority;

@@ -1,10 +1,10 @@
 import { unixSeconds } from '#kit/clock.ts';
 import type { AuditEntry, Guild, Key } from '#proto/gen/guild/auth/v1/admin.ts';
-import type { KeyGrant, KeyChange as KeyChangeMessage } from '#proto/gen/guild/auth/v1/auth.ts';
+import type { KeyChange as KeyChangeMessage, KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { Operator } from '#proto/gen/guild/auth/v1/operators.ts';
+import { formatKeyId, type Grant, type KeyChange, type KeyRecord } from '../domain/key.ts';
 import type { AuditRow } from '../store/audit.ts';
 import type { GuildRecord } from '../store/guilds.ts';
-import { formatKeyId, type Grant, type KeyChange, type KeyRecord } from '../domain/key.ts';
 import type { OperatorRecord } from '../store/operators.ts';
 
 /** A key as its owner may see it. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
-import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
-import { keptPlansOf, nodesOf, scansOf } from '#test/explain.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
+import { keptPlansOf, nodesOf, scansOf } from '#test/postgres/explain.ts';
 import * as audit from './audit.ts';
 import { findSecret, selectGuilds, setSuspended } from './guilds.ts';
 import * as store from './keys.ts';

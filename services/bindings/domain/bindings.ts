@@ -1,14 +1,14 @@
 import type { Clock } from '#kit/clock.ts';
-import { ok } from '#kit/http/envelope.ts';
 import { ApiError, type Fault, invalidRequest } from '#kit/errors.ts';
+import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
-import { type Binding, MOST_BINDINGS, type NewBinding } from './binding.ts';
-import type { BindingsEvents } from '../telemetry.ts';
-import * as store from '../store/bindings.ts';
 import { type BindingView, bindingView } from '../http/views.ts';
+import * as store from '../store/bindings.ts';
+import type { BindingsEvents } from '../telemetry.ts';
+import { type Binding, MOST_BINDINGS, type NewBinding } from './binding.ts';
 import { Names } from './names.ts';
 import { type BindingNames, checkTargets } from './platforms.ts';
 

@@ -1,9 +1,9 @@
 import type { Clock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { GamePlatform } from '#platforms/game.ts';
-import { type Binding, MOST_BINDINGS, targetOf } from './binding.ts';
-import type { BindingsEvents } from '../telemetry.ts';
 import { listBindings, listBindingsOfRoles } from '../store/bindings.ts';
+import type { BindingsEvents } from '../telemetry.ts';
+import { type Binding, MOST_BINDINGS, targetOf } from './binding.ts';
 import { learnFacts, type Member, type Undecided } from './facts.ts';
 import { combine, type Facts, type Verdict, type Weighed, weigh } from './rules.ts';
 

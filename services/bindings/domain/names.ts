@@ -1,5 +1,5 @@
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import { within } from '#kit/resilience/deadline.ts';
 import { inParallel } from '#kit/resilience/parallel.ts';
 import { Turns } from './turns.ts';

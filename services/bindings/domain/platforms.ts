@@ -1,5 +1,5 @@
-import { DeadlineError, within } from '#kit/resilience/deadline.ts';
 import { ApiError, invalidRequest } from '#kit/errors.ts';
+import { DeadlineError, within } from '#kit/resilience/deadline.ts';
 import type { ChatPlatform, ChatRole } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import { type NewBinding, type Target, targetOf } from './binding.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { ok } from '#kit/http/envelope.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
+import { ok } from '#kit/http/envelope.ts';
 import { type bindingsRoutes, REQUIRED_FIELDS } from '#proto/rest/bindings.ts';
 import type { NewBinding } from '../domain/binding.ts';
 import type { Bindings } from '../domain/bindings.ts';

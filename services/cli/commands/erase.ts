@@ -2,8 +2,8 @@ import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import type { Command, Input, Output, Screen } from '../command.ts';
 import type { Connections } from '../connections.ts';
 import { Erasing, type Removed, SERVICES, type Step } from '../erasing.ts';
-import { guildsOfUser } from './guilds-of-user.ts';
 import { table } from '../text.ts';
+import { guildsOfUser } from './guilds-of-user.ts';
 import { type Account, accountsIn, given, guildText, readUser, USER_OPTIONS, USER_USAGE } from './user-accounts.ts';
 
 const CONFIRM = { 'dry-run': { type: 'boolean' }, yes: { type: 'boolean' } } as const;

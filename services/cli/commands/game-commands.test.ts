@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
 import { ActivityFixture, ADMIN_SECRET, newGuild } from '#services/activity/fixture.ts';
-import { startAuthForOperators, type TestAuth } from '#test/auth.ts';
+import { startAuthForOperators, type TestAuth } from '#test/system/auth.ts';
 import { guildctl } from '../guildctl.ts';
 
 const fixture = new ActivityFixture();

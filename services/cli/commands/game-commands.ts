@@ -3,6 +3,10 @@ import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.t
 import { COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
 import { type Command, type Input, YES_OPTION } from '../command.ts';
 import type { Connections } from '../connections.ts';
+import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from '../pages.ts';
+import { repeatable } from '../repeatable.ts';
+import { time } from '../text.ts';
+import { TIME_FORMATS } from '../times.ts';
 import {
   commandCells,
   commandDocument,
@@ -11,10 +15,6 @@ import {
   serverDocument,
   summaryOf,
 } from './game-command-views.ts';
-import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from '../pages.ts';
-import { repeatable } from '../repeatable.ts';
-import { TIME_FORMATS } from '../times.ts';
-import { time } from '../text.ts';
 
 const GAME_ID = { min: 1, max: Number.MAX_SAFE_INTEGER };
 const MAX_TTL_SECONDS = 7 * 24 * 3600;

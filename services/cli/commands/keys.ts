@@ -2,11 +2,11 @@ import { type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin
 import { GAME_SCOPES, SCOPES } from '#proto/rest/scopes.ts';
 import { type Command, type Input, type Output, YES_OPTION } from '../command.ts';
 import type { Connections } from '../connections.ts';
-import { revokeLeaked } from './leaked.ts';
-import { readReport } from './leaked-report.ts';
 import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from '../pages.ts';
 import { properties, table, time } from '../text.ts';
 import { TIME_FORMATS } from '../times.ts';
+import { revokeLeaked } from './leaked.ts';
+import { readReport } from './leaked-report.ts';
 
 const INT32_MAX = 2_147_483_647;
 

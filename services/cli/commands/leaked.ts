@@ -1,8 +1,8 @@
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import type { Input, Output } from '../command.ts';
 import type { Connections } from '../connections.ts';
-import type { Finding } from './leaked-report.ts';
 import { table } from '../text.ts';
+import type { Finding } from './leaked-report.ts';
 
 /** Findings of a call. */
 const LEAKED_BATCH = 64;

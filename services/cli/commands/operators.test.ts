@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readApiKey } from '#kit/security/api-key.ts';
 import type { Environment } from '#kit/service/config.ts';
-import { ADMIN_SECRET, startTestAuth, type TestAuth, toldVersions, verifyKeys, watchKeys } from '#test/auth.ts';
-import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
+import { ADMIN_SECRET, startTestAuth, type TestAuth, toldVersions, verifyKeys, watchKeys } from '#test/system/auth.ts';
 import { guildctl } from '../guildctl.ts';
 
 let database: TestDatabase;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import type { Environment } from '#kit/service/config.ts';
 import { internalKeysOf, parseKeys } from '#kit/security/process-keys.ts';
 import { KEY_HOLDERS } from '#kit/security/purposes.ts';
+import type { Environment } from '#kit/service/config.ts';
 import { guildctl } from '../guildctl.ts';
 
 const [INTERNAL, OLD_INTERNAL, ADMIN] = ['internal', 'old-internal', 'admin'].map((name) => name.padEnd(40, 'x'));

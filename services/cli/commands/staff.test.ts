@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
 import { StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { ActivityFixture, ADMIN_SECRET, newGuild } from '#services/activity/fixture.ts';
-import { connect } from '#test/grpc.ts';
-import { startAuthForOperators, type TestAuth } from '#test/auth.ts';
+import { connect } from '#test/network/grpc.ts';
+import { startAuthForOperators, type TestAuth } from '#test/system/auth.ts';
 import { guildctl } from '../guildctl.ts';
 
 const OFFICER = '910000000000000001';

@@ -1,5 +1,5 @@
-import { callPurpose } from '../security/purposes.ts';
 import type { KeyRing } from '../security/keyring.ts';
+import { callPurpose } from '../security/purposes.ts';
 
 export const CALL_TOKEN_HEADER = 'x-guild-call';
 

@@ -10,18 +10,18 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
-import type { Breaker } from '../resilience/breaker.ts';
-import { CALL_TOKEN_HEADER, sealCall } from './call-token.ts';
 import type { Clock } from '../clock.ts';
 import { currentPurpose, requestContext } from '../context.ts';
 import { ApiError, isFault } from '../errors.ts';
+import { PURPOSE_HEADER, REQUEST_ID_HEADER } from '../http/request-id.ts';
+import type { Breaker } from '../resilience/breaker.ts';
+import { RetryBudget } from '../resilience/retry-budget.ts';
+import type { InternalTls } from '../security/internal-tls.ts';
+import type { KeyRing } from '../security/keyring.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { CALL_TOKEN_HEADER, sealCall } from './call-token.ts';
 import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './definition.ts';
 import { fromStatus, isAnswer } from './errors.ts';
-import type { InternalTls } from '../security/internal-tls.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
-import { PURPOSE_HEADER, REQUEST_ID_HEADER } from '../http/request-id.ts';
-import { RetryBudget } from '../resilience/retry-budget.ts';
-import type { KeyRing } from '../security/keyring.ts';
 
 const DEADLINE_MS = 3_000;
 /** Of a health check while the breaker is open. */

@@ -1,6 +1,6 @@
-import { type LookupAddress, promises as dns } from 'node:dns';
+import { promises as dns, type LookupAddress } from 'node:dns';
 import { afterEach, expect, type MockInstance, test, vi } from 'vitest';
-import { LONG, withinBound } from '#test/bounds.ts';
+import { LONG, withinBound } from '#test/measure/bounds.ts';
 import { cleanUp, cleanUps, connect, serve } from '../fixtures/sample-grpc.ts';
 
 const NAME = 'sample.test';

@@ -1,9 +1,9 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
-import { type RandomBytes, randomText } from '../security/base62.ts';
 import { requestContext } from '../context.ts';
 import { ApiError } from '../errors.ts';
-import { ticketPurpose } from '../security/purposes.ts';
+import { type RandomBytes, randomText } from '../security/base62.ts';
 import type { KeyRing } from '../security/keyring.ts';
+import { ticketPurpose } from '../security/purposes.ts';
 
 /** What auth gave an operator for one call of another service. */
 export const TICKET_HEADER = 'x-guild-ticket';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
-import { startTcpProxy } from '#test/tcp-proxy.ts';
+import { startTcpProxy } from '#test/network/tcp-proxy.ts';
 import { ApiError } from '../errors.ts';
 import { SampleService } from '../fixtures/sample.ts';
 import { cleanUp, cleanUps, connect, readAll, serve } from '../fixtures/sample-grpc.ts';

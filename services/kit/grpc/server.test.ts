@@ -8,8 +8,8 @@ import { ApiError } from '../errors.ts';
 import { SampleService } from '../fixtures/sample.ts';
 import {
   bare,
-  cleanUp,
   type Caller,
+  cleanUp,
   connect,
   HANDLERS,
   type Handlers,

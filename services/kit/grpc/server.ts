@@ -16,19 +16,19 @@ import {
 import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
 import { ReflectionService } from '@grpc/reflection';
 import { HealthImplementation } from 'grpc-health-check';
-import { type AllowedCallers, CALL_TOKEN_HEADER, openCall } from './call-token.ts';
 import type { Clock } from '../clock.ts';
-import { readPurpose, type RequestContext, requestContext, withPurpose } from '../context.ts';
+import { type RequestContext, readPurpose, requestContext, withPurpose } from '../context.ts';
 import { asApiError, isFault } from '../errors.ts';
-import type { DefinitionShape, GrpcHandlers, MethodShape, ResponseStream } from './definition.ts';
-import { toStatus } from './errors.ts';
-import { hostAndPort, type Readiness, reachableAt } from '../service/health.ts';
+import { PURPOSE_HEADER, REQUEST_ID_HEADER, requestIdOf } from '../http/request-id.ts';
 import type { InternalTls } from '../security/internal-tls.ts';
+import { hostAndPort, type Readiness, reachableAt } from '../service/health.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { type AllowedCallers, CALL_TOKEN_HEADER, openCall } from './call-token.ts';
+import type { DefinitionShape, GrpcHandlers, MethodShape, ResponseStream } from './definition.ts';
+import { toStatus } from './errors.ts';
 import type { OperatorGuard } from './operators.ts';
-import { PURPOSE_HEADER, REQUEST_ID_HEADER, requestIdOf } from '../http/request-id.ts';
 
 const DESCRIPTORS = new URL('../../../proto/gen/descriptors.binpb', import.meta.url);
 /** How long a stop waits for calls under way. */

@@ -1,27 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { randomText } from '../security/base62.ts';
-import { makeApiKey } from '../security/api-key.ts';
-import { hashJson } from './body.ts';
 import { requestContext } from '../context.ts';
 import { ApiError } from '../errors.ts';
-import { Replay } from '../postgres/idempotency.ts';
-import { PRINCIPAL_HEADER } from '../security/principal.ts';
 import {
   BOAT,
   BOATS,
-  GUILD,
-  OTHER_GUILD,
   type Call,
   call,
   close,
   countOf,
   faultPaths,
+  GUILD,
   good,
   head,
   logged,
   metrics,
+  OTHER_GUILD,
   raw,
   reset,
   sample,
@@ -29,6 +24,11 @@ import {
   seen,
   server,
 } from '../fixtures/sample-http.ts';
+import { Replay } from '../postgres/idempotency.ts';
+import { makeApiKey } from '../security/api-key.ts';
+import { randomText } from '../security/base62.ts';
+import { PRINCIPAL_HEADER } from '../security/principal.ts';
+import { hashJson } from './body.ts';
 
 beforeAll(() => server.start());
 afterEach(reset);

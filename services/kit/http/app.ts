@@ -1,19 +1,19 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express';
 import { z } from 'zod';
 import { API_PREFIX, type Route, type RouteSpec } from '#proto/rest/route.ts';
-import { holdsApiKey } from '../security/api-key.ts';
-import { hashJson, readBody } from './body.ts';
 import type { Clock } from '../clock.ts';
 import { requestContext } from '../context.ts';
-import { isCursorShaped, NO_CURSOR } from './cursor.ts';
-import { type Answer, sendBody, sendError, successBody } from './envelope.ts';
 import { ApiError, asApiError, type Fault, invalidRequest, isFault } from '../errors.ts';
-import { guildFaults } from './guild.ts';
 import { type RepeatableWrite, Replay, type WriteOutcome } from '../postgres/idempotency.ts';
+import { holdsApiKey } from '../security/api-key.ts';
+import type { KeyRing } from '../security/keyring.ts';
+import { openPrincipal, PRINCIPAL_HEADER, type Principal } from '../security/principal.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { openPrincipal, PRINCIPAL_HEADER, type Principal } from '../security/principal.ts';
-import type { KeyRing } from '../security/keyring.ts';
+import { hashJson, readBody } from './body.ts';
+import { isCursorShaped, NO_CURSOR } from './cursor.ts';
+import { type Answer, sendBody, sendError, successBody } from './envelope.ts';
+import { guildFaults } from './guild.ts';
 import { splitTarget } from './target.ts';
 import { type FaultPlace, readQuery, validate } from './validate.ts';
 

@@ -1,6 +1,6 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
-import { addMissing, type HeaderList, writeAnswerHead } from './response-headers.ts';
 import type { ApiError } from '../errors.ts';
+import { addMissing, type HeaderList, writeAnswerHead } from './response-headers.ts';
 
 /** What a handler answers: the envelope's data, and what differs from its row of the route table. */
 export interface Answer<Data = unknown> {

@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
-import { listening } from '#test/listening.ts';
+import { listening } from '#test/network/listening.ts';
 import { type HeaderList, noteHeader, writeAnswerHead } from './response-headers.ts';
 
 const GIVEN: Readonly<HeaderList> = ['x-both', 'given', 'set-cookie', 'a', 'set-cookie', 'b', 'set-cookie', ['c', 'd']];

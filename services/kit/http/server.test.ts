@@ -3,8 +3,8 @@ import { Agent, get, type IncomingMessage, type ServerResponse } from 'node:http
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import { AdminServer, Readiness } from '../service/health.ts';
-import { HttpServer } from './server.ts';
 import { Metrics } from '../telemetry/metrics.ts';
+import { HttpServer } from './server.ts';
 
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {

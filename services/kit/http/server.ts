@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { addressOf, listen } from '../service/health.ts';
 import type { InternalTls } from '../security/internal-tls.ts';
+import { addressOf, listen } from '../service/health.ts';
 import type { Part } from '../service/lifecycle.ts';
 
 /** How long a stop waits for requests under way; with the longest drain delay it is over before STOP_SECONDS are. */

@@ -13,8 +13,8 @@ import {
   timestampQuery,
 } from '#proto/rest/schemas.ts';
 import { seededRandom, shuffled, wholeNumber } from '#test/random.ts';
-import { hashJson, parseBody } from './body.ts';
 import { type ApiError, invalidRequest } from '../errors.ts';
+import { hashJson, parseBody } from './body.ts';
 import { readQuery, validate } from './validate.ts';
 
 const json = (value: string) => parseBody(Buffer.from(value));

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { Erasure, type Erased, type ErasureOptions } from './erasure.ts';
+import { checked } from '../http/validate.ts';
+import { type Erased, Erasure, type ErasureOptions } from './erasure.ts';
 import { type ExportedPage, UserExport } from './user-export.ts';
 import type { Accounts } from './user-search.ts';
-import { checked } from '../http/validate.ts';
 
 const GUILD_ID = /^[1-9][0-9]{16,19}$/;
 const guildId = z.string().regex(GUILD_ID, { error: 'must be a guild ID' });

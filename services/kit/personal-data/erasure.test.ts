@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
-import { Erasure } from './erasure.ts';
-import type { ErasureRule } from './erasure-rules.ts';
-import { erasureMethods } from './erasure-methods.ts';
-import { createLog, type Logger } from '../telemetry/log.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import type { Database, Queryable } from '../postgres/pool.ts';
+import { createLog, type Logger } from '../telemetry/log.ts';
+import { Erasure } from './erasure.ts';
+import { erasureMethods } from './erasure-methods.ts';
+import type { ErasureRule } from './erasure-rules.ts';
 
 const GUILD = '900000000000000001';
 const OTHER = '900000000000000002';

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
+import { longRunning, type Queryable } from '../postgres/pool.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { ErasureRule } from './erasure-rules.ts';
-import { longRunning, type Queryable } from '../postgres/pool.ts';
 import { type Accounts, namedBy, type Search } from './user-search.ts';
 
 /** Rows a statement, so that none holds locks for long. */

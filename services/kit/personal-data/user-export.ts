@@ -1,6 +1,6 @@
 import { decodeCursor, encodeCursor } from '../http/cursor.ts';
-import type { ErasureRule, UserColumn } from './erasure-rules.ts';
 import { longRunning, type Queryable } from '../postgres/pool.ts';
+import type { ErasureRule, UserColumn } from './erasure-rules.ts';
 import { type Accounts, conditionOf, namedBy, type Search } from './user-search.ts';
 
 /** Guilds of a table that one statement looks into. */

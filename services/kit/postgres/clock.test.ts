@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { ManualClock } from '../clock.ts';
 import { DatabaseClock } from './clock.ts';
 import type { Database } from './pool.ts';

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '#test/database.ts';
-import { ok } from '../http/envelope.ts';
+import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { ApiError, type ErrorCode } from '../errors.ts';
-import { Idempotency, type RepeatableWrite, Replay } from './idempotency.ts';
+import { ok } from '../http/envelope.ts';
+import { SecretRing } from '../security/keyring.ts';
 import { createLog } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
+import { Idempotency, type RepeatableWrite, Replay } from './idempotency.ts';
 import { type Database, openDatabase, type Queryable } from './pool.ts';
-import { SecretRing } from '../security/keyring.ts';
 
 const CONNECTIONS = 5;
 const ring = new SecretRing(['a secret for tests, which is long enough']);

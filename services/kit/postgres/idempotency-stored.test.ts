@@ -1,12 +1,12 @@
 import { pino } from 'pino';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase } from '#test/database.ts';
-import { DatabaseTime } from '#test/database-time.ts';
+import { createTestDatabase } from '#test/postgres/database.ts';
+import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { ok } from '../http/envelope.ts';
-import { Idempotency, Replay, type RepeatableWrite } from './idempotency.ts';
-import { Metrics } from '../telemetry/metrics.ts';
-import { type Database, openDatabase, type Queryable } from './pool.ts';
 import { SecretRing } from '../security/keyring.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { Idempotency, type RepeatableWrite, Replay } from './idempotency.ts';
+import { type Database, openDatabase, type Queryable } from './pool.ts';
 
 const DAY_SECONDS = 24 * 3600;
 const OLD = 'the old secret, which is long enough';

@@ -1,15 +1,15 @@
 import { pino } from 'pino';
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { createTestDatabase } from '#test/database.ts';
-import { DatabaseTime } from '#test/database-time.ts';
-import { hashJson } from '../http/body.ts';
+import { createTestDatabase } from '#test/postgres/database.ts';
+import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { ManualClock } from '../clock.ts';
-import { ok } from '../http/envelope.ts';
 import { ApiError, type ErrorCode, invalidRequest } from '../errors.ts';
-import { type Claim, Idempotency, type RepeatableWrite, Replay } from './idempotency.ts';
-import { Metrics } from '../telemetry/metrics.ts';
-import { type Database, openDatabase, type Queryable } from './pool.ts';
+import { hashJson } from '../http/body.ts';
+import { ok } from '../http/envelope.ts';
 import { SecretRing } from '../security/keyring.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { type Claim, Idempotency, type RepeatableWrite, Replay } from './idempotency.ts';
+import { type Database, openDatabase, type Queryable } from './pool.ts';
 
 const log = pino({ level: 'silent' });
 const OLD = 'the old secret, which is long enough';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { type Answer, errorBody, successBody } from '../http/envelope.ts';
 import { ApiError, asApiError, type ErrorCode } from '../errors.ts';
-import type { Database, Queryable } from './pool.ts';
+import { type Answer, errorBody, successBody } from '../http/envelope.ts';
 import type { KeyRing } from '../security/keyring.ts';
+import type { Database, Queryable } from './pool.ts';
 
 /** How long a claim on an outside effect holds (contract, section 7). */
 const CLAIM_SECONDS = 60;

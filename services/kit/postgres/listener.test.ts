@@ -1,8 +1,8 @@
 import { createServer, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { Listener } from './listener.ts';
 import { createLog } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
+import { Listener } from './listener.ts';
 
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { ApiError } from '../errors.ts';
 import { createLog } from '../telemetry/log.ts';
 import { Notifier, readNames } from './notifier.ts';
-import { ApiError } from '../errors.ts';
 
 const log = await createLog({ service: 'test', level: 'silent' });
 

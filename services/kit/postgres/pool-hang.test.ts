@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { withinBound } from '#test/bounds.ts';
-import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { withinBound } from '#test/measure/bounds.ts';
+import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { PATIENCE } from '#test/patience.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { type Database, openDatabase } from './pool.ts';
 

@@ -1,7 +1,7 @@
 import { type ClientBase, DatabaseError, Pool, type QueryConfig, type QueryResult, types } from 'pg';
+import { ApiError } from '../errors.ts';
 import { Breakers } from '../resilience/breaker.ts';
 import { DeadlineError, within } from '../resilience/deadline.ts';
-import { ApiError } from '../errors.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { DATABASE_BREAKER, DatabaseHealth } from './health.ts';

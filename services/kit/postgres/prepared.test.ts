@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { type Database, openDatabase, prepared } from './pool.ts';
 

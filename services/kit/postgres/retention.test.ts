@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { ManualClock } from '../clock.ts';
 import type { Database, Queryable } from './pool.ts';
 import { Retention } from './retention.ts';

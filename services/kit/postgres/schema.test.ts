@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { migrate } from './migrate.ts';
 import { type Database, openDatabase } from './pool.ts';

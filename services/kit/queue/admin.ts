@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { unixSeconds } from '../clock.ts';
 import { ApiError } from '../errors.ts';
-import type { Logger } from '../telemetry/log.ts';
-import type { Database } from '../postgres/pool.ts';
 import { checked } from '../http/validate.ts';
+import type { Database } from '../postgres/pool.ts';
+import type { Logger } from '../telemetry/log.ts';
 import { type ItemPosition, type ListedItem, QueueAdminStore } from './admin-store.ts';
 import type { AdministeredQueue } from './definition.ts';
 

@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
-import { DeadlineError, within } from '../resilience/deadline.ts';
 import { ApiError, asApiError, isFault } from '../errors.ts';
 import { isRejectedCall } from '../grpc/errors.ts';
-import type { Logger } from '../telemetry/log.ts';
+import { DeadlineError, within } from '../resilience/deadline.ts';
 import { whileRenewing } from '../resilience/renewing.ts';
+import type { Logger } from '../telemetry/log.ts';
 import { backoffMs, outageBackoffMs } from './backoff.ts';
 import type { QueueDefinition, QueueItem, QueueLimits } from './definition.ts';
 import type { QueueMetrics } from './metrics.ts';

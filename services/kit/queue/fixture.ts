@@ -1,8 +1,8 @@
 import { pino } from 'pino';
-import { createTestDatabase, type TestDatabase } from '#test/database.ts';
-import { DatabaseTime } from '#test/database-time.ts';
-import { Metrics } from '../telemetry/metrics.ts';
+import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
+import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { type Database, openDatabase } from '../postgres/pool.ts';
+import { Metrics } from '../telemetry/metrics.ts';
 import type { QueueDefinition, QueueItem, QueueTable } from './definition.ts';
 import { QueueWorker } from './worker.ts';
 

@@ -1,5 +1,5 @@
-import type { Logger } from '../telemetry/log.ts';
 import type { Database } from '../postgres/pool.ts';
+import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { type AttemptResult, Attempts } from './attempt.ts';
 import type { QueueDefinition, QueueLimits } from './definition.ts';

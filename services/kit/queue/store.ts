@@ -1,6 +1,6 @@
 import type { Queryable } from '../postgres/pool.ts';
-import type { QueueItem, QueueTable } from './definition.ts';
 import { type Columns, columnsOf } from './columns.ts';
+import type { QueueItem, QueueTable } from './definition.ts';
 
 /** Counting stops here: a gauge needs no more, and a long queue must not make it slow. */
 const MAX_COUNTED = 10_000;

@@ -7,8 +7,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { startProgram } from '#local/child.ts';
 import { freePorts } from '#local/ports.ts';
 import { prepareRedis } from '#local/redis.ts';
-import { testRedisUrl } from '#test/redis.ts';
-import { type RedisNode, startRedisNode, startRedisSentinel } from '#test/redis-nodes.ts';
+import { testRedisUrl } from '#test/redis/database.ts';
+import { type RedisNode, startRedisNode, startRedisSentinel } from '#test/redis/nodes.ts';
 import { connectRedis, type RedisConnection } from './client.ts';
 
 let folder: string;

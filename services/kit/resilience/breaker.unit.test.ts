@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Breakers, Inconclusive } from './breaker.ts';
 import { ApiError } from '../errors.ts';
 import { isGrpcFailure } from '../grpc/client.ts';
 import { Metrics } from '../telemetry/metrics.ts';
+import { Breakers, Inconclusive } from './breaker.ts';
 
 const metrics = new Metrics();
 let breakers: Breakers;

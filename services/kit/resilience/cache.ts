@@ -1,6 +1,6 @@
-import { dropOldest } from './bounded.ts';
 import type { Clock } from '../clock.ts';
 import { currentPurpose } from '../context.ts';
+import { dropOldest } from './bounded.ts';
 
 export interface LoadingCacheOptions<Value> {
   ttlMs: number;

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { LoadingCache } from './cache.ts';
 import { ManualClock } from '../clock.ts';
+import { LoadingCache } from './cache.ts';
 
 type Load = (key: string) => Promise<unknown>;
 

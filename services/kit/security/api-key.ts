@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { hasKeyShape } from './redact.ts';
 import { base62, type RandomBytes, randomText } from './base62.ts';
+import { hasKeyShape } from './redact.ts';
 
 const SECRET_LENGTH = 32;
 const CHECKSUM_LENGTH = 6;

@@ -1,16 +1,16 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Agent as HttpsAgent, type AgentOptions } from 'node:https';
+import { type AgentOptions, Agent as HttpsAgent } from 'node:https';
 import { isIP } from 'node:net';
 import {
+  type ConnectionOptions,
   checkServerIdentity,
   connect,
   createSecureContext,
-  type ConnectionOptions,
   type PeerCertificate,
-  type Server as TlsServer,
-  type TlsOptions,
   type TLSSocket,
+  type TlsOptions,
+  type Server as TlsServer,
 } from 'node:tls';
 import { type ChannelCredentials, type ChannelOptions, experimental, type ServerCredentials } from '@grpc/grpc-js';
 import { ConfigError } from '../service/config.ts';

@@ -1,6 +1,6 @@
 import { ApiError } from '../errors.ts';
-import { principalPurpose } from './purposes.ts';
 import type { KeyRing } from './keyring.ts';
+import { principalPurpose } from './purposes.ts';
 
 export const PRINCIPAL_HEADER = 'x-guild-principal';
 

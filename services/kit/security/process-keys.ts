@@ -1,5 +1,5 @@
-import { KEY_HOLDERS, purposesOf, rootOf } from './purposes.ts';
 import { KEY_BYTES, type KeysByPurpose, SecretRing } from './keyring.ts';
+import { KEY_HOLDERS, purposesOf, rootOf } from './purposes.ts';
 
 /** Root secrets, each the newest first. */
 export interface Roots {

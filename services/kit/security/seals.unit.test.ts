@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { openCall, sealCall } from '../grpc/call-token.ts';
-import { deriveKeys, formatKeys, parseKeys } from './process-keys.ts';
-import { openPrincipal, type Principal, type SealedFor, sealPrincipal } from './principal.ts';
 import { ProcessKeys, SecretRing } from './keyring.ts';
+import { openPrincipal, type Principal, type SealedFor, sealPrincipal } from './principal.ts';
+import { deriveKeys, formatKeys, parseKeys } from './process-keys.ts';
 
 const OLD = 'the old secret, which is long enough';
 const NEW = 'the new secret, which is long enough';

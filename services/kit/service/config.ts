@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { parseKeys, type Roots } from '../security/process-keys.ts';
 import { redisUrlFault } from '../redis/url.ts';
 import { ProcessKeys } from '../security/keyring.ts';
+import { parseKeys, type Roots } from '../security/process-keys.ts';
 
 /** Thrown at start; its message lists every fault of the environment and no value. */
 export class ConfigError extends Error {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { ProcessKeys } from '../security/keyring.ts';
 import {
   baseUrl,
   ConfigError,
@@ -19,7 +20,6 @@ import {
   secrets,
   url,
 } from './config.ts';
-import { ProcessKeys } from '../security/keyring.ts';
 
 const SECRET = 'x'.repeat(32);
 const KEYS = `call:a:b=${Buffer.alloc(32).toString('base64url')}`;

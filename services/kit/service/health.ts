@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { CALL_TOKEN_HEADER } from '../grpc/call-token.ts';
 import { ApiError, asApiError, methodNotAllowed } from '../errors.ts';
+import { CALL_TOKEN_HEADER } from '../grpc/call-token.ts';
 import { sendBody, sendError, successBody } from '../http/envelope.ts';
-import type { Part } from './lifecycle.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { Part } from './lifecycle.ts';
 
 /** Ready = configured, started once, and not on the way out. Dependencies that come and go do not change it. */
 export class Readiness {

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
-import { testKeys } from '#test/keys.ts';
+import { testKeys } from '#test/system/keys.ts';
 import { ManualClock } from '../clock.ts';
-import { databaseConfig, grpcConfig, httpConfig, processConfig, readConfig } from './config.ts';
 import { SampleService, sampleRoutes } from '../fixtures/sample.ts';
 import type { GrpcClient } from '../grpc/client.ts';
 import { internalKeysOf } from '../security/process-keys.ts';
+import { databaseConfig, grpcConfig, httpConfig, processConfig, readConfig } from './config.ts';
 import { type RunningService, type ServiceDefinition, startService } from './service.ts';
 import type { ServiceContext } from './service-context.ts';
 

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { testKeys } from '#test/keys.ts';
-import { inheritedEnvironment } from '#test/processes.ts';
+import { testKeys } from '#test/system/keys.ts';
+import { inheritedEnvironment } from '#test/system/processes.ts';
 import { GUILD } from '../fixtures/sample-http.ts';
-import { PRINCIPAL_HEADER, sealPrincipal } from '../security/principal.ts';
 import { SecretRing } from '../security/keyring.ts';
+import { PRINCIPAL_HEADER, sealPrincipal } from '../security/principal.ts';
 
 const SECRET = 'the secret of these tests is long enough';
 const ENVIRONMENT = { LISTEN_HOST: '127.0.0.1', INTERNAL_KEYS: testKeys({ internal: [SECRET] }, ['sample']) };

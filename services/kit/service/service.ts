@@ -1,8 +1,8 @@
-import { type Environment, ConfigError } from './config.ts';
-import { StoppedError } from './lifecycle.ts';
-import { createLog, type Logger } from '../telemetry/log.ts';
-import { purposesOf } from '../security/purposes.ts';
 import type { ProcessKeys } from '../security/keyring.ts';
+import { purposesOf } from '../security/purposes.ts';
+import { createLog, type Logger } from '../telemetry/log.ts';
+import { ConfigError, type Environment } from './config.ts';
+import { StoppedError } from './lifecycle.ts';
 import { type ProcessConfig, ServiceContext, type ServiceOverrides } from './service-context.ts';
 
 /** What a deployable is: a name, the variables it reads, and how its parts are put together. */

@@ -1,7 +1,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { requestContext } from '../context.ts';
-import { gatherLines } from './log-output.ts';
 import { describeError, redactKeys } from '../security/redact.ts';
+import { gatherLines } from './log-output.ts';
 
 export type { Logger } from 'pino';
 

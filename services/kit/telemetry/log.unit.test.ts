@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { makeApiKey } from '../security/api-key.ts';
 import { requestContext } from '../context.ts';
 import { ApiError } from '../errors.ts';
-import { createLog } from './log.ts';
-import { describeError, redactKeys } from '../security/redact.ts';
 import { newRequestId, requestIdOf } from '../http/request-id.ts';
+import { makeApiKey } from '../security/api-key.ts';
+import { describeError, redactKeys } from '../security/redact.ts';
+import { createLog } from './log.ts';
 
 const GUILD = '900000000000000001';
 

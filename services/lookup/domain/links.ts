@@ -1,9 +1,9 @@
-import { readChangeTime } from '#kit/postgres/change-time.ts';
 import { ApiError, invalidRequest } from '#kit/errors.ts';
+import { readChangeTime } from '#kit/postgres/change-time.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
-import type { LookupEvents } from '../telemetry.ts';
-import * as store from '../store/links.ts';
 import type { Account, ChangedLink, Link, LinkChange, Position } from '../store/links.ts';
+import * as store from '../store/links.ts';
+import type { LookupEvents } from '../telemetry.ts';
 
 const ALREADY_LINKED = 'One of the two accounts is linked in this guild already';
 

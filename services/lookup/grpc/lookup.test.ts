@@ -5,9 +5,9 @@ import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import { type RunningService, startService } from '#kit/service/service.ts';
 import { type Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
-import { connect } from '#test/grpc.ts';
-import { testEnvironment } from '#test/sealed.ts';
+import { connect } from '#test/network/grpc.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
+import { testEnvironment } from '#test/system/signed-calls.ts';
 import { lookupService } from '../service.ts';
 
 const GUILD = '900000000000000001';

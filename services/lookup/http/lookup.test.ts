@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type RunningService, startService } from '#kit/service/service.ts';
 import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import { createTestDatabase, type TestDatabase } from '#test/database.ts';
-import { connect } from '#test/grpc.ts';
-import { type SealedRequest, sealedFetch, testEnvironment } from '#test/sealed.ts';
+import { connect } from '#test/network/grpc.ts';
+import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
+import { type SealedRequest, sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
 import { lookupService } from '../service.ts';
 
 const GUILD = '900000000000000001';

@@ -1,5 +1,5 @@
-import { ok } from '#kit/http/envelope.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
+import { ok } from '#kit/http/envelope.ts';
 import type { lookupRoutes } from '#proto/rest/lookup.ts';
 import type { Links } from '../domain/links.ts';
 import type { Account, Link } from '../store/links.ts';

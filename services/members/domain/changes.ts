@@ -1,22 +1,22 @@
 import type { Clock } from '#kit/clock.ts';
-import { type Answer, ok } from '#kit/http/envelope.ts';
 import { ApiError, asApiError, isFault } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import { type Answer, ok } from '#kit/http/envelope.ts';
 import {
   type Claim,
   type Idempotency,
-  Replay,
   type RepeatableWrite,
+  Replay,
   type WriteOutcome,
 } from '#kit/postgres/idempotency.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import type { MembersEvents } from '../telemetry/members.ts';
+import { changeViews } from '../http/views.ts';
 import * as store from '../store/intents.ts';
 import { type Change, isSameChange, type NewIntent } from '../store/intents.ts';
 import type { RoleTask } from '../store/role-tasks.ts';
 import { completeToken, freeToken, holdToken } from '../store/tokens.ts';
-import { changeViews } from '../http/views.ts';
+import type { MembersEvents } from '../telemetry/members.ts';
 import type { RoleTasks } from './role-tasks.ts';
 
 /** After this long whoever began an intent has given up, and a worker of any replica finishes it. */

@@ -1,9 +1,9 @@
 import { ApiError, invalidRequest } from '#kit/errors.ts';
 import type { Database } from '#kit/postgres/pool.ts';
-import type { JobEvents } from '../telemetry/jobs.ts';
-import * as store from '../store/job-admin.ts';
 import type { JobPosition, JobRefusal, ListedJob } from '../store/job-admin.ts';
+import * as store from '../store/job-admin.ts';
 import { countUnfinished, type JobError, type JobName, lockJobs } from '../store/sync-jobs.ts';
+import type { JobEvents } from '../telemetry/jobs.ts';
 import { MAX_JOBS } from './sync-jobs.ts';
 
 const CANCELLED: JobError = {

@@ -1,11 +1,11 @@
 import { withPurpose } from '#kit/context.ts';
 import { asApiError } from '#kit/errors.ts';
-import type { Part } from '#kit/service/lifecycle.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { whileRenewing } from '#kit/resilience/renewing.ts';
-import type { JobEvents } from '../telemetry/jobs.ts';
-import * as store from '../store/sync-jobs.ts';
+import type { Part } from '#kit/service/lifecycle.ts';
 import type { JobError, SyncJob } from '../store/sync-jobs.ts';
+import * as store from '../store/sync-jobs.ts';
+import type { JobEvents } from '../telemetry/jobs.ts';
 import type { GroupSync } from './group-sync.ts';
 
 /** What other replicas have queued or left behind is found within this. */

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Database } from '#kit/postgres/pool.ts';
-import { DatabaseTime } from '#test/database-time.ts';
-import { createTestDatabase, openTestPool, type TestDatabase } from '#test/database.ts';
+import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
+import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { releaseLock, takeLock } from '../store/roles.ts';
 import { MemberBusy, MemberLocks } from './member-locks.ts';
 

@@ -4,8 +4,8 @@ import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ChatChangeRequest, ChatPlatform } from '#platforms/chat.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import type { MembersEvents } from '../telemetry/members.ts';
 import * as store from '../store/roles.ts';
+import type { MembersEvents } from '../telemetry/members.ts';
 import { type HeldLock, MemberBusy, type MemberLocks } from './member-locks.ts';
 import { planRoles, type RoleFailure, type RolePlan, type RoleVerdicts } from './role-plan.ts';
 

@@ -1,11 +1,11 @@
-import { ok } from '#kit/http/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { BindingsServiceService, RoleVerdict } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import type { MembersEvents } from '../telemetry/members.ts';
 import type { MemberName } from '../store/roles.ts';
+import type { MembersEvents } from '../telemetry/members.ts';
 import { MemberLocks } from './member-locks.ts';
 import { type Changes, type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
 import type { RoleFailure } from './role-plan.ts';

@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks';
 import { withPurpose } from '#kit/context.ts';
 import { asApiError } from '#kit/errors.ts';
-import type { Part } from '#kit/service/lifecycle.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { whileRenewing } from '#kit/resilience/renewing.ts';
-import * as store from '../store/role-tasks.ts';
+import type { Part } from '#kit/service/lifecycle.ts';
 import type { RoleTask } from '../store/role-tasks.ts';
+import * as store from '../store/role-tasks.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { RoleTaskEvents } from '../telemetry/tasks.ts';
 import type { RoleSync } from './role-sync.ts';

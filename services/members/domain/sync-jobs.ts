@@ -1,12 +1,12 @@
 import { unixSeconds } from '#kit/clock.ts';
-import { ok } from '#kit/http/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import type { JobEvents } from '../telemetry/jobs.ts';
 import * as store from '../store/sync-jobs.ts';
+import type { JobEvents } from '../telemetry/jobs.ts';
 
 /** Jobs of a guild that are not finished. */
 export const MAX_JOBS = 20;

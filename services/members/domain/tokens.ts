@@ -1,14 +1,14 @@
-import type { RandomBytes } from '#kit/security/base62.ts';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
-import { ok } from '#kit/http/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
+import { ok } from '#kit/http/envelope.ts';
 import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
+import type { RandomBytes } from '#kit/security/base62.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import type { MembersEvents } from '../telemetry/members.ts';
 import * as store from '../store/tokens.ts';
+import type { MembersEvents } from '../telemetry/members.ts';
 import { newCode, newToken, readCode } from './codes.ts';
 
 const PURPOSE = 'verification-token';

@@ -1,6 +1,6 @@
+import type { HttpHandlers } from '#kit/http/app.ts';
 import { decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { HttpHandlers } from '#kit/http/app.ts';
 import type { guildsRoutes } from '#proto/rest/guilds.ts';
 import type { Members } from '../domain/members.ts';
 import { memberView, roleView } from './views.ts';

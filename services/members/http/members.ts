@@ -1,8 +1,8 @@
-import { decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
-import { ok } from '#kit/http/envelope.ts';
 import { ApiError, invalidRequest } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
+import { decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
+import { ok } from '#kit/http/envelope.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { membersRoutes } from '#proto/rest/members.ts';
 import type { Secret, VerificationTokens } from '../domain/tokens.ts';

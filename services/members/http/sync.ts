@@ -1,5 +1,5 @@
-import { ok } from '#kit/http/envelope.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
+import { ok } from '#kit/http/envelope.ts';
 import type { syncRoutes } from '#proto/rest/sync.ts';
 import type { Nicknames } from '../domain/nicknames.ts';
 import type { RoleSync } from '../domain/role-sync.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
-import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
-import { scansOf } from '#test/explain.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
+import { scansOf } from '#test/postgres/explain.ts';
 import * as tasks from './role-tasks.ts';
 import * as roles from './roles.ts';
 

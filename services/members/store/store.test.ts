@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
-import { createLog } from '#kit/telemetry/log.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
-import { QueueStore } from '#kit/queue/store.ts';
 import { Retention } from '#kit/postgres/retention.ts';
-import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
-import { scansOf } from '#test/explain.ts';
-import { testEnvironment } from '#test/sealed.ts';
+import { QueueStore } from '#kit/queue/store.ts';
+import { createLog } from '#kit/telemetry/log.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
+import { scansOf } from '#test/postgres/explain.ts';
+import { testEnvironment } from '#test/system/signed-calls.ts';
 import { readMembersConfig } from '../config.ts';
 import { retentionRules } from '../service.ts';
 import * as intents from './intents.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
-import { Metrics } from '#kit/telemetry/metrics.ts';
 import { createLog } from '#kit/telemetry/log.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
 import { ModerationEvents } from '../telemetry.ts';
 import { StandingCache } from './cache.ts';
 import { Standing, Standings } from './standings.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '#kit/clock.ts';
 import { type DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
-import { connect } from '#test/grpc.ts';
+import { connect } from '#test/network/grpc.ts';
 import { ADMIN_SECRET, ModerationFixture, newGuild } from '../fixture.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

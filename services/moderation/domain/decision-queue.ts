@@ -1,8 +1,8 @@
 import type { Clock } from '#kit/clock.ts';
 import { asApiError, isFault } from '#kit/errors.ts';
 import type { QueueDefinition } from '#kit/queue/definition.ts';
-import type { ModerationEvents } from '../telemetry.ts';
 import { type Delivery, type Event, OUTBOX } from '../store/outbox.ts';
+import type { ModerationEvents } from '../telemetry.ts';
 
 /** The name of the queue of decisions. */
 export const DECISIONS = 'decisions';

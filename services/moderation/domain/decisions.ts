@@ -1,9 +1,9 @@
-import { ok } from '#kit/http/envelope.ts';
 import { ApiError, asApiError, isFault } from '#kit/errors.ts';
+import { ok } from '#kit/http/envelope.ts';
 import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
-import type { ModerationEvents } from '../telemetry.ts';
 import * as store from '../store/decisions.ts';
+import type { ModerationEvents } from '../telemetry.ts';
 import {
   type Action,
   foremost,

@@ -1,5 +1,5 @@
-import { type ChangeTime, readChangeTime } from '#kit/postgres/change-time.ts';
 import { invalidRequest } from '#kit/errors.ts';
+import { type ChangeTime, readChangeTime } from '#kit/postgres/change-time.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import * as store from '../store/reads.ts';
 import type { Kind, LogEntry, Punishment } from './punishment.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, quotaExceeded } from '#kit/errors.ts';
 import type { Database } from '#kit/postgres/pool.ts';
-import type { ModerationEvents } from '../telemetry.ts';
 import * as store from '../store/shield.ts';
+import type { ModerationEvents } from '../telemetry.ts';
 
 /** A flagged player. */
 export interface ShieldEntry {

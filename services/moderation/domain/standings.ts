@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
-import type { ModerationEvents } from '../telemetry.ts';
 import { findStandings, type StandingRow } from '../store/standings.ts';
+import type { ModerationEvents } from '../telemetry.ts';
 import type { StandingCache } from './cache.ts';
 import { inForce, type Kind, type Punishment } from './punishment.ts';
 import { type ShieldEntry, toldEntry } from './shield.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unixSeconds } from '#kit/clock.ts';
 import { ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
-import { connect, TEST_OPERATOR } from '#test/grpc.ts';
+import { connect, TEST_OPERATOR } from '#test/network/grpc.ts';
 import { ADMIN_SECRET, GUILD, ModerationFixture, newGuild, newPlayer } from '../fixture.ts';
 
 const fixture = new ModerationFixture();

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
-import { type RepeatableWrite, Replay, type WriteOutcome } from '#kit/postgres/idempotency.ts';
 import { currentOperator } from '#kit/grpc/operators.ts';
 import { checked } from '#kit/http/validate.ts';
+import { type RepeatableWrite, Replay, type WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { ShieldEntry as EntryMessage, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import type {
   ModerationServiceService,

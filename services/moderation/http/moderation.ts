@@ -1,9 +1,9 @@
 import type { Clock } from '#kit/clock.ts';
 import { unixSeconds } from '#kit/clock.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
-import { ok } from '#kit/http/envelope.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
+import { type CursorScope, decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
+import { ok } from '#kit/http/envelope.ts';
 import type { moderationRoutes } from '#proto/rest/moderation.ts';
 import type { Decisions } from '../domain/decisions.ts';
 import type { ActivePage, Lists } from '../domain/lists.ts';

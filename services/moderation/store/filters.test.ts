@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
-import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/database.ts';
-import { DatabaseTime } from '#test/database-time.ts';
-import { costOf } from '#test/explain.ts';
+import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
+import { DatabaseTime } from '#test/postgres/database-time.ts';
+import { costOf } from '#test/postgres/explain.ts';
 import * as reads from './reads.ts';
 
 const GUILD = '900000000000000001';

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Breakers } from '#kit/resilience/breaker.ts';
 import { withPurpose } from '#kit/context.ts';
-import { Metrics } from '#kit/telemetry/metrics.ts';
 import { connectRedis, type RedisConnection } from '#kit/redis/client.ts';
+import { Breakers } from '#kit/resilience/breaker.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
+import { mostWithin, watchSecond } from '#test/measure/rates.ts';
+import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { PATIENCE } from '#test/patience.ts';
-import { mostWithin, watchSecond } from '#test/rates.ts';
-import { testRedisUrl } from '#test/redis.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { testRedisUrl } from '#test/redis/database.ts';
 import { CallBudget } from './budget.ts';
 import { SharedRedis } from './shared.ts';
 

@@ -1,12 +1,12 @@
 import { performance } from 'node:perf_hooks';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { connectRedis } from '#kit/redis/client.ts';
 import { Breakers } from '#kit/resilience/breaker.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import { connectRedis } from '#kit/redis/client.ts';
+import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { PATIENCE } from '#test/patience.ts';
-import { testRedisUrl } from '#test/redis.ts';
-import { startTcpProxy, type TcpProxy } from '#test/tcp-proxy.ts';
+import { testRedisUrl } from '#test/redis/database.ts';
 import { InvalidRequests } from './invalid.ts';
 import { PlatformLimits } from './limits.ts';
 import { SharedRedis } from './shared.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { testRedisUrl } from '#test/redis.ts';
+import { testRedisUrl } from '#test/redis/database.ts';
 import { RedisTurns } from './redis.ts';
 import { turnsSuite } from './turns.suite.ts';
 

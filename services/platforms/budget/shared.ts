@@ -1,7 +1,7 @@
-import { within } from '#kit/resilience/deadline.ts';
-import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
-import type { Logger } from '#kit/telemetry/log.ts';
 import type { RedisClient } from '#kit/redis/client.ts';
+import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
+import { within } from '#kit/resilience/deadline.ts';
+import type { Logger } from '#kit/telemetry/log.ts';
 
 /** What a call may wait for Redis. */
 const REDIS_MS = 50;

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import { ApiError } from '#kit/errors.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { ToldBucket } from '../budget/limits.ts';
 
 /** After a bucket is full again nothing is known until an answer tells; not longer than a call may take. */

@@ -1,6 +1,6 @@
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import { orError } from './answers.ts';
 
 /** Calls for one batch, the first one included. One rejected account of 50 takes 13 of them, two at most 23. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { LoadingCache } from '#kit/resilience/cache.ts';
 import type { Clock } from '#kit/clock.ts';
+import { LoadingCache } from '#kit/resilience/cache.ts';
 import type { GameGroup } from '../game.ts';
 import type { PlatformAnswer, PlatformHost } from '../http.ts';
 import { givenName, refusal } from './answers.ts';

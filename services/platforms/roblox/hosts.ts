@@ -1,5 +1,5 @@
-import type { GamePlatformConfig } from '../config.ts';
 import type { SharedRedis } from '../budget/shared.ts';
+import type { GamePlatformConfig } from '../config.ts';
 import { PlatformHost, type PlatformOptions } from '../http.ts';
 import { gamePaces } from './pace.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Clock } from '#kit/clock.ts';
 import { currentPurpose, type Purpose } from '#kit/context.ts';
+import { dropOldest } from '#kit/resilience/bounded.ts';
 import { inBatches } from '../batch-cache.ts';
 import type { GameItem, ItemKind, Untold } from '../game.ts';
 import type { PlatformHost } from '../http.ts';

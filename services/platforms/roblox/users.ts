@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { LoadingCache } from '#kit/resilience/cache.ts';
 import type { Clock } from '#kit/clock.ts';
+import { LoadingCache } from '#kit/resilience/cache.ts';
 import type { GameUser, Untold } from '../game.ts';
 import type { PlatformHost } from '../http.ts';
 import { orUnknown, refusal } from './answers.ts';

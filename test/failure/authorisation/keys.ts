@@ -1,6 +1,6 @@
 import type { CreateKeyRequest } from '#proto/gen/guild/auth/v1/admin.ts';
-import type { Network } from '../../network.ts';
-import { type Cell, isCounted, KINDS, type KeyKind } from './matrix.ts';
+import type { Network } from '../../system/system.ts';
+import { type Cell, isCounted, type KeyKind, KINDS } from './matrix.ts';
 
 /** Where the key with an allowlist may come from. */
 const ALLOWED = '203.0.113.7';

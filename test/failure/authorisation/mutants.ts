@@ -1,8 +1,4 @@
 import { vi } from 'vitest';
-import * as principal from '#kit/security/principal.ts';
-import * as guildOfBody from '#kit/http/guild.ts';
-import * as validation from '#kit/http/validate.ts';
-import { ApiError } from '#kit/errors.ts';
 import type { Awaitable } from '#gateway/and-then.ts';
 import * as addresses from '#gateway/downstream/client-address.ts';
 import * as headers from '#gateway/downstream/headers.ts';
@@ -12,6 +8,10 @@ import * as guard from '#gateway/steps/guard.ts';
 import * as guilds from '#gateway/steps/guild.ts';
 import * as limit from '#gateway/steps/limit.ts';
 import * as scope from '#gateway/steps/scope.ts';
+import { ApiError } from '#kit/errors.ts';
+import * as guildOfBody from '#kit/http/guild.ts';
+import * as validation from '#kit/http/validate.ts';
+import * as principal from '#kit/security/principal.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import * as scopes from '#proto/rest/scopes.ts';
 

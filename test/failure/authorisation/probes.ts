@@ -1,8 +1,8 @@
 import { PRINCIPAL_HEADER } from '#kit/security/principal.ts';
 import { ROUTES } from '#proto/rest/index.ts';
-import type { Network } from '../../network.ts';
+import { wire } from '../../network/raw-http.ts';
+import type { Network } from '../../system/system.ts';
 import type { Front } from '../bytes/front.ts';
-import { wire } from '../../raw-http.ts';
 import { sendThrough } from '../bytes/through.ts';
 
 /** What the matrix has no cell for. Each tells what was wrong, and nothing where all was right. */

@@ -1,8 +1,8 @@
-import { openPrincipal, PRINCIPAL_HEADER } from '#kit/security/principal.ts';
 import type { SecretRing } from '#kit/security/keyring.ts';
+import { openPrincipal, PRINCIPAL_HEADER } from '#kit/security/principal.ts';
 import { ROUTES } from '#proto/rest/index.ts';
-import { type Message, valuesOf } from './http1.ts';
 import type { Answer } from './client.ts';
+import { type Message, valuesOf } from './http1.ts';
 import type { Caller, Expectation } from './oracle.ts';
 import { type Arrival, fingerprint } from './recorder.ts';
 

@@ -1,4 +1,4 @@
-import { wire } from '../../raw-http.ts';
+import { wire } from '../../network/raw-http.ts';
 import { COSTLY } from './costly.ts';
 import { PASSING } from './passing.ts';
 import { REFUSED } from './refused.ts';

@@ -1,4 +1,4 @@
-import { wire } from '../../raw-http.ts';
+import { wire } from '../../network/raw-http.ts';
 import { BODY, chunk, chunked, END, type Entry, get, KIB, names, post, request, V } from './requests.ts';
 
 /** A little less than the largest request head that Node's parser takes, with room for the lines that all have. */

@@ -1,16 +1,16 @@
 import { pino } from 'pino';
-import { makeApiKey } from '#kit/security/api-key.ts';
+import { gatewayService } from '#gateway/service.ts';
 import { systemClock } from '#kit/clock.ts';
-import { GrpcServer } from '#kit/grpc/server.ts';
 import type { ResponseStream } from '#kit/grpc/definition.ts';
+import { GrpcServer } from '#kit/grpc/server.ts';
+import { makeApiKey } from '#kit/security/api-key.ts';
+import { SecretRing } from '#kit/security/keyring.ts';
 import { Readiness } from '#kit/service/health.ts';
+import { startService } from '#kit/service/service.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import { SecretRing } from '#kit/security/keyring.ts';
-import { startService } from '#kit/service/service.ts';
-import { gatewayService } from '#gateway/service.ts';
 import { AuthServiceService, type VerifyRequest, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
-import { TEST_SECRETS, testKeys } from '../../keys.ts';
+import { TEST_SECRETS, testKeys } from '../../system/keys.ts';
 import { Recorder } from './recorder.ts';
 
 export const SERVICES = ['LOOKUP', 'BINDINGS', 'MEMBERS', 'ACTIVITY', 'MODERATION'];

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { wholeNumber, seededRandom } from '../../random.ts';
+import { seededRandom, wholeNumber } from '../../random.ts';
 import { type Connection, callerOf } from './callers.ts';
 import { readAnswers, send } from './client.ts';
 import { judgeAnswers, judgeArrivals } from './compare.ts';

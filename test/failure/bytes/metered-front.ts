@@ -2,8 +2,8 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { SecretRing } from '#kit/security/keyring.ts';
-import { inheritedEnvironment } from '../../processes.ts';
-import { TEST_SECRETS, testKeys } from '../../keys.ts';
+import { TEST_SECRETS, testKeys } from '../../system/keys.ts';
+import { inheritedEnvironment } from '../../system/processes.ts';
 import { SERVICES, startAuth } from './front.ts';
 import { Recorder } from './recorder.ts';
 

@@ -1,7 +1,8 @@
 // A gateway that tells its parent its address once it is ready, and the CPU of its main thread whenever it is asked.
-import { createLog } from '#kit/telemetry/log.ts';
-import { startService } from '#kit/service/service.ts';
+
 import { gatewayService } from '#gateway/service.ts';
+import { startService } from '#kit/service/service.ts';
+import { createLog } from '#kit/telemetry/log.ts';
 
 const log = await createLog({ service: 'gateway', level: 'silent' });
 const gateway = await startService(gatewayService, process.env, { log });

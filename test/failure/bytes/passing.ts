@@ -1,4 +1,4 @@
-import { BODY, END, INNER, KIB, V, chunk, chunked, get, json, names, post, request, type Entry } from './requests.ts';
+import { BODY, chunk, chunked, END, type Entry, get, INNER, json, KIB, names, post, request, V } from './requests.ts';
 
 /** Requests that arrive at a service. */
 export const PASSING: [string, Entry['bytes']][] = [

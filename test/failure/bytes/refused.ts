@@ -1,5 +1,5 @@
-import { wire } from '../../raw-http.ts';
-import { BODY, END, INNER, KIB, V, chunk, chunked, get, json, names, post, request, type Entry } from './requests.ts';
+import { wire } from '../../network/raw-http.ts';
+import { BODY, chunk, chunked, END, type Entry, get, INNER, json, KIB, names, post, request, V } from './requests.ts';
 
 /** Requests that the gateway refuses, with the code of the refusal. */
 export const REFUSED: [string, string, Entry['bytes']][] = [

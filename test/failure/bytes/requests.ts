@@ -1,4 +1,4 @@
-import { wire } from '../../raw-http.ts';
+import { wire } from '../../network/raw-http.ts';
 import type { Caller } from './oracle.ts';
 
 /** Bytes on a connection, and what must come of the request in them. */

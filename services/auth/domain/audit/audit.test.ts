@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
-import { createLog } from '#kit/telemetry/log.ts';
-import { Metrics } from '#kit/telemetry/metrics.ts';
 import { type Database, openDatabase } from '#kit/postgres/pool.ts';
 import { SecretRing } from '#kit/security/keyring.ts';
-import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
+import { createLog } from '#kit/telemetry/log.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
+import * as store from '../../store/audit.ts';
 import { AuthEvents } from '../../telemetry.ts';
 import { AuditKeeper } from './keeper.ts';
-import * as store from '../../store/audit.ts';
 import { verifyPart } from './verify.ts';
 
 const DAY_MS = 24 * 3600 * 1000;

@@ -1,10 +1,10 @@
 import type { Clock } from '#kit/clock.ts';
-import type { Part } from '#kit/service/lifecycle.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
+import type { Part } from '#kit/service/lifecycle.ts';
+import * as store from '../../store/audit.ts';
 import type { AuthEvents } from '../../telemetry.ts';
 import { currentKeyId, signCheckpoint } from './checkpoints.ts';
-import * as store from '../../store/audit.ts';
 import { verifyPart } from './verify.ts';
 
 const EVERY_MS = 3_600_000;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
-import { forgedCheckpoint } from './checkpoints.ts';
 import * as store from '../../store/audit.ts';
+import { forgedCheckpoint } from './checkpoints.ts';
 
 /** Entries that one call recomputes. */
 const PART = 5_000;

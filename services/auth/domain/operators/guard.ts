@@ -1,6 +1,6 @@
-import { type AllowedCallers, CALL_TOKEN_HEADER, openCall } from '#kit/grpc/call-token.ts';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
+import { type AllowedCallers, CALL_TOKEN_HEADER, openCall } from '#kit/grpc/call-token.ts';
 import {
   type CalledMethod,
   digestOf,
@@ -12,10 +12,10 @@ import {
 } from '#kit/grpc/operators.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import { appendEntries } from '../../store/audit.ts';
+import { selectActive } from '../../store/operators.ts';
 import type { AuthEvents } from '../../telemetry.ts';
 import { describeRequest } from './request-details.ts';
 import { type AdminMethod, adminMethod, includesRole, type Role } from './roles.ts';
-import { selectActive } from '../../store/operators.ts';
 
 export interface AuthorityOptions {
   database: Database;

@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Breakers } from '#kit/resilience/breaker.ts';
 import { systemClock } from '#kit/clock.ts';
-import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc/client.ts';
-import { Metrics } from '#kit/telemetry/metrics.ts';
+import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import {
   digestOf,
   makeCredential,
@@ -14,17 +12,19 @@ import {
   signCall,
   TICKET_HEADER,
 } from '#kit/grpc/operators.ts';
+import { Breakers } from '#kit/resilience/breaker.ts';
 import { SecretRing } from '#kit/security/keyring.ts';
 import { type RunningService, startService } from '#kit/service/service.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import { moderationService } from '#services/moderation/service.ts';
-import { ADMIN_SECRET, INTERNAL_SECRET, startTestAuth, type TestAuth } from '#test/auth.ts';
-import { createTestDatabase, databaseRows, type TestDatabase } from '#test/database.ts';
-import { connect, connectWith, type Headers } from '#test/grpc.ts';
-import { testKeys } from '#test/keys.ts';
-import { testEnvironment } from '#test/sealed.ts';
+import { connect, connectWith, type Headers } from '#test/network/grpc.ts';
+import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
+import { ADMIN_SECRET, INTERNAL_SECRET, startTestAuth, type TestAuth } from '#test/system/auth.ts';
+import { testKeys } from '#test/system/keys.ts';
+import { testEnvironment } from '#test/system/signed-calls.ts';
 import type { Role } from './roles.ts';
 
 const GUILD = '900000000000000001';

@@ -2,11 +2,11 @@ import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import { currentOperator, ROOT } from '#kit/grpc/operators.ts';
 import type { Database } from '#kit/postgres/pool.ts';
-import { ownEntry } from '../audit/entry.ts';
 import { appendEntries, INSTALLATION } from '../../store/audit.ts';
-import type { AuthEvents } from '../../telemetry.ts';
-import type { Role } from './roles.ts';
 import * as store from '../../store/operators.ts';
+import type { AuthEvents } from '../../telemetry.ts';
+import { ownEntry } from '../audit/entry.ts';
+import type { Role } from './roles.ts';
 
 export interface OperatorsOptions {
   database: Database;

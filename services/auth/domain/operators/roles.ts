@@ -5,8 +5,8 @@ import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.
 import { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
-import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
+import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 
 /** What an operator may do, each role with everything before it. */

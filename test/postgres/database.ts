@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { inject } from 'vitest';
+import { type Database, openDatabase } from '#kit/postgres/pool.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import { type Database, openDatabase } from '#kit/postgres/pool.ts';
 
 export type TestDatabase = {
   url: string;

@@ -1,11 +1,11 @@
-import { Breakers } from '#kit/resilience/breaker.ts';
 import { type Clock, systemClock } from '#kit/clock.ts';
-import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc/client.ts';
-import { Metrics } from '#kit/telemetry/metrics.ts';
+import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import { digestOf, sealTicket, TICKET_HEADER } from '#kit/grpc/operators.ts';
+import { Breakers } from '#kit/resilience/breaker.ts';
 import { SecretRing } from '#kit/security/keyring.ts';
-import { TEST_SECRETS, testCallerOf } from './keys.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
+import { TEST_SECRETS, testCallerOf } from '../system/keys.ts';
 
 /** Milliseconds: what prepares a test, or asks how things are, waits out a machine that stalls. */
 const PATIENCE_MS = 20_000;

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { type Environment, readRoots } from '#kit/service/config.ts';
+import { gatewayService } from '#gateway/service.ts';
 import { type Clock, systemClock } from '#kit/clock.ts';
-import { createLog, type Logger } from '#kit/telemetry/log.ts';
 import { internalKeysOf } from '#kit/security/process-keys.ts';
+import { type Environment, readRoots } from '#kit/service/config.ts';
 import { type RunningService, startService } from '#kit/service/service.ts';
+import { createLog, type Logger } from '#kit/telemetry/log.ts';
 import { type SimulatorOptions, startSimulators } from '#local/simulators/main.ts';
 import { type CreateKeyRequest, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
@@ -13,10 +14,9 @@ import { bindingsService } from '#services/bindings/service.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { membersService } from '#services/members/service.ts';
 import { moderationService } from '#services/moderation/service.ts';
-import { gatewayService } from '#gateway/service.ts';
-import { createTestDatabase } from './database.ts';
-import { connect } from './grpc.ts';
-import { testRedisUrl } from './redis.ts';
+import { connect } from '../network/grpc.ts';
+import { createTestDatabase } from '../postgres/database.ts';
+import { testRedisUrl } from '../redis/database.ts';
 
 export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';

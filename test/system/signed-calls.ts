@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '#kit/clock.ts';
-import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/security/principal.ts';
 import { SecretRing } from '#kit/security/keyring.ts';
+import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/security/principal.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';
 import { TEST_ADMIN_SECRETS, TEST_SECRETS, testKeys } from './keys.ts';
 

@@ -2,12 +2,12 @@ import type { ClientReadableStream } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { systemClock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
-import { GrpcServer } from '#kit/grpc/server.ts';
 import type { ResponseStream } from '#kit/grpc/definition.ts';
+import { GrpcServer } from '#kit/grpc/server.ts';
 import { Readiness } from '#kit/service/health.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { AuthServiceService, type KeyHash, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
-import { connect } from './grpc.ts';
+import { connect } from '../network/grpc.ts';
 import { allowedCallers } from './keys.ts';
 
 /** Frozen: streams stay open and nothing comes on them. Closed: they end, and no new one is opened. */

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { readApiKey } from '#kit/security/api-key.ts';
 import type { Clock } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
-import { createLog } from '#kit/telemetry/log.ts';
+import { readApiKey } from '#kit/security/api-key.ts';
 import { internalKeysOf } from '#kit/security/process-keys.ts';
 import { type RunningService, startService } from '#kit/service/service.ts';
+import { createLog } from '#kit/telemetry/log.ts';
 import { type CreateKeyRequest, type Key, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { AuthServiceService, type KeyGrant, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
 import { authService } from '#services/auth/service.ts';
-import { connect } from './grpc.ts';
+import { connect } from '../network/grpc.ts';
 import { TEST_ADMIN_SECRETS, TEST_SECRETS } from './keys.ts';
 
 export const INTERNAL_SECRET = randomBytes(32).toString('hex');

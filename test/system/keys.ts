@@ -1,8 +1,8 @@
 import type { AllowedCallers } from '#kit/grpc/call-token.ts';
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
+import { SecretRing } from '#kit/security/keyring.ts';
 import { deriveKeys, formatKeys } from '#kit/security/process-keys.ts';
 import { callPurpose, KEY_HOLDERS, OPERATORS, principalPurpose, purposesOf } from '#kit/security/purposes.ts';
-import { SecretRing } from '#kit/security/keyring.ts';
 import { PROCESSES, type ProcessContract } from '#proto/processes.ts';
 
 /** INTERNAL_SECRETS from which the keys of the services that tests start are derived. */

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { guildId, text } from '#proto/rest/schemas.ts';
 import { SCOPES, type Scope } from '#proto/rest/scopes.ts';
+import { parseKeyId } from '../domain/key.ts';
+import { ROLES } from '../domain/operators/roles.ts';
 import { normaliseAllowlistEntry } from './allowlist.ts';
-import { parseKeyId } from './key.ts';
-import { ROLES } from './operators/roles.ts';
 
 const MAX_ALLOWLIST = 100;
 const MAX_RATE_LIMIT = 1_000_000;

@@ -8,13 +8,13 @@ import { KEY_HOLDERS } from '#kit/security/purposes.ts';
 import { type RunningPostgres, startPostgres, VOLATILE } from '#local/postgres.ts';
 import type { Up } from '#local/system.ts';
 import { guildctl } from '#services/cli/guildctl.ts';
+import { startTcpProxy, type TcpProxy } from '../network/tcp-proxy.ts';
+import { type RedisNode, startRedisNode } from '../redis/nodes.ts';
 import { Canaries } from './canaries.ts';
 import { processesUsing, type RunningScript, runScript } from './processes.ts';
-import { type RedisNode, startRedisNode } from './redis-nodes.ts';
-import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
-const REPOSITORY = join(import.meta.dirname, '..');
-const PANIC = join(import.meta.dirname, 'failure', 'fixtures', 'panic.ts');
+const REPOSITORY = join(import.meta.dirname, '../..');
+const PANIC = join(import.meta.dirname, '../failure/fixtures/panic.ts');
 
 /** How long a part of the system may take to come up, or back. */
 export const WAIT = { timeout: 60_000, interval: 50 };

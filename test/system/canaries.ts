@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { databaseRows } from './database.ts';
+import { databaseRows } from '../postgres/database.ts';
 
 /** Fewer bytes of a secret may stand somewhere by chance. */
 const LEAST_BYTES = 6;
