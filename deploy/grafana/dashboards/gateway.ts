@@ -7,25 +7,25 @@ const quantile = (share: number, metric: string, by = 'le') =>
 export const gateway: DashboardSpec = {
   name: 'gateway',
   title: 'Gateway',
-  description: 'What the gateways are asked, what they refuse, and what they add.',
+  description: 'Request rates, errors, added latency, authentication and rate limits at the gateways.',
   rows: {
     Routes: [
       {
         title: 'Requests by route',
-        description: 'The twenty routes that are asked most; `none` is what matched no route.',
+        description: 'The twenty routes with the most requests; `none` counts requests that matched no route.',
         unit: 'reqps',
         queries: { '{{route}}': `topk(20, sum by (route) (rate(http_requests_total{${GATEWAY}}[$__rate_interval])))` },
       },
       {
-        title: 'p99 by route',
-        description: 'Time to answer; of polls it holds what they waited.',
+        title: 'Request latency by route, p99',
+        description: 'Time until the response was written; for long polls this includes the time that they waited.',
         unit: 's',
         queries: { '{{route}}': quantile(0.99, 'http_request_duration_seconds', 'le, route') },
         alerts: ['GuildDataSlowBurnFast'],
       },
       {
-        title: 'Faults by route',
-        description: 'Answers with 5xx.',
+        title: '5xx responses by route',
+        description: 'Responses with a 5xx status, by route and status.',
         unit: 'reqps',
         queries: {
           '{{route}} {{code}}': `sum by (route, code) (rate(http_requests_total{${GATEWAY},code=~"5.."}[$__rate_interval]))`,
@@ -35,14 +35,15 @@ export const gateway: DashboardSpec = {
     ],
     Load: [
       {
-        title: 'Added by the gateway',
-        description: 'Time to answer less the time of the service.',
+        title: 'Latency added by the gateway',
+        description: 'Request latency at the gateway minus the time that the service took.',
         unit: 's',
         queries: { p50: quantile(0.5, 'gateway_overhead_seconds'), p99: quantile(0.99, 'gateway_overhead_seconds') },
       },
       {
         title: 'Requests in flight',
-        description: 'Requests in flight in each gateway as a share of its limit, without waiting polls and uploads.',
+        description:
+          'Requests in flight in each gateway as a share of MAX_IN_FLIGHT, without waiting polls and uploads.',
         unit: 'percentunit',
         max: 1,
         queries: {
@@ -51,16 +52,17 @@ export const gateway: DashboardSpec = {
         alerts: ['GuildDataTooManyInFlight'],
       },
       {
-        title: 'Busy',
-        description: 'Share of time that the event loop of each gateway was busy.',
+        title: 'Event loop utilization by gateway',
+        description:
+          'Share of time that the event loop of each gateway was busy; near 1 the gateway needs more replicas.',
         unit: 'percentunit',
         max: 1,
         queries: { '{{instance}}': `event_loop_utilisation_ratio{${GATEWAY}}` },
         alerts: ['GuildDataProcessBusy'],
       },
       {
-        title: 'Passed on twice',
-        description: 'Requests whose connection to a service was lost, so that they were passed on again.',
+        title: 'Upstream retries',
+        description: 'Requests that the gateway sent a second time because the connection to the service was lost.',
         unit: 'reqps',
         queries: { '{{upstream}}': `sum by (upstream) (rate(gateway_retries_total{${GATEWAY}}[$__rate_interval]))` },
         alerts: ['GuildDataRetries'],
@@ -68,7 +70,7 @@ export const gateway: DashboardSpec = {
       {
         title: 'Overload rejections',
         description:
-          'Requests rejected with 503 by the limit that was reached: of the whole gateway, or the share of one guild or client address.',
+          'Requests rejected with 503, by the limit that was reached: that of the whole gateway, or the share of one guild or client address.',
         unit: 'reqps',
         queries: {
           '{{bound}}': `sum by (bound) (rate(gateway_overload_refusals_total{${GATEWAY}}[$__rate_interval]))`,
@@ -77,7 +79,7 @@ export const gateway: DashboardSpec = {
       },
       {
         title: 'Waiting polls and uploads',
-        description: 'Polls that wait in a service, and requests whose body is still arriving.',
+        description: 'Long polls that wait for commands, and requests whose body is still arriving.',
         unit: 'short',
         queries: {
           polls: `sum(gateway_waiting_polls{${GATEWAY}})`,
@@ -93,9 +95,9 @@ export const gateway: DashboardSpec = {
         alerts: ['GuildDataConnectionShares'],
       },
       {
-        title: 'Client disconnects',
+        title: 'Client connections closed by the gateway',
         description:
-          'Connections a second that a gateway closed early: the client did not read, or its address or guild had its share of connections.',
+          'Connections that a gateway closed early, per second: the client did not read its response, or its address or guild had used up its share of connections.',
         unit: 'short',
         queries: {
           '{{reason}}': `sum by (reason) (rate(gateway_client_disconnects_total{${GATEWAY}}[$__rate_interval]))`,
@@ -105,15 +107,15 @@ export const gateway: DashboardSpec = {
     ],
     Keys: [
       {
-        title: 'Keys judged',
-        description: 'Good keys, and why others were refused.',
+        title: 'API key authentication results',
+        description: 'Accepted keys, and rejected keys by reason.',
         unit: 'reqps',
         queries: { '{{result}}': `sum by (result) (rate(gateway_authentication_total{${GATEWAY}}[$__rate_interval]))` },
       },
       {
-        title: 'Look-ups of keys',
+        title: 'API key cache lookups',
         description:
-          'Answered from memory (hit, refusal_hit), by auth (miss), or for want of auth (stale, unavailable); and keys in use that are verified again in time.',
+          'Found in the cache (hit, refusal_hit), verified by auth (miss), or auth could not be reached (stale: served from the cache, unavailable: rejected with 503); and cached keys that were renewed before they expired.',
         unit: 'reqps',
         queries: {
           '{{outcome}}': `sum by (outcome) (rate(gateway_key_cache_total{${GATEWAY}}[$__rate_interval]))`,
@@ -122,8 +124,8 @@ export const gateway: DashboardSpec = {
         alerts: ['GuildDataKeysNotVerified'],
       },
       {
-        title: 'Changes of keys',
-        description: 'Time from a change until the gateways heard of it. Promised: a second.',
+        title: 'API key change propagation, p99',
+        description: 'Time from a change of a key until the gateways received it. Objective: one second.',
         unit: 's',
         queries: { p99: quantile(0.99, 'gateway_key_change_propagation_seconds') },
         alerts: ['GuildDataKeyPropagationSlow', 'GuildDataKeyStreamCut'],
@@ -131,23 +133,24 @@ export const gateway: DashboardSpec = {
     ],
     Limits: [
       {
-        title: 'Refused for a limit',
-        description: 'Requests answered with 429, by category.',
+        title: 'Rate-limited requests (429)',
+        description: 'Requests rejected with 429, by rate limit category.',
         unit: 'reqps',
         queries: {
           '{{category}}': `sum by (category) (rate(gateway_limit_decisions_total{${GATEWAY},decision="refused"}[$__rate_interval]))`,
         },
       },
       {
-        title: 'How limits were decided',
-        description: 'By Redis (exact), or by a gateway alone (degraded).',
+        title: 'Rate limit decisions by mode',
+        description:
+          'Decided by Redis (exact), or by one gateway from its own counters while Redis is unavailable (degraded).',
         unit: 'reqps',
         queries: { '{{mode}}': `sum by (mode) (rate(gateway_limit_decisions_total{${GATEWAY}}[$__rate_interval]))` },
         alerts: ['GuildDataLimiterDegraded'],
       },
       {
-        title: 'Gateways without Redis',
-        description: 'Gateways that count limits alone now.',
+        title: 'Gateways in degraded rate limit mode',
+        description: 'Gateways that count requests by themselves because Redis is unavailable.',
         unit: 'short',
         queries: { gateways: `sum(gateway_limiter_degraded{${GATEWAY}})` },
         alerts: ['GuildDataLimiterDegraded'],

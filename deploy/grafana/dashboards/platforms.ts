@@ -10,16 +10,16 @@ export const platforms: DashboardSpec = {
   rows: {
     Calls: [
       {
-        title: 'Calls by host',
-        description: 'Calls made to each host of the platforms, by service.',
+        title: 'Platform calls by host',
+        description: 'Calls to each host of the chat and game platforms, by service.',
         unit: 'reqps',
         queries: {
           '{{host}} from {{job}}': `sum by (host, job) (rate(platform_calls_total{${JOB},outcome!="held back"}[$__rate_interval]))`,
         },
       },
       {
-        title: 'Share that failed',
-        description: 'Answered with 5xx, with nothing readable, or not in five seconds.',
+        title: 'Failed platform calls, share',
+        description: 'Share of calls with a 5xx response, an unreadable response, or none within five seconds.',
         unit: 'percentunit',
         max: 1,
         queries: {
@@ -28,26 +28,27 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataPlatformFailing'],
       },
       {
-        title: 'p99 by host',
-        description: 'Time of a call.',
+        title: 'Platform call latency by host, p99',
+        description: 'Time until the platform had responded.',
         unit: 's',
         queries: {
           '{{host}}': `histogram_quantile(0.99, sum by (le, host) (rate(platform_call_duration_seconds_bucket{${JOB}}[$__rate_interval])))`,
         },
       },
     ],
-    Refusals: [
+    Rejections: [
       {
-        title: 'Outcomes',
-        description: 'Statuses of the answers, and calls without one.',
+        title: 'Platform calls by outcome',
+        description: 'Status of the response, or why there was none.',
         unit: 'reqps',
         queries: {
           '{{host}} {{outcome}}': `sum by (host, outcome) (rate(platform_calls_total{${JOB}}[$__rate_interval]))`,
         },
       },
       {
-        title: 'Held back',
-        description: 'Calls refused by a platform for their number (429), or not made since it asked for a pause.',
+        title: 'Platform calls rate-limited or held back',
+        description:
+          'Calls that a platform rejected with 429, and calls that were not made because it had requested a pause.',
         unit: 'reqps',
         queries: {
           '{{host}} {{outcome}}': `sum by (host, outcome) (rate(platform_calls_total{${JOB},outcome=~"429|held back"}[$__rate_interval]))`,
@@ -55,20 +56,22 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataPlatformHoldsBack'],
       },
       {
-        title: 'Open breakers, refused tokens',
-        description: 'Hosts that are not called since calls kept failing, and hosts that do not take our token.',
+        title: 'Open circuit breakers and rejected platform credentials',
+        description:
+          'Hosts that are not called because calls kept failing, and hosts that reject our token or API key with 401.',
         unit: 'short',
         queries: {
-          'breaker of {{dependency}}': `max by (dependency) (breaker_open{${JOB},dependency=~"chat|game-.+"}) > 0`,
-          'token refused by {{host}}': `max by (host) (platform_credentials_refused{${JOB}}) > 0`,
+          'circuit breaker of {{dependency}}': `max by (dependency) (breaker_open{${JOB},dependency=~"chat|game-.+"}) > 0`,
+          'credentials rejected by {{host}}': `max by (host) (platform_credentials_refused{${JOB}}) > 0`,
         },
         alerts: ['GuildDataPlatformRefusesUs', 'GuildDataPlatformFailing'],
       },
     ],
-    'Calls that the chat platform grants': [
+    'Call budget of the chat platform': [
       {
-        title: 'p99 of the wait for a turn',
-        description: 'Time until a call to the chat platform had its turn, for people and for jobs.',
+        title: 'Wait for the chat platform call budget, p99',
+        description:
+          'Time that a call waited until the shared call budget allowed it, by purpose: requests, background work and jobs.',
         unit: 's',
         queries: {
           '{{purpose}}': `histogram_quantile(0.99, sum by (le, purpose) (rate(chat_budget_wait_seconds_bucket{${JOB}}[$__rate_interval])))`,
@@ -76,8 +79,8 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataChatBudgetUsedUp'],
       },
       {
-        title: 'No turn in time',
-        description: 'Calls that were given up, for people and for jobs.',
+        title: 'Calls rejected by the chat platform call budget',
+        description: 'Calls that were not made because the budget did not allow them in time, by purpose.',
         unit: 'reqps',
         queries: {
           '{{purpose}}': `sum by (purpose) (rate(chat_budget_refused_total{${JOB}}[$__rate_interval]))`,
@@ -85,17 +88,18 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataChatBudgetUsedUp'],
       },
       {
-        title: 'Shares without Redis',
-        description: 'Replicas that keep to a share of their own.',
+        title: 'Replicas with a call budget of their own',
+        description: 'Replicas that use a fixed share of the call budget because Redis is unavailable.',
         unit: 'short',
         queries: { '{{job}}': `sum by (job) (chat_budget_degraded{${JOB}})` },
         alerts: ['GuildDataChatBudgetDegraded'],
       },
     ],
-    'Calls that the game platform grants': [
+    'Call budget of the game platform': [
       {
-        title: 'p99 wait for a call to the game platform',
-        description: 'Time until a call had its turn, for requests, for work in the background and for jobs.',
+        title: 'Wait for the game platform call budget, p99',
+        description:
+          'Time that a call waited until the shared call budget allowed it, by purpose: requests, background work and jobs.',
         unit: 's',
         queries: {
           '{{purpose}}': `histogram_quantile(0.99, sum by (le, purpose) (rate(game_budget_wait_seconds_bucket{${JOB}}[$__rate_interval])))`,
@@ -103,8 +107,8 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataGameBudgetUsedUp'],
       },
       {
-        title: 'Calls without a turn in time',
-        description: 'Calls to the game platform that were not made because the budget was used up.',
+        title: 'Calls rejected by the game platform call budget',
+        description: 'Calls that were not made because the budget did not allow them in time, by purpose.',
         unit: 'reqps',
         queries: {
           '{{purpose}}': `sum by (purpose) (rate(game_budget_refused_total{${JOB}}[$__rate_interval]))`,
@@ -113,33 +117,36 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataGameBudgetUsedUp'],
       },
       {
-        title: 'Invalid requests in 10 minutes',
-        description: 'Calls that the chat platform rejected (401, 403, 429); it bans the address at 10,000.',
+        title: 'Invalid requests to the chat platform, 10 minutes',
+        description:
+          'Calls that the chat platform rejected with 401, 403 or 429 within 10 minutes; at 10,000 it bans our address.',
         unit: 'short',
         queries: { 'invalid requests': `max(chat_invalid_requests{${JOB}})` },
         alerts: ['GuildDataChatInvalidRequests'],
       },
     ],
-    'What waits for the platforms': [
+    'Work that depends on the platforms': [
       {
-        title: 'Bindings',
-        description: 'Roles weighed for members: wanted, not wanted, or not to be known.',
+        title: 'Evaluated role bindings',
+        description:
+          'Role bindings evaluated for members, by verdict: the member should have the role, should not have it, or it is unknown because a platform did not respond.',
         unit: 'reqps',
         queries: {
           '{{verdict}}': `sum by (verdict) (rate(bindings_role_verdicts_total{namespace=~"$namespace",job="guild-data/bindings"}[$__rate_interval]))`,
         },
       },
       {
-        title: 'Names that a platform did not tell',
-        description: 'Lists of bindings that went out with a name missing.',
+        title: 'Names missing in binding lists',
+        description:
+          'Names of roles and groups that were missing in lists of bindings because a platform did not return them.',
         unit: 'reqps',
         queries: {
           '{{of}}': `sum by (of) (rate(bindings_names_missing_total{namespace=~"$namespace",job="guild-data/bindings"}[$__rate_interval]))`,
         },
       },
       {
-        title: 'Roles',
-        description: 'Roles given, taken, that failed, and that are tried again later.',
+        title: 'Role changes on the chat platform',
+        description: 'Roles assigned and removed, failed changes, and changes that are retried later.',
         unit: 'reqps',
         queries: {
           '{{outcome}}': `sum by (outcome) (rate(members_roles_synced_total{namespace=~"$namespace",job="guild-data/members"}[$__rate_interval]))`,

@@ -11,25 +11,26 @@ const quantile = (share: number, metric: string, by: string) =>
 export const services: DashboardSpec = {
   name: 'services',
   title: 'Services',
-  description: 'Calls, database, processes, and what each service does.',
+  description: 'Requests, database, processes, queues, and the work of each service.',
   jobs: 'guild-data/.+',
   rows: {
     Calls: [
       {
-        title: 'REST',
-        description: 'Requests that the gateways passed on, by route.',
+        title: 'REST requests by route',
+        description: 'Requests that the services received from the gateways, by route.',
         unit: 'reqps',
         queries: { '{{route}}': `sum by (route) (rate(http_requests_total{${JOB}}[$__rate_interval]))` },
       },
       {
-        title: 'p99 of REST',
-        description: 'Time to answer, by route; of polls it holds what they waited.',
+        title: 'REST latency by route, p99',
+        description:
+          'Time until the response was written, by route; for long polls this includes the time that they waited.',
         unit: 's',
         queries: { '{{route}}': quantile(0.99, 'http_request_duration_seconds', 'route') },
       },
       {
-        title: 'Faults',
-        description: 'Answers with 5xx by service.',
+        title: '5xx responses by service and status',
+        description: 'Responses with a 5xx status, by service.',
         unit: 'reqps',
         queries: {
           '{{job}} {{code}}': `sum by (job, code) (rate(http_requests_total{${JOB},code=~"5.."}[$__rate_interval]))`,
@@ -37,22 +38,22 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataInternalErrors'],
       },
       {
-        title: 'gRPC',
-        description: 'Calls answered, by method.',
+        title: 'gRPC calls by method',
+        description: 'Calls that the services handled, by method.',
         unit: 'reqps',
         queries: { '{{method}}': `sum by (method) (rate(grpc_server_handled_total{${JOB}}[$__rate_interval]))` },
       },
       {
-        title: 'p99 of gRPC',
-        description: 'Time to answer, by method; streams last as long as they are wanted.',
+        title: 'gRPC latency by method, p99',
+        description: 'Time until the call was answered, by method; the long-lived Watch streams are left out.',
         unit: 's',
         queries: {
           '{{method}}': `histogram_quantile(0.99, sum by (le, method) (rate(grpc_server_handling_seconds_bucket{${JOB},method!~".*/Watch"}[$__rate_interval])))`,
         },
       },
       {
-        title: 'Calls that failed',
-        description: 'Calls to other services that were not answered with OK, by code.',
+        title: 'Failed gRPC calls',
+        description: 'Calls to other services that ended with a status other than OK, by code.',
         unit: 'reqps',
         queries: {
           '{{job}} {{method}} {{code}}': `sum by (job, method, code) (rate(grpc_client_handled_total{${JOB},code!="OK"}[$__rate_interval]))`,
@@ -62,22 +63,22 @@ export const services: DashboardSpec = {
     ],
     Database: [
       {
-        title: 'Connections',
-        description: 'Used and idle connections of each service, and calls that wait for one.',
+        title: 'PostgreSQL connections',
+        description: 'Used and idle connections in the pools of each service, and callers that wait for one.',
         unit: 'short',
         queries: { '{{job}} {{state}}': `sum by (job, state) (postgres_pool_connections{${JOB}})` },
         alerts: ['GuildDataPoolExhausted'],
       },
       {
-        title: 'p99 of the wait for a connection',
-        description: 'Time until a connection was free.',
+        title: 'Wait for a PostgreSQL connection, p99',
+        description: 'Time until the pool had a free connection.',
         unit: 's',
         queries: { '{{job}}': quantile(0.99, 'postgres_pool_wait_seconds', 'job') },
         alerts: ['GuildDataPoolExhausted'],
       },
       {
-        title: 'No connection',
-        description: 'Calls that got no connection within two seconds.',
+        title: 'PostgreSQL connection timeouts',
+        description: 'Callers that got no connection from the pool within two seconds.',
         unit: 'reqps',
         queries: { '{{job}}': `sum by (job) (rate(postgres_pool_failures_total{${JOB}}[$__rate_interval]))` },
         alerts: ['GuildDataDatabaseUnavailable'],
@@ -85,44 +86,45 @@ export const services: DashboardSpec = {
     ],
     Processes: [
       {
-        title: 'CPU',
+        title: 'CPU usage',
         description: 'Cores used by each replica.',
         unit: 'short',
         queries: { '{{job}} {{instance}}': `rate(process_cpu_seconds_total{${JOB}}[$__rate_interval])` },
         alerts: ['GuildDataProcessBusy'],
       },
       {
-        title: 'Memory',
+        title: 'Resident memory',
         description: 'Resident memory of each replica.',
         unit: 'bytes',
         queries: { '{{job}} {{instance}}': `process_resident_memory_bytes{${JOB}}` },
       },
       {
-        title: 'Event loop',
-        description: 'How late the event loop of each replica was, p99.',
+        title: 'Event loop lag, p99',
+        description: 'How long the event loop of each replica was blocked.',
         unit: 's',
         queries: { '{{job}} {{instance}}': `nodejs_eventloop_lag_p99_seconds{${JOB}}` },
         alerts: ['GuildDataEventLoopSlow'],
       },
       {
-        title: 'Open files',
-        description: 'Share of the file descriptors that a replica may have open.',
+        title: 'Open file descriptors',
+        description: 'Open file descriptors of each replica as a share of its limit.',
         unit: 'percentunit',
         max: 1,
         queries: { '{{job}} {{instance}}': `process_open_fds{${JOB}} / process_max_fds{${JOB}}` },
         alerts: ['GuildDataFilesNearLimit'],
       },
       {
-        title: 'Garbage collection',
-        description: 'Share of time spent on it by each replica.',
+        title: 'Time in garbage collection',
+        description: 'Share of time that each replica spent in garbage collection.',
         unit: 'percentunit',
         queries: {
           '{{job}} {{instance}}': `sum by (job, instance) (rate(nodejs_gc_duration_seconds_sum{${JOB}}[$__rate_interval]))`,
         },
       },
       {
-        title: 'Certificates',
-        description: 'Time until the certificates between the services end, and the CAs that they are checked by.',
+        title: 'Time until certificates expire',
+        description:
+          'Remaining time of the certificates for TLS between the services, and of the CAs that verify them.',
         unit: 's',
         queries: {
           '{{job}} {{certificate}}': `min by (job, certificate) (tls_certificate_expiry_timestamp_seconds{${JOB}}) - time()`,
@@ -130,8 +132,8 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataCertificateEnds', 'GuildDataCertificateEndsNow'],
       },
       {
-        title: 'Restarts',
-        description: 'How often each replica was started again within an hour.',
+        title: 'Process restarts, 1 hour',
+        description: 'How often each replica was restarted within an hour.',
         unit: 'short',
         queries: { '{{job}} {{instance}}': `changes(process_start_time_seconds{${JOB}}[1h])` },
         alerts: ['GuildDataRestarts'],
@@ -139,8 +141,8 @@ export const services: DashboardSpec = {
     ],
     'Game servers': [
       {
-        title: 'Heartbeats',
-        description: 'Heartbeats of game servers, and batches in which they were written.',
+        title: 'Game server heartbeats',
+        description: 'Heartbeats received from game servers, and batches in which they were written to the database.',
         unit: 'reqps',
         queries: {
           heartbeats: `sum(rate(activity_server_heartbeats_total{${ACTIVITY}}[$__rate_interval]))`,
@@ -149,47 +151,48 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataGameServersSilent'],
       },
       {
-        title: 'Commands',
-        description: 'Commands made, handed over, acknowledged, and expired without it.',
+        title: 'Commands to game servers',
+        description: 'Commands created, delivered (by attempt), acknowledged, and expired without an acknowledgement.',
         unit: 'reqps',
         queries: {
-          made: `sum(rate(activity_commands_enqueued_total{${ACTIVITY}}[$__rate_interval]))`,
-          'handed over {{attempt}}': `sum by (attempt) (rate(activity_commands_leased_total{${ACTIVITY}}[$__rate_interval]))`,
+          created: `sum(rate(activity_commands_enqueued_total{${ACTIVITY}}[$__rate_interval]))`,
+          'delivered, attempt {{attempt}}': `sum by (attempt) (rate(activity_commands_leased_total{${ACTIVITY}}[$__rate_interval]))`,
           'acknowledged {{status}}': `sum by (status) (rate(activity_commands_acknowledged_total{${ACTIVITY}}[$__rate_interval]))`,
           'expired {{state}}': `max by (state) (rate(activity_commands_expired_total{${ACTIVITY}}[$__rate_interval]))`,
         },
         alerts: ['GuildDataCommandsNotAcknowledged'],
       },
       {
-        title: 'Polls that wait',
-        description: 'Of each replica, as a share of those that it holds.',
+        title: 'Waiting polls by replica, share of the limit',
+        description: 'Long polls that wait in each replica of activity, as a share of MAX_WAITING_POLLS.',
         unit: 'percentunit',
         max: 1,
         queries: { '{{instance}}': `activity_open_polls{${ACTIVITY}} / activity_open_polls_max{${ACTIVITY}}` },
         alerts: ['GuildDataPollsNearLimit'],
       },
     ],
-    Jobs: [
+    'Sync jobs': [
       {
-        title: 'Unfinished jobs',
-        description: 'Synchronisations of groups that are queued, running or paused.',
+        title: 'Unfinished sync jobs',
+        description: 'Group sync jobs that are queued, running or paused.',
         unit: 'short',
         queries: { '{{state}}': `max by (state) (members_sync_jobs{${MEMBERS}})` },
         alerts: ['GuildDataJobsStuck', 'GuildDataJobStalled'],
       },
       {
-        title: 'Oldest unfinished job',
-        description: 'Time since it was queued, and the longest time without progress.',
+        title: 'Age and stall of sync jobs',
+        description:
+          'Time since the oldest unfinished job was queued, and the longest time that a running job has made no progress.',
         unit: 's',
         queries: {
           'since it was queued': `max(members_sync_job_oldest_unfinished_seconds{${MEMBERS}})`,
-          'since the last progress of the one that stands still': `max(members_sync_job_longest_stall_seconds{${MEMBERS}})`,
+          'longest time without progress': `max(members_sync_job_longest_stall_seconds{${MEMBERS}})`,
         },
         alerts: ['GuildDataJobsStuck', 'GuildDataJobStalled'],
       },
       {
-        title: 'Members dealt with by jobs',
-        description: 'Members that jobs looked at, changed, or failed to change; and jobs that ended.',
+        title: 'Members processed by sync jobs',
+        description: 'Members that jobs processed, by outcome; and jobs that finished, by outcome.',
         unit: 'reqps',
         queries: {
           '{{outcome}}': `sum by (outcome) (rate(members_sync_job_members_total{${MEMBERS}}[$__rate_interval]))`,
@@ -201,21 +204,22 @@ export const services: DashboardSpec = {
     Queues: [
       {
         title: 'Queue items',
-        description: 'Background work that waits or is in flight, and dead letters.',
+        description: 'Items of the background queues by state: waiting, in flight, dead letter.',
         unit: 'short',
         queries: { '{{queue}} {{state}}': `max by (queue, state) (queue_items{${JOB}})` },
         alerts: ['GuildDataDeadLetters'],
       },
       {
-        title: 'Oldest queue item',
-        description: 'Age of the oldest item of each queue that is not done.',
+        title: 'Age of the oldest queue item',
+        description: 'Age of the oldest unfinished item of each queue.',
         unit: 's',
         queries: { '{{queue}}': `max by (queue) (queue_oldest_seconds{${JOB}})` },
         alerts: ['GuildDataQueueStuck'],
       },
       {
-        title: 'Queue attempts',
-        description: 'Attempts to handle an item, by outcome; unavailable: what the queue needs is down.',
+        title: 'Queue attempts by outcome',
+        description:
+          'Attempts to process an item, by outcome; unavailable: a service or platform that the queue needs is down.',
         unit: 'reqps',
         queries: {
           '{{queue}} {{outcome}}': `sum by (queue, outcome) (rate(queue_attempts_total{${JOB}}[$__rate_interval]))`,
@@ -224,8 +228,8 @@ export const services: DashboardSpec = {
     ],
     'Moderation and members': [
       {
-        title: 'Decisions',
-        description: 'Bans and mutes, and how they reached activity.',
+        title: 'Bans and mutes',
+        description: 'Bans, mutes and lifts by action, and their deliveries to activity by outcome.',
         unit: 'reqps',
         queries: {
           '{{action}}': `sum by (action) (rate(moderation_decisions_total{${MODERATION}}[$__rate_interval]))`,
@@ -234,25 +238,26 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataOutboxStuck'],
       },
       {
-        title: 'Checks',
-        description: 'Players asked about, answered from memory or by the database.',
+        title: 'Player status checks',
+        description: 'Players whose bans and mutes were checked, from the cache or from the database.',
         unit: 'reqps',
         queries: { '{{source}}': `sum by (source) (rate(moderation_checks_total{${MODERATION}}[$__rate_interval]))` },
       },
       {
-        title: 'Role tasks',
-        description: 'Members whose roles follow a change of their link: waiting tasks, dead letters and attempts.',
+        title: 'Role updates after link changes',
+        description:
+          'Members whose roles must be updated because their link changed: waiting tasks, dead letters and attempts.',
         unit: 'short',
         queries: {
           '{{state}}': `max by (state) (members_role_tasks{${MEMBERS}})`,
-          'oldest, in minutes': `max(members_role_task_oldest_queued_seconds{${MEMBERS}}) / 60`,
-          'attempts a minute, {{outcome}}': `60 * sum by (outcome) (rate(members_role_task_attempts_total{${MEMBERS}}[$__rate_interval]))`,
+          'oldest task, minutes': `max(members_role_task_oldest_queued_seconds{${MEMBERS}}) / 60`,
+          'attempts per minute, {{outcome}}': `60 * sum by (outcome) (rate(members_role_task_attempts_total{${MEMBERS}}[$__rate_interval]))`,
         },
         alerts: ['GuildDataRoleTasksDead', 'GuildDataRoleTasksLate'],
       },
       {
-        title: 'Links and roles',
-        description: 'Changes of links, and roles that were synchronised.',
+        title: 'Link and role changes',
+        description: 'Created and removed links, and roles that were assigned or removed, by outcome.',
         unit: 'reqps',
         queries: {
           '{{kind}} {{outcome}}': `sum by (kind, outcome) (rate(members_link_changes_total{${MEMBERS}}[$__rate_interval]))`,
@@ -260,8 +265,8 @@ export const services: DashboardSpec = {
         },
       },
       {
-        title: 'Administration',
-        description: 'Calls of operators, by result, and audit chains that the hourly check signed or found broken.',
+        title: 'Operator calls and audit checks',
+        description: 'Calls by operators, by result; and audit chains that the hourly check signed or found broken.',
         unit: 'short',
         queries: {
           'calls {{result}}': `sum by (result) (increase(auth_operator_calls_total{${AUTH}}[1h]))`,
