@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { filesBelow, readText } from './sources.ts';
 
 test('the record of what is kept names every variable that says for how long', () => {
-  const record = readText('deploy/decisions/what-is-kept.md');
+  const record = readText('deploy/decisions/data-retention.md');
   const variables = filesBelow('services', /^[^/]+\/config\.ts$/).flatMap((path) =>
     [...readText(path).matchAll(/\bRETENTION_\w+/g)].map(([name]) => name),
   );
