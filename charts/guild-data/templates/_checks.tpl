@@ -1,29 +1,29 @@
-{{/* What the schema can not say: values that do not go together. */}}
+{{/* Checks that the schema cannot express: combinations of values that do not work. */}}
 {{- define "guild-data.checks" -}}
 {{- $v := .Values -}}
 {{- $faults := list -}}
 {{- if $v.evaluation.enabled -}}
 {{- if or $v.database.host $v.database.direct.host $v.database.existingSecret -}}
-{{- $faults = append $faults "evaluation.enabled brings a database of its own: leave database.host, database.direct.host and database.existingSecret empty" -}}
+{{- $faults = append $faults "evaluation.enabled has its own database: leave database.host, database.direct.host and database.existingSecret empty" -}}
 {{- end -}}
 {{- if not $v.redis.enabled -}}
-{{- $faults = append $faults "evaluation.enabled brings Redis: leave redis.enabled as it is" -}}
+{{- $faults = append $faults "evaluation.enabled has its own Redis: do not set redis.enabled" -}}
 {{- end -}}
 {{- if ne (int $v.database.port) 5432 -}}
-{{- $faults = append $faults "evaluation.enabled brings a database of its own, at 5432: leave database.port as it is" -}}
+{{- $faults = append $faults "evaluation.enabled has its own database on port 5432: do not set database.port" -}}
 {{- end -}}
 {{- range $server := list "database" "redis" -}}
 {{- if (index $v $server).tls.caSecret.name -}}
-{{- $faults = append $faults (printf "evaluation.enabled brings servers of its own, without TLS: leave %s.tls.caSecret.name empty" $server) -}}
+{{- $faults = append $faults (printf "evaluation.enabled has its own servers without TLS: leave %s.tls.caSecret.name empty" $server) -}}
 {{- end -}}
 {{- end -}}
 {{- if and $v.platforms.chatApiUrl (not $v.secrets.existingSecret) -}}
-{{- $faults = append $faults "secrets.existingSecret must name a Secret with the bot's token where platforms.chatApiUrl is a real chat platform" -}}
+{{- $faults = append $faults "secrets.existingSecret must name a Secret with the bot's token if platforms.chatApiUrl is a real chat platform" -}}
 {{- end -}}
 {{- if include "guild-data.simulated" $ -}}
 {{- range $name, $url := $v.platforms -}}
 {{- if and (hasPrefix "game" $name) (hasSuffix "Url" $name) $url -}}
-{{- $faults = append $faults (printf "platforms.%s must be empty where the platforms are simulated, which they are without platforms.chatApiUrl" $name) -}}
+{{- $faults = append $faults (printf "platforms.%s must be empty while the platforms are simulated, that is without platforms.chatApiUrl" $name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -36,13 +36,13 @@
 {{- end -}}
 {{- end -}}
 {{- if and (or $v.ingress.enabled $v.httpRoute.enabled) (not $v.gateway.trustedProxies) -}}
-{{- $faults = append $faults "gateway.trustedProxies must hold the addresses of the proxy that ingress or httpRoute stands for: without it all callers share the proxy's address" -}}
+{{- $faults = append $faults "gateway.trustedProxies must list the addresses of the proxy behind ingress or httpRoute: otherwise all clients share the proxy's address" -}}
 {{- end -}}
 {{- if le (int $v.stopSeconds) (int $v.drainDelaySeconds) -}}
-{{- $faults = append $faults "stopSeconds must be more than drainDelaySeconds: that long a pod only waits to be left alone" -}}
+{{- $faults = append $faults "stopSeconds must be more than drainDelaySeconds, for which a stopping pod still serves" -}}
 {{- end -}}
 {{- if and $v.ingress.tlsSecret (not $v.ingress.host) -}}
-{{- $faults = append $faults "ingress.host must be given with ingress.tlsSecret: it is whom the certificate is made out to" -}}
+{{- $faults = append $faults "ingress.tlsSecret requires ingress.host, for which the certificate is issued" -}}
 {{- end -}}
 {{- if and $v.httpRoute.enabled (not $v.httpRoute.parentRefs) -}}
 {{- $faults = append $faults "httpRoute.parentRefs must name a Gateway" -}}

@@ -10,8 +10,8 @@
       {{- end }}
 {{- end -}}
 
-{{/* Where PostgreSQL is, for one role; takes (dict "root" $ "user" ROLE "passwordKey" KEY). The password is a variable of
-     its own, so that nothing in it needs an escape. */}}
+{{/* The connection to PostgreSQL for one role; takes (dict "root" $ "user" ROLE "passwordKey" KEY). The password is a
+     separate variable, so that it needs no escaping. */}}
 {{- define "guild-data.database" -}}
 {{- $values := .root.Values -}}
 {{- $database := $values.database -}}
@@ -72,7 +72,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* TLS between the services: each shows the certificate, and believes those of the CA. */}}
+{{/* TLS between the services: each presents the certificate and trusts those of the CA. */}}
 {{- define "guild-data.tlsVariables" -}}
 {{- if ne .Values.tls.mode "none" -}}
 - name: INTERNAL_TLS_CERT_FILE
@@ -84,7 +84,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* How many pods these services have at least, over which limits are parted while Redis is away; takes
+{{/* The minimum number of pods of these services, by which limits are divided while Redis is unavailable; takes
      (dict "root" $ "names" LIST). */}}
 {{- define "guild-data.replicas" -}}
 {{- $root := .root -}}
@@ -96,7 +96,7 @@
 {{- max 1 $sum -}}
 {{- end -}}
 
-{{/* Where the admin port listens: for the kubelet and Prometheus, on the addresses of the other listeners; takes
+{{/* The address of the admin port, which the kubelet and Prometheus must reach; takes
      (dict "ports" PORTS "settings" SETTINGS). */}}
 {{- define "guild-data.adminListener" -}}
 - name: ADMIN_HOST
@@ -164,7 +164,7 @@
 {{- end }}
 {{- end -}}
 
-{{/* Volumes for what a container reads of files; takes (dict "root" $ "holds" LIST "tls" BOOL). */}}
+{{/* Volumes for files that a container reads; takes (dict "root" $ "holds" LIST "tls" BOOL). */}}
 {{- define "guild-data.files" -}}
 {{- $values := .root.Values -}}
 {{- $files := list -}}

@@ -2,7 +2,7 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* What every name begins with; short enough for what follows it. */}}
+{{/* Prefix of every name, short enough for the suffixes. */}}
 {{- define "guild-data.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
@@ -12,12 +12,12 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What runs, with its listeners and whom it calls: written by deploy/chart-files.ts out of the table of processes. */}}
+{{/* The processes with their listeners and the services that they call; deploy/chart-files.ts writes the file. */}}
 {{- define "guild-data.facts" -}}
 {{- .Files.Get "files/services.json" -}}
 {{- end -}}
 
-{{/* Takes (dict "root" $ "name" NAME): the values of one service, over those for all. */}}
+{{/* Takes (dict "root" $ "name" NAME): the values of one service, merged over the defaults. */}}
 {{- define "guild-data.settings" -}}
 {{- mergeOverwrite (deepCopy .root.Values.defaults) (deepCopy (index .root.Values.services .name)) | toYaml -}}
 {{- end -}}
@@ -40,7 +40,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end }}
 {{- end -}}
 
-{{/* Labels of a pod: without versions, so that a newer chart alone restarts nothing. */}}
+{{/* Labels of a pod, without versions, so that a new chart version alone restarts nothing. */}}
 {{- define "guild-data.podLabels" -}}
 {{ include "guild-data.selector" . }}
 app.kubernetes.io/part-of: guild-data
@@ -52,7 +52,7 @@ app.kubernetes.io/part-of: guild-data
 {{- end }}
 {{- end -}}
 
-{{/* Takes (dict "root" $ "image" IMAGE); without a tag it is the version of the application. */}}
+{{/* Takes (dict "root" $ "image" IMAGE); without a tag: the application's version. */}}
 {{- define "guild-data.imageOf" -}}
 {{- $name := empty .image.registry | ternary .image.repository (printf "%s/%s" .image.registry .image.repository) -}}
 {{- if .image.digest -}}
@@ -70,7 +70,7 @@ app.kubernetes.io/part-of: guild-data
 {{- .Values.serviceAccount.name | default (.Values.serviceAccount.create | ternary (include "guild-data.fullname" .) "default") -}}
 {{- end -}}
 
-{{/* What every pod has, in its spec. */}}
+{{/* Fields of every pod's spec. */}}
 {{- define "guild-data.pod" -}}
 serviceAccountName: {{ include "guild-data.serviceAccount" . }}
 automountServiceAccountToken: false
@@ -81,7 +81,7 @@ imagePullSecrets:
 {{- end }}
 {{- end -}}
 
-{{/* The security context of a pod; takes the user that it runs as, and null leaves that to the cluster. */}}
+{{/* The security context of a pod; takes the user ID; null lets the cluster decide. */}}
 {{- define "guild-data.podSecurity" -}}
 securityContext:
   runAsNonRoot: true
@@ -100,7 +100,7 @@ securityContext:
   capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* Names of the Secrets: of the application, of the database's passwords, and of the address of Redis. */}}
+{{/* Names of the Secrets with the application's secrets, the database's passwords, and the URL of Redis. */}}
 {{- define "guild-data.evaluationSecret" -}}
 {{- include "guild-data.fullname" . }}-evaluation
 {{- end -}}
@@ -131,7 +131,7 @@ securityContext:
 {{- .Values.tls.existingSecret | default (printf "%s-internal-tls" (include "guild-data.fullname" .)) -}}
 {{- end -}}
 
-{{/* Simulated platforms run in evaluation mode, unless a real chat platform is named. */}}
+{{/* True if the simulated platforms run: in evaluation mode, unless a real chat platform is configured. */}}
 {{- define "guild-data.simulated" -}}
 {{- if and .Values.evaluation.enabled (not .Values.platforms.chatApiUrl) }}true{{ end -}}
 {{- end -}}
