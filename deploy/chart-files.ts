@@ -1,4 +1,4 @@
-// `node deploy/chart-files.ts`: writes what the chart has to know of the processes out of the table that `npm start` uses.
+// `node deploy/chart-files.ts`: writes the chart's table of processes from the table that `npm start` uses.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KEY_HOLDERS, purposesOf } from '#kit/security/purposes.ts';
@@ -6,7 +6,7 @@ import { DEPLOYABLES, type Deployable } from '#local/processes.ts';
 
 export const CHART = join(import.meta.dirname, '..', 'charts', 'guild-data');
 
-/** Where the containers listen. */
+/** Ports of the containers. */
 export const PORTS = { public: 8080, http: 8081, grpc: 9091, admin: 9090 } as const;
 
 /** The chart's `files/services.json`. */

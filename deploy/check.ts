@@ -1,4 +1,4 @@
-// `node deploy/check.ts GATEWAY_URL`: whether an installation answers as it should to who has no key; what `helm test` runs.
+// `node deploy/check.ts GATEWAY_URL`: checks the responses of an installation to a client without a key; `helm test` runs it.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeApiKey } from '#kit/security/api-key.ts';
@@ -8,11 +8,11 @@ const CALL_MS = 5_000;
 
 type Call = { path: string; status: number; headers?: Record<string, string> };
 
-/** Each call of the check, and the status that it must have. */
+/** Each request of the check, with its expected status. */
 const CALLS: readonly Call[] = [
   { path: '/healthz', status: 200 },
   { path: '/openapi.json', status: 200 },
-  // A key that nobody was given: the gateway asks auth about it, and auth its database.
+  // A well-formed key that does not exist: the gateway verifies it with auth, and auth with its database.
   { path: '/api/v1/whoami', status: 401, headers: { 'x-api-key': makeApiKey('900000000000000001', randomBytes) } },
 ];
 
@@ -26,12 +26,12 @@ async function statusOf(url: string, headers: Record<string, string>): Promise<n
   }
 }
 
-/** True once the call has its status; what it had last is told. */
+/** Returns true once the response has the expected status; prints the last status that differed. */
 async function check(base: string, { path, status, headers = {} }: Call): Promise<boolean> {
   for (const deadline = Date.now() + PATIENCE_MS; ; await pause(500)) {
     const found = await statusOf(base + path, headers);
     if (found === status || Date.now() > deadline) {
-      console.log(`${path}: ${found}${found === status ? '' : `, should be ${status}`}`);
+      console.log(`${path}: ${found}${found === status ? '' : `, expected ${status}`}`);
       return found === status;
     }
   }

@@ -1,18 +1,18 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { Client, DatabaseError } from 'pg';
 
-/** The role that a service signs in as. Without a password the role is the operator's and is only granted what it needs. */
+/** The role with which a service connects. A role without a password was created by the operator and only gets rights. */
 export type ServiceRole = { service: string; user: string; password: string | undefined };
 
-/** Rights on tables that a service does not have, and functions that do for it what it may not do itself. */
+/** Rights on tables that are withheld from a service, and the functions that do the few permitted things instead. */
 interface Exceptions {
   revoked: readonly (readonly [rights: string, table: string])[];
   functions: readonly string[];
 }
 
 /**
- * The audit is append-only for auth too: whoever has taken auth over can neither change nor delete what is in it, nor
- * choose the place of what is added (deploy/decisions/0011).
+ * The audit is append-only even for auth: an attacker who controls auth can neither change nor delete entries, nor
+ * choose the position of new ones (deploy/decisions/0011).
  */
 const EXCEPTIONS: Readonly<Record<string, Exceptions>> = {
   auth: {
@@ -30,14 +30,14 @@ const EXCEPTIONS: Readonly<Record<string, Exceptions>> = {
   },
 };
 
-/** Two migrators must not grant at once; the number means nothing. */
+/** Advisory lock, so that two migrations do not grant rights concurrently; the number is arbitrary. */
 const LOCK = 5_042_017_327;
 const ITERATIONS = 4096;
 const CONNECT_MS = 10_000;
-/** SQL states of a wrong password and of a role that may not sign in. */
+/** SQL states of a wrong password and of a role without LOGIN. */
 const REFUSED = ['28P01', '28000'];
 
-/** The roles that the environment names: `AUTH_DATABASE_USER`, and `AUTH_DATABASE_PASSWORD` where it is to be made. */
+/** Roles from the environment: `AUTH_DATABASE_USER`, and `AUTH_DATABASE_PASSWORD` if the role should be created. */
 export function rolesOf(services: readonly string[], environment: NodeJS.ProcessEnv): ServiceRole[] {
   return services.flatMap((service) => {
     const user = environment[`${service.toUpperCase()}_DATABASE_USER`];
@@ -80,13 +80,13 @@ async function makeRole(client: Client, url: string, { user, password }: Service
     await client.query(`CREATE ROLE ${name} LOGIN PASSWORD ${client.escapeLiteral(scramVerifier(password))}`);
     return `made the role ${user}`;
   }
-  // Set anew it would have another salt, and a pooler that knows the old one would be locked out.
+  // Setting it again would change the salt, and a pooler that has cached the old one could no longer connect.
   if (await canSignIn(url, user, password)) return undefined;
   await client.query(`ALTER ROLE ${name} LOGIN PASSWORD ${client.escapeLiteral(scramVerifier(password))}`);
   return `set the password of the role ${user}`;
 }
 
-/** All or nothing, so that no service is without its rights for a moment. */
+/** In one transaction, so that no service ever lacks its rights. */
 async function grant(client: Client, { service, user }: ServiceRole): Promise<void> {
   const role = client.escapeIdentifier(user);
   const schema = client.escapeIdentifier(service);
@@ -118,7 +118,7 @@ async function canSignIn(url: string, user: string, password: string): Promise<b
   }
 }
 
-/** What PostgreSQL stores of a password (RFC 5803): statements may be logged, so the password itself is never in one. */
+/** The form in which PostgreSQL stores a password (RFC 5803). Statements may be logged, so none contains the password. */
 function scramVerifier(password: string): string {
   const salt = randomBytes(16);
   const salted = pbkdf2Sync(password.normalize('NFKC'), salt, ITERATIONS, 32, 'sha256');

@@ -11,14 +11,14 @@ const RETRY_MS = 500;
 const CONNECT_MS = 5_000;
 
 const variables = {
-  /** Migrators wait for each other with a lock of their session, which a transaction pooler does not give them. */
+  /** Migrations use a session-level lock, which does not work through a transaction pooler. */
   DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
   DATABASE_URL: url('postgres', 'postgresql').optional(),
-  /** How long a server that does not answer yet is waited for. */
+  /** How long to wait for a server that does not respond yet. */
   MIGRATE_WAIT_SECONDS: number(0, 0, 3600),
 };
 
-/** Every service that has a folder of migrations, in alphabetical order. */
+/** Services with a folder of migrations, in alphabetical order. */
 export function allMigrations(): Migrations[] {
   return readdirSync(SERVICES)
     .sort()
@@ -26,13 +26,13 @@ export function allMigrations(): Migrations[] {
     .filter(({ directory }) => existsSync(directory));
 }
 
-/** Brings all schemas of a database up to date. Returns what was applied, as `service/0001_name`. */
+/** Applies all missing migrations to a database. Returns their names, such as `service/0001_name`. */
 export async function migrateAll(url: string): Promise<string[]> {
   const applied = await migrateServices(url, allMigrations());
   return applied.map(({ service, name }) => `${service}/${name}`);
 }
 
-/** Resolves once the server takes connections; throws why it does not when the time is over, or when it refuses us. */
+/** Resolves once the server accepts connections. Throws the last error after the timeout, or when the server rejects us. */
 export async function untilReachable(url: string, seconds: number): Promise<void> {
   for (const deadline = Date.now() + seconds * 1000; ; await pause(RETRY_MS)) {
     const client = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS });
@@ -41,7 +41,7 @@ export async function untilReachable(url: string, seconds: number): Promise<void
       await client.connect();
       return;
     } catch (error) {
-      // Class 57 is a server that starts or stops; other answers will be the same next time.
+      // Class 57: the server is starting or stopping. Other errors would be the same at the next attempt.
       const isAnswer = error instanceof DatabaseError && !error.code?.startsWith('57');
       if (isAnswer || Date.now() + RETRY_MS > deadline) throw error;
     } finally {

@@ -1,6 +1,6 @@
-// `node deploy/wait-for-schema.ts SERVICE`: ends when the database has the schema that this code of the service needs.
-// The service waits for it too; as a container before it, it shows what the service is waiting for: in its log, and as
-// metrics on ADMIN_PORT, where those of the service will be.
+// `node deploy/wait-for-schema.ts SERVICE`: exits when the database has the schema that this version of the service needs.
+// The service itself waits too; as an init container this program shows the reason in its own log, and as metrics on the
+// service's ADMIN_PORT.
 
 import { openDatabase } from '#kit/postgres/pool.ts';
 import { waitForSchema } from '#kit/postgres/schema.ts';

@@ -24,29 +24,29 @@ import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
 import { PanelBuilder as StatBuilder } from '@grafana/grafana-foundation-sdk/stat';
 import { PanelBuilder as TimeseriesBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
 
-/** A panel: what it shows, in which of Grafana's units, and which alerts watch the same. */
+/** A panel: its queries, its unit, and the alerts about the same metrics. */
 export interface PanelSpec {
   title: string;
   description: string;
   /** One of Grafana's units: `reqps`, `s`, `percentunit`, `bytes`, `short`. */
   unit: string;
-  /** Expressions by their legends. */
+  /** PromQL expressions by legend. */
   queries: Record<string, string>;
   alerts?: readonly string[];
-  /** The newest value in large, red from this value on, or up to it when less is worse. */
+  /** Shows the newest value as a number, red from `bad` on, or up to `bad` if `lessIsWorse`. */
   stat?: { bad: number; lessIsWorse?: boolean };
-  /** The top of the scale, where there is one. */
+  /** Maximum of the y axis, if fixed. */
   max?: number;
 }
 
 export interface DashboardSpec {
-  /** Also its file's name. */
+  /** Also the name of the file. */
   name: string;
   title: string;
   description: string;
-  /** Whether `$job` is offered, and between which services. */
+  /** Regular expression of the jobs for the variable `$job`; undefined for no such variable. */
   jobs?: string;
-  /** Panels by the rows that they stand in. */
+  /** Panels by row title. */
   rows: Record<string, readonly PanelSpec[]>;
 }
 
@@ -55,7 +55,7 @@ const COLUMNS = 24;
 const RED = '#e02f44';
 const GREEN = '#37872d';
 
-/** A dashboard as Grafana imports it. */
+/** Builds the JSON that Grafana imports. */
 export function buildDashboard({ name, title, description, jobs, rows }: DashboardSpec): Dashboard {
   const builder = new DashboardBuilder(`Guild Data / ${title}`)
     .uid(`guild-data-${name}`)
@@ -81,7 +81,7 @@ export function buildDashboard({ name, title, description, jobs, rows }: Dashboa
   builder.withVariable(
     new TextBoxVariableBuilder('runbooks')
       .label('Runbooks at')
-      .description('The address below which the files of Guild Data can be read, with a slash at its end')
+      .description('URL of the files of this repository, with a trailing slash, for links to runbooks')
       .defaultValue(''),
   );
   let id = 0;

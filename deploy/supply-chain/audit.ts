@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const PATIENCE_MS = 60_000;
 const MOST_BYTES = 64 * 1024 * 1024;
-/** From these on a vulnerability fails the check. */
+/** Severities that fail the check. */
 const SERIOUS = ['moderate', 'high', 'critical'];
 
 const reportShape = z.object({
@@ -21,7 +21,7 @@ const reportShape = z.object({
 
 export type Verdict = { result: 'clean' | 'vulnerable' | 'not checked'; lines: string[] };
 
-/** What npm's report comes to. What is no report, such as an error of the registry, is `not checked`. */
+/** Evaluates npm's report. Anything that is not a report, such as an error of the registry, is `not checked`. */
 export function judge(text: string): Verdict {
   const parsed = reportShape.safeParse(parse(text));
   if (!parsed.success) return { result: 'not checked', lines: [reasonOf(text)] };
@@ -35,7 +35,7 @@ export function judge(text: string): Verdict {
   return { result: 'clean', lines: [`${metadata.dependencies.total} packages, none with a known vulnerability`] };
 }
 
-/** The registry's status alone: its name is nobody's business here. */
+/** Only the registry's status, because the output must not contain its name. */
 function reasonOf(text: string): string {
   const { data } = z.object({ statusCode: z.number() }).safeParse(parse(text));
   return data ? `the registry answered ${data.statusCode}` : 'the registry could not be asked';

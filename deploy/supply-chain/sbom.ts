@@ -33,15 +33,15 @@ export type Lock = z.output<typeof lockShape>;
 export const readBill = (text: string): Bill => billShape.parse(JSON.parse(text));
 export const readLock = (text: string): Lock => lockShape.parse(JSON.parse(text));
 
-/** `name@version` of every package that is not for development alone. */
+/** `name@version` of every package except development dependencies. */
 export function productionPackages({ packages }: Lock): string[] {
   const named = Object.entries(packages).filter(([path, { dev }]) => path !== '' && !dev);
   return named.map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`);
 }
 
 /**
- * The bill without what is for development alone. npm's own way of leaving it out also leaves out what development
- * needs too. npm names the project by its folder; the lockfile knows better.
+ * The bill of materials without development dependencies. npm's own option also omits packages that both production and
+ * development need. npm names the project after its folder; this uses the name in the lockfile.
  */
 export function forProduction(bill: Bill, lock: Lock): Bill {
   const wanted = new Set(productionPackages(lock));
@@ -58,7 +58,7 @@ export function forProduction(bill: Bill, lock: Lock): Bill {
   };
 }
 
-/** What is wrong with a bill: packages that it lacks, or that come without checksum, licence or purl. */
+/** Faults of a bill of materials: missing packages, and packages without checksum, licence or purl. */
 export function faultsOf(bill: Bill, lock: Lock): string[] {
   const listed = new Set(bill.components.map(({ name, version }) => `${name}@${version}`));
   return [

@@ -2,32 +2,16 @@ import { createHash } from 'node:crypto';
 import { AuditLog } from './chat/audit.ts';
 import { chatError, refuse } from './chat/errors.ts';
 import { guildRoutes } from './chat/guilds.ts';
+import { type ChatLimit, type ChatRoute, chatLimits } from './chat/limits.ts';
 import { memberRoutes } from './chat/members.ts';
-import type { Limit, Standing } from './limits.ts';
+import type { Standing } from './limits.ts';
 import { adjustLimits, Windows } from './limits.ts';
 import type { Answer, Call, Route } from './routes.ts';
 import { done, ok, Refusal } from './routes.ts';
 import type { Platform, PlatformOptions } from './server.ts';
 import type { World } from './world.ts';
 
-/**
- * The global limit is the platform's own. It publishes none for its buckets and wants them read from the headers,
- * so these are chosen: generous, with writes tighter than reads.
- */
-const chatLimits = {
-  global: { count: 50, seconds: 1 },
-  'guild-read': { count: 50, seconds: 1 },
-  'member-read': { count: 50, seconds: 1 },
-  'member-list': { count: 10, seconds: 1 },
-  'member-search': { count: 10, seconds: 1 },
-  'member-edit': { count: 20, seconds: 1 },
-  'member-role': { count: 20, seconds: 1 },
-} satisfies Record<string, Limit>;
-
-export type ChatLimit = keyof typeof chatLimits;
-export type ChatRoute = Route<ChatLimit>;
-
-/** The chat platform: Discord's REST API, version 10, as far as guilds, roles and members go. */
+/** The chat platform: Discord's REST API, version 10, limited to guilds, roles and members. */
 export function createChat(world: World, { clock, limits, limitScale }: PlatformOptions): Platform {
   const adjusted = adjustLimits(chatLimits, limits, limitScale);
   const windows = new Windows(clock);
@@ -57,7 +41,7 @@ function bucketHeaders(name: ChatLimit, standing: Standing, now: number): Record
     'x-ratelimit-remaining': String(standing.remaining),
     'x-ratelimit-reset': ((now + standing.resetMs) / 1000).toFixed(3),
     'x-ratelimit-reset-after': (standing.resetMs / 1000).toFixed(3),
-    // Opaque, as the platform's are: what counts is that equal ones share a limit.
+    // Opaque like the platform's bucket IDs: requests with the same ID share a limit.
     'x-ratelimit-bucket': createHash('sha256').update(name).digest('hex').slice(0, 32),
   };
 }

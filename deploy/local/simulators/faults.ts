@@ -3,20 +3,20 @@ import { listFaults } from './world.ts';
 
 const faultSchema = z
   .strictObject({
-    /** Substring of the path; the empty one is in every path. */
+    /** Substring of the path; an empty string matches every path. */
     match: z.string(),
     status: z.int().min(200).max(599).optional(),
     delay_ms: z.int().min(0).max(600_000).default(0),
     times: z.int().positive().optional(),
-    /** Cut the connection without an answer; the call has no effect. */
+    /** Close the connection without a response; the request has no effect. */
     reset: z.boolean().default(false),
-    /** Seconds, as the header Retry-After. */
+    /** Seconds for the header Retry-After. */
     retry_after: z.number().min(0).optional(),
-    /** Answered in place of the platform's own error. */
+    /** Response body instead of the platform's own error. */
     body: z.json().optional(),
-    /** Cut the connection in the middle of the body; the call takes effect unless `status` is there too. */
+    /** Close the connection in the middle of the body; the request takes effect unless `status` is also set. */
     truncate: z.boolean().default(false),
-    /** Answer JSON that can't be read. */
+    /** Respond with malformed JSON. */
     broken: z.boolean().default(false),
   })
   .refine(
@@ -26,11 +26,11 @@ const faultSchema = z
 
 export type Fault = z.output<typeof faultSchema>;
 
-/** The faults that a simulator was told to show, in the order in which they were told. */
+/** The configured faults of a simulator, in the order in which they were added. */
 export class Faults {
   #faults: (Fault & { used: number })[] = [];
 
-  /** Adds a fault; throws an error that lists what is wrong with it. */
+  /** Adds a fault; throws an error that lists what is invalid. */
   add(input: unknown): Fault {
     const parsed = faultSchema.safeParse(input);
     if (!parsed.success) throw new Error(`The fault can't be taken:\n${listFaults(parsed.error)}`);
@@ -38,7 +38,7 @@ export class Faults {
     return parsed.data;
   }
 
-  /** The first fault that matches the path, counted as used; one that is used up is gone. */
+  /** Returns the first fault that matches the path and counts its use; removes a fault that is used up. */
   take(path: string): Fault | undefined {
     const fault = this.#faults.find((candidate) => path.includes(candidate.match));
     if (!fault) return undefined;

@@ -2,28 +2,16 @@ import { cloudRoutes } from './game/cloud.ts';
 import { gameError, isCloud, refuse, refuseCloud } from './game/errors.ts';
 import { groupRoutes } from './game/groups.ts';
 import { itemRoutes } from './game/items.ts';
+import { type GameLimit, type GameRoute, gameLimits } from './game/limits.ts';
 import { userRoutes } from './game/users.ts';
-import type { Limit } from './limits.ts';
 import { adjustLimits, Windows } from './limits.ts';
 import type { Call, Route } from './routes.ts';
 import type { Platform, PlatformOptions } from './server.ts';
 import type { World } from './world.ts';
 
-/** Open Cloud's own limits for each owner of an API key. The older hosts publish none. */
-const gameLimits = {
-  'cloud-user': { count: 1000, seconds: 60 },
-  'cloud-group': { count: 150, seconds: 60 },
-  'cloud-roles': { count: 300, seconds: 60 },
-  'cloud-memberships': { count: 300, seconds: 60 },
-  'cloud-inventory': { count: 100, seconds: 60 },
-} satisfies Record<string, Limit>;
-
-export type GameLimit = keyof typeof gameLimits;
-export type GameRoute = Route<GameLimit>;
-
 /**
  * The game platform: Roblox's older hosts (groups, users, inventory, badges, economy, game passes) and Open Cloud, all
- * on one port, since no two of their paths are alike.
+ * on one port, because their paths do not overlap.
  */
 export function createGame(world: World, { clock, limits, limitScale }: PlatformOptions): Platform {
   const adjusted = adjustLimits(gameLimits, limits, limitScale);
@@ -43,7 +31,7 @@ export function createGame(world: World, { clock, limits, limitScale }: Platform
     const headers = {
       'x-ratelimit-limit': `${count}, ${count};w=${seconds}`,
       'x-ratelimit-remaining': String(standing.remaining),
-      // Seconds left, not a time of day. A refusal has no Retry-After: the platform does not promise one.
+      // Remaining seconds, not a time of day. A 429 has no Retry-After, because the platform does not guarantee one.
       'x-ratelimit-reset': String(Math.ceil(standing.resetMs / 1000)),
     };
     if (!standing.allowed) refuseCloud(429, 'Too many requests for this API key.', headers);

@@ -1,13 +1,13 @@
-/** So many calls in a window of so many seconds, which the first call opens. */
+/** A number of calls in a window of some seconds, which the first call starts. */
 export type Limit = { count: number; seconds: number };
 export type Clock = () => number;
 
-/** Where a caller stands after a call; `resetMs` is the time left in the window. */
+/** The state of a limit after a call; `resetMs` is the remaining time of the window. */
 export type Standing = { allowed: boolean; limit: Limit; remaining: number; resetMs: number };
 
-const mostWindows = 10_000;
+const MAX_WINDOWS = 10_000;
 
-/** Counts calls in fixed windows, one for each key. A refused call is not counted. */
+/** Counts calls in fixed windows per key. A rejected call is not counted. */
 export class Windows {
   readonly #clock: Clock;
   readonly #windows = new Map<string, { endsAt: number; used: number }>();
@@ -16,12 +16,12 @@ export class Windows {
     this.#clock = clock;
   }
 
-  /** Counts one call and says whether it is within the limit. */
+  /** Counts one call and returns whether it is within the limit. */
   take(key: string, limit: Limit): Standing {
     const now = this.#clock();
     let window = this.#windows.get(key);
     if (!window || window.endsAt <= now) {
-      if (this.#windows.size >= mostWindows) this.#dropEnded(now);
+      if (this.#windows.size >= MAX_WINDOWS) this.#dropEnded(now);
       window = { endsAt: now + limit.seconds * 1000, used: 0 };
       this.#windows.set(key, window);
     }
@@ -35,7 +35,7 @@ export class Windows {
   }
 }
 
-/** The limits of a platform, each one replaced where `overrides` names it, and all multiplied by `scale`. */
+/** The limits of a platform, with `overrides` applied by name, all multiplied by `scale`. */
 export function adjustLimits<Name extends string>(
   limits: Record<Name, Limit>,
   overrides: Partial<Record<string, Limit>> = {},

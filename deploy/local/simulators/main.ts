@@ -7,7 +7,7 @@ import { loadWorld } from './world.ts';
 
 export type SimulatorOptions = Partial<PlatformOptions> & {
   world?: World;
-  /** Whom they answer: this machine, unless another address of it is given. */
+  /** The address to listen on; default: loopback. */
   host?: string;
   chatPort?: number;
   gamePort?: number;
@@ -15,8 +15,8 @@ export type SimulatorOptions = Partial<PlatformOptions> & {
 export type Simulators = { chat: string; game: string; world: World; stop: () => Promise<void> };
 
 /**
- * Starts both platforms and gives their addresses on 127.0.0.1; ports left out are free ones, a world left out is the
- * demo. `limits` replaces limits by name, `limitScale` multiplies all. Throws if a port is taken.
+ * Starts both platforms and returns their addresses. Default ports are free ones, the default world is the demo.
+ * `limits` replaces limits by name, `limitScale` multiplies all. Throws if a port is taken.
  */
 export async function startSimulators(options: SimulatorOptions = {}): Promise<Simulators> {
   const { world = loadWorld(undefined), host, chatPort = 0, gamePort = 0, clock = Date.now, ...rest } = options;

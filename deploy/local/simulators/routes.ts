@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** One call, as a handler sees it. `params` are the decoded parts of the path. */
+/** A request as a handler receives it. `params` are the decoded path parameters. */
 export type Call = {
   method: string;
   path: string;
@@ -10,10 +10,10 @@ export type Call = {
   body: unknown;
 };
 
-/** An answer; without `body` it has none, and with a string it is that text as it stands. */
+/** A response; `body` is sent as JSON, a string unchanged, undefined as no body. */
 export type Answer = { status: number; headers?: Record<string, string>; body?: unknown };
 
-/** Thrown by a handler that refuses a call in the platform's own form. */
+/** Thrown by a handler to reject a request in the platform's format. */
 export class Refusal extends Error {
   readonly answer: Answer;
 
@@ -23,7 +23,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A row of a simulator's table: `:name` in the pattern is one part of the path. `limit` names the limit it counts on. */
+/** A row of a simulator's table: `:name` in the pattern is a path parameter. `limit` is the name of its rate limit. */
 export type Route<Limit extends string = string> = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   pattern: string;
@@ -33,7 +33,7 @@ export type Route<Limit extends string = string> = {
 
 export type Found = { route: Route; params: Record<string, string> } | { allow: string[] };
 
-/** Makes the look-up of a table: the route and its parameters, or the methods that the path knows (none: unknown path). */
+/** Returns the lookup function of a table: the route with its parameters, or the methods of the path (none: unknown path). */
 export function createTable(routes: Route[]): (method: string, path: string) => Found {
   const rows = routes.map((route) => ({
     route,
@@ -52,7 +52,7 @@ export function createTable(routes: Route[]): (method: string, path: string) => 
   };
 }
 
-/** Decodes percent-escapes; what is no valid escape stays as it is. */
+/** Decodes percent-escapes; invalid escapes stay unchanged. */
 export function decode(text = ''): string {
   try {
     return decodeURIComponent(text);
@@ -61,12 +61,12 @@ export function decode(text = ''): string {
   }
 }
 
-/** An answer with a body, 200 unless told otherwise. */
+/** A response with a body; default status 200. */
 export function ok(body: unknown, status = 200): Answer {
   return { status, body };
 }
 
-/** A handler that acts and answers 204. */
+/** A handler that responds with 204. */
 export function done(act: (call: Call) => void): (call: Call) => Answer {
   return (call) => {
     act(call);

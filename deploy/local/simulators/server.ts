@@ -9,18 +9,18 @@ import type { Answer, Call, Route } from './routes.ts';
 import { createTable, done, ok, Refusal } from './routes.ts';
 import type { World } from './world.ts';
 
-/** What makes one platform different from the other. */
+/** What differs between the platforms. */
 export type Platform = {
   routes: Route[];
   /** Further routes below `/__`. */
   controls: Route[];
-  /** Who calls, and how often: gives the headers of the answer, or throws a Refusal. */
+  /** Authenticates and applies rate limits: returns response headers, or throws a Refusal. */
   admit: (call: Call, route: Route) => Record<string, string>;
-  /** An error in the platform's own form. */
+  /** An error in the platform's format. */
   error: (status: number, path: string, retryAfter?: number) => Answer;
 };
 
-/** `limits` replaces limits of the platforms by their name; `limitScale` multiplies all of them. */
+/** `limits` replaces limits by name; `limitScale` multiplies all. */
 export type PlatformOptions = { clock: Clock; limits?: Partial<Record<string, Limit>>; limitScale?: number };
 
 export type RunningServer = { url: string; stop: () => Promise<void> };
@@ -28,7 +28,7 @@ export type RunningServer = { url: string; stop: () => Promise<void> };
 const largestBody = 16 * 1024 * 1024;
 const unreadable = Symbol('a body that is not JSON');
 
-/** Serves a platform on 127.0.0.1 unless told otherwise; port 0 takes a free one. */
+/** Serves a platform, by default on 127.0.0.1; port 0 selects a free port. */
 export async function listen(
   platform: Platform,
   world: World,

@@ -15,7 +15,7 @@ const roleSchema = z.strictObject({
   position: z.int().min(1),
   managed: z.boolean().default(false),
   color: z.int().min(0).max(0xffffff).default(0),
-  /** Left out, a role of the bot has MANAGE_NICKNAMES and MANAGE_ROLES, and any other role has none. */
+  /** Default: MANAGE_NICKNAMES and MANAGE_ROLES for a role of the bot, none for other roles. */
   permissions: z
     .string()
     .regex(/^[0-9]{1,20}$/)
@@ -90,7 +90,7 @@ const userSchema = z.strictObject({
   assets: z.array(gameId).default([]),
   badges: z.array(gameId).default([]),
   inventory_private: z.boolean().default(false),
-  /** Whether Open Cloud, and the call for the groups of one user, answer 400 to every call that names the user. */
+  /** True if Open Cloud, and the route for a user's groups, respond with 400 to every request about this user. */
   rejected: z.boolean().default(false),
 });
 
@@ -128,7 +128,7 @@ const gameSchema = z
     }
   });
 
-/** The world file: what both platforms know. Unknown fields, unknown references and repeated IDs are faults. */
+/** The world file: the data of both platforms. Unknown fields, unknown references and duplicate IDs are faults. */
 export const worldSchema = z.strictObject({
   chat: z
     .strictObject({ guilds: z.array(guildSchema).default([]) })

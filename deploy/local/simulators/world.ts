@@ -19,7 +19,7 @@ export const MANAGE_ROLES = 1n << 28n;
 
 const demoWorld = fileURLToPath(new URL('./demo-world.json', import.meta.url));
 
-/** A guild with its look-ups. `members` includes the bot; `sorted` is every member by ID, as the platform pages. */
+/** A guild with its indexes. `members` includes the bot; `sorted` is all members by ID, the platform's page order. */
 export type ChatGuild = {
   data: ChatGuildData;
   roles: Map<string, ChatRole>;
@@ -27,7 +27,7 @@ export type ChatGuild = {
   sorted: ChatMember[];
 };
 
-/** A group with its look-ups. `members` are by user ID; each one's roles are highest first. */
+/** A group with its indexes. `members` is by user ID; the roles of each are sorted, highest first. */
 export type GameGroup = {
   data: GameGroupData;
   roles: Map<number, GameRole>;
@@ -36,7 +36,7 @@ export type GameGroup = {
 };
 export type GameMembership = { user: GameUser; group: GameGroup; roles: [GameRole, ...GameRole[]] };
 
-/** What both platforms know, with an index for every look-up. The indexes share their objects with `data`. */
+/** The data of both platforms, with an index for every lookup. The indexes share their objects with `data`. */
 export class World {
   data!: WorldData;
   guilds!: Map<string, ChatGuild>;
@@ -52,7 +52,7 @@ export class World {
     this.replace(input);
   }
 
-  /** Puts another world in the place of this one. A faulty one throws and changes nothing. */
+  /** Replaces the world. An invalid one throws and changes nothing. */
   replace(input: unknown): void {
     const parsed = worldSchema.safeParse(input);
     if (!parsed.success) throw new Error(`The simulated world has faults:\n${listFaults(parsed.error)}`);
@@ -60,7 +60,7 @@ export class World {
     this.data = parsed.data;
     this.guilds = new Map(chat.guilds.map((guild) => [guild.id, indexGuild(guild)]));
     this.users = byId(game.users);
-    // A current name wins over one that somebody else has given up.
+    // A current name has precedence over another user's former name.
     const former = game.users.flatMap((user) => user.previous_names.map((name) => [name.toLowerCase(), user] as const));
     this.usersByName = new Map([...former, ...game.users.map((user) => [user.name.toLowerCase(), user] as const)]);
     this.groups = new Map(game.groups.map((group) => [group.id, indexGroup(group)]));
@@ -83,7 +83,7 @@ export class World {
   }
 }
 
-/** Reads a world file, or the demo world where no path is given. Throws with every fault and its path. */
+/** Reads a world file; without a path the demo world. Throws an error with every fault and its path. */
 export function loadWorld(path: string | undefined): World {
   return new World(JSON.parse(readFileSync(path ?? demoWorld, 'utf8')));
 }
@@ -96,7 +96,7 @@ function indexGuild(data: ChatGuildData): ChatGuild {
   return { data, roles: byId(data.roles), members: byId(sorted), sorted };
 }
 
-/** A bot brings a managed role of its own. Where the file names one without describing it, it stands above all others. */
+/** A bot has a managed role. If the file names it without describing it, the role is above all others. */
 function addBotRoles(data: ChatGuildData): void {
   for (const id of data.bot.roles) {
     if (data.roles.some((role) => role.id === id)) continue;
@@ -105,14 +105,14 @@ function addBotRoles(data: ChatGuildData): void {
   }
 }
 
-/** A world that states no permissions has a bot that may do its work. */
+/** Without permissions in the file, the bot has those that it needs. */
 function addPermissions(data: ChatGuildData): void {
   for (const role of data.roles) {
     role.permissions ??= data.bot.roles.includes(role.id) ? String(MANAGE_NICKNAMES | MANAGE_ROLES) : '0';
   }
 }
 
-/** Whether the bot has a permission by any of its roles; ADMINISTRATOR includes all others. */
+/** True if any of the bot's roles has the permission; ADMINISTRATOR includes all others. */
 export function botMay({ data, roles }: ChatGuild, permission: bigint): boolean {
   const held = data.bot.roles.map((id) => BigInt(roles.get(id)?.permissions ?? '0'));
   return held.some((permissions) => (permissions & (ADMINISTRATOR | permission)) !== 0n);
@@ -126,13 +126,13 @@ function byId<K, T extends { id: K }>(rows: T[]): Map<K, T> {
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-/** Compares two snowflakes as numbers, which a comparison as text is not. */
+/** Compares two snowflakes as numbers. */
 export function compareIds(left: string, right: string): number {
   if (left.length !== right.length) return left.length - right.length;
   return left < right ? -1 : Number(left > right);
 }
 
-/** A line for each fault: its path, as one would write it in code, and what is wrong. */
+/** A line for each fault: its path in code notation, and the message. */
 export function listFaults(error: z.core.$ZodError): string {
   return error.issues.map((issue) => `  ${z.core.toDotPath(issue.path) || '(the whole)'}: ${issue.message}`).join('\n');
 }

@@ -3,7 +3,7 @@ import type { Call } from '../routes.ts';
 import { decode } from '../routes.ts';
 import { refuseField } from './errors.ts';
 
-/** A write that the platform accepted; `changed` is false where all was so already. */
+/** A write that the platform accepted; `changed` is false if nothing had to change. */
 export type AuditEntry = {
   at: number;
   method: string;
@@ -18,7 +18,7 @@ export type AuditEntry = {
 const longestReason = 512;
 const mostEntries = 10_000;
 
-/** The latest writes, with the reason that the caller gave for each. */
+/** The latest writes, with the reason in each request. */
 export class AuditLog {
   readonly #clock: Clock;
   #entries: AuditEntry[] = [];
@@ -44,7 +44,7 @@ export class AuditLog {
   }
 }
 
-/** The caller's reason: percent-encoded UTF-8 in a header. More than 512 characters are refused. */
+/** The reason in the request: percent-encoded UTF-8 in a header, at most 512 characters. */
 export function readReason(call: Call): string | null {
   const header = call.headers['x-audit-log-reason'];
   if (typeof header !== 'string' || header === '') return null;

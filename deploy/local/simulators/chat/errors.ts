@@ -12,7 +12,7 @@ const messages: Record<number, string> = {
   504: '504: Gateway Timeout',
 };
 
-/** An error of the platform that no rule of the world explains. `retryAfter` is in seconds and may have a fraction. */
+/** A generic error of the platform. `retryAfter` is in seconds and may have a fraction. */
 export function chatError(status: number, retryAfter?: number, global = false): Answer {
   if (status === 429) {
     const seconds = retryAfter ?? 1;
@@ -23,12 +23,12 @@ export function chatError(status: number, retryAfter?: number, global = false): 
   return { status, body: { message: messages[status] ?? `${status}: Error`, code: 0 } };
 }
 
-/** Refuses a call with one of the platform's error codes. */
+/** Throws an error with one of the platform's error codes. */
 export function refuse(status: number, code: number, message: string, errors?: object): never {
   throw new Refusal({ status, body: { message, code, ...(errors && { errors }) } });
 }
 
-/** Refuses a field of the form: 50035, with the tree of errors that leads to it. */
+/** Throws a validation error (50035) with the platform's tree of field errors. */
 export function refuseField(field: string, code: string, message: string): never {
   refuse(400, 50035, 'Invalid Form Body', { [field]: { _errors: [{ code, message }] } });
 }

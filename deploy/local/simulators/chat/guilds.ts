@@ -1,12 +1,12 @@
-import type { ChatRoute } from '../chat.ts';
 import type { Call } from '../routes.ts';
 import { ok } from '../routes.ts';
 import type { ChatGuild, World } from '../world.ts';
 import { compareIds } from '../world.ts';
 import type { ChatMember, ChatRole } from '../world-schema.ts';
 import { refuse, refuseField } from './errors.ts';
+import type { ChatRoute } from './limits.ts';
 
-/** The routes of guilds and their roles, and the bot's own user. */
+/** Routes for guilds, their roles, and the bot's user. */
 export function guildRoutes(world: World): ChatRoute[] {
   return [
     { method: 'GET', pattern: '/api/v10/users/@me', limit: 'guild-read', handle: () => ok(self(world)) },
@@ -39,23 +39,23 @@ export function snowflake(call: Call, name: string): string {
   return value;
 }
 
-/** The guild that the path names. */
+/** The guild in the path. */
 export function findGuild(world: World, call: Call): ChatGuild {
   return world.guilds.get(snowflake(call, 'guild')) ?? refuse(404, 10004, 'Unknown Guild');
 }
 
-/** The token's bot: one bot is in every guild, so the first guild tells. */
+/** The bot of the token. The same bot is in every guild, so the first guild has it. */
 export function tokenBot(world: World): { id: string; username: string } {
   return world.data.chat.guilds[0]?.bot ?? refuse(401, 0, '401: Unauthorized');
 }
 
-/** A member's highest role, where it has any besides @everyone. */
+/** A member's highest role, if it has any except @everyone. */
 export function highestRole(guild: ChatGuild, member: ChatMember): ChatRole | undefined {
   const roles = member.roles.flatMap((id) => guild.roles.get(id) ?? []);
   return roles.reduce<ChatRole | undefined>((high, role) => (!high || isBelow(high, role) ? role : high), undefined);
 }
 
-/** Whether a role is lower; of two in one position the older one is the higher. No role is @everyone, below all. */
+/** True if a role is lower than another; at the same position the older role is higher. Undefined stands for @everyone. */
 export function isBelow(role: ChatRole | undefined, other: ChatRole | undefined): boolean {
   if (!other) return false;
   if (!role) return true;
@@ -67,7 +67,7 @@ function self(world: World) {
   return viewUser({ ...tokenBot(world), global_name: null }, true);
 }
 
-/** A user as the platform shows it. */
+/** A user in the platform's format. */
 export function viewUser(user: Pick<ChatMember, 'id' | 'username' | 'global_name'>, bot: boolean) {
   const { id, username, global_name } = user;
   return { id, username, global_name, avatar: null, discriminator: '0', public_flags: 0, flags: 0, bot };

@@ -1,4 +1,3 @@
-import type { ChatRoute } from '../chat.ts';
 import type { Answer, Call } from '../routes.ts';
 import { ok } from '../routes.ts';
 import type { ChatGuild, World } from '../world.ts';
@@ -8,11 +7,12 @@ import type { AuditLog } from './audit.ts';
 import { readReason } from './audit.ts';
 import { refuse, refuseField } from './errors.ts';
 import { findGuild, highestRole, isBelow, snowflake, tokenBot, viewUser } from './guilds.ts';
+import type { ChatRoute } from './limits.ts';
 
-const longestNick = 32;
+const MAX_NICKNAME = 32;
 const largestPage = 1000;
 
-/** The routes of members: reading, nicknames and roles. */
+/** Routes for members, nicknames and member roles. */
 export function memberRoutes(world: World, audit: AuditLog): ChatRoute[] {
   const members = '/api/v10/guilds/:guild/members';
   const setRole = (call: Call) => changeRole(world, audit, call);
@@ -38,7 +38,7 @@ function viewMember(guild: ChatGuild, member: ChatMember) {
     avatar: null,
     banner: null,
     roles: member.roles,
-    // The platform writes microseconds and an offset, never a Z.
+    // The platform uses microseconds and an offset, never a Z.
     joined_at: new Date(member.joined_at).toISOString().replace('Z', '000+00:00'),
     premium_since: null,
     communication_disabled_until: null,
@@ -78,7 +78,7 @@ function listMembers(world: World, call: Call): Answer {
   return ok(guild.sorted.slice(start, start + limit).map((member) => viewMember(guild, member)));
 }
 
-/** The place of the first member whose ID is above `after`. */
+/** The index of the first member whose ID is greater than `after`. */
 function firstAfter(sorted: ChatMember[], after: string): number {
   let low = 0;
   let high = sorted.length;
@@ -101,7 +101,7 @@ function search(world: World, call: Call): Answer {
   return ok(found.slice(0, limit).map((member) => viewMember(guild, member)));
 }
 
-/** Whether the bot may assign a role: it needs MANAGE_ROLES, and the role is not managed and below the bot's highest. */
+/** Throws unless the bot may assign a role: it needs MANAGE_ROLES, and the role must be unmanaged and below its highest. */
 function requireAssignable(guild: ChatGuild, roleId: string): void {
   if (roleId === guild.data.id) refuse(400, 50028, 'Invalid Role');
   const role = guild.roles.get(roleId) ?? refuse(404, 10011, 'Unknown Role');
@@ -136,11 +136,11 @@ function editMember(world: World, audit: AuditLog, call: Call): Answer {
   return ok(viewMember(guild, member));
 }
 
-/** The new nickname, null where it is taken away. The owner and whoever stands as high as the bot are out of reach. */
+/** The new nickname, or null to remove it. The bot cannot change the owner or members whose role is as high as its own. */
 function readNick(guild: ChatGuild, member: ChatMember, nick: unknown): string | null {
   if (nick !== null && typeof nick !== 'string') refuseField('nick', 'BASE_TYPE_STRING', 'Must be a string.');
-  if (nick !== null && Array.from(nick).length > longestNick)
-    refuseField('nick', 'BASE_TYPE_BAD_LENGTH', `Must be ${longestNick} or fewer in length.`);
+  if (nick !== null && Array.from(nick).length > MAX_NICKNAME)
+    refuseField('nick', 'BASE_TYPE_BAD_LENGTH', `Must be ${MAX_NICKNAME} or fewer in length.`);
   const bot = guild.members.get(guild.data.bot.id) as ChatMember;
   if (!botMay(guild, MANAGE_NICKNAMES)) refuse(403, 50013, 'Missing Permissions');
   const outOfReach = !isBelow(highestRole(guild, member), highestRole(guild, bot));
@@ -148,7 +148,7 @@ function readNick(guild: ChatGuild, member: ChatMember, nick: unknown): string |
   return nick === '' ? null : nick;
 }
 
-/** The whole new list of roles: what it adds and what it leaves out must each be in the bot's power. */
+/** The complete new list of roles. The bot must be allowed to make each addition and each removal. */
 function readRoles(guild: ChatGuild, member: ChatMember, roles: unknown): string[] {
   if (!Array.isArray(roles)) return refuseField('roles', 'BASE_TYPE_LIST', 'Must be a list.');
   const wanted = new Set(roles.map(String));

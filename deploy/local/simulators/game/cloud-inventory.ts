@@ -12,7 +12,7 @@ const typeFields = { gamePasses: 'gamepasses', badges: 'badges', inventoryItemAs
 type Kind = 'gamepasses' | 'badges' | 'assets';
 type Wanted = (kind: Kind, id: number) => boolean;
 
-/** What a user owns, all or what the filter names. Of a private inventory nothing is told, not even that it is empty. */
+/** What a user owns, all or filtered. A private inventory is not readable, not even whether it is empty. */
 export function inventoryItems(world: World, call: Call): Answer {
   const user = findUser(world, call) ?? refuseCloud(404, 'User not found.');
   if (user.rejected) refuseCloud(400, 'The user is invalid.');
@@ -37,7 +37,7 @@ function viewBadge(user: GameUser, id: number) {
   return { path: path(user, 'badge', id), badgeDetails: { badgeId: String(id) }, addTime: user.created };
 }
 
-/** The platform does not say since when a pass is owned. */
+/** The platform does not return when a pass was bought. */
 function viewGamepass(user: GameUser, id: number) {
   return { path: path(user, 'game-pass', id), gamePassDetails: { gamePassId: String(id) } };
 }
@@ -46,7 +46,7 @@ function path(user: GameUser, kind: string, id: number): string {
   return `users/${user.id}/inventory-items/${Buffer.from(`${kind}:${id}`).toString('base64url')}`;
 }
 
-/** Reads `field=value;field=value,value`. Fields that name IDs and fields that name types can't stand together. */
+/** Reads `field=value;field=value,value`. Fields with IDs and fields with types cannot be combined. */
 function readFilter(filter: string | null): Wanted {
   if (!filter) return () => true;
   const fields = new Map(filter.split(';').map(readField));

@@ -5,12 +5,12 @@ import { paginate } from './cloud-pages.ts';
 import { refuseCloud } from './errors.ts';
 
 const largestPage = 100;
-const mostUsers = 50;
+const MAX_USERS = 50;
 const joined = '2020-01-01T00:00:00Z';
 
 /**
- * Memberships of one group, filtered by user or by role if at all, or with `-` in the group's place those of up to 50
- * users in every group. The two take different filters.
+ * Memberships of one group, optionally filtered by user or role; with `-` as the group, those of up to 50 users in all
+ * groups. The two forms accept different filters.
  */
 export function memberships(world: World, call: Call): Answer {
   const filter = call.query.get('filter');
@@ -26,7 +26,7 @@ function viewMembership({ user, group, roles }: GameMembership) {
     createTime: joined,
     updateTime: joined,
     user: `users/${user.id}`,
-    // The highest alone, kept for older callers; `roles` has all.
+    // Only the highest role, for older clients; `roles` has all.
     role: `${path}/roles/${roles[0].id}`,
     roles: roles.map((role) => `${path}/roles/${role.id}`),
   };
@@ -36,7 +36,7 @@ function ofUsers(world: World, filter: string | null): GameMembership[] {
   const list = /^\s*user\s+in\s+\[(.*)\]\s*$/.exec(filter ?? '')?.[1];
   const parts = (list ?? '').split(',').map((part) => /^\s*(['"])users\/([0-9]+)\1\s*$/.exec(part)?.[2]);
   if (parts.includes(undefined)) refuseCloud(400, "With groups/- the filter must be: user in ['users/1', ...]");
-  if (parts.length > mostUsers) refuseCloud(400, `The filter names more than ${mostUsers} users.`);
+  if (parts.length > MAX_USERS) refuseCloud(400, `The filter names more than ${MAX_USERS} users.`);
   const ids = [...new Set(parts.map(Number))];
   const rejected = ids.find((id) => world.users.get(id)?.rejected);
   if (rejected !== undefined) refuseCloud(400, `The user ${rejected} is invalid.`);

@@ -4,8 +4,8 @@ import { refuseCloud } from './errors.ts';
 const defaultPage = 10;
 
 /**
- * Cuts a page out of rows as Open Cloud does: 10 rows unless `maxPageSize` says more, a larger one taken for `largest`.
- * A token is good for the path and filter that it was given for; with others it is refused.
+ * Returns a page of rows like Open Cloud: 10 rows by default, `maxPageSize` rows if set, at most `largest`. A token is valid
+ * only for the path and filter for which it was issued.
  */
 export function paginate<Row>(call: Call, rows: Row[], largest: number): { page: Row[]; nextPageToken: string } {
   const query = `${call.path}?${call.query.get('filter') ?? ''}`;

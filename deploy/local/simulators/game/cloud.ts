@@ -1,4 +1,3 @@
-import type { GameRoute } from '../game.ts';
 import type { Answer, Call } from '../routes.ts';
 import { ok } from '../routes.ts';
 import type { World } from '../world.ts';
@@ -7,11 +6,12 @@ import { memberships } from './cloud-memberships.ts';
 import { paginate } from './cloud-pages.ts';
 import { refuseCloud } from './errors.ts';
 import { rolesByRank } from './groups.ts';
+import type { GameRoute } from './limits.ts';
 import { displayName, findUser } from './users.ts';
 
 const largestRolePage = 20;
 
-/** The routes of Open Cloud, version 2. Its IDs are strings, its references paths. */
+/** Routes of Open Cloud, version 2. IDs are strings, references are paths. */
 export function cloudRoutes(world: World): GameRoute[] {
   const cloud = '/cloud/v2';
   return [
@@ -76,7 +76,7 @@ function listRoles(world: World, call: Call): Answer {
     id: String(id),
     displayName: name,
     rank,
-    // Nobody holds the guest role, so it has no count.
+    // Nobody has the guest role, so it has no count.
     ...(rank > 0 && { memberCount: group.counts.get(id) ?? 0 }),
   }));
   return ok({ groupRoles, nextPageToken });

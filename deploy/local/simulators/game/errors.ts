@@ -24,29 +24,29 @@ const gatewayMessages: Record<number, string> = {
   503: 'ServiceUnavailable',
 };
 
-/** Whether a path belongs to Open Cloud, whose errors have another form than the older hosts'. */
+/** True for paths of Open Cloud, whose errors have a different format than those of the older hosts. */
 export function isCloud(path: string): boolean {
   return path.startsWith(cloudPrefix);
 }
 
-/** An error that no rule of the world explains, in the form of the host that the path belongs to. */
+/** A generic error in the format of the path's host. */
 export function gameError(status: number, path: string): Answer {
   const code = cloudCodes[status];
   if (isCloud(path) && code) return { status, body: { code, message: code.toLowerCase().replaceAll('_', ' ') } };
   return gatewayError(status, 0, gatewayMessages[status] ?? 'Error');
 }
 
-/** An error as the older hosts and the gateway before Open Cloud write it. */
+/** An error in the format of the older hosts and of the proxy in front of Open Cloud. */
 export function gatewayError(status: number, code: number, message: string): Answer {
   return { status, body: { errors: [{ code, message }] } };
 }
 
-/** Refuses a call of one of the older hosts. */
+/** Throws an error in the older hosts' format. */
 export function refuse(status: number, code: number, message: string): never {
   throw new Refusal(gatewayError(status, code, message));
 }
 
-/** Refuses a call of Open Cloud. */
+/** Throws an error in Open Cloud's format. */
 export function refuseCloud(status: 400 | 403 | 404 | 429, message: string, headers?: Record<string, string>): never {
   throw new Refusal({ status, body: { code: cloudCodes[status], message }, ...(headers && { headers }) });
 }

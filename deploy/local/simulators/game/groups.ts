@@ -1,14 +1,14 @@
-import type { GameRoute } from '../game.ts';
 import type { Answer, Call } from '../routes.ts';
 import { ok } from '../routes.ts';
 import type { GameGroup, World } from '../world.ts';
 import type { GameRole } from '../world-schema.ts';
 import { refuse } from './errors.ts';
+import type { GameRoute } from './limits.ts';
 import { findUser, viewPoster } from './users.ts';
 
 const pageSizes = ['10', '25', '50', '100'];
 
-/** The routes of the host for groups. */
+/** Routes of the groups host. */
 export function groupRoutes(world: World): GameRoute[] {
   return [
     { method: 'GET', pattern: '/v1/groups/:group', handle: (call) => getGroup(world, call) },
@@ -18,7 +18,7 @@ export function groupRoutes(world: World): GameRoute[] {
   ];
 }
 
-/** A group's roles, lowest first. */
+/** A group's roles, sorted from the lowest. */
 export function rolesByRank(group: GameGroup): GameRole[] {
   return [...group.data.roles].sort((left, right) => left.rank - right.rank);
 }
@@ -51,7 +51,7 @@ function listRoles(world: World, call: Call): Answer {
   return ok({ groupId: group.data.id, roles });
 }
 
-/** One role for each group, the highest, also where the user holds several. */
+/** The highest role in each group, even if the user has several. */
 function listGroupsOfUser(world: World, call: Call): Answer {
   const user = findUser(world, call) ?? refuse(400, 3, 'The user is invalid or does not exist.');
   if (user.rejected) refuse(400, 0, 'BadRequest');

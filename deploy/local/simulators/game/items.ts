@@ -1,16 +1,16 @@
-import type { GameRoute } from '../game.ts';
 import type { Answer, Call } from '../routes.ts';
 import { ok } from '../routes.ts';
 import type { World } from '../world.ts';
 import type { GameItem, GameUser } from '../world-schema.ts';
 import { refuse } from './errors.ts';
+import type { GameRoute } from './limits.ts';
 import { findUser } from './users.ts';
 
-const mostBadges = 100;
+const MAX_BADGES = 100;
 const universe = { id: 1, name: 'Simulated universe', rootPlaceId: 1 };
 const made = '2020-01-01T00:00:00Z';
 
-/** The routes of the hosts for inventories, badges, assets and game passes. */
+/** Routes of the hosts for inventories, badges, assets and game passes. */
 export function itemRoutes(world: World): GameRoute[] {
   const items = '/v1/users/:user/items/:type/:item';
   return [
@@ -31,7 +31,7 @@ function findOwner(world: World, call: Call): GameUser {
   return findUser(world, call) ?? refuse(400, 1, 'The specified user does not exist!');
 }
 
-/** A bare true or false. Of a private inventory it says false, which is not to be taken for "does not own". */
+/** Responds with true or false. For a private inventory it is false, although the user may own the item. */
 function isOwned(world: World, call: Call): Answer {
   const user = findOwner(world, call);
   const id = Number(call.params['item']);
@@ -39,7 +39,7 @@ function isOwned(world: World, call: Call): Answer {
   return ok(!user.inventory_private && owned.includes(id));
 }
 
-/** What the user owns of a type, which is named or numbered; an item that does not exist is refused. */
+/** The user's items of a type, given by name or number; throws if the item does not exist. */
 function ownedOfType(world: World, user: GameUser, type: string, id: number): number[] {
   if (type === '0' || type === 'asset') {
     if (!world.assets.has(id)) refuse(400, 7, 'The specified Asset does not exist!');
@@ -83,9 +83,9 @@ function getBadge(world: World, call: Call): Answer {
 
 function awardedDates(world: World, call: Call): Answer {
   const user = findUser(world, call) ?? refuse(404, 4, 'User is invalid or does not exist.');
-  const asked = (call.query.get('badgeIds') ?? '').split(',').filter(Boolean).map(Number);
-  if (asked.length > mostBadges) refuse(400, 5, 'The number of badges requested is too big.');
-  const visible = user.inventory_private ? [] : user.badges.filter((id) => asked.includes(id));
+  const requested = (call.query.get('badgeIds') ?? '').split(',').filter(Boolean).map(Number);
+  if (requested.length > MAX_BADGES) refuse(400, 5, 'The number of badges requested is too big.');
+  const visible = user.inventory_private ? [] : user.badges.filter((id) => requested.includes(id));
   return ok({ data: visible.map((badgeId) => ({ badgeId, awardedDate: user.created })) });
 }
 

@@ -1,13 +1,13 @@
-import type { GameRoute } from '../game.ts';
 import type { Answer, Call } from '../routes.ts';
 import { ok } from '../routes.ts';
 import type { World } from '../world.ts';
 import type { GameUser } from '../world-schema.ts';
 import { refuse } from './errors.ts';
+import type { GameRoute } from './limits.ts';
 
-const mostAtOnce = 100;
+const MAX_USERS_PER_REQUEST = 100;
 
-/** The routes of the host for users. */
+/** Routes of the users host. */
 export function userRoutes(world: World): GameRoute[] {
   return [
     { method: 'GET', pattern: '/v1/users/:user', handle: (call) => getUser(world, call) },
@@ -16,17 +16,17 @@ export function userRoutes(world: World): GameRoute[] {
   ];
 }
 
-/** The user that the path names, if there is one. */
+/** The user in the path, or undefined. */
 export function findUser(world: World, call: Call): GameUser | undefined {
   return world.users.get(Number(call.params['user']));
 }
 
-/** A user as other answers of the older hosts show it within themselves. */
+/** A user as embedded in other responses of the older hosts. */
 export function viewPoster(user: GameUser) {
   return { userId: user.id, username: user.name, displayName: displayName(user), hasVerifiedBadge: false };
 }
 
-/** The name that a user chose to be shown by. */
+/** The display name. */
 export function displayName(user: GameUser): string {
   return user.display_name ?? user.name;
 }
@@ -41,14 +41,14 @@ function getUser(world: World, call: Call): Answer {
   return ok({ ...viewShort(user), description, created, isBanned: banned, externalAppDisplayName: null });
 }
 
-/** Users that do not exist are left out of the answer. */
+/** Users that do not exist are omitted from the response. */
 function listUsers(world: World, call: Call): Answer {
   const { values, withBanned } = readList(call, 'userIds', 1, 'Too many ids.');
   const users = [...new Set(values.map(Number))].flatMap((id) => world.users.get(id) ?? []);
   return ok({ data: users.filter((user) => withBanned || !user.banned).map(viewShort) });
 }
 
-/** A name that a user has given up finds that user too. */
+/** A former name also finds its user. */
 function listUsersByName(world: World, call: Call): Answer {
   const { values, withBanned } = readList(call, 'usernames', 2, 'Too many usernames.');
   const found = [...new Set(values.map(String))].flatMap((name) => {
@@ -67,6 +67,6 @@ function readList(
   const body = (call.body ?? {}) as Record<string, unknown>;
   const values = body[field];
   if (!Array.isArray(values)) return refuse(400, 0, `The field ${field} is required.`);
-  if (values.length > mostAtOnce) refuse(400, code, tooMany);
+  if (values.length > MAX_USERS_PER_REQUEST) refuse(400, code, tooMany);
   return { values, withBanned: body['excludeBannedUsers'] !== true };
 }

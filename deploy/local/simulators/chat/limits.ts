@@ -1,0 +1,19 @@
+import type { Limit } from '../limits.ts';
+import type { Route } from '../routes.ts';
+
+/**
+ * The global limit is the platform's. It publishes no limits per bucket and expects clients to read them from the headers, so
+ * these values are our choice: generous, with lower limits for writes than for reads.
+ */
+export const chatLimits = {
+  global: { count: 50, seconds: 1 },
+  'guild-read': { count: 50, seconds: 1 },
+  'member-read': { count: 50, seconds: 1 },
+  'member-list': { count: 10, seconds: 1 },
+  'member-search': { count: 10, seconds: 1 },
+  'member-edit': { count: 20, seconds: 1 },
+  'member-role': { count: 20, seconds: 1 },
+} satisfies Record<string, Limit>;
+
+export type ChatLimit = keyof typeof chatLimits;
+export type ChatRoute = Route<ChatLimit>;
