@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Manifest } from './helm.ts';
 
-/** By group and version, the kinds that the chart uses. */
+/** The kinds that the chart uses, by group and version. */
 const KINDS: Record<string, string[]> = {
   v1: ['Secret', 'Service', 'ServiceAccount', 'ConfigMap', 'Pod'],
   'apps/v1': ['Deployment', 'StatefulSet'],
@@ -15,19 +15,19 @@ const KINDS: Record<string, string[]> = {
   'policy/v1': ['PodDisruptionBudget'],
 };
 
-/** By which Helm knows its release's own. */
+/** Annotations by which Helm recognises the objects of a release. */
 const OWNED = { 'meta.helm.sh/release-name': 'guild', 'meta.helm.sh/release-namespace': 'guild-data' };
 
 export interface ApiServer {
-  /** For KUBECONFIG. */
+  /** Path for KUBECONFIG. */
   kubeconfig: string;
-  /** Installs Secrets as Helm does, or replaces them. */
+  /** Creates or replaces Secrets as Helm does. */
   install(...secrets: Manifest[]): void;
   remove(secret: Manifest): void;
   stop(): Promise<void>;
 }
 
-/** As much of the API of Kubernetes as Helm needs to render templates that look Secrets up. */
+/** The part of the Kubernetes API that Helm needs to render templates that look up Secrets. */
 export async function startApiServer(): Promise<ApiServer> {
   const secrets = new Map<string, Manifest>();
   const server = createServer((request, response) => {

@@ -6,27 +6,27 @@ import { CHART } from '../../deploy/chart-files.ts';
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
 
-/** What is given for a value, with the path that leads to it. */
+/** A value with its path. */
 export type Leaf = { path: string[]; value: Json };
 
 export const readChart = (path: string) => readFileSync(join(CHART, path), 'utf8');
 export const values = parse(readChart('values.yaml')) as JsonObject;
 export const schema = JSON.parse(readChart('values.schema.json')) as JsonObject;
 
-/** The value sets that stand for how the chart is used, by name. */
+/** The value sets, by name. */
 export const VALUE_SETS = readdirSync(join(CHART, 'ci')).map((file) => file.replace('-values.yaml', ''));
 export const valueSet = (name: string) => join(CHART, 'ci', `${name}-values.yaml`);
 
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** All values that hold no others; an empty object and a list count as one. */
+/** All leaf values; an empty object and a list count as one leaf. */
 export function leaves(value: Json, path: string[] = []): Leaf[] {
   if (!isObject(value) || Object.keys(value).length === 0) return [{ path, value }];
   return Object.entries(value).flatMap(([name, inner]) => leaves(inner, [...path, name]));
 }
 
-/** The part of the schema that a path leads to, with its references followed; undefined where the schema refuses it. */
+/** The schema at a path, with references resolved; undefined if the schema rejects the path. */
 export function schemaAt(path: readonly string[], at: Json | undefined = schema): JsonObject | undefined {
   const here = resolve(at);
   if (here === undefined || path.length === 0) return here;
@@ -44,7 +44,7 @@ function resolve(at: Json | undefined): JsonObject | undefined {
   return resolve(definitions[reference.replace('#/definitions/', '')]);
 }
 
-/** Every path that the schema has a name for, without those of `config`, which services define. */
+/** Every path in the schema, except those of `config`, which services define. */
 export function schemaPaths(at: Json | undefined = schema, path: string[] = []): string[][] {
   const here = resolve(at);
   const properties = here?.['properties'];

@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import { CHART } from '../../deploy/chart-files.ts';
 import type { Json, JsonObject } from './chart.ts';
 
-/** The Kubernetes versions that the chart is for. */
+/** The supported Kubernetes versions. */
 export const KUBERNETES = ['1.31.0', '1.32.0', '1.33.0', '1.34.0', '1.35.0', '1.36.0', '1.37.0'] as const;
 const NEWEST = KUBERNETES[KUBERNETES.length - 1] as string;
 
@@ -14,11 +14,11 @@ export type Manifest = {
   apiVersion: string;
   kind: string;
   metadata: { name: string; labels?: Record<string, string>; annotations?: Record<string, string> };
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into whatever was rendered
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests read arbitrary manifests
   [part: string]: any;
 };
 
-/** The path of a program in LAB_BIN or on PATH; undefined where there is none. */
+/** The path of a program in LAB_BIN or on PATH; undefined if there is none. */
 export function findProgram(name: string): string | undefined {
   const folders = [process.env['LAB_BIN'], ...(process.env['PATH'] ?? '').split(delimiter)].filter(Boolean);
   return folders.map((folder) => join(folder as string, name)).find(isProgram);
@@ -33,31 +33,31 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** Every Helm that there is: `helm`, and `helm3` where both majors are installed. */
+/** The installed Helm programs: `helm`, and `helm3` if both major versions are installed. */
 export function helms(): string[] {
   const found = ['helm', 'helm3'].map(findProgram).filter((path) => path !== undefined);
   if (found.length === 0) throw new Error('helm is neither in LAB_BIN nor on PATH');
   return found;
 }
 
-/** What Helm prints; throws what it says when it fails. `input` is its standard input. */
+/** Runs Helm and returns its output; throws its error output if it fails. `input` is its standard input. */
 export async function runHelm(words: readonly string[], helm = helms()[0] as string, input = ''): Promise<string> {
   const running = promisify(execFile)(helm, words, { maxBuffer: 1 << 26 });
   running.child.stdin?.on('error', () => undefined).end(input);
   return (await running).stdout;
 }
 
-/** `values` are laid over those of the files. */
+/** `values` override those of the files. */
 export type RenderOptions = {
   values?: Json;
   files?: readonly string[];
   kubernetes?: string;
   helm?: string;
-  /** Of a cluster in which templates look up what is installed. */
+  /** KUBECONFIG of a cluster in which templates look up installed objects. */
   kubeconfig?: string;
 };
 
-/** What the chart renders to, in the order of kinds and names. */
+/** Renders the chart; sorted by kind and name. */
 export async function render({
   values,
   files = [],
@@ -79,7 +79,7 @@ export function manifests(text: string): Manifest[] {
   return found.sort((one, other) => (key(one) < key(other) ? -1 : 1));
 }
 
-/** The specs of the pods that a manifest stands for. */
+/** The pod specs of a manifest. */
 export function podsOf({ kind, spec }: Manifest): JsonObject[] {
   if (kind === 'Pod') return [spec as JsonObject];
   const template = (spec as { template?: { spec: JsonObject } } | undefined)?.template;

@@ -5,7 +5,7 @@ import { startApiServer } from './api-server.ts';
 import { type JsonObject, valueSet } from './chart.ts';
 import { helms, type Manifest, podsOf, render } from './helm.ts';
 
-/** The Secrets that the pod of each component is given variables from. */
+/** The Secrets from which the pod of each component gets variables. */
 function keySecretsOf(all: readonly Manifest[]): Record<string, string[]> {
   const pods = all
     .filter(({ kind }) => kind === 'Deployment')
@@ -26,7 +26,7 @@ test.each([
   expect(keySecretsOf(all)).toEqual(Object.fromEntries(KEY_HOLDERS.map((holder) => [holder, [`${prefix}-${holder}`]])));
 });
 
-test('in evaluation mode each process has the keys of its own, random, and both sides of a call the same', async () => {
+test('in evaluation mode each process has its own random keys, and both sides of a call share one', async () => {
   const all = await render({ files: [valueSet('evaluation')] });
   const shared = new Map<string, string>();
   for (const holder of KEY_HOLDERS) {
@@ -56,7 +56,7 @@ test.each(helms())(
     expect(installed).toHaveLength(KEY_HOLDERS.length);
     server.install(...installed);
     expect(keySecrets(await render(options))).toEqual(installed);
-    // As after an upgrade from a version in which lookup did not know bindings, and of a lost Secret.
+    // As after an upgrade from a version without calls from bindings to lookup, and after the loss of a Secret.
     const of = (all: readonly Manifest[], name: string) =>
       all.find(({ metadata }) => metadata.name.endsWith(`-keys-${name}`)) as Manifest;
     server.remove(of(installed, 'guildctl'));

@@ -9,7 +9,7 @@ import { helms, KUBERNETES, type Manifest, podsOf, render, runHelm } from './hel
 
 const GOLDEN = join(CHART, 'golden');
 
-/** Without what differs each time (generated passwords), and what is tested elsewhere (rules, dashboards). */
+/** Leaves out what differs each time (generated passwords) and what is tested elsewhere (rules, dashboards). */
 function comparable(manifest: Manifest): Manifest {
   if (manifest.kind === 'Secret') {
     const secrets = Object.keys(manifest['data'] as JsonObject).map((name) => [name, '…']);
@@ -20,7 +20,7 @@ function comparable(manifest: Manifest): Manifest {
   return manifest;
 }
 
-/** The files that alerts name. */
+/** The files with alerts. */
 function runbooksOf({ spec }: Manifest): JsonObject {
   const urls = JSON.stringify(spec).matchAll(/"runbook_url":"([^"#]+)/g);
   return { runbooks: [...new Set([...urls].map(([, file = '']) => file))] };
@@ -31,25 +31,25 @@ const text = (all: readonly Manifest[]) => all.map((one) => stringify(comparable
 describe.each(VALUE_SETS)('with the values %s', (name) => {
   const files = [valueSet(name)];
 
-  test.each(helms())('%s lint --strict has nothing to say', async (helm) => {
+  test.each(helms())('%s lint --strict finds nothing', async (helm) => {
     const words = ['lint', '--strict', '--quiet', CHART, ...files.flatMap((file) => ['--values', file])];
     expect((await runHelm(words, helm)).trim()).toBe('');
   });
 
-  test('what is rendered is what was approved; UPDATE_GOLDEN=1 approves', async () => {
+  test('the output equals the approved file; UPDATE_GOLDEN=1 approves it', async () => {
     const path = join(GOLDEN, `${name}.yaml`);
     const rendered = text(await render({ files }));
     if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(path, rendered);
     expect(rendered).toBe(readFileSync(path, 'utf8'));
   });
 
-  test('every Helm renders the same, for every Kubernetes that the chart is for', async () => {
+  test('every Helm renders the same for every supported Kubernetes version', async () => {
     const expected = text(await render({ files }));
     for (const kubernetes of KUBERNETES) expect(text(await render({ files, kubernetes }))).toBe(expected);
     for (const helm of helms()) expect(text(await render({ files, helm }))).toBe(expected);
   });
 
-  test('every pod is fit for the restricted standard, has limits, and no token', async () => {
+  test('every pod meets the restricted standard, has limits, and no token', async () => {
     const pods = (await render({ files })).flatMap(podsOf);
     expect(pods.length).toBeGreaterThanOrEqual(DEPLOYABLES.length + 2);
     for (const pod of pods) {
@@ -75,7 +75,7 @@ describe.each(VALUE_SETS)('with the values %s', (name) => {
 
 type Container = { env: JsonObject[]; ports: { name: string; containerPort: number }[] };
 
-/** Values to try in the place of one, of which the schema takes at least one; a value set may have any of them. */
+/** Alternative values to try for a setting; the schema accepts at least one. */
 function others(path: string[], value: Json): Json[] {
   const at = schemaAt(path) ?? {};
   if (Array.isArray(at['enum'])) return at['enum'];
@@ -88,7 +88,7 @@ function others(path: string[], value: Json): Json[] {
   return [{ other: 'other' }, { requests: { cpu: '7' } }, { LISTEN_HOST: '::' }, { replicas: 7 }];
 }
 
-/** Where none of the usual fits. */
+/** Alternative values for settings that accept none of the usual ones. */
 const OTHERS: Record<string, Json> = {
   'gateway.service.nodePort': 30_999,
   'defaults.autoscaling.cpuPerPod': '77m',
@@ -100,12 +100,12 @@ const OTHERS: Record<string, Json> = {
   'evaluation.postgresql.storage.size': '7Gi',
 };
 
-test('every value changes what is rendered, for at least one way of using the chart', {
+test('every value changes the output for at least one value set', {
   timeout: 300_000,
 }, async () => {
   const before = new Map<string[], string>();
   for (const name of VALUE_SETS) before.set([valueSet(name)], text(await render({ files: [valueSet(name)] })));
-  // Refused, until evaluation.enabled is set.
+  // Rejected until evaluation.enabled is set.
   before.set([], '');
   const idle: string[] = [];
   for (const { path, value } of leaves(values)) {
@@ -118,7 +118,7 @@ async function matters(path: string[], value: Json, before: Map<string[], string
   for (const other of others(path, value)) {
     const laid = path.reduceRight<Json>((inner, name) => ({ [name]: inner }), other);
     for (const [files, unchanged] of before) {
-      // What is refused shows no use.
+      // A rejected value proves nothing.
       const changed = await render({ files, values: laid }).then(text, () => unchanged);
       if (changed !== unchanged) return true;
     }
@@ -164,7 +164,7 @@ const REFUSED: [string, string, RegExp][] = [
   ['fewer at most than at least', '{"defaults":{"autoscaling":{"minReplicas":5,"maxReplicas":4}}}', /minReplicas/],
 ];
 
-test.each(REFUSED)('%s is refused, with a word on which', async (_, set, message) => {
+test.each(REFUSED)('%s is rejected with a message that names it', async (_, set, message) => {
   for (const helm of helms()) {
     await expect(render({ files: [valueSet('evaluation')], values: JSON.parse(set) as Json, helm })).rejects.toThrow(
       message,
@@ -172,11 +172,11 @@ test.each(REFUSED)('%s is refused, with a word on which', async (_, set, message
   }
 });
 
-test('without a Secret and a database of one’s own nothing is rendered outside evaluation mode', async () => {
+test('outside evaluation mode, nothing is rendered without a Secret and a database', async () => {
   await expect(render({})).rejects.toThrow(/secrets\.existingSecret[\s\S]*database\.host/);
 });
 
-test('the policies let out to the ports at which PostgreSQL and a pooler are said to be', async () => {
+test('the NetworkPolicies allow the configured ports of PostgreSQL and a pooler', async () => {
   const database = { port: 6432, direct: { host: 'postgresql.example', port: 5433 } };
   const all = await render({ files: [valueSet('production')], values: { database } });
   const policy = all.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name.endsWith('-migrate'));
@@ -185,7 +185,7 @@ test('the policies let out to the ports at which PostgreSQL and a pooler are sai
   expect(ports.map(({ port }) => port)).toEqual([53, 53, 6432, 5433]);
 });
 
-test('nothing is generated outside evaluation mode: rendering twice gives the same', async () => {
+test('outside evaluation mode nothing is generated: rendering twice gives the same output', async () => {
   for (const name of VALUE_SETS.filter((one) => !one.startsWith('evaluation'))) {
     const [one, other] = [await render({ files: [valueSet(name)] }), await render({ files: [valueSet(name)] })];
     expect(other).toEqual(one);
@@ -193,7 +193,7 @@ test('nothing is generated outside evaluation mode: rendering twice gives the sa
   }
 });
 
-test('the parts of a release are told from those of another in the same namespace', async () => {
+test('two releases in one namespace have distinct selectors', async () => {
   const all = await render({ files: [valueSet('evaluation')] });
   for (const { kind, spec } of all) {
     const selector = (spec as { selector?: { matchLabels?: JsonObject } & JsonObject } | undefined)?.selector;
@@ -202,7 +202,7 @@ test('the parts of a release are told from those of another in the same namespac
   }
 });
 
-test('only the migration is named by the revision: an upgrade without a change restarts nothing', () => {
+test('only the migration Job has the revision in its name: an upgrade without a change restarts nothing', () => {
   const folder = join(CHART, 'templates');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
     /\.(?:yaml|tpl)$/.test(name),
@@ -211,7 +211,7 @@ test('only the migration is named by the revision: an upgrade without a change r
   expect(named).toEqual(['migrate.yaml']);
 });
 
-test('who waits for the schema listens where the service will, so that Prometheus reads both', async () => {
+test('the container that waits for the schema uses the admin port of the service, so that Prometheus scrapes both', async () => {
   const values = { defaults: { config: { LISTEN_HOST: '::' } } };
   const pods = (await render({ files: [valueSet('production')], values })).flatMap(podsOf);
   const waiting = pods.filter((pod) => pod['initContainers'] !== undefined) as Record<string, Container[]>[];
@@ -227,7 +227,7 @@ test('who waits for the schema listens where the service will, so that Prometheu
   }
 });
 
-test('a pod that migrates otherwise is of another Job, since a Job takes no other pod', async () => {
+test('a changed migration pod gets a new Job, because Jobs are immutable', async () => {
   const job = async (values: Json) => {
     const all = await render({ files: [valueSet('production')], values });
     return all.find(({ kind }) => kind === 'Job')?.metadata.name;
@@ -237,7 +237,7 @@ test('a pod that migrates otherwise is of another Job, since a Job takes no othe
   expect(await job({ migrate: { waitSeconds: 7 } })).not.toBe(before);
 });
 
-describe('what Prometheus and Grafana get', () => {
+describe('for Prometheus and Grafana', () => {
   const files = [valueSet('production')];
   const folder = (name: string) => join(CHART, 'files', name);
 
@@ -252,7 +252,7 @@ describe('what Prometheus and Grafana get', () => {
     },
   );
 
-  test('is each of the dashboards', async () => {
+  test('contains each dashboard', async () => {
     const rendered = (await render({ files }))
       .filter(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.includes('-dashboard-'))
       .map(({ data }) => data);
@@ -263,7 +263,7 @@ describe('what Prometheus and Grafana get', () => {
   });
 });
 
-/** The end of a file is not part of what it says. */
+/** Ignores trailing white space. */
 function trimmed(data: unknown): JsonObject {
   return Object.fromEntries(Object.entries(data as Record<string, string>).map(([name, one]) => [name, one.trimEnd()]));
 }

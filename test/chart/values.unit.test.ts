@@ -30,7 +30,7 @@ const templates = readdirSync(join(CHART, 'templates'), { recursive: true, encod
   .map((file) => readChart(join('templates', file)))
   .join('\n');
 
-/** Read only to refuse them: no process that serves requests may be given them. */
+/** Variables that are read only to reject them: no process that serves requests may have them. */
 const ROOTS = ['INTERNAL_SECRETS', 'ADMIN_SECRETS'];
 
 /** The variables that a service reads. */
@@ -44,36 +44,36 @@ function variablesOf(name: string): string[] {
 /** The variables that values may set for a service. */
 const configurable = (name: string) => Object.keys(schemaAt(['services', name, 'config'])?.['properties'] ?? {});
 
-test('what the chart knows of the processes is what npm start runs', () => {
+test('the table of processes in the chart is that of npm start', () => {
   expect(readChart('files/services.json')).toBe(chartServices(DEPLOYABLES));
   expect(Object.keys(CONFIGS).sort()).toEqual(DEPLOYABLES.map(({ name }) => name).sort());
 });
 
-test('the chart is of the version of this code', () => {
+test('the chart has the version of this code', () => {
   expect(parse(readChart('Chart.yaml'))).toMatchObject({
     appVersion: packageJson.version,
     version: packageJson.version,
   });
 });
 
-test('every value is in the schema, and every name of the schema is among the values', () => {
+test('every value is in the schema, and every name in the schema has a value', () => {
   const missing = leaves(values).filter(({ path }) => schemaAt(path) === undefined);
   expect(missing.map(({ path }) => path.join('.'))).toEqual([]);
   const known = leaves(values).map(({ path }) => path.join('.'));
   const surplus = schemaPaths()
     .map((path) => path.join('.'))
-    // What a service may have of its own is listed once, under `defaults`.
+    // Settings of a service are listed once, under `defaults`.
     .filter((path) => path !== 'global' && !/^services\.\w+\./.test(path))
     .filter((path) => !known.some((name) => name === path || name.startsWith(`${path}.`)));
   expect(surplus).toEqual([]);
 });
 
-test.each(DEPLOYABLES)('$name may set what holds for all, and nothing else', ({ name }) => {
+test.each(DEPLOYABLES)('$name may override the defaults, and nothing else', ({ name }) => {
   const own = Object.keys(schemaAt(['services', name])?.['properties'] ?? {});
   expect(own.sort()).toEqual(Object.keys(schemaAt(['defaults'])?.['properties'] ?? {}).sort());
 });
 
-test('every object of the schema refuses names that it does not know', () => {
+test('every object of the schema rejects unknown names', () => {
   const open: string[] = [];
   const walk = (at: unknown, path: string): void => {
     if (typeof at !== 'object' || at === null) return;
@@ -87,10 +87,10 @@ test('every object of the schema refuses names that it does not know', () => {
   expect(schema['patternProperties']).toEqual({ '^x-': {} });
 });
 
-test('every value is named in a template, or the object that it is in', () => {
+test('every value, or the object that contains it, is used in a template', () => {
   const isNamed = (name: string) => new RegExp(`\\b${name}\\b`).test(templates);
   const unused = leaves(values).filter(({ path }) => !path.slice(-2).some(isNamed));
-  // Services are ranged over, by the names in files/services.json.
+  // Templates iterate over the services in files/services.json.
   expect(unused.map(({ path }) => path.join('.')).filter((path) => !path.startsWith('services.'))).toEqual([]);
 });
 
@@ -107,7 +107,7 @@ test.each(Object.keys(CONFIGS))(
   },
 );
 
-test.each(Object.keys(CONFIGS))('every variable that values may set for %s is one that it reads', (name) => {
+test.each(Object.keys(CONFIGS))('%s reads every variable that values may set for it', (name) => {
   // Read by Node itself.
   const known = [...variablesOf(name), 'NODE_OPTIONS'];
   expect(configurable(name).filter((variable) => !known.includes(variable))).toEqual([]);
@@ -117,21 +117,21 @@ test('no template gives a process a root secret', () => {
   expect(templates).not.toMatch(/INTERNAL_SECRETS|ADMIN_SECRETS|internal-secrets|admin-secrets/);
 });
 
-test('no variable can be set twice, by a template and by a value', () => {
+test('no variable can be set by both a template and a value', () => {
   const names = DEPLOYABLES.flatMap(({ name }) => configurable(name));
   expect(names.filter((name) => templates.includes(`name: ${name}\n`))).toEqual([]);
 });
 
 type Compose = { services: Record<string, { command?: string[]; environment?: Record<string, string> }> };
 
-/** Which secrets and servers a process is told of. */
+/** The secrets and server addresses that a process gets. */
 const HELD = {
   database: 'DATABASE_URL',
   redis: 'REDIS_URL',
   platforms: 'CHAT_BOT_TOKEN',
 } as const;
 
-test.each(DEPLOYABLES)('docker-compose.yml runs $name with what it needs, and no secret more', (deployable) => {
+test.each(DEPLOYABLES)('docker-compose.yml gives $name exactly the secrets that it needs', (deployable) => {
   const { name, main, calls, proxies, holds } = deployable;
   const text = readFileSync(join(import.meta.dirname, '../../docker-compose.yml'), 'utf8');
   const { command, environment = {} } = (parse(text, { merge: true }) as Compose).services[name] ?? {};

@@ -5,7 +5,7 @@ import { makeKeys } from './load.ts';
 const GUILD = '900000000000000001';
 const ADA = { chat_id: '920000000000000001', game_id: 7001, game_username: 'AdaBuilds' };
 
-/** A call of each service, in an order in which each finds what it needs, with the status that it must have. */
+/** A request to each service with its expected status, in an order in which each finds the data that it needs. */
 const CALLS: readonly [service: string, method: string, path: string, body: unknown, status: number][] = [
   ['gateway and auth', 'GET', '/whoami', undefined, 200],
   ['members', 'POST', '/verification/link', { guild_id: GUILD, ...ADA }, 201],
@@ -23,7 +23,7 @@ const CALLS: readonly [service: string, method: string, path: string, body: unkn
   ['activity, lookup and members', 'GET', `/guilds/${GUILD}/staff/game/7001/permissions`, undefined, 200],
 ];
 
-/** Calls the API by every service through a forwarded port; returns what was not as it must be. */
+/** Sends the requests through a forwarded port; returns the unexpected responses. */
 export async function callEveryService(namespace: Namespace, gateway: string): Promise<string[]> {
   const [{ key } = { key: '' }] = await makeKeys(namespace, [GUILD]);
   const { url, close } = await namespace.forward(`service/${gateway}`, 80);

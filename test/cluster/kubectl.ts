@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { findProgram } from '#test/chart/helm.ts';
 
-/** What a program prints; throws what it says when it fails. `input` is its standard input. */
+/** Runs a program and returns its output; throws its error output if it fails. `input` is its standard input. */
 export async function run(program: string, words: readonly string[], input?: string): Promise<string> {
   const running = promisify(execFile)(program, words, { maxBuffer: 1 << 28, env: process.env });
   running.child.stdin?.on('error', () => undefined).end(input);
@@ -22,7 +22,7 @@ export function program(name: string): string {
   return path;
 }
 
-/** One namespace of a cluster, and the chart's parts in it. */
+/** One namespace of a cluster, with the chart's objects in it. */
 export class Namespace {
   readonly name: string;
   readonly kubectlPath = program('kubectl');
@@ -39,7 +39,7 @@ export class Namespace {
     return run(this.kubectlPath, ['--namespace', this.name, 'apply', '--filename', '-'], JSON.stringify(manifest));
   }
 
-  /** Names of the pods of a component that run and are not on their way out. */
+  /** Names of the running pods of a component that are not being deleted. */
   async pods(component: string): Promise<string[]> {
     const selector = `app.kubernetes.io/component=${component}`;
     const list = JSON.parse(await this.kubectl('get', 'pods', '-l', selector, '-o', 'json')) as { items: Pod[] };
@@ -47,12 +47,12 @@ export class Namespace {
     return running.map((pod) => pod.metadata.name);
   }
 
-  /** Runs a program of Node in a pod's container; what it prints. */
+  /** Runs a Node program in a pod's container and returns its output. */
   node(pod: string, code: string, ...words: string[]): Promise<string> {
     return this.kubectl('exec', pod, '--', 'node', '--input-type=module', '-e', code, ...words);
   }
 
-  /** A port of this machine that leads to one of a pod or Service, until `close`. */
+  /** Forwards a local port to a pod or Service until `close`. */
   async forward(target: string, port: number): Promise<{ url: string; close: () => void }> {
     const words = ['--namespace', this.name, 'port-forward', target, `:${port}`];
     const child: ChildProcess = spawn(this.kubectlPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });

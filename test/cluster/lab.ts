@@ -4,14 +4,14 @@ import { run } from './kubectl.ts';
 
 const REPOSITORY = join(import.meta.dirname, '..', '..');
 
-/** The images that the test installs: this code, and this code with one migration more. */
+/** The images that the test installs: this code, and this code with one more migration. */
 export type Images = { repository: string; tag: string; nextTag: string; pullPolicy: string };
 
 export type Cluster = { images: Images; close: () => Promise<void> };
 
 /**
- * The cluster that KUBECONFIG names, with images that IMAGE_REPOSITORY, IMAGE_TAG and IMAGE_NEXT_TAG name; else the lab,
- * of LAB_DIR's scripts and LAB_BIN's programs, with images built here. A lab that was running stays.
+ * The cluster of KUBECONFIG with the images of IMAGE_REPOSITORY, IMAGE_TAG and IMAGE_NEXT_TAG; otherwise the lab,
+ * with LAB_DIR's scripts, LAB_BIN's programs and images built here. A lab that is already running is not stopped.
  */
 export async function openCluster(report: (text: string) => void): Promise<Cluster> {
   const { KUBECONFIG, LAB_STATE, IMAGE_REPOSITORY, IMAGE_TAG, IMAGE_NEXT_TAG } = process.env;
@@ -40,7 +40,7 @@ export async function openCluster(report: (text: string) => void): Promise<Clust
   }
 }
 
-/** Where up.sh is: LAB_DIR, else beside the repository. */
+/** The folder of up.sh: LAB_DIR, or beside the repository. */
 export function labFolder(): string {
   const lab = resolve(process.env['LAB_DIR'] ?? join(REPOSITORY, '..', 'shared', 'lab'));
   if (!existsSync(join(lab, 'up.sh'))) throw new Error(`${lab} has no up.sh: set LAB_DIR`);
@@ -69,11 +69,11 @@ async function buildImages(lab: string, state: string, report: (text: string) =>
   return { repository: 'guild-data', tag: 'cluster', nextTag: 'cluster-next', pullPolicy: 'IfNotPresent' };
 }
 
-/** Debian's own image, which the lab's stands for, has this many bytes. */
+/** Size in bytes of Debian's image, for which the lab has a substitute. */
 const DEBIAN_SLIM = 79e6;
 const LARGEST = 250e6;
 
-/** How large it is; throws when it is too large. */
+/** Returns the size; throws if it is too large. */
 async function imageSize(state: string): Promise<string> {
   process.env['DOCKER_HOST'] = `unix://${join(state, 'docker', 'docker.sock')}`;
   const size = async (name: string) => Number(await run('docker', ['image', 'inspect', '--format', '{{.Size}}', name]));

@@ -1,5 +1,5 @@
-// Runs in a pod: calls the API at a constant rate from `/start?rate=N` until `/stop`, which answers what came of it. BASE
-// is the gateway; /keys/keys.json holds a key of each of so many guilds that no limit is met.
+// Runs in a pod: sends requests at a constant rate from `/start?rate=N` until `/stop`, which returns the results. BASE
+// is the gateway; /keys/keys.json has keys of enough guilds that no rate limit is reached.
 import { readFileSync } from 'node:fs';
 import { Agent, createServer, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,11 +15,11 @@ type Kind = {
 const TICK_MS = 10;
 const CALL_MS = 15_000;
 const MOST_EXAMPLES = 20;
-/** More are not sent, and count as failed: whoever falls so far behind is no measure. */
+/** Limit on requests in flight; further ones are not sent and count as failed. */
 const MOST_OPEN = 400;
 const RIGHT = 200;
 
-/** How often each is called, of twenty. */
+/** How often each route is called, of twenty requests. */
 const KINDS: readonly Kind[] = [
   { times: 6, method: 'GET', path: () => '/whoami' },
   {
@@ -50,7 +50,7 @@ const guilds = JSON.parse(readFileSync('/keys/keys.json', 'utf8')) as { guild: s
 const base = new URL(process.env['BASE'] ?? '');
 const agent = new Agent({ keepAlive: true, maxSockets: 100, timeout: 30_000 });
 
-/** Calls at a constant rate, however long answers take. */
+/** Sends requests at a constant rate, however long the responses take. */
 class Load {
   readonly #rate: number;
   readonly #began = Date.now();
@@ -69,7 +69,7 @@ class Load {
     }, TICK_MS);
   }
 
-  /** Sends no more, and waits for what is under way. */
+  /** Stops sending and waits for requests in flight. */
   async finish(): Promise<LoadResult> {
     clearInterval(this.#timer);
     const seconds = Math.round((Date.now() - this.#began) / 1000);
@@ -90,7 +90,7 @@ class Load {
     const { guild, key } = guilds[n % guilds.length] ?? { guild: '', key: '' };
     const { method, path, body } = TURNS[Math.floor(n / guilds.length) % TURNS.length] as Kind;
     const url = new URL(`/api/v1${path(guild)}`, base);
-    // Each fifth call comes by a connection of its own.
+    // Every fifth request uses a new connection.
     const headers = { 'x-api-key': key, 'x-guild-id': guild };
     const fault = await send(url, method, headers, body?.(guild, n), n % 5 === 0);
     this.#settle(fault, performance.now() - began, `${method} ${url.pathname}`);
@@ -108,7 +108,7 @@ class Load {
   }
 }
 
-/** What was wrong with the answer, or why there was none. */
+/** Describes an unexpected response, or why there was none. */
 function send(
   url: URL,
   method: string,
@@ -131,7 +131,7 @@ function send(
       });
       response.on('error', broken);
     });
-    // In all: a timeout of the socket would not count the wait for one.
+    // For the whole request: a socket timeout would not include the wait for a connection.
     const late = setTimeout(() => outgoing.destroy(new Error('no answer')), CALL_MS);
     outgoing.on('close', () => clearTimeout(late));
     outgoing.on('error', broken);

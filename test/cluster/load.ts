@@ -15,7 +15,7 @@ export type LoadResult = {
   max: number;
 };
 
-/** Enough that no guild and no key meets a limit at 200 calls a second. */
+/** Enough guilds that none reaches a rate limit at 200 requests per second. */
 const GUILDS = Array.from({ length: 24 }, (_, index) => String(900_000_000_000_000_100n + BigInt(index)));
 
 const MAKE_KEYS = `
@@ -30,7 +30,7 @@ for (const guild of JSON.parse(process.argv[1])) {
 }
 console.log(JSON.stringify(keys));`;
 
-/** Keys of the load's guilds, made as operators make them: in the pod of guildctl. */
+/** Keys of the load's guilds, created in the guildctl pod as operators do. */
 export async function makeKeys(
   namespace: Namespace,
   guilds: readonly string[] = GUILDS,
@@ -39,7 +39,7 @@ export async function makeKeys(
   return JSON.parse(await namespace.node(pod, MAKE_KEYS, JSON.stringify(guilds))) as { guild: string; key: string }[];
 }
 
-/** A pod that calls the gateway of the release from inside the cluster. */
+/** A pod that sends requests to the gateway from inside the cluster. */
 export class Load {
   readonly #namespace: Namespace;
 
@@ -67,7 +67,7 @@ export class Load {
     return new Load(namespace);
   }
 
-  /** Calls at a constant rate while the work is done. */
+  /** Sends requests at a constant rate while `work` runs. */
   async during(rate: number, work: () => Promise<unknown>): Promise<LoadResult> {
     await this.#tell(`/start?rate=${rate}`);
     await work();
@@ -99,7 +99,7 @@ function podOf({ repository, tag, pullPolicy }: Images, gateway: string) {
           args: ['/load/load.ts'],
           env: [{ name: 'BASE', value: gateway }],
           readinessProbe: { httpGet: { path: '/', port: 7000 }, periodSeconds: 1 },
-          // Without a share of its own it would be the first that a busy node lets wait.
+          // Without a CPU request a busy node would starve it first.
           resources: { requests: { cpu: '500m', memory: '128Mi' }, limits: { memory: '512Mi' } },
           securityContext,
           volumeMounts: [

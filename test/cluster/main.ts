@@ -1,5 +1,5 @@
 // `npm run test:cluster`: the chart in a real cluster, from install to uninstall. KUBECONFIG names any cluster (with
-// IMAGE_REPOSITORY, IMAGE_TAG and IMAGE_NEXT_TAG, which it can pull), else the lab is started: LAB_BIN, LAB_DIR, LAB_STATE.
+// IMAGE_REPOSITORY, IMAGE_TAG and IMAGE_NEXT_TAG, which it can pull); otherwise the lab is started: LAB_BIN, LAB_DIR, LAB_STATE.
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DEPLOYABLES } from '#local/processes.ts';
@@ -14,14 +14,14 @@ import { checkSchemas } from './schemas.ts';
 
 const RELEASE = 'guild-data';
 const READY_SECONDS = 60;
-/** How many times as long Helm may wait, and an install may take on a machine that is said to be busy. */
+/** Factor for Helm's timeouts and the bound of an install on a busy machine. */
 const PATIENCE = 10;
 const UNDISTURBED_MS = 30_000;
-/** Within this what was taken away must have gone. */
+/** Time limit for deletions. */
 const GONE_MS = 60_000;
-/** LOAD_SCALE=0.2 calls a fifth as often, on a machine that others keep busy; the figures say how often. */
+/** LOAD_SCALE=0.2 sends a fifth of the requests, for a busy machine; the figures contain the rate. */
 const LOAD_SCALE = Number(process.env['LOAD_SCALE'] || 1);
-/** STEPS='install|rolling' does only the steps whose names match; without an install there is no load. */
+/** STEPS='install|rolling' runs only the matching steps; without an install there is no load. */
 const STEPS = new RegExp(process.env['STEPS'] ?? '');
 const names = DEPLOYABLES.map(({ name }) => name);
 
@@ -36,7 +36,7 @@ class ClusterTest {
     this.#images = images;
   }
 
-  /** Whether everything was as it must be. */
+  /** True if every check passed. */
   async run(): Promise<boolean> {
     const steps = [
       ['the schemas of the API server', () => this.#schemas()],
@@ -84,7 +84,7 @@ class ClusterTest {
     return runHelm(['--namespace', this.#namespace.name, ...words, '--timeout', `${READY_SECONDS * PATIENCE}s`]);
   }
 
-  /** What installs the chart at a version of the image. */
+  /** Arguments that install the chart with a version of the image. */
   #chart(tag: string): string[] {
     const { repository, pullPolicy } = this.#images;
     const set = [`image.repository=${repository}`, `image.tag=${tag}`, `image.pullPolicy=${pullPolicy}`];
@@ -132,7 +132,7 @@ class ClusterTest {
     this.#figure(`${forbidden} forbidden paths tried, and ${all.length - forbidden} that are allowed`);
   }
 
-  /** Which pods of the services run. */
+  /** The running pods of the services. */
   async #allPods(): Promise<string> {
     const found = await Promise.all(names.map((name) => this.#namespace.pods(name)));
     return found.flat().sort().join(' ');
@@ -145,7 +145,7 @@ class ClusterTest {
     if (after !== before) this.#fault('upgrade without a change', [`${before} became ${after}`]);
   }
 
-  /** What the machine can do at all: where this fails, what follows says nothing of the chart. */
+  /** Checks the machine itself: if this fails, later failures say nothing about the chart. */
   async #undisturbed(): Promise<void> {
     this.#count('nothing disturbed', await this.#during(200, () => pause(UNDISTURBED_MS)));
   }
@@ -193,7 +193,7 @@ class ClusterTest {
     this.#count('every Deployment scaled to three and back', result);
   }
 
-  /** Until pods that are on their way out have gone. */
+  /** Waits until deleted pods have ended. */
   async #untilGone(): Promise<void> {
     const late = Date.now() + GONE_MS;
     for (const name of names) {
@@ -205,7 +205,7 @@ class ClusterTest {
     }
   }
 
-  /** Of a single node everything but the last pods: those their budgets keep, until there is room elsewhere. */
+  /** On a single node, drains all but the last pods, which their disruption budgets protect. */
   async #drain(): Promise<void> {
     const node = (await this.#namespace.kubectl('get', 'pods', 'load', '-o', 'jsonpath={.spec.nodeName}')).trim();
     const selector = `app.kubernetes.io/component in (${names.join(',')})`;
@@ -225,7 +225,7 @@ class ClusterTest {
     await this.#helm('uninstall', RELEASE, '--wait');
     const kinds = 'all,secrets,configmaps,networkpolicies,poddisruptionbudgets,serviceaccounts,ingresses,jobs';
     const words = ['get', kinds, '-l', 'app.kubernetes.io/part-of=guild-data', '-o', 'name'];
-    // What belonged to what was removed goes by itself soon afterwards, pods once they have drained.
+    // Dependent objects are garbage-collected soon afterwards, pods after they have drained.
     let left: string[] = ['everything'];
     for (const late = Date.now() + GONE_MS; left.length > 0 && Date.now() < late; await pause(500)) {
       left = (await this.#namespace.kubectl(...words)).split('\n').filter((name) => name !== '');
@@ -253,7 +253,7 @@ class ClusterTest {
     return this.#load.during(rate * LOAD_SCALE, work);
   }
 
-  /** Tells what came of a load, and that nothing of it may fail. */
+  /** Prints the result of a load and checks that no request failed. */
   #count(what: string, { rate, seconds: took, sent, ok, failed, examples, p50, p99, max }: LoadResult): void {
     const times = `median ${p50} ms, 99 % ${p99} ms, slowest ${max} ms`;
     this.#figure(`${what}: ${sent} requests in ${took} s at ${rate}/s, ${sent - ok} failed; ${times}`);

@@ -2,7 +2,7 @@ import { DEPLOYABLES } from '#local/processes.ts';
 import { PORTS } from '../../deploy/chart-files.ts';
 import type { Namespace } from './kubectl.ts';
 
-/** An address that a component tries to connect to, and whether it may. */
+/** An address to which a component tries to connect, and whether that is allowed. */
 type Path = { from: string; to: string; port: number; allowed: boolean };
 
 const SERVERS = [
@@ -11,7 +11,7 @@ const SERVERS = [
   { name: 'simulators', ports: [8082, 8083], holds: 'platforms' },
 ] as const;
 
-/** Every path from a service to another and to the servers, by the table of processes. */
+/** Every connection between services and to the servers, from the table of processes. */
 export function pathsOf(release: string): Path[] {
   return DEPLOYABLES.flatMap((from) => [
     ...DEPLOYABLES.filter((to) => to !== from).flatMap((to) => {
@@ -33,7 +33,7 @@ export function pathsOf(release: string): Path[] {
   ]);
 }
 
-/** What somebody else's pod tries: the gateway is there for everybody, and nothing else. */
+/** Connections of a foreign pod: only those to the gateway are allowed. */
 export function pathsOfOthers(release: string): Path[] {
   const services = DEPLOYABLES.flatMap(({ name, listens }) =>
     [...listens, 'admin' as const].map((listener) => ({
@@ -48,7 +48,7 @@ export function pathsOfOthers(release: string): Path[] {
   return [...services, ...servers].map((path) => ({ from: 'others', ...path }));
 }
 
-/** What guildctl may reach: every admin port, and the gRPC of every service that operators change. */
+/** Connections of guildctl: every admin port, and gRPC of every service with methods for operators. */
 export function pathsOfOperators(release: string): Path[] {
   return DEPLOYABLES.flatMap(({ name, listens, holds }) => {
     const to = `${release}-${name}-pods`;
@@ -58,7 +58,7 @@ export function pathsOfOperators(release: string): Path[] {
   });
 }
 
-/** Tries all at once and prints which could be connected to. */
+/** Tries all connections concurrently and prints which succeed. */
 const TRY = `
 import { connect } from 'node:net';
 const targets = JSON.parse(process.argv[1]);
@@ -72,7 +72,7 @@ const open = await Promise.all(targets.map(([host, port]) => new Promise((done) 
 console.log(JSON.stringify(open));
 process.exit(0);`;
 
-/** Tries paths from one pod; returns those that are not as they should be, in words. */
+/** Tries connections from one pod; describes those with an unexpected result. */
 export async function tryPaths(namespace: Namespace, pod: string, paths: readonly Path[]): Promise<string[]> {
   const targets = JSON.stringify(paths.map(({ to, port }) => [to, port]));
   const open = JSON.parse(await namespace.node(pod, TRY, targets)) as boolean[];

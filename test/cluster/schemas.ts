@@ -7,10 +7,10 @@ import { helms, render } from '#test/chart/helm.ts';
 import { program, run } from './kubectl.ts';
 import { labFolder } from './lab.ts';
 
-/** Kinds that a plain cluster does not have: of cert-manager, the Gateway API and the Prometheus operator. */
+/** Kinds that a plain cluster lacks: those of cert-manager, the Gateway API and the Prometheus operator. */
 const FOREIGN = 'Certificate,HTTPRoute,PrometheusRule,ServiceMonitor';
 
-/** Holds what every value set renders to against the schemas of the running API server, strictly. What kubeconform says. */
+/** Validates the output of every value set strictly with the schemas of the running API server; returns kubeconform's output. */
 export async function checkSchemas(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'guild-data-schemas-'));
   try {

@@ -5,13 +5,13 @@ import type { Database } from '#kit/postgres/pool.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '../postgres/database.ts';
 import { SERVICES } from './sources.ts';
 
-/** The migrations' own record. */
+/** The table that records migrations. */
 const OURS = 'schema_migrations';
-/** Columns that name a user, by their names. */
+/** Names of columns that identify a user. */
 const NAMES_A_USER = /(?:^|_)(?:chat|game|user|member|player)_id$/;
-/** Names and free text about a user, which go with the row that they stand in. */
+/** Columns with names and free text about a user, which are deleted with their row. */
 const TELLS_OF_A_USER = /username|nickname|^reason$/;
-/** What can hold anything: whether it names users is written down here, for each. */
+/** Columns of arbitrary content, each with a note whether it may name users. */
 const HOLDS_ANYTHING: Record<string, string> = {
   'activity.servers.players': 'a rule',
   'activity.commands.payload': 'of the user: deleted; by the user as moderator: emptied with issued_by',
@@ -23,9 +23,9 @@ const HOLDS_ANYTHING: Record<string, string> = {
   'members.sync_jobs.cause': 'a rule',
   'members.sync_jobs.errors': 'a rule',
 };
-/** Found by the index of another table: see their rules. */
+/** Tables whose rows are found through the index of another table: see their rules. */
 const FOUND_ELSEWHERE = ['moderation.punishments'];
-/** Tables of so few rows for each guild that they are read whole: a day's, a month's jobs, or one for each server. */
+/** Tables with few rows per guild, which are read whole: those of a day, the jobs of a month, or one row per server. */
 const SMALL = ['members.verification_tokens', 'members.intents', 'members.sync_jobs', 'activity.servers'];
 
 let testDatabase: TestDatabase;
@@ -65,7 +65,7 @@ async function columns(): Promise<Column[]> {
   return found;
 }
 
-test('every table of every service says what becomes of it when a guild is erased, and no rule is of another', async () => {
+test('every table of every service has an erasure rule, and every rule belongs to a table', async () => {
   const tables = new Set((await columns()).map(({ table }) => table));
   expect([...tables].filter((table) => !rules.has(table))).toEqual([]);
   expect([...rules.keys()].filter((table) => !tables.has(table))).toEqual([]);
@@ -74,31 +74,31 @@ test('every table of every service says what becomes of it when a guild is erase
   expect(without).toEqual([...rules.values()].filter((rule) => rule.isInstallations).map(({ table }) => table));
 });
 
-/** The columns that a rule looks at or empties. */
+/** The columns that a rule reads or clears. */
 function covered({ users = [] }: ErasureRule): string[] {
   return users.flatMap(({ column, empty = {} }) => [column, ...Object.keys(empty)]);
 }
 
-test('every column that names a user is in the rule of its table', async () => {
+test('every column that identifies a user is in the rule of its table', async () => {
   const naming = (await columns()).filter(({ column }) => NAMES_A_USER.test(column));
   expect(naming.length).toBeGreaterThan(20);
   const missing = naming.filter(({ table, column }) => !covered(rules.get(table) as ErasureRule).includes(column));
   expect(missing).toEqual([]);
 });
 
-test('what stays of a row that names a user is exported without anybody else', () => {
+test('the exported part of a row about several users contains only the requested one', () => {
   const shared = [...rules.values()].flatMap(({ table, users = [] }) =>
     users
       .filter(({ empty, shows }) => empty && !shows && Object.keys(empty).some((column) => isOpen(table, column)))
       .map(({ column }) => `${table}.${column}`),
   );
-  // `details` are what a member of staff said of the target.
+  // `details` are a staff member's text about the target.
   expect(shared).toEqual(['activity.actions.target_game_id', 'members.sync_jobs.cause']);
 });
 
 const isOpen = (table: string, column: string) => Object.hasOwn(HOLDS_ANYTHING, `${table}.${column}`);
 
-test.each(SERVICES)('the rows that %s erases of a user are found and exported, by the same rules', async (service) => {
+test.each(SERVICES)('%s exports and erases the same rows of a user', async (service) => {
   const own = [...rules.values()].filter(({ table }) => table.startsWith(`${service}.`));
   const exported = new UserExport({ database, rules: own });
   for (const accounts of [{ game: '7' }, { chat: '920000000000000001' }, { game: '7', chat: '920000000000000001' }]) {
@@ -107,20 +107,20 @@ test.each(SERVICES)('the rows that %s erases of a user are found and exported, b
   }
 });
 
-test('a table with names of users or texts about them is one whose rows are found by a user', async () => {
+test('in every table with names of users or texts about them, rows can be found by user', async () => {
   const telling = (await columns()).filter(({ column }) => TELLS_OF_A_USER.test(column));
   expect(telling.length).toBeGreaterThan(5);
   expect(telling.filter(({ table }) => !rules.get(table)?.users?.some(({ empty }) => empty === undefined))).toEqual([]);
 });
 
-test('what can hold anything is known, column by column', async () => {
+test('every column of arbitrary content is listed', async () => {
   const open = (await columns()).filter(({ type }) => type === 'json' || type === 'jsonb');
   expect(open.map(({ table, column }) => `${table}.${column}`).toSorted()).toEqual(
     Object.keys(HOLDS_ANYTHING).toSorted(),
   );
 });
 
-test('a user is found by an index that begins with the guild, in every table that may be large', async () => {
+test('every table that may be large has an index on guild and user', async () => {
   const indexes = await database.query<{ table: string; definition: string }>(
     `SELECT schemaname || '.' || tablename AS table, indexdef AS definition FROM pg_indexes WHERE schemaname = ANY($1)`,
     [SERVICES],

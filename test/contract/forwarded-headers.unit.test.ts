@@ -2,10 +2,10 @@ import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { FORWARDED_HEADERS } from '#gateway/downstream/headers.ts';
 
-/** A header that is read of a request, by its name. */
+/** Matches code that reads a request header by name. */
 const READ = /\b(?:request\.get\(|request\.headers\[|\bheaders\[)'([\w-]+)'/g;
 
-test('every request header that a service reads by its name is forwarded by the gateway', () => {
+test('the gateway forwards every request header that a service reads', () => {
   const files = globSync('services/{kit/{http,body}.ts,*/http.ts,*/http/*.ts}').filter(
     (file) => !file.includes('.test.'),
   );

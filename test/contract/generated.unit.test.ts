@@ -4,13 +4,13 @@ import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
 import { expect, test } from 'vitest';
 import { filesBelow, readText } from './sources.ts';
 
-// A quick look at names and numbers; continuous integration generates everything anew and compares it word for word.
+// A quick check of names and numbers; continuous integration generates everything again and compares it exactly.
 const PROTOS = filesBelow('proto/guild', /\.proto$/);
 const descriptors = loadFileDescriptorSetFromBuffer(
   readFileSync(join(import.meta.dirname, '../../proto/gen/descriptors.binpb')),
 );
 
-/** `package.Name` of each message, enumeration or service of a file, with what is written between its braces. */
+/** `package.Name` of each message, enumeration or service of a file, with the text between its braces. */
 function blocks(text: string, keyword: 'message' | 'enum' | 'service'): { name: string; inside: string }[] {
   const [, packageName] = /^package (.+);$/m.exec(text) ?? [];
   const block = new RegExp(`^${keyword} (\\w+) \\{(\\}|[^]*?^\\})`, 'gm');
@@ -48,7 +48,7 @@ interface MethodDescribed {
   responseStream: boolean;
 }
 
-test('there is generated code for every .proto file, and for nothing else', () => {
+test('there is generated code for every .proto file and nothing else', () => {
   const expected = PROTOS.map((path) => path.replace('proto/', 'proto/gen/').replace('.proto', '.ts'));
   expect(filesBelow('proto/gen/guild', /\.ts$/).toSorted()).toEqual(expected.toSorted());
   const written = PROTOS.flatMap((path) =>
@@ -58,7 +58,7 @@ test('there is generated code for every .proto file, and for nothing else', () =
   expect(described.toSorted()).toEqual(written.map(({ name }) => name).toSorted());
 });
 
-test.each(PROTOS)('%s is what its generated code and the descriptors say', (path) => {
+test.each(PROTOS)('%s matches its generated code and the descriptors', (path) => {
   const text = readText(path);
   const code = readText(path.replace('proto/', 'proto/gen/').replace('.proto', '.ts'));
   for (const { name, inside } of blocks(text, 'message')) {

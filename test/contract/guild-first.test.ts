@@ -1,10 +1,10 @@
-// Every request's path lies within one guild, so that tables can be spread by guild, and a guild can have a database
-// of its own. deploy/decisions says what the exceptions need there.
+// Every statement of a request is limited to one guild, so that tables can be sharded by guild and a guild can have a database
+// of its own. deploy/decisions describes the exceptions.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
 import { CODE, SERVICES } from './sources.ts';
 
-/** Statements that are not each within one guild, by a part of their text, and why. */
+/** Statements that are not limited to one guild, by a part of their text, with the reason. */
 const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] = [
   {
     file: 'services/auth/store/keys.ts',
@@ -30,7 +30,7 @@ const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] =
 const STATEMENT = /`((?:\\.|[^`\\])*)`|'((?:\\.|[^'\\\n])*)'/g;
 const IS_SQL = /^\s*(?:WITH|SELECT|INSERT INTO|UPDATE|DELETE FROM|MERGE)\b/;
 
-/** A statement with the file's own constants in their places. */
+/** A statement with the constants of its file filled in. */
 function withConstants(statement: string, text: string): string {
   return statement.replaceAll(/\$\{([A-Z_]+)\}/g, (placeholder, name: string) => {
     const [, value] = new RegExp(`const ${name} =\\s*[\`']([^\`']*)[\`']`).exec(text) ?? [];
@@ -89,7 +89,7 @@ describe('statements', () => {
     expect(statements.length).toBeGreaterThan(60);
   });
 
-  it('name the guild, but for those on no path of a request', () => {
+  it('name the guild, except for those that no request runs', () => {
     const others = statements.filter(({ statement }) => !isWithinGuild(statement));
     const unexplained = others.filter(
       ({ path, statement }) => !ACROSS_GUILDS.some(({ file, text }) => file === path && text.test(statement)),
@@ -97,7 +97,7 @@ describe('statements', () => {
     expect(unexplained).toEqual([]);
   });
 
-  it('that cross guilds are all still there', () => {
+  it('listed as exceptions all exist', () => {
     const gone = ACROSS_GUILDS.filter(
       ({ file, text }) => !statements.some(({ path, statement }) => file === path && text.test(statement)),
     );

@@ -3,7 +3,7 @@ import { PROCESSES } from '#proto/processes.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { CODE, isOfTests, SERVICES, SOURCES, type Source, serviceOf } from './sources.ts';
 
-/** Who calls whom over gRPC; guildctl (services/cli) may call any. */
+/** The services that each process calls over gRPC; guildctl (services/cli) may call any. */
 const CALLS: Record<string, string[]> = {
   gateway: ['auth'],
   auth: [],
@@ -28,7 +28,7 @@ function forbidden(files: readonly Source[], isAllowed: (target: string, source:
 const below = (...folders: string[]) => CODE.filter(({ path }) => folders.some((folder) => path.startsWith(folder)));
 const isBelow = (target: string, ...folders: string[]) => folders.some((folder) => target.startsWith(folder));
 
-test('imports are found and lead to files that are there', () => {
+test('imports are found and lead to existing files', () => {
   const paths = new Set(SOURCES.map(({ path }) => path));
   const dangling = forbidden(SOURCES, (target) => !isCode(target) || paths.has(target) || target.endsWith('.json'));
   expect(dangling).toEqual([]);
@@ -38,11 +38,11 @@ test('imports are found and lead to files that are there', () => {
   expect(imports).toContainEqual({ target: 'express', isType: false });
 });
 
-test('the contracts import nothing that runs', () => {
+test('the contracts import no code outside proto', () => {
   expect(forbidden(below('proto/'), (target) => isBelow(target, 'proto/') || !isCode(target))).toEqual([]);
 });
 
-test('the kit imports no service and of the contracts only routes, the wording of faults and who calls whom', () => {
+test('the kit imports no service, and of proto only the route type, fault messages and the table of processes', () => {
   const contracts = ['proto/rest/route.ts', 'proto/rest/messages.ts', 'proto/processes.ts'];
   const isAllowed = (target: string) => isBelow(target, 'services/kit/', ...contracts) || !isCode(target);
   expect(forbidden(below('services/kit/'), isAllowed)).toEqual([]);
@@ -60,7 +60,7 @@ test('the kit names no route and no table of a service', () => {
   ).toEqual([]);
 });
 
-test('the connectors import no service', () => {
+test('the platform connectors import no service', () => {
   const isAllowed = (target: string) => isBelow(target, 'services/platforms/', 'services/kit/') || !isCode(target);
   expect(forbidden(below('services/platforms/'), isAllowed)).toEqual([]);
 });
@@ -73,23 +73,23 @@ test('no service imports another', () => {
   expect(forbidden(services, isAllowed)).toEqual([]);
 });
 
-test('the gateway imports itself, the kit and the contracts alone', () => {
+test('the gateway imports only itself, the kit and proto', () => {
   const isAllowed = (target: string) => isBelow(target, 'gateway/', 'services/kit/', 'proto/') || !isCode(target);
   expect(forbidden(below('gateway/'), isAllowed)).toEqual([]);
 });
 
-test('the command line imports the kit and the contracts alone', () => {
+test('guildctl imports only itself, the kit and proto', () => {
   const isAllowed = (target: string) => isBelow(target, 'services/cli/', 'services/kit/', 'proto/') || !isCode(target);
   expect(forbidden(below('services/cli/'), isAllowed)).toEqual([]);
 });
 
-test('domain code knows no transport and no database', () => {
+test('domain code imports no transport and no database driver', () => {
   const domain = CODE.filter(({ path }) => /^services\/[^/]+\/domain(?:\.ts$|\/)/.test(path));
   const transports = /^(?:express|pg|ioredis|@grpc\/.*|node:(?:http|https|http2|net))$/;
   expect(forbidden(domain, (target) => !transports.test(target))).toEqual([]);
 });
 
-test('tests and what belongs to them are known by their names, and imported by tests alone', () => {
+test('test code is recognisable by its name, and only tests import it', () => {
   expect(forbidden(CODE, (target) => !/^vitest(?:\/|$)/.test(target))).toEqual([]);
   expect(forbidden(CODE, (target) => !isCode(target) || !isOfTests(target))).toEqual([]);
 });
@@ -98,8 +98,8 @@ test('tests and what belongs to them are known by their names, and imported by t
 const calledBy = ({ imports }: Source) =>
   imports.flatMap(({ target }) => /^proto\/gen\/guild\/([^/]+)\//.exec(target)?.[1] ?? []);
 
-test('services call each other over gRPC only as is written down', () => {
-  // Auth reads what operators request of others, and calls nobody.
+test('services call each other over gRPC only as CALLS lists', () => {
+  // Auth decodes operators' requests to other services, but calls none.
   const others = ['services/auth/domain/operators/roles.ts'];
   const callers = CODE.filter(
     ({ path }) => serviceOf(path) !== 'cli' && !path.startsWith('deploy/') && !others.includes(path),
@@ -113,12 +113,12 @@ test('services call each other over gRPC only as is written down', () => {
   expect(SERVICES.filter((name) => !(name in CALLS))).toEqual([]);
 });
 
-test('the keys of processes follow from the calls that are written down', () => {
+test('the table of processes matches CALLS', () => {
   const table = Object.entries(PROCESSES).map(([name, { calls }]) => [name, [...calls]]);
   expect(Object.fromEntries(table)).toEqual(CALLS);
 });
 
-test('no circle of calls is written down', () => {
+test('the calls between services have no cycle', () => {
   const reaches = (from: string, to: string): boolean =>
     (CALLS[from] ?? []).some((next) => next === to || reaches(next, to));
   expect(Object.keys(CALLS).filter((name) => reaches(name, name))).toEqual([]);

@@ -14,7 +14,7 @@ const SERVICES = Object.keys(PROCESSES);
 const NOW = Date.UTC(2026, 0, 1);
 const keysOf = (name: string) => parseKeys(internalKeysOf(name, ROOTS));
 
-test('each process holds the keys of its own calls, seals and rows, and no others', () => {
+test('each process has the keys of its own calls, principals and stored data, and no others', () => {
   expect(Object.fromEntries(KEY_HOLDERS.map((name) => [name, [...keysOf(name).keys()]]))).toEqual({
     auth: [
       'call:gateway:auth',
@@ -89,13 +89,13 @@ test('no two purposes have the same key', () => {
   expect(new Set(keys).size).toBe(purposes.length);
 });
 
-/** What a process can sign with its keys, whatever it uses them for, that another process accepts. */
+/** Everything that a process can sign with any of its keys and that another process accepts. */
 function forgeries(holder: string): string[] {
   const bytes = [...keysOf(holder).values()].flat();
   const accepted = new Set<string>();
   for (const audience of SERVICES.filter((name) => name !== holder)) {
     const ring = new ProcessKeys(keysOf(audience));
-    // It takes whichever of its keys for the one that is asked for.
+    // Uses each of its keys in place of the required one.
     const signers = bytes.map((key) => (purpose: string) => new ProcessKeys(new Map([[purpose, [key]]])));
     for (const signer of signers) {
       for (const caller of [...KEY_HOLDERS, OPERATORS]) {
@@ -114,7 +114,7 @@ function forgeries(holder: string): string[] {
         openPrincipal(ring, seal, request, NOW);
         accepted.add(`seals principals for ${audience}`);
       } catch {
-        // Refused.
+        // Rejected.
       }
     }
   }

@@ -7,9 +7,9 @@ export const RULE_TESTS = 'deploy/prometheus/tests';
 export const RUNBOOKS = 'deploy/prometheus/runbooks.md';
 
 export interface Rule {
-  /** Of a recording rule. */
+  /** Name of a recording rule. */
   record?: string;
-  /** Of an alert. */
+  /** Name of an alert. */
   alert?: string;
   expr: string;
   labels?: Record<string, string>;
@@ -51,14 +51,14 @@ const ruleFiles = filesBelow(RULES, /\.yaml$/).map((path) => parse(readText(path
 /** Recording and alerting rules of all files. */
 export const ALL_RULES = ruleFiles.flatMap(({ groups }) => groups.flatMap(({ rules }) => rules));
 
-/** What promtool tests. */
+/** The files with promtool tests. */
 export const ALL_RULE_TESTS = filesBelow(RULE_TESTS, /\.yaml$/).flatMap(
   (path) => (parse(readText(path)) as RuleTestFile).tests,
 );
 
 export const ALL_DASHBOARDS = filesBelow(DASHBOARDS, /\.json$/).map((path) => JSON.parse(readText(path)) as Dashboard);
 
-/** All panels of a dashboard that show something, rows unfolded. */
+/** All panels of a dashboard, including those in rows. */
 export function panelsOf({ panels }: Pick<Dashboard, 'panels'>): Panel[] {
   return panels.flatMap((panel) => (panel.type === 'row' ? panelsOf({ panels: panel.panels ?? [] }) : [panel]));
 }
@@ -66,7 +66,7 @@ export function panelsOf({ panels }: Pick<Dashboard, 'panels'>): Panel[] {
 const filledIn = (expr: string) =>
   expr.replaceAll('$__rate_interval', '5m').replaceAll(/"\$(?:job|namespace)"/g, '".+"');
 
-/** Every expression that Prometheus or Grafana is to evaluate, with Grafana's variables filled in. */
+/** Every PromQL expression of the rules and dashboards, with Grafana's variables filled in. */
 export const EXPRESSIONS: { where: string; expr: string }[] = [
   ...ALL_RULES.map(({ alert, record, expr }) => ({ where: alert ?? record ?? 'a rule without a name', expr })),
   ...ALL_DASHBOARDS.flatMap((dashboard) =>

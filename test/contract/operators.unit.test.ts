@@ -3,10 +3,10 @@ import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
 import { expect, test } from 'vitest';
 import { ADMIN_PATHS } from '#services/auth/domain/operators/roles.ts';
 
-/** Contracts that operators call, by their names. */
+/** Names of the contracts that operators call. */
 const ADMINISTRATIVE = /(?:Admin|Erasure)Service$/;
 
-test('every method that operators can call is in the one table of roles', () => {
+test('every method that operators can call is in the table of roles', () => {
   const described = loadFileDescriptorSetFromBuffer(
     readFileSync(new URL('../../proto/gen/descriptors.binpb', import.meta.url)),
   );

@@ -27,14 +27,14 @@ function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   return z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }) as JsonSchema;
 }
 
-/** The names of all fields of a schema, however deep. */
+/** The names of all fields of a schema, at any depth. */
 function fieldNames(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   const own = Object.keys((schema as JsonSchema).properties ?? {});
   return [...own, ...Object.values(schema).flatMap(fieldNames)];
 }
 
-test('what callers are told whose wait is ended fits the route, which takes the wait from the query', () => {
+test('the response that ends a long poll early fits the schema of its route, and the wait is in the query', () => {
   const routes = ROUTES.filter(({ longPoll }) => longPoll);
   expect(routes.length).toBeGreaterThan(0);
   for (const { longPoll, data, query } of routes) {
@@ -43,7 +43,7 @@ test('what callers are told whose wait is ended fits the route, which takes the 
   }
 });
 
-test('every table of proto/rest is part of the route table', async () => {
+test('every file of proto/rest with routes is part of the route table', async () => {
   const inTable = new Set<unknown>(ROUTES);
   for (const path of filesBelow('proto/rest', /^[^/]+\.ts$/)) {
     const module = (await import(`../../proto/rest/${basename(path, '.ts')}.ts`)) as Record<string, unknown>;
@@ -60,7 +60,7 @@ test('names are unique, and so are method and path', () => {
   expect(new Set(ROUTES.map(called)).size).toBe(ROUTES.length);
 });
 
-test('no request fits two routes', () => {
+test('no request matches two routes', () => {
   const fits = (one: Route, other: Route) => {
     const [left, right] = [segmentsOf(one), segmentsOf(other)];
     const same = (part: string, index: number) =>
@@ -95,7 +95,7 @@ test.each(titles)('%s: scope and category exist', (_title, route) => {
   expect([null, ...Object.keys(CATEGORIES)]).toContain(route.category);
 });
 
-test.each(titles)('%s: the guild is named in one way, which the schemas know', (_title, route) => {
+test.each(titles)('%s: the guild is given in exactly one place, which the schemas include', (_title, route) => {
   const allowed = route.method === 'GET' ? ['path', 'header', 'key'] : ['path', 'body', 'key'];
   expect(allowed).toContain(route.guild);
   expect(parametersOf(route).includes('guildId')).toBe(route.guild === 'path');
@@ -110,7 +110,7 @@ test.each(titles)('%s: a GET has no body and changes nothing', (_title, route) =
   expect(['PATCH', 'DELETE'].includes(route.method) && !route.writes).toBe(false);
 });
 
-test.each(titles)('%s: fields of query, body and answer are in snake case', (_title, route) => {
+test.each(titles)('%s: fields of query, body and response are in snake case', (_title, route) => {
   const schemas = [route.query, route.body].filter((schema) => schema !== undefined);
   const names = [...schemas.map((schema) => jsonSchema(schema, 'input')), jsonSchema(route.data, 'output')].flatMap(
     fieldNames,
@@ -118,7 +118,7 @@ test.each(titles)('%s: fields of query, body and answer are in snake case', (_ti
   expect(names.filter((name) => !SNAKE_CASE.test(name))).toEqual([]);
 });
 
-test.each(titles)('%s: it is described, and neutral towards the platforms', (_title, route) => {
+test.each(titles)('%s: it is described without the names of the platforms', (_title, route) => {
   expect([route.summary, route.message].every((text) => /^[A-Z]/.test(text))).toBe(true);
   const text = JSON.stringify([
     route.path,
@@ -130,9 +130,12 @@ test.each(titles)('%s: it is described, and neutral towards the platforms', (_ti
   expect(text).not.toMatch(/discord|roblox/i);
 });
 
-test.each(titles)('%s: when it is to go, a year is left and the way on is told', (_title, { deprecated }) => {
-  const { since = '2000-01-01', sunset = '2001-01-01', replacement = '/' } = deprecated ?? {};
-  expect([since, sunset].every((date) => /^\d{4}-\d{2}-\d{2}$/.test(date))).toBe(true);
-  expect(Date.parse(sunset) - Date.parse(since)).toBeGreaterThanOrEqual(365 * 86_400_000);
-  expect(replacement.startsWith('/')).toBe(true);
-});
+test.each(titles)(
+  '%s: a deprecated route has a replacement and at least a year until its sunset',
+  (_title, { deprecated }) => {
+    const { since = '2000-01-01', sunset = '2001-01-01', replacement = '/' } = deprecated ?? {};
+    expect([since, sunset].every((date) => /^\d{4}-\d{2}-\d{2}$/.test(date))).toBe(true);
+    expect(Date.parse(sunset) - Date.parse(since)).toBeGreaterThanOrEqual(365 * 86_400_000);
+    expect(replacement.startsWith('/')).toBe(true);
+  },
+);

@@ -13,7 +13,7 @@ const runbooks = new Map(
     .map((section) => [section.split('\n', 1)[0] ?? '', section]),
 );
 
-test('an alert has a name of its own, a severity, a summary and a description', () => {
+test('an alert has a unique name, a severity, a summary and a description', () => {
   const names = alerts.map(({ alert }) => alert);
   expect(names.length).toBeGreaterThan(20);
   expect(names).toEqual([...new Set(names)]);
@@ -28,25 +28,25 @@ test('an alert has a name of its own, a severity, a summary and a description', 
   }
 });
 
-test.each(alerts.map(({ alert = '' }) => alert))('the runbook of %s says what it means and what to do', (alert) => {
+test.each(alerts.map(({ alert = '' }) => alert))('the runbook of %s has its meaning and what to do', (alert) => {
   const section = runbooks.get(alert) ?? '';
   const parts = [...section.matchAll(/^\*\*(.+?)\*\* (.+)$/gm)].map(([, name, text]) => [name, text]);
   expect(parts.map(([name]) => name)).toEqual(['Means:', 'Users see:', 'Look at:', 'Do:']);
   for (const [, text = ''] of parts) expect(text.length).toBeGreaterThanOrEqual('nothing.'.length);
 });
 
-test('no runbook is of an alert that there is not', () => {
+test('every runbook section belongs to an existing alert', () => {
   expect(new Set(runbooks.keys())).toEqual(new Set(alerts.map(({ alert }) => alert)));
 });
 
-test.each(alerts.map(({ alert = '' }) => alert))('%s is tested to fire and to be quiet', (alert) => {
+test.each(alerts.map(({ alert = '' }) => alert))('%s has tests in which it fires and in which it does not', (alert) => {
   const tests = ALL_RULE_TESTS.flatMap((one) => one.alert_rule_test ?? []).filter((one) => one.alertname === alert);
   const outcomes = tests.map(({ exp_alerts: expected }) => expected.length > 0);
   expect(outcomes).toContain(true);
   expect(outcomes).toContain(false);
 });
 
-test('what is recorded is tested, and used', () => {
+test('every recording rule is tested and used', () => {
   const tested = ALL_RULE_TESTS.flatMap((one) => one.promql_expr_test ?? []).map(({ expr }) => expr);
   const reads = (expr: string) => readExpression(expr).selectors.map(({ metric }) => metric);
   const used = new Set(ALL_RULES.flatMap(({ expr }) => reads(expr)));
@@ -56,7 +56,7 @@ test('what is recorded is tested, and used', () => {
   }
 });
 
-test('the promise leaves out the routes that ask a platform, and for time those that wait, and no other', () => {
+test('the objectives exclude exactly the routes that call a platform, and for latency those that wait', () => {
   const asking = ROUTES.filter(({ errors }) => errors && 'PLATFORM_ERROR' in errors).map(({ name }) => name);
   const waiting = ROUTES.filter(({ longPoll }) => longPoll).map(({ name }) => name);
   const leftOut = records.flatMap(({ expr }) =>
@@ -75,7 +75,7 @@ test('the promise leaves out the routes that ask a platform, and for time those 
   }
 });
 
-test('callers who left before an answer count neither for the promise nor against it', () => {
+test('requests whose client disconnected count neither as success nor as error', () => {
   const codes = records.flatMap(({ expr }) =>
     readExpression(expr).selectors.flatMap(({ metric, matchers }) =>
       metric === 'http_requests_total'
@@ -86,7 +86,7 @@ test('callers who left before an answer count neither for the promise nor agains
   expect(codes).toEqual([['!=499'], ['=~5..']]);
 });
 
-test('a bucket is named as both Prometheus 2 and 3 write it', () => {
+test('a bucket label matches the notations of Prometheus 2 and 3', () => {
   const matchers = ALL_RULES.flatMap(({ expr }) => readExpression(expr).selectors.flatMap((one) => one.matchers));
   const wholeNumbers = matchers.filter(({ label, operator, value }) => {
     return label === 'le' && operator === '=' && !value.includes('.');

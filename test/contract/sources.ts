@@ -11,18 +11,18 @@ const IMPORT = /^(?:import|export)\s+(type\s)?([^;'"]*?)\sfrom\s+'([^']+)'|^impo
 export interface Import {
   /** A file of the repository, or the name of a package. */
   target: string;
-  /** Whether types alone are imported, which leaves nothing at run time. */
+  /** True if only types are imported, which disappear at run time. */
   isType: boolean;
 }
 
 export interface Source {
-  /** From the root of the repository. */
+  /** Path from the root of the repository. */
   path: string;
   text: string;
   imports: Import[];
 }
 
-/** Every program file of the repository, generated ones too. */
+/** Every source file of the repository, including generated ones. */
 export const SOURCES: Source[] = FOLDERS.flatMap((folder) => filesBelow(folder, /\.(ts|mjs)$/)).map((path) => {
   const text = readText(path);
   return { path, text, imports: importsOf(path, text) };
@@ -30,19 +30,19 @@ export const SOURCES: Source[] = FOLDERS.flatMap((folder) => filesBelow(folder, 
 
 export const isGenerated = ({ path }: Source) => path.startsWith('proto/gen/');
 
-/** Tests, and what only they use: fixtures, and suites that several implementations are held to. */
+/** Tests and their helpers: fixtures, and suites that test several implementations. */
 export const isOfTests = (path: string) =>
   /\.(?:test|suite)\.ts$|\/fixtures?(?:\/|\.ts$)|\/test-[^/]+\.ts$|^test\//.test(path);
 
-/** What runs in production. */
+/** Code that runs in production. */
 export const CODE = SOURCES.filter((source) => !isGenerated(source) && !isOfTests(source.path));
 
-/** The name of the service that a file belongs to, if any; of `services/kit/…` it is `kit`. */
+/** The name of the folder below `services` that contains a file; undefined outside of it. */
 export function serviceOf(path: string): string | undefined {
   return /^services\/([^/]+)\//.exec(path)?.[1];
 }
 
-/** The services that there are so far, without what they share and the command line. */
+/** All services, without kit, platforms and cli. */
 export const SERVICES = [...new Set(CODE.map(({ path }) => serviceOf(path)))].filter((name) => {
   return name !== undefined && !['kit', 'platforms', 'cli'].includes(name);
 }) as string[];
@@ -51,7 +51,7 @@ export function readText(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** Files below a folder of the repository; none where there is no such folder yet. */
+/** Files below a folder of the repository; none if the folder does not exist. */
 export function filesBelow(folder: string, name: RegExp): string[] {
   let entries: string[];
   try {
@@ -70,7 +70,7 @@ function importsOf(path: string, text: string): Import[] {
   }));
 }
 
-/** `{ type A, type B }` names types alone. */
+/** True for `{ type A, type B }`. */
 function isAllTypes(names: string): boolean {
   const [, inner] = /^\{([^}]*)\}$/.exec(names.trim()) ?? [];
   const parts = (inner ?? '').split(',').filter((part) => part.trim() !== '');
