@@ -10,7 +10,7 @@ import { runProbes } from './authorisation/probes.ts';
 import { runMatrix } from './authorisation/run.ts';
 import { type Front, startFront } from './bytes/front.ts';
 
-// Spies do what the functions do, until a test takes one away.
+// Spies call through until a test replaces one.
 vi.mock('#kit/http/guild.ts', { spy: true });
 vi.mock('#kit/security/principal.ts', { spy: true });
 vi.mock('#kit/http/validate.ts', { spy: true });
@@ -45,14 +45,14 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** A gateway that has counted nothing yet. */
+/** A gateway with fresh counters. */
 async function freshGateway(): Promise<void> {
   await network.services.get('gateway')?.stop();
   await network.startOne('gateway');
 }
 
 describe('the authorisation matrix', () => {
-  it('every route x scope x guild x way to name it, and every fault of a key', { timeout: 300_000 }, async () => {
+  it('every route x scope x guild x way to give the guild, and every invalid key', { timeout: 300_000 }, async () => {
     const started = performance.now();
     const mismatches = await runMatrix(network.api, keys.assign(CELLS));
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
@@ -60,12 +60,12 @@ describe('the authorisation matrix', () => {
     expect(mismatches.slice(0, 10)).toEqual([]);
   });
 
-  it('what the matrix has no cell for', async () => {
+  it('cases outside of the matrix', async () => {
     expect(await runProbes(network, front, cappedKey)).toEqual([]);
   });
 });
 
-describe('without one check, the matrix or what stands beside it fails:', () => {
+describe('without one check, the matrix or another test fails:', () => {
   it.each(MUTANTS)('$check', { timeout: 300_000 }, async ({ check, apply }) => {
     await freshGateway();
     apply();

@@ -7,8 +7,8 @@ export interface Balancer {
 }
 
 /**
- * Shares connections among ports of this machine in turn, as a Kubernetes Service does: those that `ready` names when a
- * connection is made. It knows nothing of what is said on them, and tries no other when one refuses.
+ * Distributes connections over local ports in turn, as a Kubernetes Service does: over the ready ones when a
+ * connection is opened. It does not parse the traffic, and tries no other port when one refuses.
  */
 export async function startBalancer(ready: () => readonly number[]): Promise<Balancer> {
   const open = new Set<Socket>();

@@ -7,14 +7,14 @@ import { readAnswers, send } from './bytes/client.ts';
 import { CORPUS } from './bytes/corpus.ts';
 import { type MeteredFront, startMeteredFront } from './bytes/metered-front.ts';
 
-/** Callers of other tests of the corpus have smaller numbers. */
+/** Clients of other tests of the corpus have smaller numbers. */
 const FIRST_CALLER = 60_000_000;
 const MAX_BYTES = 16 * 1024;
-/** Of the gateway's main thread, which every other caller waits for. */
+/** CPU time of the gateway's main thread, for which every other client waits. */
 const MAX_CPU_MS = 2;
 /**
- * Thousands of chunks in one packet: a bare server of Node's needs 1.6 ms to parse them, before any of our code has a say
- * in it. What is ours of it is within the same 2 ms.
+ * Thousands of chunks in one packet: a bare Node server needs 1.6 ms to parse them, before any of our code runs
+ * in it. Our own part is within the same 2 ms.
  */
 const CHUNK_FLOODS = ['2,500 chunks', '2,500 chunks without a key'];
 const MAX_CHUNK_FLOOD_CPU_MS = 3.6;
@@ -30,7 +30,7 @@ afterAll(() => front.stop());
 let callers = FIRST_CALLER;
 const whoami = ({ key }: Connection) => wire(`GET /api/v1/whoami HTTP/1.1\nHost: x\nX-API-Key: ${key}\n\n`);
 
-/** Sends a request of a caller whose key the gateway knows already; milliseconds of CPU that it cost. */
+/** Sends a request with a cached key; returns its CPU time in milliseconds. */
 async function costOf(bytes: (caller: Connection) => string): Promise<number> {
   const caller = callerOf(++callers);
   const exchange = (text: string) =>
@@ -64,7 +64,7 @@ it('no request of the corpus under 16 KiB costs more than 2 ms of the gateway, l
   for (const { name, bytes } of small) costs.push([name, await medianCost(bytes)]);
   const sorted = costs.toSorted(([, a], [, b]) => b - a);
   printFigure(
-    'the dearest requests, ms of CPU',
+    'the most expensive requests, ms of CPU',
     sorted
       .slice(0, 8)
       .map(([name, ms]) => `${round(ms)} ${name}`)

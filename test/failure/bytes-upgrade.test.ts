@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => front.stop());
 
-/** Every so many bytes of a text. */
+/** Pieces of a text with a fixed number of bytes. */
 const STEP = amount(11, 1);
 const cuts = (length: number) => Array.from({ length: Math.ceil(length / STEP) }, (_, index) => index * STEP);
 
@@ -34,7 +34,9 @@ describe('an Upgrade', () => {
     }
   });
 
-  it('behind a request is answered after it, wherever the bytes are cut', { timeout: 120_000 }, async () => {
+  it('behind another request gets its response after it, however the bytes are split', {
+    timeout: 120_000,
+  }, async () => {
     const text = together('GET', 'Upgrade with a body');
     for (const cut of cuts(text(newCaller()).length)) {
       const { faults, answers } = await sendThrough(front, text, { cuts: [cut] });
@@ -43,7 +45,7 @@ describe('an Upgrade', () => {
     }
   });
 
-  it('whose caller resets the connection in its body harms nobody else', async () => {
+  it('a client that resets the connection during its body affects nobody else', async () => {
     const head = wire('POST /api/v1 HTTP/1.1\nHost: x\nConnection: Upgrade\nUpgrade: h2c\nContent-Length: 5\n\n');
     for (const before of ['', entry('POST with a length')(newCaller())]) {
       const socket = await openSocket(front.address);

@@ -12,8 +12,8 @@ import { fuzz } from './bytes/fuzz.ts';
 import type { Caller } from './bytes/oracle.ts';
 import { newCaller, sendThrough, type Through } from './bytes/through.ts';
 
-/** Another one in every run, and told, so that a run can be repeated. */
-/** The short form is the same in every run; the long one draws a new seed and prints it. */
+/** Differs in every run and is printed, so that a run can be repeated. */
+/** The short form uses a fixed seed; the long form a random one, which it prints. */
 const SEED = Number(process.env['FUZZ_SEED'] ?? amount(1, Date.now() % 2 ** 31));
 
 let front: Front;
@@ -32,7 +32,7 @@ afterAll(async () => {
 const trio = together('POST with a length', 'trailers', 'GET');
 const lengthOf = (text: typeof trio) => text(newCaller()).length;
 
-/** Places in a text: every one in the long form, as many as a short run has time for in the other. */
+/** Positions in a text: all in the long form, a sample in the short form. */
 function places(text: typeof trio, most = 100): number[] {
   const random = seededRandom(SEED);
   const all = Array.from({ length: lengthOf(text) }, (_, index) => index);
@@ -66,12 +66,14 @@ describe('every request arrives exactly once, byte for byte, or not at all', () 
     expect(arrived()).toHaveLength(3);
   });
 
-  it('of a caller that goes after any byte, whole requests in order, or none', { timeout: 120_000 }, async () => {
+  it('of a client that disconnects after any byte: whole requests in order, or none', {
+    timeout: 120_000,
+  }, async () => {
     const sent: Through[] = [];
     for (const abortAt of [...places(trio), lengthOf(trio)]) {
       sent.push(await sendThrough(front, trio, { abortAt, cuts: [abortAt >> 1] }));
     }
-    // The last ones may still be on their way.
+    // The last ones may still be in flight.
     await expect.poll(() => sent.at(-1)?.arrived().length).toBeLessThanOrEqual(3);
     expect(
       sent.flatMap(({ faults }) => faults()),
@@ -91,12 +93,12 @@ describe('every request arrives exactly once, byte for byte, or not at all', () 
   });
 });
 
-describe('a caller that waits for a 100 before it sends its body', () => {
+describe('a client that waits for 100 Continue before it sends its body', () => {
   const head = (caller: Caller, more = '') =>
     wire(`POST /api/v1/lookup/status HTTP/1.1\nHost: x\nX-API-Key: ${caller.key}\nContent-Length: 2\n`) +
     wire(`Expect: 100-continue\n${more}\n`);
 
-  /** What comes before any body is sent. */
+  /** The head of the request. */
   async function firstAnswer(text: string): Promise<{ text: string; socket: Awaited<ReturnType<typeof openSocket>> }> {
     const socket = await openSocket(front.address);
     const first = new Promise<Buffer>((resolve) => socket.once('data', resolve));
@@ -104,7 +106,7 @@ describe('a caller that waits for a 100 before it sends its body', () => {
     return { text: String(await first), socket };
   }
 
-  it('is told to once all checks are passed, and then answered', async () => {
+  it('gets it after all checks have passed, and then its response', async () => {
     const caller = newCaller();
     const { text, socket } = await firstAnswer(head(caller));
     expect(text).toBe('HTTP/1.1 100 Continue\r\n\r\n');
@@ -138,14 +140,14 @@ describe('a caller that waits for a 100 before it sends its body', () => {
 });
 
 describe('connections', () => {
-  it('requests that come at once are passed on one after the other, in the order of their answers', async () => {
+  it('pipelined requests are forwarded one after the other, in the order of their responses', async () => {
     const names = Array.from({ length: 11 }, (_, index) => (index % 2 ? 'GET' : 'POST with a length'));
     const { faults, arrived } = await sendThrough(front, together(...names));
     expect(faults()).toEqual([]);
     expect(arrived().map(({ method }) => method)).toEqual(names.map((name) => name.split(' ')[0]));
   });
 
-  it('one that sends on and on without waiting is cut off', async () => {
+  it('a client that keeps sending without waiting is disconnected', async () => {
     const caller = newCaller();
     const socket = await openSocket(front.address);
     socket.on('error', () => undefined);
@@ -156,7 +158,7 @@ describe('connections', () => {
     expect(front.recorder.arrivals.get(caller.guild)?.length ?? 0).toBeLessThanOrEqual(11);
   });
 
-  it('the last answer is not lost where the caller has sent more than was read', async () => {
+  it('the last response is not lost if the client has sent more than was read', async () => {
     const body = 'x'.repeat(900_000);
     for (let round = 0; round < 10; round += 1) {
       const { answers } = await sendThrough(front, ({ key }) =>
@@ -186,7 +188,7 @@ describe('connections', () => {
   const poll = ({ key, guild }: Caller) =>
     wire(`GET /api/v1/game/servers/s/commands?wait=25 HTTP/1.1\nHost: x\nX-API-Key: ${key}\nX-Guild-ID: ${guild}\n\n`);
 
-  /** Resolves with the answer of a poll that arrived at the service. */
+  /** Resolves with the response of a poll that has reached the service. */
   async function answerPoll(socket: Socket): Promise<string> {
     await expect.poll(() => front.recorder.held).toHaveLength(1);
     const answer = new Promise<Buffer>((resolve) => socket.once('data', resolve));
@@ -194,7 +196,7 @@ describe('connections', () => {
     return String(await answer);
   }
 
-  it('of a caller that has ended its side a poll is not held, nor counted as answered', async () => {
+  it('a poll of a half-closed client does not wait and is not counted as success', async () => {
     const polls = async () => {
       const text = await (await fetch(`http://${front.admin}/metrics`)).text();
       return text.match(/^http_requests_total\{route="pollCommands".*$/gm);
@@ -208,8 +210,8 @@ describe('connections', () => {
     await expect.poll(polls).toEqual(['http_requests_total{route="pollCommands",method="GET",code="499"} 1']);
   });
 
-  it('a request that was refused for its body while it waited is not judged again in its turn', async () => {
-    // By its route, which nothing else here is asked through, so that no request of another test counts.
+  it('a request that was rejected for its body while it waited in the pipeline is not processed again', async () => {
+    // Counted by its route, which no other test here uses.
     const judged = async () => {
       const text = await (await fetch(`http://${front.admin}/metrics`)).text();
       return [...text.matchAll(/^http_requests_total\{route="checkShieldBatch".*\} (\d+)$/gm)].length;
@@ -239,6 +241,6 @@ describe('connections', () => {
   });
 });
 
-it('no listener or anything else that Node warns of was left behind', () => {
+it('no event listener leaked, and Node printed no warning', () => {
   expect(warnings).toEqual([]);
 });

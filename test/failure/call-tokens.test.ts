@@ -29,13 +29,13 @@ interface Method {
   isAdmin: boolean;
 }
 
-/** Contracts that several services keep. */
+/** Contracts that several services implement. */
 const SHARED: Record<string, string[]> = {
   'guild.common.v1.QueueAdminService': ['members', 'moderation'],
   'guild.common.v1.ErasureService': ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'],
 };
 
-/** Every method of every contract, of each service that has it. */
+/** Every method of every contract in each service that implements it. */
 async function allMethods(): Promise<Method[]> {
   const methods: Method[] = [];
   for (const file of filesBelow('proto/gen/guild', /\.ts$/)) {
@@ -60,7 +60,7 @@ const CALLERS: Record<string, string> = Object.fromEntries(
   Object.entries(PROCESSES).flatMap(([caller, { calls }]) => calls.map((service) => [service, caller])),
 );
 
-/** Who may call a method; of what nobody calls yet, somebody who may not. */
+/** A process that may call a method; for methods that no process calls, one that may not. */
 const callerOf = ({ isAdmin, service }: Method) => (isAdmin ? OPERATORS : (CALLERS[service] ?? 'lookup'));
 const isCalled = ({ isAdmin, service }: Method) => isAdmin || service in CALLERS;
 
@@ -75,10 +75,10 @@ const callOf = (method: Method): Call => ({
   audience: method.service,
   method: method.path,
 });
-/** Services but auth take a ticket of auth from operators, and no call token. */
+/** All services except auth accept tickets from operators, and no call tokens. */
 const takesTicket = ({ isAdmin, service }: Method) => isAdmin && service !== 'auth';
 
-/** What a method takes, for a call without a message. */
+/** The request type of a method, for a call without a message. */
 function seal(method: Method, ring: SecretRing, call: Call, now = Date.now()): string {
   if (!takesTicket(method)) return sealCall(ring, call, now);
   const { audience: service, method: path, caller: operator } = call;
@@ -87,17 +87,17 @@ function seal(method: Method, ring: SecretRing, call: Call, now = Date.now()): s
 
 const good = (method: Method, change: Partial<Call> = {}, now = Date.now()) =>
   seal(method, rings(method).own, { ...callOf(method), ...change }, now);
-/** A ticket names no process: any operator may be in it. */
+/** A ticket names no process, because any operator may be in it. */
 const unlessTicket = (method: Method, token: string) => (takesTicket(method) ? [] : [token]);
 
-/** A good token around other contents. */
+/** A validly signed token with other contents. */
 function changed(token: string, change: object): string {
   const [payload = '', mac = ''] = token.split('.');
   const contents = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
   return `${Buffer.from(JSON.stringify({ ...contents, ...change })).toString('base64url')}.${mac}`;
 }
 
-/** What a token can be other than good. */
+/** All kinds of invalid tokens. */
 const FORGERIES: Record<string, (method: Method) => string[]> = {
   'is not there': () => [],
   'is empty': () => [''],
@@ -133,7 +133,7 @@ const FORGERIES: Record<string, (method: Method) => string[]> = {
   'comes behind another': (method) => ['junk', good(method)],
 };
 
-/** How gRPC answers a call with these tokens. */
+/** The gRPC status of a call with these tokens. */
 function call(method: Method, tokens: readonly string[], message: Buffer): Promise<string> {
   const address = network.address(method.service, 'grpc');
   const client = clients.get(address) ?? new Client(address, credentials.createInsecure());
@@ -149,7 +149,7 @@ function call(method: Method, tokens: readonly string[], message: Buffer): Promi
   });
 }
 
-/** No message of protocol buffers at all. */
+/** Not a valid protocol buffers message. */
 const GARBAGE = Buffer.from([0xff, 0xff, 0xff]);
 
 describe('no method of any service is called by whose token', () => {
@@ -161,7 +161,7 @@ describe('no method of any service is called by whose token', () => {
     }
   });
 
-  it('and each of them that somebody calls with a good one', async () => {
+  it('and accepts each of them with a valid one', async () => {
     const answers = await Promise.all(METHODS.map((method) => call(method, [good(method)], Buffer.alloc(0))));
     const refused = METHODS.filter((_method, index) => /UNAUTHENTICATED|UNIMPLEMENTED/.test(answers[index] ?? ''));
     expect(refused).toEqual(METHODS.filter((method) => !isCalled(method)));
@@ -173,9 +173,9 @@ describe('no method of any service is called by whose token', () => {
   });
 });
 
-describe('reflection', () => {
+describe('gRPC reflection', () => {
   it.each(['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'])(
-    'of %s lists its own contracts alone',
+    'of %s lists only its own contracts',
     async (service) => {
       const client = new Client(network.address(service, 'grpc'), credentials.createInsecure());
       clients.set(`reflection of ${service}`, client);

@@ -23,30 +23,30 @@ export interface Replica {
   deployable: Deployable;
   ports: Ports;
   child: Child;
-  /** What balancers believe; up to a tenth of a second old. */
+  /** Readiness as the load balancers see it, up to a tenth of a second old. */
   isReady: boolean;
-  /** What it has printed. */
+  /** Its output so far. */
   output: string;
 }
 
 export interface DeploymentOptions {
   databaseUrl: string;
   redisUrl: string;
-  /** Of each deployable. */
+  /** Replicas of each deployable. */
   replicas: number;
-  /** That keys are made for, and that the chat platform knows. */
+  /** Guilds with keys, which exist on the chat platform. */
   guilds: readonly string[];
   environment?: NodeJS.ProcessEnv;
 }
 
-/** Every deployable as processes behind balancers that honour readiness, as in Kubernetes. */
+/** Every deployable as processes behind load balancers that respect readiness, as in Kubernetes. */
 export class Deployment {
   readonly replicas: Replica[] = [];
   /** API keys by guild. */
   readonly keys = new Map<string, string>();
   readonly #options: DeploymentOptions;
   readonly #balancers: Balancer[] = [];
-  /** Where each deployable's balancers listen. */
+  /** Addresses of each deployable's load balancers. */
   readonly #ports: Record<string, Ports> = {};
   readonly #stopped = new AbortController();
   readonly #secrets = { internal: randomBytes(32).toString('hex'), admin: randomBytes(32).toString('hex') };
@@ -76,17 +76,17 @@ export class Deployment {
     await this.#simulators?.stop();
   }
 
-  /** Where the gateways are reached, with the prefix of the API. */
+  /** URL of the gateways with the API prefix. */
   get api(): string {
     return `http://127.0.0.1:${this.#ports['gateway']?.public}/api/v1`;
   }
 
-  /** Those that were not stopped, the oldest first. */
+  /** Running processes, the oldest first. */
   replicasOf(name: string): Replica[] {
     return this.replicas.filter(({ deployable, child }) => deployable.name === name && !child.exit());
   }
 
-  /** One more, once balancers may send it requests. */
+  /** Starts one more process; resolves once load balancers may send it requests. */
   async startReplica(name: string): Promise<Replica> {
     const deployable = DEPLOYABLES.find((candidate) => candidate.name === name) as Deployable;
     const ports = await choosePorts(deployable);
@@ -103,7 +103,7 @@ export class Deployment {
     return replica;
   }
 
-  /** Ends a process as Kubernetes does; how it ended, and after how many milliseconds. */
+  /** Stops a process as Kubernetes does; returns its exit and the duration in milliseconds. */
   async terminate({ child }: Replica): Promise<{ exit: Exit; ms: number }> {
     const started = performance.now();
     process.kill(child.pid, 'SIGTERM');
@@ -115,7 +115,7 @@ export class Deployment {
     await child.exited;
   }
 
-  /** What the processes logged as errors last, for the message of a test that fails. */
+  /** The last errors that the processes logged, for the message of a failed test. */
   errors(): string {
     const lines = this.replicas.flatMap(({ output }) => output.split('\n').filter((line) => ERROR.test(line)));
     return lines.slice(-10).map(shortened).join('\n');
@@ -146,7 +146,7 @@ export class Deployment {
     };
   }
 
-  /** Each by itself: one that is slow to answer must not keep others in the balancers that drain. */
+  /** Checks each process independently: a slow one must not keep draining ones in the load balancers. */
   async #watchReadiness(replica: Replica): Promise<void> {
     while (!this.#stopped.signal.aborted && !replica.child.exit()) {
       await lookAt(replica);
@@ -176,7 +176,7 @@ async function choosePorts({ listens }: Deployable): Promise<Ports> {
   return { admin, ...Object.fromEntries(listens.map((listener, index) => [listener, others[index]])) };
 }
 
-/** Asks whether it is ready. Whoever does not answer in time is what it was before. */
+/** Checks readiness. A process that does not respond in time keeps its previous state. */
 async function lookAt(replica: Replica): Promise<void> {
   try {
     const url = `http://127.0.0.1:${replica.ports.admin}/readyz`;

@@ -1,6 +1,6 @@
 import { afterAll, expect } from 'vitest';
 
-/** At the end of a file: nothing that runs in this process was rejected or thrown without anybody who heard of it. */
+/** At the end of a file: no rejection or exception in this process was left unhandled. */
 export function expectNothingUnhandled(): void {
   const unhandled: unknown[] = [];
   const note = (error: unknown) => void unhandled.push(error);

@@ -20,15 +20,15 @@ export const PARTS = [
 export type Part = (typeof PARTS)[number];
 
 /**
- * `down`: connections are refused. `slow`: they are made, and nothing is answered for as long as it lasts. `reset`: they
- * break in the middle of an answer. `deaf`: those that are open lose everything, and nobody is told.
+ * `down`: connections are refused. `slow`: they are accepted, but nothing responds while the fault lasts. `reset`: they
+ * break in the middle of a response. `deaf`: open connections silently drop everything.
  */
 export type Fault = 'down' | 'slow' | 'reset' | 'deaf';
 
-/** Within the first line of an HTTP answer, a frame of gRPC, or a message of PostgreSQL. */
+/** A position within the first line of an HTTP response, a gRPC frame, or a PostgreSQL message. */
 const RESET_AFTER_BYTES = 12;
 
-/** The whole system, with a proxy between each part and all who use it. */
+/** The whole system, with a proxy between each component and its users. */
 export class FaultyNetwork {
   readonly #proxies: { part: string; address: string; proxy: TcpProxy }[] = [];
   network!: Network;
@@ -52,7 +52,7 @@ export class FaultyNetwork {
     }
   }
 
-  /** The part is back. What it lost stays lost. */
+  /** The component is available again; dropped bytes stay lost. */
   async mend(part: Part, fault: Fault): Promise<void> {
     for (const proxy of this.#of(part)) {
       if (fault === 'down') await proxy.accept();
@@ -74,7 +74,7 @@ export class FaultyNetwork {
   }
 }
 
-/** The demo world with several guilds that are alike but for their IDs. */
+/** The demo world with several guilds that differ only in their IDs. */
 export function worldOf(guildIds: readonly string[]): SimulatorOptions {
   const { data } = loadWorld(undefined);
   const [guild] = data.chat.guilds;

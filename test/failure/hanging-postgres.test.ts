@@ -12,13 +12,13 @@ import { Cell, PROBES, type ProbeName } from './probes.ts';
 expectNothingUnhandled();
 
 const GUILD = '900000000000005001';
-/** For the first caller of a read. */
+/** Bound for the first read. */
 const FIRST_MS = 2_000;
-/** For callers once the hang is known. */
+/** Bound for requests once the breaker is open. */
 const AT_ONCE_MS = 250;
 const RECOVERY_MS = 5_000;
 const WITH_DATABASE = ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation'];
-/** May change something, and so have as long as a statement needs. */
+/** Requests that may change something, and so have PostgreSQL's statement timeout. */
 const WRITES: ProbeName[] = ['a link, made', 'a ban, made', 'a heartbeat', 'commands, polled'];
 const NEEDING = Object.keys(TABLE.postgres) as ProbeName[];
 const READS = NEEDING.filter((name) => !WRITES.includes(name));
@@ -34,7 +34,7 @@ async function timed(cell: Cell, name: ProbeName): Promise<CallResult & { name: 
   return { ...answer, name, milliseconds: performance.now() - started };
 }
 
-/** The services that reject statements since PostgreSQL does not respond. */
+/** Services whose PostgreSQL breaker is open. */
 async function rejecting(): Promise<string[]> {
   const open = await Promise.all(
     WITH_DATABASE.map(async (name) => {
@@ -45,7 +45,7 @@ async function rejecting(): Promise<string[]> {
   return WITH_DATABASE.filter((_, index) => open[index]);
 }
 
-test('while PostgreSQL hangs reads are 503 within 2 s and later calls at once; no caller pays for its return', async () => {
+test('while PostgreSQL hangs, reads get 503 within 2 s and later requests immediately; no request is a trial', async () => {
   const cell = await new Cell(system.network, GUILD).prepare();
   const all = (names: readonly ProbeName[]) => Promise.all(names.map((name) => timed(cell, name)));
   await system.inflict('postgres', 'slow');
@@ -61,7 +61,7 @@ test('while PostgreSQL hangs reads are 503 within 2 s and later calls at once; n
   for (const { name, status } of await writing) expect([503, 504], `of ${name}`).toContain(status);
 
   await expect.poll(rejecting, PATIENCE).toEqual(WITH_DATABASE);
-  // For longer than several probes take.
+  // Longer than several probes take.
   const later = [];
   for (let time = 0; time < 10; time++) {
     later.push(...(await all(NEEDING)));

@@ -12,7 +12,7 @@ export interface HotKey {
 export interface Use {
   key: HotKey;
   gateway: number;
-  /** When it was begun, by performance.now(). */
+  /** Start time, from performance.now(). */
   at: number;
   status: number;
 }
@@ -22,8 +22,8 @@ const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 let calls = 0;
 
 /**
- * The answer to a call at a gateway, by its `host:port`. Each seems to come from another address, where the gateway
- * believes X-Forwarded-For, so that no refusal is for the sake of others.
+ * The response of a gateway at `host:port`. Each request appears to come from another address if the gateway
+ * trusts X-Forwarded-For, so that no limit per address applies.
  */
 export function use(gateway: string, secret: string): Promise<{ status: number; retryAfter: string | undefined }> {
   calls += 1;
@@ -41,7 +41,7 @@ export function use(gateway: string, secret: string): Promise<{ status: number; 
   });
 }
 
-/** All statuses with which the gateways answer to the keys, each once at each; who is told to try again does. */
+/** The statuses of one request per key and gateway; a 503 is retried. */
 export async function statuses(gateways: readonly string[], secrets: readonly string[]): Promise<number[]> {
   const seen = new Set<number>();
   for (const gateway of gateways) {
@@ -50,7 +50,7 @@ export async function statuses(gateways: readonly string[], secrets: readonly st
   return [...seen];
 }
 
-/** A machine that other tests keep busy may let single verifications take too long. */
+/** On a busy machine single verifications may take too long. */
 async function statusInTheEnd(gateway: string, secret: string): Promise<number> {
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const { status } = await use(gateway, secret);
@@ -60,7 +60,7 @@ async function statusInTheEnd(gateway: string, secret: string): Promise<number> 
   return 503;
 }
 
-/** Does the work for each item, several at a time. */
+/** Runs `work` for each item, several concurrently. */
 export async function forEach<Item>(items: readonly Item[], atOnce: number, work: (item: Item) => Promise<unknown>) {
   const rest = items.values();
   const worker = async () => {
@@ -69,7 +69,7 @@ export async function forEach<Item>(items: readonly Item[], atOnce: number, work
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-/** Uses keys at gateways at random, as fast as they answer. */
+/** Uses random keys at random gateways, as fast as they respond. */
 export function keepHot(gateways: readonly string[], keys: readonly HotKey[], random: () => number) {
   const uses: Use[] = [];
   const stopped = new AbortController();

@@ -14,22 +14,22 @@ const GATEWAYS = 3;
 const KEYS_OF_A_GUILD = 10;
 const REVOKED_MS = 1_000;
 const UNHEARD_MS = 5_000;
-/** Longer than a key is fresh without the stream of changes. */
+/** Longer than the TTL of a cached key without the stream of key changes. */
 const STALE_SECONDS = 6;
 const SMALL_CACHE = 200;
 const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1e9);
 const random = seededRandom(seed);
 
 let network: Network;
-/** Between auth and the gateways. */
+/** Proxy between auth and the gateways. */
 let relay: AuthRelay;
-/** Between auth and PostgreSQL, for the connection that hears changes alone. */
+/** Proxy between auth and PostgreSQL, only for the connection that receives notifications. */
 let listening: TcpProxy;
-/** Three alike, by `host:port`. */
+/** Three identical gateways, by `host:port`. */
 let gateways: string[];
-/** One that remembers few keys, and those not for long without auth. */
+/** A gateway with a small key cache and a short AUTH_STALE_SECONDS. */
 let small: string;
-/** The metrics of them all. */
+/** The metrics of all gateways. */
 let metrics: string[];
 let guilds = 0;
 
@@ -63,7 +63,7 @@ afterAll(async () => {
   await listening?.close();
 });
 
-/** Until every gateway hears of changes. */
+/** Waits until every gateway receives key changes. */
 async function untilHeard(): Promise<void> {
   const isAlive = async (url: string) => (await (await fetch(url)).text()).includes('gateway_key_stream_alive 1');
   await vi.waitFor(async () => expect(await Promise.all(metrics.map(isAlive))).not.toContain(false), {
@@ -85,16 +85,16 @@ async function makeKeys(count: number): Promise<HotKey[]> {
 
 const secretsOf = (keys: readonly HotKey[]) => keys.map(({ secret }) => secret);
 
-/** Uses every key once at every gateway; all must be good. */
+/** Uses every key once at every gateway; all must be accepted. */
 async function warm(keys: readonly HotKey[]): Promise<void> {
   expect(await statuses(gateways, secretsOf(keys))).toEqual([200]);
 }
 
-/** Revokes all keys of the guilds of these, and tells when that was acknowledged for each guild. */
+/** Revokes all keys of the guilds; returns when the revocation was acknowledged for each guild. */
 async function revoke(keys: readonly HotKey[]): Promise<Map<string, number>> {
   const revokedAt = new Map<string, number>();
   const admin = network.admin();
-  // As many at a time as auth has connections to the database.
+  // As many concurrently as auth has connections to the database.
   await forEach([...new Set(keys.map(({ guildId }) => guildId))], 5, async (guildId) => {
     await admin.revokeGuildKeys({ guildId, actor: 'test' });
     revokedAt.set(guildId, performance.now());
@@ -102,7 +102,7 @@ async function revoke(keys: readonly HotKey[]): Promise<Map<string, number>> {
   return revokedAt;
 }
 
-/** For how long each key still passed at each gateway after it was revoked, in ms, in order. */
+/** For how long each gateway still accepted each key after its revocation, in ms, sorted. */
 function lateness(uses: readonly Use[], revokedAt: ReadonlyMap<string, number>): number[] {
   const latest = new Map<string, number>();
   for (const { key, gateway, at, status } of uses) {
@@ -114,7 +114,7 @@ function lateness(uses: readonly Use[], revokedAt: ReadonlyMap<string, number>):
   return [...latest.values()].toSorted((one, other) => one - other);
 }
 
-/** Revokes the keys while they are used, and holds the time that each still passed against the bound. */
+/** Revokes the keys while they are used, and compares the time for which each was still accepted with the bound. */
 async function expectRefusedWithin(name: string, keys: readonly HotKey[], boundMs: number): Promise<void> {
   await warm(keys);
   const traffic = keepHot(gateways, keys, random);
@@ -126,7 +126,7 @@ async function expectRefusedWithin(name: string, keys: readonly HotKey[], boundM
   } finally {
     await traffic.stop();
   }
-  // Every key at every gateway, also those that chance left out.
+  // Every key at every gateway, including those that the random choice left out.
   expect(await statuses(gateways, secretsOf(keys))).toEqual([401]);
   const others = traffic.uses.filter(({ status }) => ![200, 401, 503].includes(status));
   expect(others).toEqual([]);
@@ -136,13 +136,13 @@ async function expectRefusedWithin(name: string, keys: readonly HotKey[], boundM
   withinBound(`${name}: the longest`, late.at(-1) ?? 0, boundMs);
 }
 
-describe('hot keys that are revoked at once are refused by three gateways', () => {
+describe('three gateways reject frequently used keys that are revoked together', () => {
   it('within a second', async () => {
     await expectRefusedWithin('keys revoked at once', await makeKeys(amount(200, 1_000)), REVOKED_MS);
   }, 120_000);
 
   it.each(['frozen', 'closed'] as const)(
-    'within five seconds when the stream of changes is %s',
+    'within five seconds when the stream of key changes is %s',
     async (watching) => {
       const keys = await makeKeys(amount(50, 200));
       await warm(keys);
@@ -152,7 +152,7 @@ describe('hot keys that are revoked at once are refused by three gateways', () =
     60_000,
   );
 
-  it('within five seconds when the connection on which auth hears changes is half-open', async () => {
+  it('within five seconds when the notification connection of auth is half-open', async () => {
     const keys = await makeKeys(amount(50, 200));
     await warm(keys);
     listening.freezeAll();
@@ -160,7 +160,7 @@ describe('hot keys that are revoked at once are refused by three gateways', () =
   }, 60_000);
 });
 
-describe('junk', () => {
+describe('a syntactically invalid key', () => {
   const randomBytes = (length: number) => Buffer.from(Array.from({ length }, () => wholeNumber(random, 256)));
   const unknownKey = () => makeApiKey(GUILD, randomBytes);
 
@@ -175,7 +175,7 @@ describe('junk', () => {
     expect(relay.asked.length).toBe(before);
   });
 
-  it('that is well-formed is asked about once, is remembered as refused, and pushes no good key out', async () => {
+  it('that is well-formed is verified once, its rejection is cached, and it evicts no valid key', async () => {
     const good = secretsOf(await makeKeys(SMALL_CACHE / 2));
     expect(await statuses([small], good)).toEqual([200]);
     const unknown = Array.from({ length: 2 * SMALL_CACHE }, unknownKey);
@@ -187,7 +187,7 @@ describe('junk', () => {
     expect(relay.asked.length - before).toBe(unknown.length);
   }, 60_000);
 
-  it('a key that many ask for at once is asked about once by each gateway', async () => {
+  it('a key in many concurrent requests is verified once by each gateway', async () => {
     const [key] = await makeKeys(1);
     const before = relay.asked.length;
     const many = Array.from({ length: 150 }, (_, index) => use(gateways[index % GATEWAYS] ?? '', key?.secret ?? ''));
@@ -197,7 +197,7 @@ describe('junk', () => {
 });
 
 describe('without auth', () => {
-  it('known keys are served for AUTH_STALE_SECONDS and then 503, unknown ones 503; none is ever refused', async () => {
+  it('cached keys are served for AUTH_STALE_SECONDS and then get 503, others get 503; none is rejected', async () => {
     const [known = '', unknown = ''] = secretsOf(await makeKeys(2));
     expect(await statuses([small], [known])).toEqual([200]);
     await relay.stop();
@@ -214,7 +214,7 @@ describe('without auth', () => {
     expect(new Set(refused.map(({ status, retryAfter }) => `${status} ${retryAfter}`))).toEqual(new Set(['503 1']));
     const lastServed = served.at(-1)?.at ?? 0;
     printFigure('without auth a known key is served for', `${lastServed.toFixed(0)} ms of ${STALE_SECONDS} s`);
-    // They run from the last beat, which came up to two seconds before.
+    // Measured from the last heartbeat, up to two seconds earlier.
     expect(lastServed).toBeLessThanOrEqual(1_000 * STALE_SECONDS);
     expect(refused[0]?.at).toBeGreaterThanOrEqual(1_000 * (STALE_SECONDS - 2));
     await relay.start();

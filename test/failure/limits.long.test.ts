@@ -14,7 +14,7 @@ import { use } from './hot-keys.ts';
 
 const GATEWAYS = 3;
 const CAP = 9;
-/** What one fault's test takes of a window at most. */
+/** The largest part of a rate limit window that the test of one fault takes. */
 const TEST_MS = 25_000;
 const EVERY_MS = 10;
 const SLOW_MS = 2_000;
@@ -24,7 +24,7 @@ let redis: RedisNode;
 let proxy: TcpProxy;
 let network: Network;
 let gateways: string[];
-/** One without Redis, in the same process: what it takes meanwhile is the machine's part. */
+/** A gateway without Redis in the same process, to measure the machine's own delays. */
 let control: string;
 let metrics: string[];
 
@@ -65,7 +65,7 @@ describe('three gateways whose Redis is', () => {
       await expectDegraded(0);
       await untilWindowHas(TEST_MS);
       const shared = await newKey();
-      // Known to every gateway, without being used up.
+      // Cached by every gateway, without using up its limit.
       const calls = keepCalling(await newKey(1_000_000));
       await pause(1_000);
       const usualFrom = performance.now();
@@ -101,7 +101,7 @@ async function newKey(rateLimit = CAP): Promise<string> {
   return (await network.createKey({ guildId: String(guilds), rateLimit })).secret;
 }
 
-/** Until the gauge of every gateway shows it. */
+/** Waits until the gauge of every gateway has the value. */
 async function expectDegraded(value: 0 | 1): Promise<void> {
   const [probe, gauge] = [await newKey(1_000_000), `gateway_limiter_degraded ${value}`];
   const show = async (url: string) => {
@@ -111,11 +111,11 @@ async function expectDegraded(value: 0 | 1): Promise<void> {
   await expect.poll(() => Promise.all(metrics.map(show))).toEqual([true, true, true]);
 }
 
-/** How many of more calls than the cap passed at each gateway in one window; the others were too many. */
+/** The number of requests that each gateway allowed in one window, of more than the limit. */
 async function passedAtEach(secret: string): Promise<number[]> {
   const window = windowNumber();
   const passed = await countPassed(secret);
-  // On a busy machine the next window may begin meanwhile, in which as many pass again.
+  // On a busy machine the next window may begin in the meantime, which allows the same number again.
   return windowNumber() === window ? passed : passedAtEach(await newKey());
 }
 
@@ -131,7 +131,7 @@ async function countPassed(secret: string): Promise<number[]> {
   return passed;
 }
 
-/** How many calls passed at all gateways; counted again where a busy machine kept one from waiting for Redis. */
+/** Requests that all gateways allowed; repeated if a busy machine kept a gateway from waiting for Redis. */
 async function passedExactly(): Promise<number> {
   for (;;) {
     const [key, before] = [await newKey(), await decidedWithout()];
@@ -140,7 +140,7 @@ async function passedExactly(): Promise<number> {
   }
 }
 
-/** How many decisions the gateways have made without Redis. */
+/** The number of rate limit decisions without Redis. */
 async function decidedWithout(): Promise<number> {
   const texts = await Promise.all(metrics.map(async (url) => (await fetch(url)).text()));
   const counts = texts.flatMap(
@@ -151,13 +151,13 @@ async function decidedWithout(): Promise<number> {
 
 interface Call {
   isControl: boolean;
-  /** By performance.now(). */
+  /** From performance.now(). */
   at: number;
   ms: number;
   status: number;
 }
 
-/** Calls one gateway after the other, and each time the one without Redis, at a steady pace. */
+/** Sends requests at a constant rate to the gateways in turn, and each time to the gateway without Redis. */
 function keepCalling(secret: string): { stop(): Promise<Call[]> } {
   const calls: Promise<Call>[] = [];
   const call = async (gateway: string): Promise<Call> => {

@@ -17,7 +17,7 @@ expectNothingUnhandled();
 
 const system = new FaultyNetwork();
 let key: string;
-/** The replicas that the gateway does not know of, by which others change what its own remember. */
+/** Replicas that the gateway does not use; changes through them must invalidate the caches of those that it uses. */
 let others: Record<'moderation' | 'activity', RunningService>;
 
 beforeAll(async () => {
@@ -30,7 +30,7 @@ afterAll(() => system.stop());
 
 const admins = new Map<string, string>();
 
-/** Waits until the replica that the gateway knows hears its notifications. */
+/** Waits until the replica that the gateway uses receives its notifications. */
 async function hearing(...names: string[]): Promise<void> {
   for (const name of names) {
     if (!admins.has(name)) admins.set(name, system.network.address(name, 'admin'));
@@ -52,21 +52,21 @@ async function decide(action: string): Promise<void> {
   expect((await sealedFetch({ ...service, secrets }, { guildId: GUILD }, request)).status).toBeLessThan(300);
 }
 
-test('with a half-open connection for notifications no ban is stale for long', async () => {
+test('with a half-open connection for notifications a cached ban status is stale only briefly', async () => {
   expect(await isBanned()).toBe(false);
   await system.inflict('listen', 'deaf');
   await decide('ban');
   const started = performance.now();
   await expect.poll(isBanned, { interval: 20 }).toBe(true);
   withinBound('a ban shows in a replica that has become deaf', performance.now() - started, 2_500);
-  // It has made its connection anew.
+  // It has reconnected.
   await hearing('moderation');
   expect(await isBanned()).toBe(true);
   await decide('unban');
   await expect.poll(isBanned, { timeout: 5_000, interval: 20 }).toBe(false);
 });
 
-test('with a half-open connection for notifications polls that wait are still answered', async () => {
+test('with a half-open connection for notifications waiting polls still get their response', async () => {
   await hearing('activity');
   const poll = get(`/game/servers/${SERVER}/commands?wait=25`);
   const metrics = async () => (await fetch(`http://${admins.get('activity')}/metrics`)).text();

@@ -9,31 +9,31 @@ export interface LoadRequest {
   key: string;
   guild: string;
   body?: object;
-  /** What a good answer has. */
+  /** The fields of a successful response. */
   status: number;
 }
 
 export interface Load {
-  /** Requests that were answered as they should, by name. */
+  /** Requests with the expected response, by name. */
   good: Map<string, number>;
-  /** What became of the others. */
+  /** The outcomes of the other requests. */
   failed: string[];
-  /** Requests a second so far. */
+  /** Requests per second so far. */
   rate(): number;
-  /** Sends no more, and waits for what is under way. */
+  /** Stops sending and waits for requests in flight. */
   stop(): Promise<void>;
 }
 
-/** On a machine that can't keep up fewer are sent, rather than more and more under way. */
+/** Limit on requests in flight: a slow machine sends fewer requests. */
 const MOST_UNDER_WAY = 200;
 const TICK_MS = 10;
 /**
- * Connections unused for so long are closed. Less than a drain: by then those in use were told that they end, and a
- * request on another could meet its end, which no server can prevent.
+ * Idle connections are closed after this time. Less than a drain: by then connections in use have announced their end, and a
+ * request on another could arrive when it is being closed, which no server can prevent.
  */
 export const IDLE_MS = 1_000;
 
-/** Sends requests at a steady rate over kept connections, without ever repeating one, until it is stopped. */
+/** Sends requests at a constant rate over persistent connections, without retries, until it is stopped. */
 export function startLoad(api: string, perSecond: number, next: () => LoadRequest): Load {
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   const good = new Map<string, number>();

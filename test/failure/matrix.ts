@@ -9,18 +9,18 @@ import { Cell, PROBE_NAMES, PROBES, type ProbeName } from './probes.ts';
 
 const FAULTS = ['down', 'slow', 'reset'] as const satisfies Fault[];
 
-/** What callers are told where a part is needed, by fault (contract, section 1). */
+/** The responses when a component is needed, by fault (contract, section 1). */
 const TOLD = {
-  /** A part of ours: it is down, or took too long. */
+  /** One of our components: it is down, or too slow. */
   unavailable: { down: [503], slow: [503, 504], reset: [503] },
-  /** A platform; 503 is its breaker. */
+  /** A platform; 503 comes from its circuit breaker. */
   platform: { down: [502, 503], slow: [503, 504], reset: [502, 503] },
 } as const;
 
 const UNAVAILABLE = 'unavailable';
 const PLATFORM = 'platform';
 
-/** Who is told of the loss of a part, and how; to all others everything is as ever. */
+/** The probes that a failed component affects, with their responses; all others must be unaffected. */
 export const TABLE: Record<Exclude<Part, 'listen'>, Partial<Record<ProbeName, keyof typeof TOLD>>> = {
   redis: {},
   postgres: {
@@ -52,10 +52,10 @@ export const TABLE: Record<Exclude<Part, 'listen'>, Partial<Record<ProbeName, ke
     'roles, weighed': UNAVAILABLE,
     permissions: UNAVAILABLE,
   },
-  // Decisions wait for it in their outbox.
+  // Decisions wait in the outbox.
   activity: { 'a heartbeat': UNAVAILABLE, 'commands, polled': UNAVAILABLE, permissions: UNAVAILABLE },
   chat: { 'a member': PLATFORM, 'roles, weighed': PLATFORM, permissions: PLATFORM },
-  // What can't be known of a member neither gives nor takes a role.
+  // An unknown verdict neither assigns nor removes a role.
   game: { 'a group, checked': PLATFORM },
 };
 
@@ -63,10 +63,10 @@ const CODES: Record<number, string> = { 502: 'PLATFORM_ERROR', 503: 'UNAVAILABLE
 
 const RECOVERY_MS = 10_000;
 const LOOK_EVERY_MS = 100;
-/** More than open a breaker. */
+/** More failures than open a breaker. */
 const REPEATS = 12;
 
-/** Holds one part's rows of the table against the whole system; returns the faults that it was used again after. */
+/** Checks one component's rows of the table against the whole system; returns the faults after which it was used again. */
 export async function checkPart(part: Exclude<Part, 'listen'>): Promise<Fault[]> {
   const guilds = FAULTS.map((_, index) => `90000000000000${index + 1}001`);
   const system = new FaultyNetwork();
@@ -94,14 +94,14 @@ export async function checkPart(part: Exclude<Part, 'listen'>): Promise<Fault[]>
 
 let lastStart: Promise<unknown> = Promise.resolve();
 
-/** Systems start one after the other: all at once, on a small machine, they would be too slow for each other. */
+/** Systems start one after the other, because concurrently they would be too slow on a small machine. */
 function oneByOne<Result>(start: () => Promise<Result>): Promise<Result> {
   const started = lastStart.catch(() => undefined).then(start);
   lastStart = started;
   return started;
 }
 
-/** Inflicts the fault, compares what callers are told, mends it, and waits until everything is well. */
+/** Injects the fault, compares the responses, removes it, and waits until everything works. */
 async function checkFault(
   system: FaultyNetwork,
   cell: Cell,
@@ -128,14 +128,14 @@ async function checkFault(
   withinBound(`${part} is used again after it was ${fault}`, await untilWell(cell), RECOVERY_MS);
 }
 
-/** An error says what it is, and when to come again. */
+/** An error with its code and, if present, Retry-After. */
 function checkAnswer({ status, json, headers }: CallResult): void {
   if (status < 500) return;
   expect(json).toMatchObject({ status: 'error', code: status, details: { code: CODES[status] } });
   if (status === 503) expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
 }
 
-/** So many calls that whoever calls the part leaves it alone for a while: its return is found out all the same. */
+/** Enough calls to open the circuit breaker, whose probe must then notice the recovery. */
 async function openBreakers(cell: Cell, part: Exclude<Part, 'listen'>, fault: (typeof FAULTS)[number]): Promise<void> {
   if (fault !== 'down') return;
   const names = (Object.keys(TABLE[part]) as ProbeName[]).filter((name) => name !== 'an unknown key');
@@ -148,7 +148,7 @@ async function openBreakers(cell: Cell, part: Exclude<Part, 'listen'>, fault: (t
   }
 }
 
-/** The answer to a probe. A busy machine may be late for once: what is not as expected is asked twice more. */
+/** The response to a probe. Because a busy machine may be late, an unexpected response is retried twice. */
 async function askFor(cell: Cell, name: ProbeName, expected: readonly number[]): Promise<CallResult> {
   for (let asked = 1; ; asked++) {
     const answer = await PROBES[name].call(cell);
@@ -157,13 +157,13 @@ async function askFor(cell: Cell, name: ProbeName, expected: readonly number[]):
   }
 }
 
-/** Milliseconds until each probe was answered as ever. */
+/** Milliseconds until each probe got its normal response again. */
 async function untilWell(cell: Cell): Promise<number> {
   const started = performance.now();
   const patience = LONG ? RECOVERY_MS : 3 * RECOVERY_MS;
   await Promise.all(
     PROBE_NAMES.map(async (name) => {
-      // Ever more seldom, or a limit of the guild would be met.
+      // With growing intervals, so that the guild's rate limit is not reached.
       for (let pause = LOOK_EVERY_MS; ; pause += LOOK_EVERY_MS) {
         const { status, json } = await PROBES[name].call(cell);
         if (status === PROBES[name].well) return;
@@ -175,7 +175,7 @@ async function untilWell(cell: Cell): Promise<number> {
   return performance.now() - started;
 }
 
-/** Asks every process again and again whether it is alive; returns what was not 200. */
+/** Polls /livez of every process; returns responses other than 200. */
 async function whileWatchingLiveness({ network }: FaultyNetwork, work: () => Promise<void>): Promise<string[]> {
   const over = new AbortController();
   const bad: string[] = [];
@@ -192,7 +192,7 @@ async function whileWatchingLiveness({ network }: FaultyNetwork, work: () => Pro
   return bad;
 }
 
-/** Whatever is lost, no more than a tenth of the traffic is sent again. */
+/** Retries are at most a tenth of the traffic. */
 async function checkRetries({ network }: FaultyNetwork): Promise<void> {
   const sum = async (name: string, metric: string) =>
     (await scrapePage(network.address(name, 'admin'))).sum(metric) ?? 0;

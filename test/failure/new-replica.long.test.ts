@@ -8,15 +8,15 @@ import { testRedisUrl } from '../redis/database.ts';
 import { Deployment, type Replica } from './deployment.ts';
 import { type LoadRequest, startLoad } from './load.ts';
 
-/** So many that none reaches a limit of its own. */
+/** Enough guilds that none reaches its own limit. */
 const GUILDS = Array.from({ length: amount(150, 300) }, (_, index) => `90000000000000${index + 2000}`);
-/** A second. */
+/** In milliseconds. */
 const RATE = amount(100, 200);
-/** By then a new replica has its share. */
+/** After this time a new replica must receive its share. */
 const SHARE_MS = 30_000;
-/** Over so much of that time the share is measured. */
+/** The share is measured over this part of the time. */
 const MEASURED_MS = 8_000;
-/** Of a fair third. */
+/** Relative to a fair third. */
 const MIN_SHARE = 2 / 3;
 
 let database: TestDatabase;
@@ -36,7 +36,7 @@ afterAll(async () => {
 
 let players = 1_000_000;
 
-/** GETs have connections of their own; all other requests go through the middleware's. */
+/** GETs and other requests use different upstream connections. */
 function* requests(): Generator<LoadRequest, never> {
   for (let turn = 0; ; turn++) {
     const guild = GUILDS[turn % GUILDS.length] as string;
@@ -53,7 +53,7 @@ async function responses({ ports }: Replica): Promise<number> {
   return (await scrapePage(`127.0.0.1:${ports.admin}`)).sum('http_requests_total') ?? 0;
 }
 
-test('a third replica has its share of requests within 30 s, and no request is lost by it', {
+test('a third replica receives its share of requests within 30 s, and no request is lost', {
   timeout: 180_000,
 }, async () => {
   const stream = requests();

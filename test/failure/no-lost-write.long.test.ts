@@ -16,9 +16,9 @@ import { Writer } from './writer.ts';
 
 const GUILDS = Array.from({ length: 16 }, (_, index) => `90000000000000${index + 1000}`);
 const ROUNDS = amount(1, 5);
-/** Between kills. */
+/** Time between kills. */
 const PAUSE_MS = 1_000;
-/** Of each kind. */
+/** Number of each kind. */
 const WRITERS = 3;
 const WRITE_EVERY_MS = amount(200, 400);
 const BEAT_EVERY_MS = 5_000;
@@ -31,7 +31,7 @@ let postgres: Child;
 let deployment: Deployment;
 
 beforeAll(async () => {
-  // Settings as in production: what is acknowledged is on the disk.
+  // Settings as in production: acknowledged writes are on disk.
   ({ url, program } = await preparePostgres({ folder: join(folder, 'postgres') }));
   postgres = await startProgram(program);
   await migrateAll(url);
@@ -50,7 +50,7 @@ interface Write {
   gameId: number;
 }
 
-/** What callers were told to be done. */
+/** Acknowledged writes. */
 const links: Write[] = [];
 const bans: Write[] = [];
 const acks: { guild: string; commandId: string; gameId: number }[] = [];
@@ -72,7 +72,7 @@ async function ban(writer: Writer, write: Write): Promise<void> {
 
 const chatIdOf = ({ gameId }: Write) => `93000000000${gameId}`;
 
-/** Writes one after the other until it is stopped; the last one is brought to its end. */
+/** Sends writes sequentially until it is stopped; completes the last one. */
 async function write(writer: Writer, one: (writer: Writer, write: Write) => Promise<void>): Promise<void> {
   while (!stop.signal.aborted) {
     await one(writer, nextWrite());
@@ -88,7 +88,7 @@ const beat = (writer: Writer, guild: string) =>
     max_players: 9,
   });
 
-/** Does what a game server does: beats, and acknowledges the commands that it is handed, until all bans have come. */
+/** Acts as a game server: sends heartbeats and acknowledges the received commands, until all bans have arrived. */
 async function serve(writer: Writer, guild: string): Promise<void> {
   let beatAt = performance.now();
   while (!stop.signal.aborted || !hasAllBans(guild)) {
@@ -110,7 +110,7 @@ function hasAllBans(guild: string): boolean {
   return bans.every((one) => one.guild !== guild || told.has(one.gameId));
 }
 
-/** Kills it without a word, and starts it again. */
+/** Kills it with SIGKILL and starts it again. */
 async function killAndRestart(name: string): Promise<void> {
   if (name === 'postgres') {
     process.kill(postgres.pid, 'SIGKILL');
@@ -129,11 +129,11 @@ async function rowsOf(text: string): Promise<string[]> {
   return rows.map(({ row }) => row).toSorted();
 }
 
-test('kill -9 of everything in turn: every acknowledged write is there, and none twice', {
+test('kill -9 of each process in turn: every acknowledged write is stored exactly once', {
   timeout: 600_000,
 }, async () => {
   const writer = new Writer(deployment.api, deployment.keys);
-  // Whoever is banned from now on is told to a live server of each guild.
+  // From now on a live server of each guild receives every ban.
   await Promise.all(GUILDS.map((guild) => beat(writer, guild)));
   const writing = [
     ...Array.from({ length: WRITERS }, () => write(writer, link)),
@@ -151,7 +151,7 @@ test('kill -9 of everything in turn: every acknowledged write is there, and none
     }
     return ROUNDS * names.length;
   };
-  // A writer that is refused ends the test at once.
+  // A rejected write ends the test immediately.
   const kills = await Promise.race([killing(), all.then(() => 0)]);
   stop.abort();
   await all;

@@ -10,9 +10,9 @@ import { type Front, startFront } from './bytes/front.ts';
 import { newCaller } from './bytes/through.ts';
 import { UnreadClient } from './unread-client.ts';
 
-/** Shorter than in production, but long enough to look at the gateway while a client does not read. */
+/** Shorter than in production, but long enough to inspect the gateway while a client does not read. */
 const WRITE_TIMEOUT_MS = 4_000;
-/** A response that is stuck for longer than this must not count against the service. */
+/** A response that the client does not read for longer than this must not count against the service. */
 const SERVICE_TIMEOUT_MS = 1_000;
 
 const SMALL = JSON.stringify({ status: 'success', code: 200, message: 'ok', data: 'x'.repeat(60_000) });
@@ -26,7 +26,7 @@ const clients: UnreadClient[] = [];
 beforeAll(async () => {
   service = await listening(createService());
   const environment = {
-    // One slot: a single client that held it would lock out everybody else.
+    // One slot: a client that held it would lock out everybody else.
     MAX_IN_FLIGHT: '1',
     CLIENT_WRITE_TIMEOUT_MS: String(WRITE_TIMEOUT_MS),
     SERVICE_TIMEOUT_MS: String(SERVICE_TIMEOUT_MS),
@@ -41,7 +41,7 @@ afterEach(() => {
   for (const client of clients.splice(0)) client.destroy();
 });
 
-/** A service whose responses fill the client's buffers: some with one response, all others with many. */
+/** A service whose responses fill the client's buffers: some with one response, others with many. */
 function createService(): Server {
   return createServer((request, response) => {
     request.resume().on('end', () => {
@@ -75,7 +75,7 @@ async function openClient(): Promise<UnreadClient> {
   return client;
 }
 
-/** Each with a key of another guild, so that no rate limit is met. */
+/** Each request has a key of another guild, so that no rate limit is reached. */
 const status = () => {
   const { guild, key } = newCaller();
   const body = JSON.stringify({ guild_id: guild, chat_ids: [] });
@@ -90,7 +90,7 @@ const lookup = (gameId: number) => {
 const longName = 'n'.repeat(2_000);
 const { key } = newCaller();
 
-/** Small rejections are left out: Linux takes tens of megabytes of them before a response is stuck. */
+/** Small rejections are left out: Linux buffers tens of megabytes of them before a response is stuck. */
 const WRITTEN: [string, () => string][] = [
   ['a document', () => wire('GET /openapi.json HTTP/1.1\nHost: x\n\n')],
   [
@@ -119,19 +119,16 @@ test.each(WRITTEN)('a client that does not read %s holds no slot and is disconne
 test.each([
   ['GET', () => lookup(7)],
   ['POST', large],
-])(
-  'a client that reads a part of a large response to a %s is counted as one that went away',
-  async (method, request) => {
-    const before = await metric('http_requests_total', { method, code: '499' });
-    const client = await openClient();
-    await client.fill(request);
-    await expect.poll(() => client.serverSide.destroyed).toBe(true);
-    await expect.poll(() => metric('http_requests_total', { method, code: '499' })).toBe(before + 1);
-    expect(await isServed()).toBe(true);
-  },
-);
+])('a client that reads only part of a large response to a %s is counted as disconnected', async (method, request) => {
+  const before = await metric('http_requests_total', { method, code: '499' });
+  const client = await openClient();
+  await client.fill(request);
+  await expect.poll(() => client.serverSide.destroyed).toBe(true);
+  await expect.poll(() => metric('http_requests_total', { method, code: '499' })).toBe(before + 1);
+  expect(await isServed()).toBe(true);
+});
 
-test('nothing of all that counted against a service', async () => {
+test('none of this counted against a service', async () => {
   expect(await metric('breaker_open')).toBe(0);
   expect(await metric('http_requests_total', { code: '504' })).toBe(0);
   expect(await metric('http_requests_total', { code: '503' })).toBe(0);

@@ -13,7 +13,7 @@ describe.concurrent('a platform that is down, slow or reset', () => {
   );
 });
 
-test('a link that the game platform could not vouch for is 502, and nothing is stored', async () => {
+test('a link that the game platform could not confirm gets 502, and nothing is stored', async () => {
   const network = await startNetwork();
   try {
     const { secret: key } = await network.createKey();

@@ -17,7 +17,7 @@ const PRINCIPAL: Principal = { keyId: `${GUILD}-1`, guildId: GUILD, scopes: null
 const SEALED_ROUTES = ROUTES.filter(({ service }) => service !== 'gateway');
 const MINUTE = 60_000;
 
-/** A request to a route, with something in each parameter. */
+/** A request to a route with a value for each parameter. */
 function requestTo(route: Route): SealedFor {
   const path = route.path.replace(':guildId', GUILD).replaceAll(/:[A-Za-z]+/g, '7');
   return { audience: route.service, method: route.method, target: API_PREFIX + path };
@@ -26,13 +26,13 @@ function requestTo(route: Route): SealedFor {
 const decode = (payload: string) => JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** A good seal around other contents. */
+/** A valid signature of other contents. */
 function changed(seal: string, change: object): string {
   const [payload = '', mac = ''] = seal.split('.');
   return `${encode({ ...decode(payload), ...change })}.${mac}`;
 }
 
-/** What a seal can be other than good; made for a request to a route. */
+/** All kinds of invalid principals for a request to a route. */
 const FORGERIES: Record<string, (request: SealedFor, ring: SecretRing) => string | undefined> = {
   'is not there': () => undefined,
   'is empty': () => '',
@@ -82,7 +82,7 @@ async function answerTo({ audience, method, target }: SealedFor, header: string 
   return { status: response.status, code: details?.code };
 }
 
-describe('a service answers nobody whose principal', () => {
+describe('a service rejects a principal that', () => {
   it.each(Object.entries(FORGERIES))('%s, on any of its routes', async (_what, forge) => {
     const ring = new SecretRing([network.secrets.internal]);
     const answers = await Promise.all(
@@ -95,7 +95,7 @@ describe('a service answers nobody whose principal', () => {
     expect(answers).toEqual(refused);
   });
 
-  it('and everybody whose principal is good, on the same routes', async () => {
+  it('and accepts valid principals on the same routes', async () => {
     const ring = new SecretRing([network.secrets.internal]);
     const answers = await Promise.all(
       SEALED_ROUTES.map(async (route) => {
@@ -111,7 +111,7 @@ describe('a service answers nobody whose principal', () => {
     );
   });
 
-  it('is missing, on a path that is none', async () => {
+  it('is missing, on an unknown path', async () => {
     for (const audience of new Set(SEALED_ROUTES.map(({ service }) => service))) {
       expect(await answerTo({ audience, method: 'GET', target: '/nothing' }, undefined)).toEqual({
         status: 401,

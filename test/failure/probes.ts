@@ -10,11 +10,11 @@ const ADA = { chat_id: '920000000000000001', game_id: 7001, game_username: 'AdaB
 const OFFICER = '910000000000000001';
 const CREW = 501;
 const PLACE = 40001;
-/** Keys that no gateway has seen yet. */
+/** Keys that no gateway has cached yet. */
 const UNKNOWN_KEYS = 6;
 const SETUP = { ...PATIENCE, interval: 500 };
 
-/** A guild with all that the probes look at, and its keys. */
+/** A guild with all data that the probes read, and its keys. */
 export class Cell {
   readonly network: Network;
   readonly guild: string;
@@ -27,7 +27,7 @@ export class Cell {
     this.guild = guild;
   }
 
-  /** While everything is well: ADA is linked and staff, and a role is bound to a group. */
+  /** Initial data: ADA is linked and staff, and a role is bound to a group. */
   async prepare(): Promise<this> {
     this.key = await this.#newKey(this.guild);
     await this.#makeUnknownKeys();
@@ -52,12 +52,12 @@ export class Cell {
     return this.get(path, { method: 'POST', body: { guild_id: this.guild, ...body } });
   }
 
-  /** A player that nobody has heard of. */
+  /** A player without any data. */
   newPlayer(): number {
     return ++this.#players;
   }
 
-  /** A call with a key that no gateway knows. */
+  /** A request with a key that no gateway has cached. */
   async getUnknown(path: string): Promise<CallResult> {
     const key = this.#unknownKeys.at(-1);
     const answer = await this.network.call(path, { key });
@@ -65,7 +65,7 @@ export class Cell {
     return answer;
   }
 
-  /** Waits for a machine that is too busy just now. */
+  /** Waits while the machine is too busy. */
   #newKey(guildId: string): Promise<string> {
     return vi.waitFor(async () => (await this.network.createKey({ guildId })).secret, SETUP);
   }
@@ -95,7 +95,7 @@ export class Cell {
   }
 }
 
-/** A request that shows what its caller gets of some parts, and its status while all is well. */
+/** A request that depends on some components, with its status while all work. */
 export interface Probe {
   well: number;
   call: (cell: Cell) => Promise<CallResult>;

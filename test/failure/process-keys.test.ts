@@ -25,7 +25,7 @@ afterAll(async () => {
 const OTHERS = Object.keys(PROCESSES).filter((name) => name !== 'lookup');
 const HTTP = OTHERS.filter((name) => PROCESSES[name as keyof typeof PROCESSES].servesHttp);
 const ERASE = '/guild.common.v1.ErasureService/EraseGuild';
-/** What an intruder would call: methods of the services' contracts, internal and administrative. */
+/** Methods that an attacker would call: internal and administrative ones of all services. */
 const METHODS: Record<string, string[]> = {
   auth: ['/guild.auth.v1.AuthService/Verify', '/guild.auth.v1.KeyAdminService/CreateKey'],
   bindings: ['/guild.bindings.v1.BindingsService/Evaluate', ERASE],
@@ -41,7 +41,7 @@ const METHODS: Record<string, string[]> = {
   ],
 };
 
-/** The keys in lookup's environment, each ready to be used for any purpose. */
+/** The keys in lookup's environment, each usable for any purpose. */
 function stolen(): ((purpose: string) => ProcessKeys)[] {
   const { internal, admin } = network.secrets;
   const keys = [...parseKeys(internalKeysOf('lookup', { internal: [internal], admin: [admin] })).values()].flat();

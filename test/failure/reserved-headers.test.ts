@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => front.stop());
 
-/** What only the gateway says to a service, or what a caller that is no trusted proxy may not say of itself. */
+/** Headers that only the gateway may send to a service, or only a trusted proxy to the gateway. */
 const RESERVED = [
   'x-guild-principal',
   'x-guild-call',
@@ -38,7 +38,7 @@ const VALUE = 'e30.Zm9yZ2Vk';
 const BODY = '{"game_ids":[7]}';
 const CHUNKED = wire(`${BODY.length.toString(16)}\n${BODY}\n0\n`);
 
-/** How a caller may try to bring a header to a service; `written`: the name in its spelling. */
+/** A way in which a client may try to pass a header to a service; `written`: the name as spelled. */
 const WAYS: Record<string, (written: string) => { lines?: string; trailers?: string }> = {
   once: (written) => ({ lines: `${written}: ${VALUE}\n` }),
   twice: (written) => ({ lines: `${written}: ${VALUE}\n${written.toLowerCase()}:${VALUE}\n` }),

@@ -7,9 +7,9 @@ import { testRedisUrl } from '../redis/database.ts';
 import { Deployment } from './deployment.ts';
 import { IDLE_MS, type Load, type LoadRequest, startLoad } from './load.ts';
 
-/** So many that none reaches a limit of its own. */
+/** Enough guilds that none reaches its own limit. */
 const GUILDS = Array.from({ length: amount(20, 100) }, (_, index) => `90000000000000${index + 1000}`);
-/** A second. */
+/** In milliseconds. */
 const RATE = amount(40, 200);
 const DRAIN_DELAY_SECONDS = (2 * IDLE_MS) / 1_000;
 
@@ -18,7 +18,7 @@ let deployment: Deployment;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  // The budget of the chat platform's calls is no subject here, and a fifth of these requests makes one or more.
+  // A high call budget for the chat platform, because a fifth of these requests needs it.
   const environment = { DRAIN_DELAY_SECONDS: String(DRAIN_DELAY_SECONDS), CHAT_GLOBAL_RPS: '1000' };
   const redisUrl = await testRedisUrl();
   deployment = new Deployment({ databaseUrl: database.url, redisUrl, replicas: 2, guilds: GUILDS, environment });
@@ -31,7 +31,7 @@ afterAll(async () => {
 }, 60_000);
 
 let players = 1_000_000;
-/** Of a guild that has none of them. */
+/** For a guild without any data. */
 const newPlayer = () => ++players;
 
 const REQUESTS: ((guild: string) => Omit<LoadRequest, 'key' | 'guild'>)[] = [
@@ -71,11 +71,11 @@ const answered = ({ good }: Load) => [...good.values()].reduce((sum, count) => s
 test('a rolling restart of every deployable under load loses no request', { timeout: 600_000 }, async () => {
   const stream = requests();
   const load = startLoad(deployment.api, RATE, () => stream.next().value);
-  // Both gateways have seen most keys by then.
+  // By then both gateways have cached most keys.
   await expect.poll(() => answered(load), { timeout: 60_000 }).toBeGreaterThan(2 * GUILDS.length * REQUESTS.length);
   const stops: string[] = [];
   for (const { name } of DEPLOYABLES) {
-    // All of them in the long form; in the short one the other replica is as good as new.
+    // The long form restarts all; in the short form the other replica is recent enough.
     const old = deployment.replicasOf(name).slice(0, amount(1, 2));
     for (const replica of old) {
       await deployment.startReplica(name);

@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => network.stop());
 
-/** Makes a key as guildctl does, which holds one secret. */
+/** Creates a key like guildctl, which has one secret. */
 async function createKey(secret: string): Promise<string> {
   const address = network.address('auth', 'grpc');
   const { client, close } = connect(KeyAdminServiceService, 'auth', address, systemClock, [secret]);
@@ -33,7 +33,7 @@ async function createKey(secret: string): Promise<string> {
   }
 }
 
-/** Calls along every arrow that a request takes: gateway to auth and each service, members and activity to others. */
+/** Requests that use every connection between processes, including members and activity to others. */
 async function statuses(key: string): Promise<number[]> {
   const call = { key, headers: { 'x-guild-id': GUILD } };
   const calls = [
@@ -47,7 +47,7 @@ async function statuses(key: string): Promise<number[]> {
   return answers.map(({ status }) => status);
 }
 
-test('INTERNAL_SECRETS and ADMIN_SECRETS are replaced one process after the other, and every call goes on', async () => {
+test('INTERNAL_SECRETS and ADMIN_SECRETS are rotated one process after the other, and every call succeeds', async () => {
   let key = await createKey(OLD_ADMIN);
   await network.call('/verification/link', {
     method: 'POST',
@@ -56,7 +56,7 @@ test('INTERNAL_SECRETS and ADMIN_SECRETS are replaced one process after the othe
   });
   const good = [200, 200, 200, 200, 200];
   expect(await statuses(key)).toEqual(good);
-  // First all learn the new one, then all use it, then all forget the old one.
+  // First all processes get the new secret, then all use it, then the old one is removed from all.
   const steps = [
     [`${OLD},${NEW}`, `${OLD_ADMIN},${NEW_ADMIN}`],
     [`${NEW},${OLD}`, `${NEW_ADMIN},${OLD_ADMIN}`],

@@ -24,14 +24,14 @@ const json = (key: string, body: unknown, headers: Record<string, string> = {}):
   body: typeof body === 'string' ? body : JSON.stringify(body),
 });
 
-/** The 38 characters behind the guild's ID. */
+/** The 38 characters after the guild's ID. */
 const randomPart = (key: string) => key.slice(key.lastIndexOf('_') + 1);
 
 const read = (key: string, headers: Record<string, string> = {}): RequestInit => ({
   headers: { 'x-api-key': key, 'x-guild-id': GUILD, ...headers },
 });
 
-/** All that a system is asked in this test: good and bad, with the key and the tokens in every wrong place. */
+/** All requests of this test: good and bad, with the key and the tokens in every wrong place. */
 async function traffic(key: string, name: string): Promise<void> {
   const member = { guild_id: GUILD, chat_id: '920000000000000009' };
   const made = await call('/verification/tokens', json(key, member, { 'idempotency-key': `${name}-1` }), false);
@@ -39,7 +39,7 @@ async function traffic(key: string, name: string): Promise<void> {
   if (made.status === 201) {
     canaries.add(`token ${name}`, token);
     canaries.add(`code ${name}`, code);
-    // The repeat is answered from what was stored.
+    // The repeat gets the stored response.
     await call('/verification/tokens', json(key, member, { 'idempotency-key': `${name}-1` }), false);
   } else {
     canaries.place('answers', made.text);
@@ -62,7 +62,7 @@ async function traffic(key: string, name: string): Promise<void> {
     call('/whoami', { headers: { authorization: `Basic ${btoa(`x:${key}`)}` } }),
     call('/whoami', { headers: { authorization: `Bearer ${key} ${key}`, cookie: `key=${key}` } }),
     call('/bindings/list', read(key)),
-    // Returned as given, and by nobody logged: alone, or in another text.
+    // Returned unchanged and never logged, alone or within another text.
     ...[randomPart(key), `trace-${randomPart(key)}.1`].flatMap((id) => [
       call('/lookup/game/7001', read(key, { 'x-request-id': id }), false),
       call('/lookup/game/none', read(key, { 'x-request-id': id }), false),
@@ -105,7 +105,7 @@ async function platformFaults(key: string): Promise<void> {
   }
 }
 
-/** The database is away, and then refuses the password, as after a change that was not told to us. */
+/** The database is down, and then rejects the password, as after an unannounced change. */
 async function databaseFaults(key: string): Promise<void> {
   const { password } = new URL(system.postgres.url);
   system.databaseProxy.freezeAll();
@@ -138,7 +138,7 @@ async function redisFaults(key: string): Promise<void> {
   await system.redis.start();
 }
 
-/** Each process breaks with an error that carries its whole environment. */
+/** Makes each process fail with an error that contains its whole environment. */
 async function panics(): Promise<void> {
   const before = system.up.services;
   for (const { pid } of Object.values(before)) process.kill(pid, 'SIGUSR2');
@@ -151,7 +151,7 @@ async function panics(): Promise<void> {
   expect(system.logs().match(/a part of this process broke/g)?.length).toBeGreaterThanOrEqual(DEPLOYABLES.length);
 }
 
-/** Faults of the configuration: each process is told its secrets in ways that it can not take. */
+/** Configuration faults: each process gets its secrets in invalid forms. */
 async function badStarts(): Promise<void> {
   const own = system.environment();
   const wrong = {
@@ -162,7 +162,7 @@ async function badStarts(): Promise<void> {
     REDIS_URL: own['REDIS_URL']?.replace('redis:', 'http:'),
     CHAT_BOT_TOKEN: `${secrets.bot} ${secrets.bot}`,
     GAME_API_KEY: `${secrets.game}\n${secrets.game}`,
-    // Right in themselves, and where others belong.
+    // Valid tokens, but of another method, service or request.
     AUTH_GRPC_ADDRESS: secrets.internal,
     ADMIN_PORT: secrets.admin,
   };
@@ -194,7 +194,7 @@ async function badCommands(key: string, id: string): Promise<void> {
   }
 }
 
-test('no secret is in any log, metric, answer, row, command line or output of a system whose parts break', async () => {
+test('no secret is in any log, metric, response, row, command line or output while components fail', async () => {
   const { id, key } = await system.newKey(
     'key',
     'keys',

@@ -18,18 +18,18 @@ import type { Connection } from './bytes/callers.ts';
 import { type Front, startFront } from './bytes/front.ts';
 import { newCaller } from './bytes/through.ts';
 
-/** One guild, and one address whose key is not known yet, have two of these slots. */
+/** One guild, and one address whose key is not cached yet, get two of these slots. */
 const MAX_IN_FLIGHT = 20;
 const SHARE = 2;
-/** One guild has half where so few may wait. */
+/** With such a small limit one guild gets half. */
 const MAX_WAITING_POLLS = 8;
 const POLL_SHARE = 4;
 
 let front: Front;
 let service: { url: string; close: () => void };
-/** Responses that the service holds back. */
+/** Responses that the service delays. */
 let held: ServerResponse[] = [];
-/** Auth answers nothing about these guilds. */
+/** Auth does not respond to requests about these guilds. */
 const unknown = new Set<string>();
 const sockets: Socket[] = [];
 
@@ -50,7 +50,7 @@ afterAll(async () => {
   service.close();
 });
 
-/** A service that holds back what asks for the player 7 or waits, and answers all else. */
+/** A service that delays requests for player 7 and long polls, and responds to all others. */
 function createService(): Server {
   return createServer((request, response) => {
     request.resume().on('end', () => {
@@ -68,7 +68,7 @@ afterEach(async () => {
   for (const response of held.splice(0)) response.end('{}');
   for (const socket of sockets.splice(0)) socket.destroy();
   const names = ['gateway_in_flight_requests', 'gateway_receiving_requests', 'gateway_waiting_polls'];
-  // Whatever happened, all slots are free in the end.
+  // In the end all slots must be free.
   for (const name of names) await vi.waitUntil(async () => (await gauge(name)) === 0, PATIENCE);
 });
 
@@ -78,7 +78,7 @@ async function rejections(): Promise<Record<string, number>> {
   return Object.fromEntries(series.map(({ labels, value }) => [labels['bound'], value]));
 }
 
-/** How many were rejected for a limit since the test began. */
+/** The number of overload rejections since the test began. */
 async function rejected(bound: string): Promise<number> {
   return ((await rejections())[bound] ?? 0) - (rejectionsBefore[bound] ?? 0);
 }
@@ -93,7 +93,7 @@ interface Result {
   body: { details?: { code?: string }; message?: string };
 }
 
-/** A GET with the caller's key and from its address. */
+/** A GET with the client's key and from its address. */
 async function call({ guild, key, from }: Connection, path: string): Promise<Result> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const [host, port] = front.address.split(':');
@@ -107,7 +107,7 @@ async function call({ guild, key, from }: Connection, path: string): Promise<Res
 
 const lookup = (caller: Connection, gameId: number) => call(caller, `/lookup/game/${gameId}`);
 
-/** A caller whose key the gateway knows, so that its requests wait for no look-up. */
+/** A client whose key the gateway has cached, so that its requests wait for no lookup. */
 async function knownCaller(): Promise<Connection> {
   const caller = newCaller();
   await expect.poll(async () => (await lookup(caller, 8)).status).toBe(200);
@@ -125,7 +125,7 @@ function expectOverload(result: Result | undefined): void {
 }
 
 describe('requests of one guild', () => {
-  test('have a tenth of the slots, also where a service hangs, and other guilds are served', async () => {
+  test('get a tenth of the slots, also when a service hangs, and other guilds are served', async () => {
     const [one, other] = [await knownCaller(), newCaller()];
     const calls = Array.from({ length: MAX_IN_FLIGHT }, () => lookup(one, 7));
     await expect.poll(() => rejected('guild')).toBe(MAX_IN_FLIGHT - SHARE);
@@ -138,7 +138,7 @@ describe('requests of one guild', () => {
     expect((await lookup(one, 8)).status).toBe(200);
   });
 
-  test('are rejected before they are counted by a rate limit', async () => {
+  test('are rejected before a rate limit counts them', async () => {
     const caller = newCaller();
     const remaining = async () => {
       const response = await fetch(`http://${front.address}${API_PREFIX}/lookup/game/8`, {
@@ -147,7 +147,7 @@ describe('requests of one guild', () => {
       await response.arrayBuffer();
       return Number(response.headers.get('x-ratelimit-remaining'));
     };
-    // All in one window.
+    // All in one rate limit window.
     await untilWindowHas(20_000);
     const before = await remaining();
     const calls = Array.from({ length: MAX_IN_FLIGHT }, () => lookup(caller, 7));
@@ -159,7 +159,7 @@ describe('requests of one guild', () => {
   });
 });
 
-/** Begins to send a body and does not go on. */
+/** Sends the start of a body and stops. */
 async function beginUpload({
   guild,
   key,
@@ -175,7 +175,7 @@ async function beginUpload({
 }
 
 describe('bodies that arrive slowly', () => {
-  test('of one guild take a tenth, hold no slot, and delay nobody else', async () => {
+  test('of one guild get a tenth of the receiving limit, hold no slot, and delay nobody else', async () => {
     const [slow, other] = [await knownCaller(), newCaller()];
     const uploads = await Promise.all(Array.from({ length: MAX_IN_FLIGHT }, () => beginUpload(slow)));
     await expect.poll(() => rejected('guild')).toBe(MAX_IN_FLIGHT - SHARE);
@@ -188,7 +188,7 @@ describe('bodies that arrive slowly', () => {
     expect(statuses().filter((status) => status === '503')).toHaveLength(MAX_IN_FLIGHT - SHARE);
   });
 
-  test('of many guilds leave all slots to requests without a body', async () => {
+  test('of many guilds leave all slots free for requests without a body', async () => {
     const callers = await knownCallers(MAX_IN_FLIGHT / SHARE);
     for (const caller of callers) for (let count = 0; count < SHARE; count++) await beginUpload(caller);
     await expect.poll(() => gauge('gateway_receiving_requests')).toBe(MAX_IN_FLIGHT);
@@ -200,7 +200,7 @@ describe('bodies that arrive slowly', () => {
     expect((await lookup(another, 8)).status).toBe(200);
   });
 
-  test('whose client leaves give their place back', async () => {
+  test('whose client disconnects release their slot', async () => {
     const caller = await knownCaller();
     const [one, other] = [await beginUpload(caller), await beginUpload(caller)];
     await expect.poll(() => gauge('gateway_receiving_requests')).toBe(SHARE);
@@ -211,20 +211,20 @@ describe('bodies that arrive slowly', () => {
   });
 });
 
-test('requests of one address whose keys are looked up have a tenth of the slots, and others are served', async () => {
+test('requests of one address whose keys are being verified get a tenth of the slots, and others are served', async () => {
   const guilds = Array.from({ length: 10 }, newCaller);
   for (const { guild } of guilds) unknown.add(guild);
   const { from } = newCaller();
   const calls = guilds.map((caller) => lookup({ ...caller, from }, 8));
   await expect.poll(() => rejected('address')).toBe(guilds.length - SHARE);
   expect(await gauge('gateway_in_flight_requests')).toBe(SHARE);
-  // A key is looked up for another address, and for this one once auth has answered.
+  // A key is looked up for another address, and for this one as soon as auth has responded.
   expect((await lookup(newCaller(), 8)).status).toBe(200);
   for (const { status } of await Promise.all(calls)) expect(status).toBe(503);
   await expect.poll(async () => (await lookup({ ...newCaller(), from }, 8)).status).toBe(200);
 });
 
-test('polls of one guild that wait leave room for those of others, and for its other requests', async () => {
+test('waiting polls of one guild leave capacity for those of others, and for its other requests', async () => {
   const poll = (caller: Connection) => call(caller, `/game/servers/one/commands?wait=25`);
   const [one, other, third] = (await knownCallers(3)) as [Connection, Connection, Connection];
   const waiting = Array.from({ length: POLL_SHARE }, () => poll(one));

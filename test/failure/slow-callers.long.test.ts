@@ -13,11 +13,11 @@ beforeAll(async () => {
 afterAll(() => front.stop());
 
 const DRIP_MS = 500;
-/** A request may take so long to come; its headers alone less. Node looks once a second. */
+/** Time limit for receiving a request; headers have a shorter one. Node checks once a second. */
 const HEADERS_MS = 10_000 + 1_000;
 const REQUEST_MS = 15_000 + 1_000;
 
-/** Sends a beginning, then a byte now and then; hands back what came until the end, and after how long. */
+/** Sends the first bytes, then single bytes slowly; returns everything received, and the duration. */
 async function drip(beginning: string): Promise<{ answer: string; ms: number }> {
   const socket = await openSocket(front.address);
   const started = performance.now();
@@ -28,13 +28,13 @@ async function drip(beginning: string): Promise<{ answer: string; ms: number }> 
   return { answer, ms: performance.now() - started };
 }
 
-it.concurrent('a caller whose headers do not end is told 408', { timeout: 200_000 }, async () => {
+it.concurrent('a client whose headers do not end gets 408', { timeout: 200_000 }, async () => {
   const { answer, ms } = await drip('GET /api/v1/whoami HTTP/1.1\r\nHost: x\r\nX-Slow: ');
   withinBound('headers that do not end', ms, HEADERS_MS + DRIP_MS);
   expect([answer.slice(0, 12), answer.includes('REQUEST_TIMEOUT')]).toEqual(['HTTP/1.1 408', true]);
 });
 
-it.concurrent('a caller whose body does not end is told 408, and no service sees it', {
+it.concurrent('a client whose body does not end gets 408, and no service receives the request', {
   timeout: 200_000,
 }, async () => {
   const { guild, key } = newCaller();

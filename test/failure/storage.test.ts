@@ -14,7 +14,7 @@ describe.concurrent('a store, or auth, that is down, slow or reset', () => {
   );
 });
 
-test('without Redis limits are counted in memory, exactly for one gateway', async () => {
+test('without Redis limits are counted in memory, exactly with one gateway', async () => {
   const alone = await startNetwork({ redisUrl: null });
   try {
     const own = await alone.createKey({ rateLimit: 3 });

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** The server's side of each connection to a server of this process, by the client's address and port. */
+/** The server's sockets in this process, by the client's address and port. */
 const serverSides = new Map<string, { socket: Socket; response: ServerResponse; requests: number }>();
 subscribe('http.server.request.start', (message) => {
   const { socket, response } = message as { socket: Socket; response: ServerResponse };
@@ -12,7 +12,7 @@ subscribe('http.server.request.start', (message) => {
   serverSides.set(client, { socket, response, requests: (serverSides.get(client)?.requests ?? 0) + 1 });
 });
 
-/** Bytes that have not moved for so long stay where they are until the client reads. */
+/** If no byte has moved for this long, the buffers are full until the client reads. */
 const STUCK_MS = 200;
 /** More than enough to fill the buffers of both sides, up to 36 MB on Linux, with small responses. */
 const MAX_REQUESTS = 500_000;
@@ -30,21 +30,21 @@ export class UnreadClient {
   static async open(address: string, from: string): Promise<UnreadClient> {
     const [host = '', port = ''] = address.split(':');
     const socket = connect({ host, port: Number(port), localAddress: from });
-    // Before it connects: not even Node reads ahead.
+    // Before it connects, so that Node does not read ahead.
     socket.pause();
     socket.on('error', () => undefined);
     await once(socket, 'connect');
     return new UnreadClient(socket);
   }
 
-  /** The server's side of the connection. */
+  /** The server's socket. */
   get serverSide(): Socket {
     return this.#newest.socket;
   }
 
   /**
-   * Sends requests, each when the operating system has taken the response to the one before, until a response is
-   * stuck in the server. Returns how many it sent.
+   * Sends requests, each after the operating system has accepted the previous response, until a response is
+   * stuck in the server. Returns the number of requests sent.
    */
   async fill(request: () => string): Promise<number> {
     while (this.#sent < MAX_REQUESTS) {
@@ -60,7 +60,7 @@ export class UnreadClient {
     this.#socket.destroy();
   }
 
-  /** Whether the newest response stays in the server, rather than going out. */
+  /** True if the newest response is stuck in the server's buffers. */
   async #isStuck(): Promise<boolean> {
     const { socket, response } = this.#newest;
     let pending = socket.writableLength;

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 const PATIENCE_MS = 20_000;
 const PAUSE_MS = 250;
 
-// oxlint-disable-next-line typescript/no-explicit-any -- tests look into whatever came back
+// oxlint-disable-next-line typescript/no-explicit-any -- tests read arbitrary responses
 type Data = any;
 
 interface Init {
@@ -13,11 +13,11 @@ interface Init {
   body?: string;
 }
 
-/** A caller that repeats each request, with its Idempotency-Key, until it is acknowledged. */
+/** A client that repeats each request with its Idempotency-Key until it is acknowledged. */
 export class Writer {
   readonly #api: string;
   readonly #keys: ReadonlyMap<string, string>;
-  /** Requests that were not answered, or answered with a fault. */
+  /** Requests without a response, or with an unexpected one. */
   repeats = 0;
 
   constructor(api: string, keys: ReadonlyMap<string, string>) {
@@ -25,7 +25,7 @@ export class Writer {
     this.#keys = keys;
   }
 
-  /** The `data` of the acknowledgement. Throws when the request is refused, which no fault excuses. */
+  /** The `data` of the acknowledgement. Throws if the request is rejected with a 4xx, which no fault explains. */
   async post(guild: string, path: string, body: object): Promise<Data> {
     const content = JSON.stringify({ guild_id: guild, ...body });
     const headers = { 'content-type': 'application/json', 'idempotency-key': randomUUID() };
@@ -47,13 +47,13 @@ export class Writer {
     }
   }
 
-  /** undefined when no answer came. */
+  /** Undefined if no response came. */
   async #ask(guild: string, path: string, init: Init): Promise<Response | undefined> {
     try {
       const signal = AbortSignal.timeout(PATIENCE_MS);
       const headers = { ...init.headers, 'x-api-key': this.#keys.get(guild) as string };
       const response = await fetch(this.#api + path, { ...init, headers, signal });
-      // A body that is cut off is no acknowledgement.
+      // A truncated body is not an acknowledgement.
       const body = await response.arrayBuffer();
       return new Response(body, { status: response.status, headers: response.headers });
     } catch {

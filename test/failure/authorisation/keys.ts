@@ -2,9 +2,9 @@ import type { CreateKeyRequest } from '#proto/gen/guild/auth/v1/admin.ts';
 import type { Network } from '../../system/system.ts';
 import { type Cell, isCounted, type KeyKind, KINDS } from './matrix.ts';
 
-/** Where the key with an allowlist may come from. */
+/** The address in the allowlist. */
 const ALLOWED = '203.0.113.7';
-/** Counted requests of one category in one guild: fewer than any category allows in a window. */
+/** Requests of one category per guild: fewer than any category allows in a window. */
 const MOST_COUNTED = 25;
 
 /** A guild with a key of each kind. */
@@ -13,23 +13,23 @@ export interface GuildKeys {
   kinds: Map<KeyKind, string>;
 }
 
-/** A guild whose keys have faults; each of them reaches everything otherwise. */
+/** A guild whose keys have one fault each, and all scopes. */
 export interface FaultyKeys {
   guildId: string;
   good: string;
   revoked: string;
   expired: string;
-  /** Good at one address alone. */
+  /** Valid at one address only. */
   listed: string;
 }
 
 const guildOf = (number: number) => String(910_000_000_000_000_000n + BigInt(number));
 
-/** What a cell of the matrix is asked with. */
+/** The key and address for a cell of the matrix. */
 export interface Ask {
   cell: Cell;
   guildId: string;
-  /** Headers and query that carry the key, or fail to. */
+  /** Headers and query with the key, if any. */
   headers: Record<string, string>;
   query: string;
 }
@@ -44,7 +44,7 @@ export class MatrixKeys {
     this.#faulty = faulty;
   }
 
-  /** What to ask for each cell; spread over the guilds, so that no limit refuses what passes. */
+  /** The request of each cell, distributed over the guilds so that no rate limit is reached. */
   assign(all: readonly Cell[]): Ask[] {
     return spread(all).map(({ cell, guild: number }, index) => {
       const address = `198.18.${(index >> 8) & 255}.${index & 255}`;
@@ -84,7 +84,7 @@ export class MatrixKeys {
   }
 }
 
-/** Which guild each cell is asked in. */
+/** The guild of each cell. */
 function spread(all: readonly Cell[]): { cell: Cell; guild: number }[] {
   const counted = new Map<string, number>();
   return all.map((cell) => {
@@ -95,7 +95,7 @@ function spread(all: readonly Cell[]): { cell: Cell; guild: number }[] {
   });
 }
 
-/** Makes the keys that the cells need. Resolves once those that expire have expired. */
+/** Creates the keys for the cells. Resolves once the expiring ones have expired. */
 export async function makeMatrixKeys(network: Network, all: readonly Cell[]): Promise<MatrixKeys> {
   const admin = network.admin();
   const make = async (guildId: string, options: Partial<CreateKeyRequest>) => {

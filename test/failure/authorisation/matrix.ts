@@ -2,13 +2,13 @@ import { ROUTES } from '#proto/rest/index.ts';
 import type { Route } from '#proto/rest/route.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 
-/** How a guild is named in one place: not at all, the key's own, or another. */
+/** The guild given in one place: none, the key's own, or another. */
 export type Named = 'none' | 'own' | 'other';
 
-/** What a key may be; a scope stands for a key with that one scope. */
+/** Kinds of keys; a scope stands for a key with only that scope. */
 export type KeyKind = (typeof SCOPES)[number] | 'no scope' | 'legacy';
 
-/** What else can be wrong with a key or with where it comes from. */
+/** Further faults of a key or of its client address. */
 export type KeyState = 'good' | (typeof STATES)[number];
 
 const STATES = [
@@ -33,13 +33,13 @@ export interface Cell {
   query: Named;
 }
 
-/** What must come of it: `passes` is anything that only a service says to a request it has let in. */
+/** The expected result: `passes` is any response that only a service sends to an admitted request. */
 export interface Verdict {
   status: number | 'passes';
   code?: string;
   /** For MISSING_SCOPE. */
   scope?: string;
-  /** Where the 400 says that the guild is missing. */
+  /** The path in the 400 that reports the missing guild. */
   fault?: string;
 }
 
@@ -49,7 +49,7 @@ const ANY: Named[] = ['none', 'own', 'other'];
 const hasPath = ({ path }: Route) => path.includes(':guildId');
 const takesBody = ({ method }: Route) => method !== 'GET';
 
-/** Every route x every kind of key x every way to name guilds, and every fault of a key on every route. */
+/** Every route x every kind of key x every way to give guilds, and every fault of a key on every route. */
 export function cells(): Cell[] {
   const all: Cell[] = [];
   for (const route of ROUTES) {
@@ -61,7 +61,7 @@ export function cells(): Cell[] {
           for (const body of bodies) all.push({ route, kind, state: 'good', path, header, body, query: 'none' });
         }
       }
-      // No route takes its guild from the query: it neither helps nor harms there.
+      // No route takes its guild from the query, so it has no effect there.
       all.push({ ...right(route), kind, header: 'none', query: 'own' }, { ...right(route), kind, query: 'other' });
     }
     for (const state of STATES) all.push({ ...right(route), state });
@@ -69,7 +69,7 @@ export function cells(): Cell[] {
   return all;
 }
 
-/** As the route asks for it. */
+/** The guild in the place that the route requires. */
 function right(route: Route): Cell {
   const path = hasPath(route) ? 'own' : 'none';
   const header = route.guild === 'header' ? 'own' : 'none';
@@ -96,7 +96,7 @@ export function verdictOf(cell: Cell): Verdict {
   return refusalBeforeLimits(cell) ?? verdictOfService(cell);
 }
 
-/** Whether the limits of its guild count it. */
+/** True if the rate limits of its guild count the request. */
 export function isCounted(cell: Cell): boolean {
   return refusalBeforeLimits(cell) === undefined;
 }
@@ -116,7 +116,7 @@ function verdictOfService({ route, body }: Cell): Verdict {
   return { status: 'passes' };
 }
 
-/** Written out, as the specification has it: of eight scopes one write has a read beside it. */
+/** Copied from the specification: one of the write scopes includes a read scope. */
 function reaches(kind: KeyKind, required: string): boolean {
   if (kind === 'legacy' || kind === required) return true;
   return kind === 'moderation:write' && required === 'moderation:read';

@@ -15,7 +15,7 @@ import * as principal from '#kit/security/principal.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import * as scopes from '#proto/rest/scopes.ts';
 
-/** A check that is taken away, and how. Whoever imports this must have mocked the modules as spies. */
+/** A check that is removed, and how. The importing test must have mocked the modules as spies. */
 export interface Mutant {
   check: string;
   apply: () => void;
@@ -36,7 +36,7 @@ const ANYBODY: KeyGrant = {
 
 type Run = (this: Authenticate, presented: Presented) => Awaitable<KeyGrant | ApiError>;
 
-/** Lets a key pass where it is refused with this code, of the requests that are meant. */
+/** Accepts a key that would be rejected with this code, in the selected requests. */
 function letPass(code: string, isMeant: (presented: Presented) => boolean = () => true): void {
   const run: Run = Reflect.get(Authenticate.prototype, 'run');
   vi.spyOn(Authenticate.prototype, 'run').mockImplementation(async function (this: Authenticate, presented) {
@@ -49,7 +49,7 @@ const isInQuery = ({ query }: Presented) => query.includes('api_key=');
 
 const nothing = (): undefined => undefined;
 
-/** What is left of a check without part of it. */
+/** A check without one of its parts. */
 function weakGuild(
   weaken: (given: Parameters<typeof guilds.checkGuild>) => Parameters<typeof guilds.checkGuild>,
 ): void {
@@ -60,7 +60,7 @@ const realGuilds = await vi.importActual<typeof guilds>('#gateway/steps/guild.ts
 const realScopes = await vi.importActual<typeof scopes>('#proto/rest/scopes.ts');
 const realValidation = await vi.importActual<typeof validation>('#kit/validate.ts');
 
-/** Each check on the way of a request, left out once. */
+/** Each check of a request, removed once. */
 export const MUTANTS: readonly Mutant[] = [
   { check: 'a request is well formed', apply: () => vi.mocked(guard.guard).mockImplementation(nothing) },
   {

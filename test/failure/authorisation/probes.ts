@@ -5,7 +5,7 @@ import type { Network } from '../../system/system.ts';
 import type { Front } from '../bytes/front.ts';
 import { sendThrough } from '../bytes/through.ts';
 
-/** What the matrix has no cell for. Each tells what was wrong, and nothing where all was right. */
+/** Cases outside of the matrix. Each returns a description of what was wrong, or nothing. */
 export async function runProbes(network: Network, front: Front, cappedKey: string): Promise<string[]> {
   const faults = [
     await probeServices(network),
@@ -18,7 +18,7 @@ export async function runProbes(network: Network, front: Front, cappedKey: strin
   return faults.filter((fault) => fault !== undefined);
 }
 
-/** A service asked past the gateway. */
+/** A request to a service that bypasses the gateway. */
 async function probeServices(network: Network): Promise<string | undefined> {
   const names = new Set(ROUTES.map(({ service }) => service).filter((name) => name !== 'gateway'));
   for (const name of names) {
@@ -31,7 +31,7 @@ async function probeServices(network: Network): Promise<string | undefined> {
   return undefined;
 }
 
-/** A key that may ask twice a minute; three times may fall into two windows, five may not. */
+/** A key with a limit of two requests per minute; three requests may fall into two windows, five exceed both. */
 async function probeCap(network: Network, key: string): Promise<string | undefined> {
   const statuses = [];
   for (let count = 0; count < 5; count += 1) statuses.push((await network.call('/whoami', { key })).status);

@@ -8,7 +8,7 @@ const AT_ONCE = 16;
 const MOST_TRIES = 20;
 const BUSY_MS = 500;
 
-/** What came of a cell that should not have. */
+/** A cell of the matrix with an unexpected result. */
 export interface Mismatch {
   title: string;
   expected: Verdict;
@@ -20,14 +20,14 @@ interface Answer {
   details?: { code?: string; required_scope?: string; errors?: { path: string }[] };
 }
 
-/** Asks the gateway (its base URL with the prefix) for every cell; ends early at the first mismatch if asked to. */
+/** Sends the request of every cell to the gateway (base URL with prefix); optionally stops at the first mismatch. */
 export async function runMatrix(api: string, asks: readonly Ask[], { first = false } = {}): Promise<Mismatch[]> {
   const mismatches: Mismatch[] = [];
   const stop = new AbortController();
   const judge = async (ask: Ask) => {
     const expected = verdictOf(ask.cell);
     let answer = await answerTo(api, ask);
-    // A machine that is too busy to ask about a key in time says nothing about the key.
+    // A verification timeout on a busy machine says nothing about the key.
     for (let tries = 0; answer.status === 503 && tries < MOST_TRIES; tries += 1) {
       await wait(BUSY_MS);
       answer = await answerTo(api, ask);
@@ -60,7 +60,7 @@ async function answerTo(api: string, { cell, guildId, headers, query }: Ask): Pr
   return { status: response.status, ...(details && { details }) };
 }
 
-/** Faults that a request which was let in can have; not those of this matrix, nor a refusal by a limit. */
+/** Errors that an admitted request can get, other than those of this matrix and of rate limits. */
 function isRight(expected: Verdict, { status, details }: Answer): boolean {
   const paths = details?.errors?.map(({ path }) => path) ?? [];
   const isGuildFault = paths.includes('body.guild_id') || paths.includes('header.X-Guild-ID');

@@ -2,35 +2,35 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 
-/** An answer as far as it is looked at. */
+/** The checked parts of a response. */
 export interface Answer {
   status: number;
   headers: string;
-  /** `details.code` of a refusal. */
+  /** `details.code` of an error. */
   code?: string;
-  /** The fingerprint of the request that the recorder answered. */
+  /** The fingerprint of the request in the recorder's response. */
   seen?: string;
 }
 
 export interface Sending {
   bytes: Buffer;
-  /** Where one write ends and the next begins, in ascending order. */
+  /** Positions at which a new write begins, in ascending order. */
   cuts: readonly number[];
-  /** After so many bytes the caller goes without a word; left out, it ends its side and reads to the end. */
+  /** Disconnects after this many bytes; default: half-closes and reads to the end. */
   abortAt?: number;
-  /** An address of 127.0.0.0/8, so that refusals of one caller are not counted for another. */
+  /** An address of 127.0.0.0/8, so that clients do not share limits per address. */
   from: string;
 }
 
 const PATIENCE_MS = 30_000;
 
-/** Sends bytes to `host:port` and hands back all that came until the gateway closed the connection. */
+/** Sends bytes to `host:port` and returns everything received until the gateway closes the connection. */
 export async function send(address: string, { bytes, cuts, abortAt, from }: Sending): Promise<Buffer> {
   const [host = '', port = ''] = address.split(':');
   const socket = connect({ host, port: Number(port), localAddress: from, noDelay: true });
   const received: Buffer[] = [];
   socket.on('data', (data: Buffer) => received.push(data));
-  // A gateway that refuses bytes closes the connection while more are on their way.
+  // A gateway that rejects bytes closes the connection while more are being sent.
   socket.on('error', () => socket.destroy());
   const closed = once(socket, 'close');
   socket.setTimeout(PATIENCE_MS, () => socket.destroy());
@@ -51,7 +51,7 @@ async function writePieces(socket: Socket, bytes: Buffer, cuts: readonly number[
   }
 }
 
-/** The answers in these bytes; `methods` are those of the requests, in order. Throws for bytes that are no answer. */
+/** Parses responses; `methods` are those of the requests, in order. Throws for bytes that are not a response. */
 export function readAnswers(bytes: Buffer, methods: readonly string[]): Answer[] {
   const answers: Answer[] = [];
   for (let position = 0; position < bytes.length; ) {
@@ -61,7 +61,7 @@ export function readAnswers(bytes: Buffer, methods: readonly string[]): Answer[]
     if (end < 0 || Number.isNaN(status)) throw new Error(`no answer: ${JSON.stringify(head.slice(0, 100))}`);
     position = end + 4;
     if (status === 100) continue;
-    // What did not end may have begun as a HEAD; whoever refuses it need not know.
+    // An incomplete request may be a HEAD, which the rejection need not respect.
     const isOver = position === bytes.length || bytes.toString('latin1', position, position + 5) === 'HTTP/';
     const isHead = methods[answers.length] === 'HEAD' ? isOver : isOver && answers.length >= methods.length;
     const body = isHead ? { text: '', end: position } : readBody(bytes, position, head);
@@ -91,7 +91,7 @@ function readBody(bytes: Buffer, start: number, head: string): { text: string; e
 }
 
 function read(text: string): { code?: string; seen?: string } {
-  // The documentation is a page.
+  // The documentation is an HTML page.
   if (!text.startsWith('{')) return {};
   const { details, data } = JSON.parse(text) as { details?: { code?: string }; data?: { seen?: string } };
   return { ...(details?.code && { code: details.code }), ...(data?.seen && { seen: data.seen }) };

@@ -9,7 +9,7 @@ import { type Arrival, fingerprint } from './recorder.ts';
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** What is wrong with the answers to a connection; empty when they are right. */
+/** Describes wrong responses on a connection; empty if all are right. */
 export function judgeAnswers({ answers, certain, refusal }: Expectation, given: readonly Answer[]): string[] {
   const faults: string[] = [];
   const finals = given.slice(0, answers.length);
@@ -17,7 +17,7 @@ export function judgeAnswers({ answers, certain, refusal }: Expectation, given: 
     const { status, code, method, passed } = answers[index] as Expectation['answers'][number];
     const isBroken =
       answer.status >= 400 && answer.status < 500 && index === finals.length - 1 && refusal === 'perhaps';
-    // A fault in the bytes behind can end the connection before an answer that need not come.
+    // A fault in later bytes can close the connection before an optional response.
     if (isBroken && index >= certain) return;
     if (answer.status !== status || (method !== 'HEAD' && answer.code !== code)) {
       faults.push(`answer ${index} is ${answer.status} ${answer.code}, not ${status} ${code}`);
@@ -33,7 +33,7 @@ export function judgeAnswers({ answers, certain, refusal }: Expectation, given: 
   return faults;
 }
 
-/** What is wrong with what arrived of a connection; `isAborted`: its caller did not wait for the answers. */
+/** Describes wrong requests at the service; `isAborted`: the client did not wait for the responses. */
 export function judgeArrivals(
   { answers, certain }: Expectation,
   arrived: readonly Arrival[],
@@ -78,11 +78,11 @@ function isSealed(arrived: Arrival, { guild }: Caller, ring: SecretRing): boolea
   });
 }
 
-/** What the gateway sets itself. */
+/** Headers that the gateway sets itself. */
 const OWN: Record<string, (value: string | undefined, sent: Message) => boolean> = {
   [PRINCIPAL_HEADER]: (value) => value !== undefined,
   connection: (value) => value === 'keep-alive' || value === 'close',
-  // The service's own, and not the caller's.
+  // The service's own header, not the client's.
   host: (value) => /^127\.0\.0\.1:\d+$/.test(value ?? ''),
   'x-request-id': (value, sent) => {
     const given = valuesOf(sent, 'x-request-id').join(',');
@@ -90,7 +90,7 @@ const OWN: Record<string, (value: string | undefined, sent: Message) => boolean>
   },
 };
 
-/** By name in lower case; the values of one name as one list. */
+/** Headers by lower-case name; all values of a name as one list. */
 function headersOf({ headers }: Pick<Message, 'headers'>): Map<string, string> {
   const all = new Map<string, string>();
   for (const [given, value] of headers) {
@@ -100,12 +100,12 @@ function headersOf({ headers }: Pick<Message, 'headers'>): Map<string, string> {
   return all;
 }
 
-/** What a service receives of the caller's headers: all that it reads, and what frames the body. */
+/** The client's headers that a service receives: those that it reads, and those that frame the body. */
 const FORWARDED = 'content-encoding content-length content-type idempotency-key transfer-encoding x-guild-id'.split(
   ' ',
 );
 
-/** What was sent, less what services do not receive; a body that is not there is told as one of no length. */
+/** The sent headers without those that services do not receive; a missing body becomes Content-Length: 0. */
 function wantedHeaders(sent: Message): Map<string, string> {
   const named = valuesOf(sent, 'connection').join(',').toLowerCase().split(',');
   const dropped = new Set(named.map((name) => name.trim()));

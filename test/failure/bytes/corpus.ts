@@ -4,7 +4,7 @@ import { PASSING } from './passing.ts';
 import { REFUSED } from './refused.ts';
 import { type Entry, request, V } from './requests.ts';
 
-/** What callers, careless or hostile, put on a connection. */
+/** Bytes that careless or hostile clients send on a connection. */
 export const CORPUS: readonly Entry[] = [
   { name: 'whoami', bytes: request(`GET /api/v1/whoami ${V}`), outcome: 'answered here' },
   { name: 'several spaces', bytes: request(`GET  /api/v1/whoami   ${V}`), outcome: 'answered here' },
@@ -14,19 +14,19 @@ export const CORPUS: readonly Entry[] = [
   ...REFUSED.map(([name, outcome, bytes]) => ({ name, bytes, outcome })),
 ];
 
-/** The bytes of an entry of the corpus, by its name. */
+/** The bytes of an entry of the corpus, by name. */
 export function entry(name: string): Entry['bytes'] {
   const found = CORPUS.find((one) => one.name === name);
   if (!found) throw new Error(`the corpus has no ${name}`);
   return found.bytes;
 }
 
-/** Several of them on one connection, one behind the other. */
+/** Several entries on one connection, one after the other. */
 export function together(...names: string[]): Entry['bytes'] {
   return (caller) => names.map((name) => entry(name)(caller)).join('');
 }
 
-/** Lines that a head is spoilt with. */
+/** Header lines that make a request invalid. */
 export const SPOILERS: readonly string[] = [
   'Transfer-Encoding: chunked',
   'Transfer-Encoding: identity',

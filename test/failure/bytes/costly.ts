@@ -1,18 +1,18 @@
 import { wire } from '../../network/raw-http.ts';
 import { BODY, chunk, chunked, END, type Entry, get, KIB, names, post, request, V } from './requests.ts';
 
-/** A little less than the largest request head that Node's parser takes, with room for the lines that all have. */
+/** Slightly less than the largest request head that Node's parser accepts, minus the common lines. */
 const ROOM = 15.5 * KIB;
-/** As often as there is room for. */
+/** Repeats a text as often as it fits. */
 const filled = (piece: string, room = ROOM) => piece.repeat(Math.floor(room / piece.length));
 const numbered = (piece: (index: number) => string, count: number) =>
   Array.from({ length: count }, (_, index) => piece(index)).join('');
-/** A header of which as much is sent as there is room for. */
+/** A header with the largest value that fits. */
 const header = (name: string, piece: string) => get('/lookup/game/7', `${name}: ${filled(piece)}x\n`);
 const LONG_NAMES = numbered((index) => `X-${'h'.repeat(40)}${index}: ${'v'.repeat(100)}\n`, 96);
 const OPTIONS = `Connection: ${Array.from({ length: 20 }, (_, index) => `x-h${index}`).join()}\n`;
 
-/** Requests of less than 16 KiB that are made to cost as much CPU as they can. */
+/** Requests of less than 16 KiB that use as much CPU as possible. */
 export const COSTLY: [name: string, outcome: string, bytes: Entry['bytes']][] = [
   ['96 long headers', 'passes', get('/lookup/game/7', LONG_NAMES)],
   ['20 options that name headers', 'passes', get('/lookup/game/7', OPTIONS + names(95))],

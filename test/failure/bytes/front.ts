@@ -27,17 +27,17 @@ export interface Front {
 }
 
 export interface FrontOptions {
-  /** More variables of the gateway; they replace those that it has anyway. */
+  /** Further environment variables of the gateway, which override the defaults. */
   environment?: Record<string, string>;
-  /** Base URL of what stands in each service's place; the recorder if left out. */
+  /** Base URL used for every service; default: the recorder. */
   upstream?: string;
-  /** What auth waits for before it answers, by the guild of the key. */
+  /** Delays auth's response, by the guild of the key. */
   beforeVerify?: (guildId: string) => Promise<unknown> | undefined;
-  /** Receives what the gateway logs. */
+  /** Receives the gateway's log. */
   logLines?: string[];
 }
 
-/** The gateway as it is, in front of a recorder in each service's place; every key with a right checksum is good. */
+/** The real gateway in front of a recorder instead of the services; every key with a correct checksum is valid. */
 export async function startFront(options: FrontOptions = {}): Promise<Front> {
   const ring = new SecretRing(TEST_SECRETS);
   const recorder = new Recorder();
@@ -63,12 +63,12 @@ export async function startFront(options: FrontOptions = {}): Promise<Front> {
   return { address: http, admin, recorder, ring, stop };
 }
 
-/** A key of a guild: the same in every run, since what is random in a test must come from its seed. */
+/** A key of a guild, the same in every run, because randomness must come from the test's seed. */
 export function keyOf(guildId: string): string {
   return makeApiKey(guildId, (size) => Buffer.alloc(size, 7));
 }
 
-/** Stands in auth's place: every key is good. */
+/** Replaces auth: every key is valid. */
 export async function startAuth(ring: SecretRing, beforeVerify?: FrontOptions['beforeVerify']): Promise<GrpcServer> {
   const parts = {
     clock: systemClock,

@@ -7,13 +7,13 @@ import { CORPUS, SPOILERS } from './corpus.ts';
 import type { Front } from './front.ts';
 import { type Expectation, expectationOf, methodsOf } from './oracle.ts';
 
-/** Connections that are open at once. */
+/** Concurrent connections. */
 const AT_ONCE = 64;
-/** How long the last requests of callers that have gone may take to arrive. */
+/** Time limit for the last requests of disconnected clients to arrive. */
 const SETTLE_MS = 10_000;
-/** What takes longer than all the rest together, and so is taken less often. */
+/** Slow cases, which are used less often. */
 const MOST_ATTEMPTS = 10;
-/** More than there are cases in a run. */
+/** More than the cases of a run. */
 const CALLERS = 1_000_000;
 const LARGE_BYTES = 4096;
 const SMALL = CORPUS.filter(({ bytes }) => bytes({ guild: '', key: '' }).length < LARGE_BYTES);
@@ -22,16 +22,16 @@ const CLEAN = SMALL.filter(({ outcome }) => outcome === 'passes');
 export interface FuzzOptions {
   cases: number;
   seed: number;
-  /** One case alone, by its number, to look at it again. */
+  /** Runs only this case. */
   only?: number;
 }
 
 export interface FuzzResult {
-  /** What went wrong, with all that is needed to repeat it. */
+  /** Failures, with everything needed to repeat them. */
   failures: string[];
-  /** Requests that arrived, as they should. */
+  /** The number of requests that arrived as expected. */
   arrived: number;
-  /** Refusals that came, as they should. */
+  /** The number of expected rejections. */
   refused: number;
 }
 
@@ -48,7 +48,7 @@ type Random = () => number;
 
 const pick = <Item>(random: Random, list: readonly Item[]): Item => list[wholeNumber(random, list.length)] as Item;
 
-/** Runs random connections made of the corpus; the same seed makes the same ones. */
+/** Runs random connections built from the corpus; the same seed builds the same ones. */
 export async function fuzz(front: Front, { cases, seed, only }: FuzzOptions): Promise<FuzzResult> {
   const result: FuzzResult = { failures: [], arrived: 0, refused: 0 };
   const numbers = only === undefined ? Array.from({ length: cases }, (_, index) => index) : [only];
@@ -60,7 +60,7 @@ export async function fuzz(front: Front, { cases, seed, only }: FuzzOptions): Pr
       let attempt = 0;
       let fuzzCase = makeCase(number, seed);
       let outcome = await run(front, fuzzCase);
-      // A machine that is too busy to ask about a key in time is no fault of the bytes'.
+      // A verification timeout on a busy machine is not a failure of this test.
       while (outcome.isBusy && ++attempt < MOST_ATTEMPTS) {
         await wait(attempt * 500);
         fuzzCase = makeCase(number, seed, attempt);
@@ -84,7 +84,7 @@ export async function fuzz(front: Front, { cases, seed, only }: FuzzOptions): Pr
   return result;
 }
 
-/** Resolves once nothing has arrived for a moment. */
+/** Resolves once no request has arrived for a moment. */
 async function settled({ recorder }: Front): Promise<void> {
   const count = () => [...recorder.arrivals.values()].reduce((sum, { length }) => sum + length, 0);
   for (let before = -1, end = Date.now() + SETTLE_MS; before !== count() && Date.now() < end; ) {
@@ -96,7 +96,7 @@ async function settled({ recorder }: Front): Promise<void> {
 interface Outcome {
   faults: string[];
   refused: number;
-  /** Whether the gateway answered that it could not. */
+  /** True if the gateway responded with 503. */
   isBusy: boolean;
 }
 
@@ -134,7 +134,7 @@ function pickList(random: Random): typeof CORPUS {
   return kind < 0.75 ? CLEAN : SMALL;
 }
 
-/** A line of the head twice, left out, moved, in another case, or another one between. */
+/** Duplicates, removes, moves or changes the case of a header line, or inserts another. */
 function spoilHead(random: Random, whole: string): string {
   const [head = '', ...rest] = whole.split('\r\n\r\n');
   const lines = head.split('\r\n');
@@ -180,7 +180,7 @@ const BYTES = [
   '#',
 ];
 
-/** Some bytes left out, added, changed or twice, anywhere. */
+/** Removes, inserts, changes or duplicates bytes at random places. */
 function spoilBytes(random: Random, text: string): string {
   const at = wholeNumber(random, text.length + 1);
   const length = 1 + wholeNumber(random, 8);
@@ -197,7 +197,7 @@ function spoilBytes(random: Random, text: string): string {
   }
 }
 
-/** Everything in one write, a few of them, or one per byte for a stretch. */
+/** One write, a few writes, or single bytes for a part. */
 function makeCuts(random: Random, length: number): number[] {
   const kind = random();
   if (kind < 0.3) return [];

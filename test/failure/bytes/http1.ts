@@ -1,18 +1,18 @@
-/** A request as RFC 9112 reads it. */
+/** A request parsed according to RFC 9112. */
 export interface Message {
   method: string;
   target: string;
   version: string;
-  /** Names as sent, values without the white space around them; in Latin-1, as they are on the wire. */
+  /** Names as sent, trimmed values; in Latin-1, as on the wire. */
   headers: [name: string, value: string][];
-  /** What tells where the body ends. */
+  /** How the end of the body is determined. */
   framing: 'none' | 'length' | 'chunked';
   body: Buffer;
-  /** How many stand behind a chunked body. */
+  /** The number of trailers after a chunked body. */
   trailers?: number;
 }
 
-/** What stands at a place in a stream of bytes; `end` is where the next message begins. */
+/** A message at a position in a stream of bytes; `end` is the start of the next one. */
 export type Parsed =
   | { kind: 'message'; message: Message; end: number }
   | { kind: 'unfinished'; head?: Head }
@@ -21,20 +21,20 @@ export type Parsed =
 type Head = Omit<Message, 'framing' | 'body' | 'trailers'>;
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-// Section 3 lets a reader take several spaces for one; they are not passed on.
+// Section 3 permits parsers to accept several spaces; the gateway does not forward such requests.
 const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) +([\x21-\x7e]+) +HTTP\/(\d\.\d)$/;
 // oxlint-disable-next-line no-control-regex
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-// Extensions are not passed on, and Node's parser takes one with a value and no name.
+// Extensions are not forwarded, and Node's parser accepts one with a value but no name.
 // oxlint-disable-next-line no-control-regex
 const CHUNK =
   /^([0-9A-Fa-f]{1,15})((?:[\t ]*;[\t ]*(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|(?==))(?:=(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+|"[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]*"))?)*)$/;
 const OUTER_SPACE = /^[\t ]+|[\t ]+$/g;
 
-/** The request that begins at `start`, by the grammar of RFC 9112 and nothing else: no leniency, no limits. */
+/** Parses the request at `start` by the grammar of RFC 9112, without leniency or limits. */
 export function parseMessage(bytes: Buffer, start: number): Parsed {
   let position = start;
-  // Section 2.2: empty lines before a request are passed over, and a line feed may be one.
+  // Section 2.2: empty lines before a request are skipped, and a line feed may be one.
   while (bytes[position] === CR || bytes[position] === LF) position += 1;
   const lines = readLines(bytes, position);
   if (lines.kind !== 'lines') return lines;
@@ -52,7 +52,7 @@ type Lines =
   | { kind: 'unfinished' }
   | { kind: 'invalid'; why: string };
 
-/** The lines up to an empty one. A line ends with CR LF; neither stands alone. */
+/** The lines up to an empty one. A line ends with CR LF; CR and LF cannot occur alone. */
 function readLines(bytes: Buffer, start: number): Lines {
   const lines: string[] = [];
   for (let position = start; ; ) {

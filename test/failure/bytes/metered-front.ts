@@ -12,12 +12,12 @@ const PATIENCE_MS = 30_000;
 export interface MeteredFront {
   /** `host:port` of the gateway. */
   address: string;
-  /** Microseconds of CPU that the gateway's main thread has used so far. */
+  /** CPU time of the gateway's main thread so far, in microseconds. */
   cpu(): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** A gateway in a process of its own, so that its CPU alone is counted; it trusts every peer to be a proxy. */
+/** A gateway in a separate process, so that only its CPU is counted; it trusts every peer as a proxy. */
 export async function startMeteredFront(): Promise<MeteredFront> {
   const recorder = new Recorder();
   const upstream = await recorder.start();

@@ -1,4 +1,4 @@
-// A gateway that tells its parent its address once it is ready, and the CPU of its main thread whenever it is asked.
+// A gateway that reports its address to its parent once it is ready, and the CPU time of its main thread on request.
 
 import { gatewayService } from '#gateway/service.ts';
 import { startService } from '#kit/service/service.ts';

@@ -3,36 +3,36 @@ import { ROUTES } from '#proto/rest/index.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';
 import { type Message, parseMessage, valuesOf } from './http1.ts';
 
-/** The answer to one request. */
+/** The response to one request. */
 export interface Expected {
   status: number;
-  /** `details.code` of a refusal. */
+  /** `details.code` of an error. */
   code?: string;
-  /** Answers to HEAD have no body. */
+  /** Responses to HEAD have no body. */
   method: string;
-  /** What must arrive at the service, once and as it was sent. */
+  /** The request that the service must receive, once and unchanged. */
   passed?: Message;
-  /** Refused because it could be read in two ways. */
+  /** True if rejected because it is ambiguous. */
   isAmbiguous?: boolean;
-  /** Nothing behind it is answered. */
+  /** True if no later request gets a response. */
   isLast?: boolean;
-  /** Whether anything behind it is answered depends on what had arrived by then. */
+  /** True if it depends on timing whether later requests get a response. */
   mayBeLast?: boolean;
 }
 
-/** What must come of bytes on one connection, whose caller ends its side after them. */
+/** The expected result of bytes on one connection, which the client then half-closes. */
 export interface Expectation {
-  /** In order. */
+  /** The expected responses in order. */
   answers: Expected[];
-  /** How many of them must come; of the others, none or the first few. */
+  /** How many of them must come; further ones may come in order. */
   certain: number;
-  /** Whether one refusal of bytes that are no request comes behind them. */
+  /** True if an error response to malformed bytes follows. */
   refusal: 'none' | 'one' | 'perhaps';
-  /** The method of a request that did not end, whose refusal that would be. */
+  /** The method of an incomplete request to which that error belongs. */
   unfinished?: string;
 }
 
-/** The methods of the requests that are answered, in order. */
+/** The methods of the requests with a response, in order. */
 export function methodsOf({ answers, unfinished }: Expectation): string[] {
   return [...answers.map(({ method }) => method), ...(unfinished ? [unfinished] : [])];
 }
@@ -43,13 +43,13 @@ export interface Caller {
 }
 
 const MOST_BODY = 64 * 1024;
-/** Node counts names and values, not what stands between them. */
+/** Node counts the bytes of names and values, not of separators. */
 const MOST_HEAD = 16 * 1024;
 const MAX_HEADERS = 100;
 const PUBLIC_PATHS = ['/', '/healthz', '/docs', '/openapi.json'];
 const MAX_OPTIONS = 20;
 
-/** By RFC 9112 and the refusals that the gateway documents; knows nothing of how it is built. */
+/** Predicts from RFC 9112 and the gateway's documentation, independently of its implementation. */
 export function expectationOf(bytes: Buffer, caller: Caller): Expectation {
   const expectation: Expectation = { answers: [], certain: 0, refusal: 'none' };
   let isCertain = true;
@@ -72,7 +72,7 @@ export function expectationOf(bytes: Buffer, caller: Caller): Expectation {
       break;
     }
     const answer = answerTo(parsed.message, caller);
-    // Where it is Node's parser that refuses, an answer before it closes the connection.
+    // If Node's parser rejects, there is one response before the connection is closed.
     if (answer.isAmbiguous && expectation.answers.length > 0) isCertain = false;
     expectation.answers.push(answer);
     if (isCertain) expectation.certain += 1;
@@ -87,7 +87,7 @@ function isOnlyEmptyLines(bytes: Buffer, position: number): boolean {
   return /^[\r\n]*$/.test(bytes.toString('latin1', position));
 }
 
-/** A list header's members, in lower case. */
+/** Elements of a list header, in lower case. */
 function members(message: Message, name: string): string[] {
   const all = valuesOf(message, name).join(',').toLowerCase().split(',');
   return all.map((member) => member.trim()).filter(Boolean);
@@ -97,10 +97,10 @@ function answerTo(message: Message, caller: Caller): Expected {
   const { method, version } = message;
   const connection = members(message, 'connection');
   const closes = version === '1.0' ? !connection.includes('keep-alive') : connection.includes('close');
-  // An Upgrade is ignored, and the connection closed behind it.
+  // An Upgrade is ignored, and the connection is closed after the response.
   const isUpgrade = connection.includes('upgrade') && valuesOf(message, 'upgrade').length > 0;
   const saysLast = closes || isUpgrade;
-  // A server may close such a connection whenever it likes.
+  // A server may close such a connection at any time.
   const mayBeLast = version === '1.0' ? { mayBeLast: true } : {};
   const end = { method, ...(saysLast ? { isLast: true } : {}), ...mayBeLast };
   const options = valuesOf(message, 'connection').join(',').split(',');
@@ -124,7 +124,7 @@ function answerTo(message: Message, caller: Caller): Expected {
   return { status, ...end, passed: message };
 }
 
-/** Of these Node would keep the first alone. */
+/** Headers of which Node would keep only the first. */
 const ONCE = [
   'age authorization content-type etag expires from host if-modified-since if-unmodified-since last-modified',
   'location max-forwards proxy-authorization referer retry-after server user-agent content-length',
@@ -132,7 +132,7 @@ const ONCE = [
   .join(' ')
   .split(' ');
 
-/** What edge.md has refused because servers read it in different ways. */
+/** Requests that must be rejected because servers parse them differently. */
 function isAmbiguous(message: Message): boolean {
   const { method, target, version, headers } = message;
   const [path = '', ...query] = target.split('?');
@@ -165,7 +165,7 @@ function isReadable(text: string): boolean {
   }
 }
 
-/** Contract, section 2, steps 1 to 5, for a key that may do everything. */
+/** Contract, section 2, steps 1 to 5, for a key with all scopes. */
 function judgement(message: Message, { guild, key }: Caller): [number, string?] {
   const [path = '', query = ''] = split(message.target);
   if (PUBLIC_PATHS.includes(path)) {

@@ -1,6 +1,6 @@
 import { BODY, chunk, chunked, END, type Entry, get, INNER, json, KIB, names, post, request, V } from './requests.ts';
 
-/** Requests that arrive at a service. */
+/** Requests that reach a service. */
 export const PASSING: [string, Entry['bytes']][] = [
   ['GET', get('/lookup/game/7')],
   ['GET with a query', get('/bindings/list?x=%C3%A9&y=../z&w=a%2Fb?')],

@@ -4,27 +4,27 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { PRINCIPAL_HEADER } from '#kit/security/principal.ts';
 import { type Message, parseMessage, valuesOf } from './http1.ts';
 
-/** A request as it arrived, and when. */
+/** A received request with its time. */
 export interface Arrival extends Message {
   /** Unix milliseconds. */
   at: number;
 }
 
-/** What an answer carries to show which request it belongs to. */
+/** The part of a response that identifies its request. */
 export function fingerprint({ method, target, body }: Pick<Message, 'method' | 'target' | 'body'>): string {
   return createHash('sha256').update(`${method} ${target}\n`).update(body).digest('hex');
 }
 
 /**
- * An upstream that writes down each request that arrives, byte for byte, and answers with its fingerprint: at once, or
- * when it is told to where the target asks to wait.
+ * An upstream that records each request byte for byte and responds with its fingerprint: immediately, or
+ * when the test releases it, if the target contains a wait.
  */
 export class Recorder {
-  /** By the guild of the sealed principal, which no caller chooses. */
+  /** Requests by the guild of the signed principal, which no client can choose. */
   readonly arrivals = new Map<string, Arrival[]>();
-  /** What arrived and is no request of the gateway's. */
+  /** Received bytes that are not a request of the gateway. */
   readonly faults: string[] = [];
-  /** Sends the answers of polls that wait, in the order in which they came. */
+  /** Sends the responses of waiting polls, in the order of their arrival. */
   readonly held: (() => void)[] = [];
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -81,7 +81,7 @@ export class Recorder {
     else this.arrivals.set(guild, [arrival]);
   }
 
-  /** In different forms, since what is passed back must not depend on them. */
+  /** Different forms of the same response, because the relayed response must not depend on them. */
   #answer(socket: Socket, message: Message): void {
     const body = JSON.stringify({ status: 'success', code: 200, message: 'ok', data: { seen: fingerprint(message) } });
     const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';

@@ -1,15 +1,15 @@
 import { wire } from '../../network/raw-http.ts';
 import type { Caller } from './oracle.ts';
 
-/** Bytes on a connection, and what must come of the request in them. */
+/** Bytes of a request, and its expected result. */
 export interface Entry {
   name: string;
   bytes: (caller: Caller) => string;
-  /** `passes`, `answered here` (by the gateway itself), or the code that it is refused with. */
+  /** `passes`, `answered here` (by the gateway itself), or the error code. */
   outcome: string;
 }
 
-/** A request with a good key; `\n` stands for CR LF, lines of the head end with it. */
+/** A request with a valid key; `\n` becomes CR LF. */
 export const request =
   (line: string, lines = '', body = '') =>
   ({ guild, key }: Caller) =>
@@ -29,8 +29,8 @@ export const chunked = (body: string, lines = '') =>
 export const chunk = (text: string, extension = '') => `${text.length.toString(16)}${extension}\r\n${text}\r\n`;
 export const END = '0\r\n\r\n';
 export const BODY = '{"game_ids":[7]}';
-/** What looks like a request must not become one where it is a body. */
+/** A body that looks like a request must not become one. */
 export const INNER = wire('GET /api/v1/whoami HTTP/1.1\nHost: y\n\n');
 export const KIB = 1024;
-/** So many headers that differ. */
+/** A number of distinct headers. */
 export const names = (count: number) => Array.from({ length: count }, (_, index) => `X-H${index}: ${index}\n`).join('');

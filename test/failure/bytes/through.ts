@@ -5,21 +5,21 @@ import type { Front } from './front.ts';
 import { type Caller, expectationOf, methodsOf } from './oracle.ts';
 import type { Arrival } from './recorder.ts';
 
-/** Callers of the fuzzer have smaller numbers. */
+/** Clients of the fuzzer have smaller numbers. */
 let callers = 50_000_000;
 
-/** A caller that the process has not had before. */
+/** A client that was not used in this process before. */
 export const newCaller = () => callerOf(++callers);
 
 export interface Through {
   answers: Answer[];
-  /** What has arrived by now. */
+  /** The requests that have arrived so far. */
   arrived: () => Arrival[];
-  /** What was wrong with the way of the bytes through the gateway, as far as it is known by now. */
+  /** Failures found so far. */
   faults: () => string[];
 }
 
-/** Sends bytes, in one write unless cut, to the end or until the caller goes. */
+/** Sends bytes, in one write unless split, completely or until the client disconnects. */
 export async function sendThrough(
   front: Front,
   text: (caller: Caller) => string,
