@@ -89,7 +89,7 @@ test('domain code imports no transport and no database driver', () => {
   expect(forbidden(domain, (target) => !transports.test(target))).toEqual([]);
 });
 
-test('test code is recognisable by its name, and only tests import it', () => {
+test('code of tests is recognisable by its name, and only tests import it', () => {
   expect(forbidden(CODE, (target) => !/^vitest(?:\/|$)/.test(target))).toEqual([]);
   expect(forbidden(CODE, (target) => !isCode(target) || !isOfTests(target))).toEqual([]);
 });
