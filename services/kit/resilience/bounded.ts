@@ -1,15 +1,16 @@
-/** What goes at once: the room of its hundredth. */
+/** In a large map one per cent of the entries is evicted at a time. */
 const SHARE = 100;
 
 /**
- * Drops the members that were added first once there are more than `most`. In large maps it drops a hundredth of them
- * together: to find the first member takes as long as what was dropped before it, and one by one that adds up.
+ * Evicts the entries that were added first when there are more than `max`. In large maps it evicts one per cent of them
+ * at a time: the time to find the first entry grows with the number of entries deleted before it, so evicting them one
+ * by one would be slow.
  */
-export function dropOldest(members: Map<unknown, unknown>, most: number): void {
-  if (members.size <= most) return;
-  let excess = members.size - most + Math.floor(most / SHARE);
-  for (const key of members.keys()) {
+export function dropOldest(entries: Map<unknown, unknown>, max: number): void {
+  if (entries.size <= max) return;
+  let excess = entries.size - max + Math.floor(max / SHARE);
+  for (const key of entries.keys()) {
     if (excess-- <= 0) return;
-    members.delete(key);
+    entries.delete(key);
   }
 }

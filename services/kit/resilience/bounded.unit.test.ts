@@ -3,19 +3,19 @@ import { dropOldest } from './bounded.ts';
 
 const numbers = (count: number) => new Map(Array.from({ length: count }, (_, index) => [index, index]));
 
-test('a map within its bound keeps all', () => {
+test('a map within its limit keeps all entries', () => {
   const map = numbers(5);
   dropOldest(map, 5);
   expect(map.size).toBe(5);
 });
 
-test('of a small map only what is beyond the bound goes, the first added first', () => {
+test('a small map evicts only the entries above its limit, the oldest first', () => {
   const map = numbers(7);
   dropOldest(map, 5);
   expect([...map.keys()]).toEqual([2, 3, 4, 5, 6]);
 });
 
-test('of a large map a hundredth goes together, so that it is within its bound for a while', () => {
+test('a large map evicts one per cent at a time', () => {
   const map = numbers(10_001);
   dropOldest(map, 10_000);
   expect(map.size).toBe(9_900);

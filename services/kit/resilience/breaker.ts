@@ -2,7 +2,7 @@ import CircuitBreaker from 'opossum';
 import { ApiError } from '../errors.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
-/** Within `windowMs`, at least `leastCalls`, of which more than `failedPercent` failed, open a breaker. */
+/** A breaker opens if at least `leastCalls` ended within `windowMs` and more than `failedPercent` of them failed. */
 export interface BreakerOptions {
   windowMs: number;
   leastCalls: number;
@@ -13,33 +13,38 @@ export interface BreakerOptions {
 
 const DEFAULTS: BreakerOptions = { windowMs: 10_000, leastCalls: 10, failedPercent: 50, openMs: 2_000 };
 
-/** Of the time that a breaker stays open, up to how much longer its probe may wait: replicas must not probe together. */
+/** A probe is delayed at random by up to this share of the open time, so that replicas do not probe together. */
 const PROBE_JITTER = 0.5;
 
-/** Thrown by an action that came to no end: it says nothing of the dependency. */
+/** Thrown by an action that was given up before it had a result: it says nothing about the dependency. */
 export class Inconclusive extends Error {}
 
-/** Any failure of a probe keeps the breaker open. */
+/** Any error of a probe keeps the breaker open, even one that would not count as a failure of a call. */
 class ProbeFailure extends Error {}
 
 type Action = () => Promise<unknown>;
 
-/** Makes the breakers of a process, one per dependency, and shows their states. */
+/** Creates the circuit breakers of a process, one per dependency, and reports their states as a metric. */
 export class Breakers {
   readonly #all = new Map<string, Breaker>();
 
   constructor(metrics: Metrics) {
-    metrics.gauge('breaker_open', '1 while calls to the dependency are refused', ['dependency'], (gauge) => {
-      for (const [name, breaker] of this.#all) gauge.set({ dependency: name }, breaker.isOpen ? 1 : 0);
-    });
+    metrics.gauge(
+      'breaker_open',
+      '1 while the circuit breaker rejects calls to the dependency, otherwise 0',
+      ['dependency'],
+      (gauge) => {
+        for (const [name, breaker] of this.#all) gauge.set({ dependency: name }, breaker.isOpen ? 1 : 0);
+      },
+    );
   }
 
   /**
-   * `isFailure` tells a dependency's failure from its refusal; refusals do not open the breaker. What is Inconclusive
-   * neither opens nor closes it.
+   * `isFailure` returns true for errors that show that the dependency is down, and false for its ordinary rejections,
+   * which count as successes. An Inconclusive error neither opens nor closes the breaker.
    */
   create(dependency: string, isFailure: (error: unknown) => boolean, options?: Partial<BreakerOptions>): Breaker {
-    const breaker = new Breaker(dependency, isFailure, options);
+    const breaker = new Breaker({ dependency, isFailure, ...options });
     this.#all.set(dependency, breaker);
     return breaker;
   }
@@ -49,9 +54,15 @@ export class Breakers {
   }
 }
 
+type SingleBreakerOptions = Partial<BreakerOptions> & {
+  dependency: string;
+  isFailure: (error: unknown) => boolean;
+};
+
 /**
- * Rejects calls to a dependency that keeps failing, so that nobody waits for it in vain. With a probe, a background call
- * finds out when the dependency is back; without one (such as for another company's API), the next caller's call does.
+ * Rejects calls immediately while a dependency keeps failing, so that no caller waits for a timeout. With a probe, a
+ * background call finds out when the dependency is back. Without a probe (for example for a third-party API), the first
+ * call after the open time is the trial.
  */
 export class Breaker {
   readonly #circuit: CircuitBreaker<[Action]>;
@@ -59,17 +70,17 @@ export class Breaker {
   #hasProbe = false;
   #nextProbe: NodeJS.Timeout | undefined;
 
-  constructor(dependency: string, isFailure: (error: unknown) => boolean, options: Partial<BreakerOptions> = {}) {
+  constructor({ dependency, isFailure, ...options }: SingleBreakerOptions) {
     const { windowMs, leastCalls, failedPercent, openMs } = { ...DEFAULTS, ...options };
     this.#dependency = dependency;
     this.#circuit = new CircuitBreaker((action: Action) => action(), {
-      // Every action has a deadline of its own.
+      // Every action has its own deadline.
       timeout: false,
       resetTimeout: openMs,
       rollingCountTimeout: windowMs,
       volumeThreshold: leastCalls,
       errorThresholdPercentage: failedPercent,
-      // Nobody reads them, and each sorts the durations of all calls of the window.
+      // Nothing reads snapshots and percentiles, and each of them sorts the durations of all calls in the window.
       enableSnapshots: false,
       rollingPercentilesEnabled: false,
       errorFilter: (error) => {
@@ -80,8 +91,8 @@ export class Breaker {
   }
 
   /**
-   * Makes `probe` the only call that is tried while the breaker is open: in the background, with jitter, again and again
-   * until it succeeds. It must have a deadline of its own, and show that the dependency responds at all. To be set once.
+   * Makes `probe` the only call that is tried while the breaker is open: in the background, with jitter, repeatedly
+   * until it succeeds. The probe must have its own deadline and succeed only if the dependency responds. Call this once.
    */
   probeWith(probe: () => Promise<unknown>): void {
     this.#hasProbe = true;
@@ -93,48 +104,37 @@ export class Breaker {
     this.#circuit.on('halfOpen', (openMs) => {
       const jitterMs = Math.random() * PROBE_JITTER * openMs;
       this.#nextProbe = setTimeout(() => {
-        // The circuit counts the failure, and stays open for another while.
+        // After a failure the circuit opens again and emits halfOpen after the open time.
         this.#circuit.fire(action).catch(() => undefined);
       }, jitterMs).unref();
     });
   }
 
-  /** Calls `changed` each time that the breaker has opened or closed. */
+  /** Calls `changed` each time the breaker opens or closes. */
   onChange(changed: (isOpen: boolean) => void): void {
     this.#circuit.on('close', () => changed(false));
     this.#circuit.on('open', () => changed(true));
   }
 
-  /** Whether calls are rejected; also while the dependency is being tried. */
+  /** True while calls are rejected, including while a trial call is in flight. */
   get isOpen(): boolean {
     return !this.#circuit.closed;
   }
 
-  /** Throws UNAVAILABLE while it is open, for calls that are not to be counted. */
+  /** Throws UNAVAILABLE while the breaker is open; for calls whose results must not be counted. */
   requireClosed(): void {
     if (this.isOpen) throw this.#unavailable();
   }
 
-  /** The action's outcome; UNAVAILABLE without calling it while the breaker is open. */
+  /** Runs the action and returns its result. While the breaker is open it throws UNAVAILABLE without running it. */
   async run<Result>(action: () => Promise<Result>): Promise<Result> {
     if (this.#hasProbe) this.requireClosed();
-    if (!this.#circuit.closed) return this.#fire(action);
-    try {
-      const result = await action();
-      this.#count(result);
-      return result;
-    } catch (error) {
-      // Judged by the circuit, unless it was opened meanwhile: then this must not be taken for the call that tries.
-      if (this.#circuit.closed) await this.#circuit.fire(() => Promise.reject(error)).catch(() => undefined);
-      throw error;
-    }
-  }
-
-  /** What succeeds is only counted, as `fire` does: its own way around each call takes a twentieth of a look-up. */
-  #count(result: unknown): void {
-    if (!this.#circuit.closed) return;
-    this.#circuit.emit('fire');
-    this.#circuit.emit('success', result, 0);
+    if (this.isOpen) return this.#fire(action);
+    // Run outside of the circuit first: if the circuit opens meanwhile, the result of this call must not be taken for
+    // the result of the trial call.
+    const call = action();
+    await Promise.allSettled([call]);
+    return this.isOpen ? call : this.#fire(() => call);
   }
 
   async #fire<Result>(action: () => Promise<Result>): Promise<Result> {

@@ -7,7 +7,7 @@ import { Breakers, Inconclusive } from './breaker.ts';
 const metrics = new Metrics();
 let breakers: Breakers;
 const down = () => Promise.reject(new ApiError('UNAVAILABLE'));
-const refused = () => Promise.reject(new ApiError('NOT_FOUND'));
+const rejected = () => Promise.reject(new ApiError('NOT_FOUND'));
 const fine = async () => 'fine';
 
 beforeEach(() => {
@@ -24,7 +24,7 @@ async function fail(breaker: ReturnType<Breakers['create']>, times: number, how 
   for (let time = 0; time < times; time++) await expect(breaker.run(how)).rejects.toThrow(ApiError);
 }
 
-test('a dependency that keeps failing is left alone for 2 s, then tried with one call', async () => {
+test('a dependency that keeps failing is not called for 2 s, then tried with a single call', async () => {
   const breaker = breakers.create('auth', isGrpcFailure);
   await fail(breaker, 9);
   expect(breaker.isOpen).toBe(false);
@@ -40,7 +40,7 @@ test('a dependency that keeps failing is left alone for 2 s, then tried with one
   expect(await breaker.run(action)).toBe('fine');
 });
 
-test('successes count: only when more than half of the calls fail is a dependency left alone', async () => {
+test('successes count: the breaker opens only if more than half of the calls fail', async () => {
   const breaker = breakers.create('auth', isGrpcFailure);
   for (let time = 0; time < 20; time++) expect(await breaker.run(fine)).toBe('fine');
   await fail(breaker, 20);
@@ -49,11 +49,11 @@ test('successes count: only when more than half of the calls fail is a dependenc
   expect(breaker.isOpen).toBe(true);
 });
 
-test('with a probe, no call is a trial: the probe runs in the background until the dependency responds', async () => {
+test('with a probe, no call is used as a trial: the probe runs in the background until the dependency responds', async () => {
   const breaker = breakers.create('auth', isGrpcFailure);
   let isBack = false;
   const probe = vi.fn<() => Promise<void>>(async () => {
-    // Not even a rejection by the dependency, which would close a breaker that a call tries.
+    // For a trial call this rejection would be a success; for a probe it is a failure.
     if (!isBack) throw new ApiError('NOT_FOUND');
   });
   const changes: boolean[] = [];
@@ -76,18 +76,18 @@ test('with a probe, no call is a trial: the probe runs in the background until t
   expect(await breaker.run(action)).toBe('fine');
 });
 
-test('a call without an outcome neither opens a breaker nor closes one that it tries', async () => {
+test('an inconclusive call does not open the breaker, and as a trial does not close it', async () => {
   const breaker = breakers.create('auth', isGrpcFailure);
-  const gone = () => Promise.reject(new Inconclusive('the caller has gone'));
-  for (let time = 0; time < 50; time++) await expect(breaker.run(gone)).rejects.toThrow(Inconclusive);
+  const disconnected = () => Promise.reject(new Inconclusive('the client has disconnected'));
+  for (let time = 0; time < 50; time++) await expect(breaker.run(disconnected)).rejects.toThrow(Inconclusive);
   expect(breaker.isOpen).toBe(false);
   await fail(breaker, 60);
   await vi.advanceTimersByTimeAsync(2_000);
-  await expect(breaker.run(gone)).rejects.toThrow(Inconclusive);
+  await expect(breaker.run(disconnected)).rejects.toThrow(Inconclusive);
   await expect(breaker.run(fine)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 
-test('a breaker that was stopped probes no more', async () => {
+test('a stopped breaker sends no further probes', async () => {
   const breaker = breakers.create('auth', isGrpcFailure);
   const probe = vi.fn<() => Promise<void>>(() => Promise.reject(new Error('down')));
   breaker.probeWith(probe);
@@ -98,7 +98,7 @@ test('a breaker that was stopped probes no more', async () => {
   expect(probe.mock.calls.length).toBeLessThanOrEqual(1);
 });
 
-test('what began before the breaker opened and ends after it is not taken for the call that tries', async () => {
+test('a call that started before the breaker opened and ends afterwards is not taken for the trial call', async () => {
   const breaker = breakers.create('auth', isGrpcFailure);
   const [failing, succeeding] = [Promise.withResolvers<string>(), Promise.withResolvers<string>()];
   const early = [failing, succeeding].map(({ promise }) => breaker.run(() => promise));
@@ -112,18 +112,18 @@ test('what began before the breaker opened and ends after it is not taken for th
   expect(breaker.isOpen).toBe(false);
 });
 
-test('refusals pass as they are, do not open a breaker, and close one that is tried', async () => {
+test('ordinary rejections are passed on, do not open the breaker, and close it as a trial', async () => {
   const breaker = breakers.create('auth', isGrpcFailure);
-  await fail(breaker, 50, refused);
+  await fail(breaker, 50, rejected);
   expect(breaker.isOpen).toBe(false);
   await fail(breaker, 60);
   expect(breaker.isOpen).toBe(true);
   await vi.advanceTimersByTimeAsync(2_000);
-  await expect(breaker.run(refused)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  await expect(breaker.run(rejected)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   expect(breaker.isOpen).toBe(false);
 });
 
-test('failures of one dependency do not touch another, and breaker_open tells them apart', async () => {
+test('failures of one dependency do not affect another, and breaker_open reports each of them', async () => {
   vi.useRealTimers();
   const own = new Breakers(metrics);
   const [lookup, auth] = [own.create('lookup', isGrpcFailure), own.create('auth', isGrpcFailure)];
@@ -135,7 +135,7 @@ test('failures of one dependency do not touch another, and breaker_open tells th
   own.stop();
 });
 
-test('a breaker that was stopped refuses as unavailable', async () => {
+test('a stopped breaker rejects calls with UNAVAILABLE', async () => {
   const breaker = breakers.create('auth', isGrpcFailure);
   breaker.stop();
   await expect(breaker.run(fine)).rejects.toMatchObject({ code: 'UNAVAILABLE' });

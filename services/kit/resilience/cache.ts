@@ -1,57 +1,47 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../clock.ts';
 import { currentPurpose } from '../context.ts';
-import { dropOldest } from './bounded.ts';
+import { SingleFlight } from './single-flight.ts';
 
 export interface LoadingCacheOptions<Value> {
   ttlMs: number;
-  /** The most entries; the least recently used goes first. */
+  /** The maximum number of entries; the least recently used entry is evicted first. */
   max: number;
   clock: Clock;
   load: (key: string) => Promise<Value>;
-  /** Whether a value is remembered; every one when left out. */
+  /** Returns true if the value may be cached; every value if left out. */
   remember?: (value: Value) => boolean;
 }
 
 /**
- * Remembers what it loads; concurrent loads of one key for one purpose are one, so that a request does not wait for the
- * turn of a job. Failures are not remembered.
+ * Caches loaded values. Concurrent loads of one key are shared by callers of the same purpose only, so that a request
+ * never waits for a job's call, which has a lower priority. Errors are not cached.
  */
 export class LoadingCache<Value> {
   readonly #options: LoadingCacheOptions<Value>;
-  readonly #entries = new Map<string, { value: Value; expiresAt: number }>();
-  readonly #loading = new Map<string, Promise<Value>>();
+  readonly #entries: LRUCache<string, { value: Value; expiresAt: number }>;
+  readonly #loads = new SingleFlight<Value>();
 
   constructor(options: LoadingCacheOptions<Value>) {
     this.#options = options;
+    this.#entries = new LRUCache({ max: options.max });
   }
 
   async get(key: string): Promise<Value> {
     const entry = this.#entries.get(key);
-    if (entry && entry.expiresAt > this.#options.clock.now()) {
-      this.#entries.delete(key);
-      this.#entries.set(key, entry);
-      return entry.value;
-    }
-    return this.reload(key);
+    return entry && entry.expiresAt > this.#options.clock.now() ? entry.value : this.reload(key);
   }
 
-  /** Loads anew what may be remembered already. */
+  /** Loads the value again even if it is cached. */
   reload(key: string): Promise<Value> {
-    const name = `${currentPurpose()} ${key}`;
-    let loading = this.#loading.get(name);
-    if (!loading) {
-      loading = this.#load(key).finally(() => this.#loading.delete(name));
-      this.#loading.set(name, loading);
-    }
-    return loading;
+    return this.#loads.run(`${currentPurpose()} ${key}`, () => this.#load(key));
   }
 
   async #load(key: string): Promise<Value> {
-    const value = await this.#options.load(key);
-    this.#entries.delete(key);
-    if (this.#options.remember?.(value) === false) return value;
-    this.#entries.set(key, { value, expiresAt: this.#options.clock.now() + this.#options.ttlMs });
-    dropOldest(this.#entries, this.#options.max);
+    const { load, remember, clock, ttlMs } = this.#options;
+    const value = await load(key);
+    if (remember?.(value) === false) this.#entries.delete(key);
+    else this.#entries.set(key, { value, expiresAt: clock.now() + ttlMs });
     return value;
   }
 }

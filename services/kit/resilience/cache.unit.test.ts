@@ -9,7 +9,7 @@ function cacheOf(load: Load) {
   return { clock, cache: new LoadingCache({ ttlMs: 1000, max: 2, clock, load }) };
 }
 
-test('a value is loaded once while it is fresh, and again after', async () => {
+test('a value is loaded once until its TTL ends, then again', async () => {
   const load = vi.fn<Load>(async (key) => `${key}!`);
   const { clock, cache } = cacheOf(load);
   expect([await cache.get('a'), await cache.get('a')]).toEqual(['a!', 'a!']);
@@ -21,7 +21,7 @@ test('a value is loaded once while it is fresh, and again after', async () => {
   expect(load).toHaveBeenCalledTimes(2);
 });
 
-test('what is remembered can be loaded anew', async () => {
+test('reload replaces a cached value', async () => {
   let loads = 0;
   const { cache } = cacheOf(async () => ++loads);
   expect(await cache.get('a')).toBe(1);
@@ -29,38 +29,38 @@ test('what is remembered can be loaded anew', async () => {
   expect(await cache.get('a')).toBe(2);
 });
 
-test('those who ask for the same key at the same time share one load', async () => {
+test('concurrent callers of one key share one load', async () => {
   const loads: PromiseWithResolvers<unknown>[] = [];
   const { cache } = cacheOf(() => {
     const load = Promise.withResolvers<unknown>();
     loads.push(load);
     return load.promise;
   });
-  const asked = [cache.get('a'), cache.get('a'), cache.get('b')];
+  const results = [cache.get('a'), cache.get('a'), cache.get('b')];
   expect(loads).toHaveLength(2);
   loads[0]?.resolve(1);
   loads[1]?.resolve(2);
-  expect(await Promise.all(asked)).toEqual([1, 1, 2]);
+  expect(await Promise.all(results)).toEqual([1, 1, 2]);
 });
 
 test.each([
   ['rejects', () => Promise.reject(new Error('down'))],
   [
-    'throws at once',
+    'throws synchronously',
     () => {
       throw new Error('down');
     },
   ],
-])('a load that %s is told to all who wait, and tried again by the next', async (_how, fail) => {
+])('a load that %s fails for all waiting callers, and the next caller loads again', async (_how, fail) => {
   let isDown = true;
   const { cache } = cacheOf(() => (isDown ? fail() : Promise.resolve('up')));
-  const asked = await Promise.allSettled([cache.get('a'), cache.get('a')]);
-  expect(asked.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  const results = await Promise.allSettled([cache.get('a'), cache.get('a')]);
+  expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   isDown = false;
   expect(await cache.get('a')).toBe('up');
 });
 
-test('the least recently used goes first when there is no more room', async () => {
+test('a full cache evicts the least recently used entry first', async () => {
   const load = vi.fn<Load>(async (key) => key);
   const { cache } = cacheOf(load);
   for (const key of ['a', 'b', 'a', 'c', 'a']) await cache.get(key);

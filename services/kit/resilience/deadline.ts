@@ -1,19 +1,19 @@
-/** Thrown when an answer did not come in time. */
+/** Thrown when a promise has not settled in time. */
 export class DeadlineError extends Error {
   constructor(milliseconds: number) {
-    super(`no answer within ${milliseconds} ms`);
+    super(`no response within ${milliseconds} ms`);
     this.name = 'DeadlineError';
   }
 }
 
-/** The answer, or a DeadlineError once so many milliseconds have passed; a later answer is dropped. */
-export function within<Answer>(milliseconds: number, answer: Promise<Answer>): Promise<Answer> {
+/** The result of a promise; rejects with a DeadlineError after this many milliseconds and ignores a later result. */
+export function within<Result>(milliseconds: number, pending: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      // Timers come before sockets in a turn of the event loop: after a stall of this process the answer may lie in
-      // the socket unread, and it is not the other side that was slow.
+      // The event loop runs timers before it reads sockets. If this process has stalled, the response may already be
+      // waiting in the socket; setImmediate lets it be read first.
       setImmediate(() => reject(new DeadlineError(milliseconds)));
     }, milliseconds);
-    void answer.then(resolve, reject).finally(() => clearTimeout(timer));
+    void pending.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

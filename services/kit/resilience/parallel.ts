@@ -1,22 +1,14 @@
+import pLimit from 'p-limit';
+
 /**
- * Does the work for every item, at most `most` at a time; results in the order of the items. Begins no more once the
- * signal is aborted: what was not begun is undefined. The first error is thrown.
+ * Runs `work` for every item, at most `max` at a time, and returns the results in the order of the items. After the
+ * signal is aborted no further item is started; its result is undefined. Rejects with the first error.
  */
-export async function inParallel<Item, Result>(
+export function inParallel<Item, Result>(
   items: readonly Item[],
-  most: number,
+  max: number,
   work: (item: Item) => Promise<Result>,
   signal?: AbortSignal,
 ): Promise<(Result | undefined)[]> {
-  const results = Array.from<Result | undefined>({ length: items.length });
-  const entries = items.entries();
-  // All workers take from one iterator.
-  const worker = async (): Promise<void> => {
-    for (const [index, item] of entries) {
-      if (signal?.aborted) return;
-      results[index] = await work(item);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(most, items.length) }, worker));
-  return results;
+  return pLimit(max).map(items, async (item) => (signal?.aborted ? undefined : work(item)));
 }

@@ -1,4 +1,4 @@
-/** The work's outcome. Until it settles `renew` is called every so often, one call at a time; a call may fail. */
+/** Runs `work` and calls `renew` every `everyMs` until it settles, one call at a time. A failed renewal is ignored. */
 export async function whileRenewing<Result>(
   everyMs: number,
   renew: () => Promise<unknown>,
@@ -16,7 +16,7 @@ export async function whileRenewing<Result>(
     return await work();
   } finally {
     clearInterval(timer);
-    // Whatever comes next is not undone by a renewal that was under way.
+    // A renewal that is still in flight could otherwise undo what the caller does next.
     await renewal;
   }
 }

@@ -6,7 +6,7 @@ const EVERY_MS = 5;
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-test('renews as long as the work takes, one call at a time, and no call is under way afterwards', async () => {
+test('renews until the work settles, one call at a time, and waits for the last renewal', async () => {
   const calls: PromiseWithResolvers<void>[] = [];
   const renew = () => {
     const call = Promise.withResolvers<void>();
@@ -33,7 +33,7 @@ test('renews as long as the work takes, one call at a time, and no call is under
   expect(calls).toHaveLength(2);
 });
 
-test('a renewal that fails keeps neither the work nor the next renewal from going on', async () => {
+test('a failed renewal stops neither the work nor the next renewal', async () => {
   const renew = vi.fn<() => Promise<void>>().mockRejectedValue(new Error('out of reach'));
   const work = Promise.withResolvers<void>();
   const outcome = whileRenewing(EVERY_MS, renew, () => work.promise);

@@ -1,24 +1,24 @@
-/** Calls that pay for one repeat. */
-const CALLS_PER_REPEAT = 10;
-/** Repeats that quiet times may save up for a bad moment, such as the loss of a replica with many calls under way. */
-const MOST_SAVED = 100;
+/** The number of first attempts that allow one retry. */
+const CALLS_PER_RETRY = 10;
+/** The largest number of saved retries; they are needed when a replica with many calls in flight is lost. */
+const MAX_SAVED = 100;
 
 /**
- * Allows at most one repeat for each ten calls, so that repeats never become the load that keeps a part down. It begins
- * with nothing saved: at no time were there more repeats than a tenth of the calls.
+ * Allows at most one retry for every ten calls, so that retries cannot overload an upstream that is recovering. The
+ * budget starts empty: at no time have there been more retries than a tenth of the calls.
  */
 export class RetryBudget {
   #saved = 0;
 
-  /** A call is made for the first time. */
+  /** Records the first attempt of a call. */
   called(): void {
-    this.#saved = Math.min(this.#saved + 1, MOST_SAVED * CALLS_PER_REPEAT);
+    this.#saved = Math.min(this.#saved + 1, MAX_SAVED * CALLS_PER_RETRY);
   }
 
-  /** Whether a call may be repeated now; if so, it is paid for. */
+  /** Takes one retry from the budget; false if there is none. */
   take(): boolean {
-    if (this.#saved < CALLS_PER_REPEAT) return false;
-    this.#saved -= CALLS_PER_REPEAT;
+    if (this.#saved < CALLS_PER_RETRY) return false;
+    this.#saved -= CALLS_PER_RETRY;
     return true;
   }
 }

@@ -2,24 +2,24 @@ import { expect, test } from 'vitest';
 import { seededRandom } from '#test/random.ts';
 import { RetryBudget } from './retry-budget.ts';
 
-test('at no time are there more repeats than a tenth of the calls, in whatever order they come', () => {
+test('retries never exceed a tenth of the calls, in any order of calls and retries', () => {
   const random = seededRandom(11);
   const budget = new RetryBudget();
-  let [calls, repeats] = [0, 0];
+  let [calls, retries] = [0, 0];
   for (let step = 0; step < 100_000; step++) {
     if (random() < 0.5) {
       budget.called();
       calls++;
-    } else if (budget.take()) repeats++;
-    expect(repeats * 10).toBeLessThanOrEqual(calls);
+    } else if (budget.take()) retries++;
+    expect(retries * 10).toBeLessThanOrEqual(calls);
   }
-  expect(repeats).toBeGreaterThan(calls / 11);
+  expect(retries).toBeGreaterThan(calls / 11);
 });
 
-test('quiet times save up a hundred repeats and no more', () => {
+test('at most a hundred retries are saved', () => {
   const budget = new RetryBudget();
   for (let call = 0; call < 50_000; call++) budget.called();
-  let repeats = 0;
-  while (budget.take()) repeats++;
-  expect(repeats).toBe(100);
+  let retries = 0;
+  while (budget.take()) retries++;
+  expect(retries).toBe(100);
 });
