@@ -1,4 +1,4 @@
-/** Where a part gets the time from, so that tests decide it. */
+/** The source of the current time; tests replace it. */
 export interface Clock {
   /** Unix milliseconds. */
   now(): number;
@@ -6,7 +6,7 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** A clock that stands still until it is told otherwise. */
+/** A clock for tests, which only `advance` moves. */
 export class ManualClock implements Clock {
   #now: number;
 
@@ -23,7 +23,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Unix milliseconds as whole Unix seconds. */
+/** Converts Unix milliseconds to whole Unix seconds. */
 export function unixSeconds(milliseconds: number | Date): number {
   return Math.floor(Number(milliseconds) / 1000);
 }

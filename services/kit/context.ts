@@ -1,38 +1,38 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** What follows a request through a process without being passed along: for logs and outgoing calls. */
+/** Data about the current request, for log lines and outgoing calls; available without being passed as an argument. */
 export interface RequestContext {
   requestId: string;
-  /** The route's or method's name. */
+  /** The name of the route or gRPC method. */
   route: string;
-  /** At the gateway, once it has judged the key. */
+  /** Set at the gateway after the API key is authenticated. */
   keyId?: string;
-  /** The guild that the request concerns, where it names one: guilds share what is limited fairly. */
+  /** The guild that the request names, if any: limited resources are shared fairly among guilds. */
   guildId?: string;
-  /** Who makes the call, where operators do. */
+  /** The operator's name, if the call was made by an operator. */
   operator?: string;
 }
 
 export const requestContext = new AsyncLocalStorage<RequestContext>();
 
 /**
- * For what a call is made, the most urgent first: somebody waits for the response, work that follows from a request
- * soon after it, or a long job. Where calls are limited, the more urgent ones come first.
+ * The reasons for a call, the most urgent first: `caller` (a client waits for the response), `background` (work that
+ * follows a request) and `job` (a long job). Where calls are limited, the more urgent ones are made first.
  */
 export const PURPOSES = ['caller', 'background', 'job'] as const;
 export type Purpose = (typeof PURPOSES)[number];
 
 const purposes = new AsyncLocalStorage<Purpose>();
 
-/** Does the work for a purpose, which calls to other services carry in their metadata. */
+/** Runs `work` with a purpose, which calls to other services pass on in their metadata. */
 export function withPurpose<Result>(purpose: Purpose, work: () => Result): Result {
   return purposes.run(purpose, work);
 }
 
-/** `caller` unless the work was begun for another purpose. */
+/** The purpose of the current work; `caller` by default. */
 export const currentPurpose = (): Purpose => purposes.getStore() ?? 'caller';
 
-/** What another process sent as its purpose; anything unknown is `caller`. */
+/** Parses the purpose that another process sent; an unknown value reads as `caller`. */
 export function readPurpose(text: string | undefined): Purpose {
   return PURPOSES.find((purpose) => purpose === text) ?? 'caller';
 }

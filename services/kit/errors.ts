@@ -2,12 +2,16 @@ import { status as grpcStatus } from '@grpc/grpc-js';
 import { MAX_FAULTS } from '#proto/rest/messages.ts';
 
 /**
- * Every error that a caller can be told: its HTTP status, its gRPC status, and the text where no better one is given.
- * The codes are those of the contract, section 1.
+ * Every error that can be sent to a client or caller, with its HTTP status, its gRPC status and its default message.
+ * The codes are part of the public contract, section 1.
  */
 export const ERRORS = {
   INVALID_REQUEST: { http: 400, grpc: grpcStatus.INVALID_ARGUMENT, text: 'The request is not valid' },
-  INVALID_TARGET: { http: 400, grpc: grpcStatus.INVALID_ARGUMENT, text: 'The game platform knows no such target' },
+  INVALID_TARGET: {
+    http: 400,
+    grpc: grpcStatus.INVALID_ARGUMENT,
+    text: 'The target does not exist on the game platform',
+  },
   MISSING_API_KEY: { http: 401, grpc: grpcStatus.UNAUTHENTICATED, text: 'An API key is required' },
   INVALID_API_KEY: { http: 401, grpc: grpcStatus.UNAUTHENTICATED, text: 'Invalid API key for this guild' },
   API_KEY_EXPIRED: { http: 401, grpc: grpcStatus.UNAUTHENTICATED, text: 'The API key has expired' },
@@ -15,26 +19,34 @@ export const ERRORS = {
   MISSING_SCOPE: { http: 403, grpc: grpcStatus.PERMISSION_DENIED, text: 'The API key lacks the required scope' },
   IP_NOT_ALLOWED: { http: 403, grpc: grpcStatus.PERMISSION_DENIED, text: "The address is not on the key's allowlist" },
   NOT_FOUND: { http: 404, grpc: grpcStatus.NOT_FOUND, text: 'Not found' },
-  ROUTE_NOT_FOUND: { http: 404, grpc: grpcStatus.UNIMPLEMENTED, text: 'There is no such path' },
-  METHOD_NOT_ALLOWED: { http: 405, grpc: grpcStatus.UNIMPLEMENTED, text: 'The path does not take this method' },
+  ROUTE_NOT_FOUND: { http: 404, grpc: grpcStatus.UNIMPLEMENTED, text: 'The path does not exist' },
+  METHOD_NOT_ALLOWED: { http: 405, grpc: grpcStatus.UNIMPLEMENTED, text: 'The path does not support this method' },
   REQUEST_TIMEOUT: { http: 408, grpc: grpcStatus.DEADLINE_EXCEEDED, text: 'The request did not arrive in time' },
-  CONFLICT: { http: 409, grpc: grpcStatus.ALREADY_EXISTS, text: 'The request conflicts with what is stored' },
+  CONFLICT: { http: 409, grpc: grpcStatus.ALREADY_EXISTS, text: 'The request conflicts with stored data' },
   QUOTA_EXCEEDED: { http: 409, grpc: grpcStatus.RESOURCE_EXHAUSTED, text: 'The guild has reached a quota' },
   PAYLOAD_TOO_LARGE: { http: 413, grpc: grpcStatus.OUT_OF_RANGE, text: 'The body is larger than 64 KiB' },
   UNSUPPORTED_MEDIA_TYPE: { http: 415, grpc: grpcStatus.INVALID_ARGUMENT, text: 'The body must be application/json' },
-  EXPECTATION_FAILED: { http: 417, grpc: grpcStatus.INVALID_ARGUMENT, text: 'The expectation can not be met' },
-  NOT_APPLICABLE: { http: 422, grpc: grpcStatus.FAILED_PRECONDITION, text: 'This can not be done here' },
+  EXPECTATION_FAILED: { http: 417, grpc: grpcStatus.INVALID_ARGUMENT, text: 'The Expect header cannot be fulfilled' },
+  NOT_APPLICABLE: {
+    http: 422,
+    grpc: grpcStatus.FAILED_PRECONDITION,
+    text: 'The request cannot be applied in the current state',
+  },
   RATE_LIMITED: { http: 429, grpc: grpcStatus.RESOURCE_EXHAUSTED, text: 'Rate limit exceeded' },
   HEADERS_TOO_LARGE: { http: 431, grpc: grpcStatus.OUT_OF_RANGE, text: 'The headers are too large or too many' },
   INTERNAL: { http: 500, grpc: grpcStatus.INTERNAL, text: 'Something went wrong on our side' },
-  PLATFORM_ERROR: { http: 502, grpc: grpcStatus.UNKNOWN, text: 'The platform refused or gave no readable answer' },
+  PLATFORM_ERROR: {
+    http: 502,
+    grpc: grpcStatus.UNKNOWN,
+    text: 'The platform rejected the request or sent an invalid response',
+  },
   UNAVAILABLE: { http: 503, grpc: grpcStatus.UNAVAILABLE, text: 'A part of the service is down, try again soon' },
   TIMEOUT: { http: 504, grpc: grpcStatus.DEADLINE_EXCEEDED, text: 'A part of the service took too long' },
 } as const;
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** One fault of a request, as told in `details.errors`. */
+/** One validation error of a request, as listed in `details.errors`. */
 export interface Fault {
   /** `body.x`, `query.x`, `path.x` or `header.X-Guild-ID`; `request.x` over gRPC. */
   path: string;
@@ -42,20 +54,20 @@ export interface Fault {
 }
 
 export interface ApiErrorOptions {
-  /** For the caller; the table's text when left out. */
+  /** Sent to the client; the default message of the code if left out. */
   message?: string;
-  /** For the caller, beside `code`. */
+  /** Sent to the client, beside `code`. */
   details?: Record<string, unknown>;
-  /** Seconds, rounded up; told as Retry-After. UNAVAILABLE always has one. */
+  /** Seconds, rounded up; sent as Retry-After. UNAVAILABLE always has one. */
   retryAfter?: number;
-  /** For the log alone; never told to the caller. */
+  /** For the log only; never sent to the client. */
   cause?: unknown;
 }
 
-/** HTTP statuses below it refuse the request; from here on it is our fault, or that of a part that we need. */
-const FAULTS_FROM = 500;
+/** HTTP statuses from here on are server errors; lower ones reject the request. */
+const SERVER_ERRORS_FROM = 500;
 
-/** The one kind of error that a caller is told. Domain code throws it and knows no status. */
+/** The only kind of error that is sent to clients. Domain code throws it by its code, without an HTTP or gRPC status. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>>;
@@ -69,8 +81,8 @@ export class ApiError extends Error {
 
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
     const limit = Error.stackTraceLimit;
-    // Where a refusal comes from is told by its code, and gathering the stack costs more than all of the rest.
-    if (ERRORS[code].http < FAULTS_FROM) Error.stackTraceLimit = 0;
+    // A rejection is identified by its code; collecting its stack trace would cost more than all other work on it.
+    if (ERRORS[code].http < SERVER_ERRORS_FROM) Error.stackTraceLimit = 0;
     super(options.message ?? ERRORS[code].text, options.cause === undefined ? undefined : { cause: options.cause });
     Error.stackTraceLimit = limit;
     this.code = code;
@@ -84,7 +96,7 @@ export class ApiError extends Error {
   }
 }
 
-/** A 400 that lists all faults at once, up to MAX_FAULTS. */
+/** A 400 that lists all validation errors together, up to MAX_FAULTS. */
 export function invalidRequest(faults: Fault[], message?: string): ApiError {
   const errors = faults.slice(0, MAX_FAULTS);
   return new ApiError('INVALID_REQUEST', { message: message ?? summary(errors), details: { errors } });
@@ -93,15 +105,15 @@ export function invalidRequest(faults: Fault[], message?: string): ApiError {
 /** The quotas of a guild that `details.quota` of QUOTA_EXCEEDED names. */
 export type Quota = 'live_servers' | 'shield_entries' | 'staff_actions_per_day';
 
-/** A 409 that names the quota that the guild has reached, and how much it allows. */
+/** A 409 that names the quota that the guild has reached, and its limit. */
 export function quotaExceeded(quota: Quota, limit: number, message: string): ApiError {
   return new ApiError('QUOTA_EXCEEDED', { message, details: { quota, limit } });
 }
 
-/** A 405 that names what the path takes, also in the header Allow; HEAD goes where GET goes. */
+/** A 405 that lists the supported methods, also in the header Allow. HEAD is supported wherever GET is. */
 export function methodNotAllowed(methods: readonly string[]): ApiError {
   const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
-  return new ApiError('METHOD_NOT_ALLOWED', { message: `This path takes ${allow}`, details: { allow } });
+  return new ApiError('METHOD_NOT_ALLOWED', { message: `This path supports ${allow}`, details: { allow } });
 }
 
 function summary(errors: Fault[]): string {
@@ -111,15 +123,15 @@ function summary(errors: Fault[]): string {
   return `${first.path} ${first.message}${rest}`;
 }
 
-/** What a check says: why a request is refused, or nothing. Returned where refusals are many: throwing costs more. */
+/** The result of a check: an error if the request is rejected. It is returned, because throwing costs more. */
 export type Refusal = ApiError | undefined;
 
-/** Any thrown value as an ApiError; what is not one becomes INTERNAL with the value as its cause. */
+/** Converts any thrown value to an ApiError; anything else becomes INTERNAL with the value as its cause. */
 export function asApiError(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError('INTERNAL', { cause: error });
 }
 
-/** Whether an error is a fault of ours or of a part we depend on, rather than a refusal. */
+/** True for a failure of our own or of a dependency; false for a rejection of the request. */
 export function isFault(error: ApiError): boolean {
-  return error.httpStatus >= FAULTS_FROM;
+  return error.httpStatus >= SERVER_ERRORS_FROM;
 }

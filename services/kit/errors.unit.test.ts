@@ -11,8 +11,8 @@ function received(sent: ReturnType<typeof toStatus>): ServiceError {
   return Object.assign(new Error('received'), sent) as ServiceError;
 }
 
-function refusedByGrpc(code: status, metadata = new Metadata()): ServiceError {
-  return Object.assign(new Error('refused'), { code, details: '', metadata });
+function rejectedByGrpc(code: status, metadata = new Metadata()): ServiceError {
+  return Object.assign(new Error('rejected'), { code, details: '', metadata });
 }
 
 test.each(CODES)('%s crosses gRPC with its code, message, details and Retry-After, and without its cause', (code) => {
@@ -38,35 +38,35 @@ test.each([
   [status.NOT_FOUND, 'INTERNAL'],
   [status.UNIMPLEMENTED, 'INTERNAL'],
   [status.UNKNOWN, 'INTERNAL'],
-])('what gRPC itself refuses is a fault and never a refusal of the caller: %i becomes %s', (code, expected) => {
-  const error = fromStatus(refusedByGrpc(code));
+])('a status of gRPC itself is a server error and never a rejection of the client: %i becomes %s', (code, expected) => {
+  const error = fromStatus(rejectedByGrpc(code));
   expect(error.code).toBe(expected);
   expect(isFault(error)).toBe(true);
 });
 
 test.each(['not JSON', '{"code":"OF_A_NEWER_SERVICE","message":"x","details":{}}', '{"code":"toString"}'])(
-  'a trailer that this code can not read is no error of its own: %s',
+  'a trailer that cannot be parsed is ignored: %s',
   (trailer) => {
     const metadata = new Metadata();
     metadata.set('guild-error-bin', Buffer.from(trailer));
-    expect(fromStatus(refusedByGrpc(status.NOT_FOUND, metadata)).code).toBe('INTERNAL');
+    expect(fromStatus(rejectedByGrpc(status.NOT_FOUND, metadata)).code).toBe('INTERNAL');
   },
 );
 
-test('what a service answers does not count as its failure, whatever failed behind it; silence does', () => {
+test('an error that a service itself returned is not its failure; an unreachable service is', () => {
   const failures = CODES.filter((code) => isGrpcFailure(new ApiError(code)));
   expect(failures).toEqual(['INTERNAL', 'PLATFORM_ERROR', 'UNAVAILABLE', 'TIMEOUT']);
-  const answered = CODES.map((code) => fromStatus(toStatus(new ApiError(code)) as StatusObject));
-  expect(answered.filter(isGrpcFailure)).toEqual([]);
+  const returned = CODES.map((code) => fromStatus(toStatus(new ApiError(code)) as StatusObject));
+  expect(returned.filter(isGrpcFailure)).toEqual([]);
   expect(isGrpcFailure(new Error('anything else'))).toBe(true);
 });
 
-test('an answer names its code, whatever the details hold, and never its cause', () => {
+test("an error response has the error's code, whatever its details hold, and never its cause", () => {
   const error = new ApiError('NOT_APPLICABLE', { details: { code: 50013, role_id: '1' }, cause: new Error('hidden') });
   expect(JSON.parse(errorBody(error))).toEqual({
     status: 'error',
     code: 422,
-    message: 'This can not be done here',
+    message: 'The request cannot be applied in the current state',
     details: { role_id: '1', code: 'NOT_APPLICABLE' },
   });
   expect(JSON.parse(errorBody(asApiError(new Error('hidden'))))).toEqual({
@@ -77,19 +77,19 @@ test('an answer names its code, whatever the details hold, and never its cause',
   });
 });
 
-test('UNAVAILABLE always says when to come again, in whole seconds', () => {
+test('UNAVAILABLE always has Retry-After, in whole seconds', () => {
   expect(new ApiError('UNAVAILABLE').retryAfter).toBe(1);
   expect(new ApiError('UNAVAILABLE', { retryAfter: 2.1 }).retryAfter).toBe(3);
   expect(new ApiError('TIMEOUT').retryAfter).toBeUndefined();
 });
 
-test('the message of a 400 names the first fault and counts the others', () => {
+test('the message of a 400 has the first validation error and the number of further ones', () => {
   const fault = { path: 'body.x', message: 'is required' };
   expect(invalidRequest([fault]).message).toBe('body.x is required');
   expect(invalidRequest([fault, fault, fault]).message).toBe('body.x is required (and 2 more)');
 });
 
-test('an answer for a socket without a parser is whole HTTP/1.1 and closes the connection', () => {
+test('a raw error response is complete HTTP/1.1 and closes the connection', () => {
   const [head = '', body = ''] = rawErrorResponse(new ApiError('UNAVAILABLE'), ['x-request-id', 'a']).split('\r\n\r\n');
   expect(head.split('\r\n')).toEqual([
     'HTTP/1.1 503 Service Unavailable',
@@ -104,7 +104,7 @@ test('an answer for a socket without a parser is whole HTTP/1.1 and closes the c
   expect(JSON.parse(body)).toMatchObject({ status: 'error', code: 503, details: { code: 'UNAVAILABLE' } });
 });
 
-test('an error that tells more than its code has a body of its own, also after a plain one', () => {
+test('message and details of an error are in its body', () => {
   const bodyOf = (options?: ConstructorParameters<typeof ApiError>[1]) =>
     JSON.parse(errorBody(new ApiError('CONFLICT', options)));
   const plain = { status: 'error', code: 409, message: ERRORS.CONFLICT.text, details: { code: 'CONFLICT' } };

@@ -8,48 +8,48 @@ const CHECKSUM_LENGTH = 6;
 const SHOWN_LENGTH = 6;
 const SHAPE = /^(service_([1-9][0-9]{16,19})_)([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
 
-/** What a key says of itself (contract, section 3). */
+/** The parts of an API key that can be read without a lookup (contract, section 3). */
 export class ApiKey {
   readonly guildId: string;
-  /** What may be shown of it. */
+  /** The part that may be shown to people. */
   readonly prefix: string;
-  /** `hash` as a short text, a byte a character, to find it by. */
+  /** `hash` as a string with one character per byte, for use as a map key. */
   readonly hashText: string;
 
-  constructor(text: string, guildId: string, prefix: string) {
+  constructor({ text, guildId, prefix }: { text: string; guildId: string; prefix: string }) {
     this.guildId = guildId;
     this.prefix = prefix;
     this.hashText = hash('sha256', text, 'latin1');
   }
 
-  /** SHA-256 of the whole key: all that is ever stored of it. */
+  /** SHA-256 of the whole key. Only this hash is stored, never the key. */
   get hash(): Buffer {
     return Buffer.from(this.hashText, 'latin1');
   }
 }
 
-/** A new key: `service_<guild_id>_<random>`, where `<random>` ends in a checksum of what stands before it. */
+/** Creates a key: `service_<guild_id>_<random>`, where `<random>` ends with a checksum of everything before it. */
 export function makeApiKey(guildId: string, random: RandomBytes): string {
   const body = `service_${guildId}_${randomText(SECRET_LENGTH, random)}`;
   return body + checksum(body);
 }
 
-/** The parts of a key; undefined when it is malformed or mistyped, which takes no look-up to tell. */
+/** Parses a key. Returns undefined if it is malformed or its checksum is wrong, which saves a lookup. */
 export function readApiKey(text: string): ApiKey | undefined {
   const [, head, guildId, secret, check] = SHAPE.exec(text) ?? [];
   if (!head || !guildId || !secret || check !== checksum(head + secret)) return undefined;
-  return new ApiKey(text, guildId, head + secret.slice(0, SHOWN_LENGTH));
+  return new ApiKey({ text, guildId, prefix: head + secret.slice(0, SHOWN_LENGTH) });
 }
 
 /**
- * Whether a text holds a key, or the random part of one of this guild alone. What is stored as it is given must not: the
- * checksum tells it from any other text.
+ * True if a text contains an API key, or only the random part of a key of this guild, which its checksum identifies.
+ * Such a text must not be stored unencrypted.
  */
 export function holdsApiKey(text: string, guildId: string): boolean {
   return hasKeyShape(text) || [...text.matchAll(RANDOM_PARTS)].some(([, part = '']) => isRandomPart(part, guildId));
 }
 
-/** Every place at which 38 letters and digits begin, overlapping ones too. */
+/** Matches at every position that is followed by 38 letters and digits; matches overlap. */
 const RANDOM_PARTS = /(?=([0-9A-Za-z]{38}))/g;
 
 const isRandomPart = (part: string, guildId: string) => readApiKey(`service_${guildId}_${part}`) !== undefined;

@@ -9,7 +9,7 @@ const GUILD = '900000000000000001';
 const seeded = (random: () => number) => (size: number) =>
   Buffer.from(Array.from({ length: size }, () => wholeNumber(random, 256)));
 
-test('a key names its guild, shows six characters of its secret and is stored as SHA-256', () => {
+test('a key contains its guild ID, its prefix shows six characters of its secret, and it is stored as SHA-256', () => {
   const key = makeApiKey(GUILD, randomBytes);
   expect(key).toMatch(/^service_900000000000000001_[0-9A-Za-z]{38}$/);
   const read = readApiKey(key);
@@ -27,7 +27,7 @@ function* mistyped(key: string): Generator<string> {
   }
 }
 
-test('one wrong, missing or swapped character is always told without a look-up', () => {
+test('one wrong, missing or swapped character is always detected without a lookup', () => {
   const random = seededRandom(11);
   for (let round = 0; round < 10; round++) {
     const key = makeApiKey(GUILD, seeded(random));
@@ -37,25 +37,25 @@ test('one wrong, missing or swapped character is always told without a look-up',
 });
 
 test.each(['', 'service_', `service_${GUILD}_short`, ` KEY`, `KEY `, `KEY\n`, `Bearer KEY`, 'KEYKEY'])(
-  'what is not exactly a key is refused: %j',
+  'a text that is not exactly a key is rejected: %j',
   (shape) => {
     const key = makeApiKey(GUILD, randomBytes);
     expect(readApiKey(shape.replaceAll('KEY', key))).toBeUndefined();
   },
 );
 
-test('random text is even: bytes that would favour some characters are thrown away', () => {
+test('every character of random text is equally likely: bytes that would favour some are discarded', () => {
   const every = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
   const text = randomText(248, (size) => (size >= 256 ? every : randomBytes(size)));
   const counts = Array.from(ALPHABET, (character) => text.split(character).length - 1);
   expect(counts).toEqual(Array(62).fill(4));
 });
 
-test('random text asks for more where bytes were thrown away', () => {
+test('random text reads more bytes when some were discarded', () => {
   const sources = [Buffer.alloc(8, 255), Buffer.from([250, 0, 61, 249, 62, 123])];
   expect(randomText(4, () => sources.shift() as Buffer)).toBe('0z0z');
 });
 
-test('base62 keeps numbers apart and pads them', () => {
+test('base62 maps different numbers to different texts of the same length', () => {
   expect([0, 61, 62, 2 ** 32 - 1].map((value) => base62(value, 6))).toEqual(['000000', '00000z', '000010', '4gfFC3']);
 });

@@ -1,9 +1,9 @@
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** `size` random bytes; passed in so that tests decide them. */
+/** Returns `size` random bytes; a parameter, so that tests can choose them. */
 export type RandomBytes = (size: number) => Buffer;
 
-/** Text of `length` characters of an alphabet, each equally likely; bytes that would favour some are thrown away. */
+/** A random text of `length` characters, each equally likely: bytes that would favour some characters are discarded. */
 export function randomText(length: number, random: RandomBytes, alphabet = ALPHABET): string {
   const fair = 256 - (256 % alphabet.length);
   let text = '';
@@ -15,7 +15,7 @@ export function randomText(length: number, random: RandomBytes, alphabet = ALPHA
   return text;
 }
 
-/** A whole number as base62, padded to `length` characters. */
+/** Formats a whole number in base 62, padded to `length` characters. */
 export function base62(value: number, length: number): string {
   let text = '';
   for (let rest = value; text.length < length; rest = Math.floor(rest / ALPHABET.length)) {

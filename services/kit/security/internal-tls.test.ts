@@ -22,8 +22,8 @@ import { SecretRing } from './keyring.ts';
 
 const HOST = '127.0.0.1';
 const DAY_MS = 86_400_000;
-/** How TLS tells it, or a connection that is closed while it is still being told. */
-const REFUSED = /alert|certificate|altname|hang up|closed|ECONNRESET|EPIPE/i;
+/** The errors of a failed TLS handshake, and of a connection that is closed during it. */
+const REJECTED = /alert|certificate|altname|hang up|closed|ECONNRESET|EPIPE/i;
 const ring = new SecretRing(['a secret for tests of more than 32 bytes']);
 const callers = { ring, names: new Set(['test']) };
 const ours = new Authority('ours');
@@ -31,16 +31,16 @@ const theirs = new Authority('theirs');
 
 const folder = mkdtempSync(join(tmpdir(), 'internal-tls-'));
 let log: Logger;
-const told: string[] = [];
+const logged: string[] = [];
 const stops: (() => unknown)[] = [];
 let count = 0;
 
 beforeAll(async () => {
-  log = await createLog({ service: 'test', level: 'info', destination: { write: (line) => void told.push(line) } });
+  log = await createLog({ service: 'test', level: 'info', destination: { write: (line) => void logged.push(line) } });
 });
 afterEach(async () => {
   for (const stop of stops.splice(0).toReversed()) await stop();
-  told.length = 0;
+  logged.length = 0;
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -87,7 +87,7 @@ function fetchOver(address: string, options: RequestOptions): Promise<string> {
   });
 }
 
-/** What an HTTPS client gets that shows what is in these files; none: it shows nothing. */
+/** The response to an HTTPS client with the certificate in these files, or without a certificate. */
 function overHttp(address: string, config?: InternalTlsConfig): Promise<string> {
   return fetchOver(address, config ? { agent: tls(config).tls.createAgent({}) } : { ca: ours.cert, agent: false });
 }
@@ -129,10 +129,10 @@ test.each<[string, () => InternalTlsConfig | undefined]>([
   ['that has expired', () => files(ours.issue(OUTDATED)).config],
   ['that is not valid yet', () => files(ours.issue({ from: now + DAY_MS, until: now + 2 * DAY_MS })).config],
   ['and without one', () => undefined],
-])('a caller with a certificate %s is refused, over HTTP and gRPC', async (_what, caller) => {
+])('a client with a certificate %s is rejected, over HTTP and gRPC', async (_what, caller) => {
   const http = await serveHttp(files(ours.issue()).config);
   const grpc = await serveGrpc(files(ours.issue()).config);
-  await expect(overHttp(http.address, caller())).rejects.toThrow(REFUSED);
+  await expect(overHttp(http.address, caller())).rejects.toThrow(REJECTED);
   await expect(overGrpc(grpc.address, caller())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 
@@ -140,13 +140,13 @@ test.each<[string, () => InternalTlsConfig]>([
   ['of another CA', () => files(theirs.issue()).config],
   ['that has expired', () => files(ours.issue(OUTDATED)).config],
   ['of another name', () => files(ours.issue({ names: ['another'] })).config],
-])('a service with a certificate %s is not called, over HTTP and gRPC', async (_what, service) => {
+])('a client rejects a server with a certificate %s, over HTTP and gRPC', async (_what, service) => {
   const caller = files(ours.issue()).config;
-  await expect(overHttp((await serveHttp(service())).address, caller)).rejects.toThrow(REFUSED);
+  await expect(overHttp((await serveHttp(service())).address, caller)).rejects.toThrow(REJECTED);
   await expect(overGrpc((await serveGrpc(service())).address, caller)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 
-test('nothing is answered without TLS, nor by an old version of it', async () => {
+test('plain HTTP and old TLS versions get no response', async () => {
   const { address } = await serveHttp(files(ours.issue()).config);
   await expect(fetch(`http://${address}`)).rejects.toThrow('fetch failed');
   const [host, port] = address.split(':');
@@ -156,7 +156,7 @@ test('nothing is answered without TLS, nor by an old version of it', async () =>
   expect(error.message).toMatch(/protocol version/i);
 });
 
-/** The serial number of the certificate that a server shows. */
+/** The serial number of the certificate that a server presents. */
 async function shown(address: string): Promise<string> {
   const [host, port] = address.split(':');
   const { cert, key } = ours.issue();
@@ -167,37 +167,37 @@ async function shown(address: string): Promise<string> {
   return serialNumber;
 }
 
-test('certificates that are replaced are shown by servers and clients, without a restart', async () => {
+test('servers and clients present replaced certificates without a restart', async () => {
   const service = files(ours.issue());
   const http = await serveHttp(service.config);
   const grpc = await serveGrpc(service.config);
   const before = await shown(http.address);
-  // What another CA has signed is taken once the bundle names it, and both sides have moved.
+  // A certificate of another CA is accepted once both sides have that CA in their bundle.
   const caller = files(theirs.issue(), theirs.cert + ours.cert);
-  await expect(overHttp(http.address, caller.config)).rejects.toThrow(REFUSED);
+  await expect(overHttp(http.address, caller.config)).rejects.toThrow(REJECTED);
   writeTlsFiles(service.path, ours.issue(), ours.cert + theirs.cert);
-  http.tls.look();
-  grpc.tls.look();
+  http.tls.reload();
+  grpc.tls.reload();
   const after = await shown(http.address);
   expect(after).not.toBe(before);
   expect(await shown(grpc.address)).toBe(after);
   expect(await overHttp(http.address, caller.config)).toBe('served');
   expect(await overGrpc(grpc.address, caller.config)).toEqual({ results: [] });
-  expect(told.join('')).toContain('a new certificate is shown');
+  expect(logged.join('')).toContain('new TLS certificate in use');
 });
 
-test('an agent shows the certificate that replaced the one it was made with', async () => {
+test('an agent presents the certificate that replaced the one it was created with', async () => {
   const { address } = await serveHttp(files(ours.issue()).config);
   const caller = files(theirs.issue());
   const own = tls(caller.config).tls;
   const agent = own.createAgent({});
-  await expect(fetchOver(address, { agent })).rejects.toThrow(REFUSED);
+  await expect(fetchOver(address, { agent })).rejects.toThrow(REJECTED);
   writeTlsFiles(caller.path, ours.issue(), ours.cert);
-  own.look();
+  own.reload();
   expect(await fetchOver(address, { agent })).toBe('served');
 });
 
-/** What a service answers over a connection of its own. */
+/** The response of a service over a separate connection. */
 async function fetchRaw(own: InternalTls, host: string, port: number): Promise<string> {
   const socket = own.connect({ host, port, lookup: (_name, _options, found) => found(null, [LOOPBACK]) });
   stops.push(() => socket.destroy());
@@ -208,7 +208,7 @@ async function fetchRaw(own: InternalTls, host: string, port: number): Promise<s
 }
 const LOOPBACK = { address: '127.0.0.1', family: 4 };
 
-test('a connection shows the newest certificate, and is made to no service with another name', async () => {
+test('a connection presents the newest certificate, and fails if the server has another name', async () => {
   const received: string[] = [];
   const server = createServer(tls(files(ours.issue()).config).tls.serverOptions, (socket) => {
     socket.on('error', () => undefined);
@@ -223,54 +223,54 @@ test('a connection shows the newest certificate, and is made to no service with 
   const { port } = server.address() as AddressInfo;
   const caller = files(theirs.issue());
   const own = tls(caller.config).tls;
-  await expect(fetchRaw(own, HOST, port)).rejects.toThrow(REFUSED);
+  await expect(fetchRaw(own, HOST, port)).rejects.toThrow(REJECTED);
   writeTlsFiles(caller.path, ours.issue(), ours.cert);
-  own.look();
+  own.reload();
   expect(await fetchRaw(own, HOST, port)).toBe('served');
-  await expect(fetchRaw(own, 'another.example', port)).rejects.toThrow(REFUSED);
-  // What was written before the certificate was judged never left.
+  await expect(fetchRaw(own, 'another.example', port)).rejects.toThrow(REJECTED);
+  // Data written before the certificate was verified was never sent.
   expect(received).toHaveLength(1);
 });
 
-test('files that do not fit together change nothing, and are told once, without their contents', async () => {
+test('files that do not match each other change nothing and are logged once, without their contents', async () => {
   const service = files(ours.issue());
   const { address, tls: own } = await serveHttp(service.config);
   const before = await shown(address);
   const { key } = ours.issue();
   writeFileSync(join(service.path, 'key.pem'), key);
-  own.look();
-  own.look();
+  own.reload();
+  own.reload();
   expect(await shown(address)).toBe(before);
-  expect(told.filter((line) => line.includes('the last one goes on'))).toHaveLength(1);
-  expect(told.join('')).not.toContain(key.split('\n')[1]);
+  expect(logged.filter((line) => line.includes('the previous one stays in use'))).toHaveLength(1);
+  expect(logged.join('')).not.toContain(key.split('\n')[1]);
   writeFileSync(join(service.path, 'key.pem'), '');
-  own.look();
+  own.reload();
   writeTlsFiles(service.path, ours.issue(), ours.cert);
-  own.look();
+  own.reload();
   expect(await shown(address)).not.toBe(before);
 });
 
-test('a certificate that TLS does not take is not taken in place of the last one', async () => {
+test('a certificate that TLS rejects does not replace the previous one', async () => {
   const service = files(ours.issue());
   const { address, tls: own } = await serveHttp(service.config);
   const before = await shown(address);
   writeTlsFiles(service.path, ours.issue({ isWeak: true }), ours.cert);
-  own.look();
+  own.reload();
   expect(await shown(address)).toBe(before);
-  expect(told.join('')).toContain('the last one goes on');
-  expect(() => tls(files(ours.issue({ isWeak: true })).config)).toThrow('does not hold what it should');
+  expect(logged.join('')).toContain('the previous one stays in use');
+  expect(() => tls(files(ours.issue({ isWeak: true })).config)).toThrow('is not valid PEM of the expected kind');
 });
 
-test('files are looked at by themselves', async () => {
+test('changed files are noticed without a call', async () => {
   const service = files(ours.issue());
-  const made = InternalTls.from(service.config, { metrics: new Metrics(), log, lookEveryMs: 20 });
+  const made = InternalTls.from(service.config, { metrics: new Metrics(), log, checkIntervalMs: 20 });
   stops.push(() => made?.stop());
   await made?.start();
   writeTlsFiles(service.path, ours.issue(), ours.cert);
-  await expect.poll(() => told.join('')).toContain('a new certificate is shown');
+  await expect.poll(() => logged.join('')).toContain('new TLS certificate in use');
 });
 
-test('the metrics tell when the certificate ends, and the first CA', async () => {
+test('the metrics show when the certificate expires, and the first CA', async () => {
   const until = Math.floor(now / 1000) * 1000 + 5 * DAY_MS;
   const service = files(ours.issue({ until }));
   const { tls: own, metrics } = tls(service.config);
@@ -278,12 +278,12 @@ test('the metrics tell when the certificate ends, and the first CA', async () =>
   expect(await lines()).toContain(`tls_certificate_expiry_timestamp_seconds{certificate="own"} ${until / 1000}`);
   expect((await lines()).join()).toMatch(/\{certificate="ca"\} \d{10}/);
   writeTlsFiles(service.path, ours.issue({ until: until + DAY_MS }), ours.cert);
-  own.look();
+  own.reload();
   const later = (until + DAY_MS) / 1000;
   expect(await lines()).toContain(`tls_certificate_expiry_timestamp_seconds{certificate="own"} ${later}`);
 });
 
-test('no file named is no TLS; some, wrong or missing ones keep a process from starting', () => {
+test('without files there is no TLS; with only some or unusable files a process does not start', () => {
   const start = (config: InternalTlsConfig) => InternalTls.from(config, { metrics: new Metrics(), log });
   expect(start({})).toBeUndefined();
   const { config } = files(ours.issue());
@@ -293,5 +293,5 @@ test('no file named is no TLS; some, wrong or missing ones keep a process from s
   expect(() => start({ ...config, INTERNAL_TLS_KEY_FILE: '/nowhere/key.pem' })).toThrow('/nowhere/key.pem');
   const other = files(ours.issue()).config;
   expect(() => start({ ...config, INTERNAL_TLS_KEY_FILE: other.INTERNAL_TLS_KEY_FILE })).toThrow('is not the key of');
-  expect(() => start({ ...config, INTERNAL_TLS_CERT_FILE: config.INTERNAL_TLS_KEY_FILE })).toThrow('does not hold');
+  expect(() => start({ ...config, INTERNAL_TLS_CERT_FILE: config.INTERNAL_TLS_KEY_FILE })).toThrow('is not valid PEM');
 });

@@ -18,8 +18,8 @@ import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
-const LOOK_EVERY_MS = 10_000;
-const OLDEST_VERSION = 'TLSv1.3';
+const CHECK_INTERVAL_MS = 10_000;
+const MIN_VERSION = 'TLSv1.3';
 
 export interface InternalTlsConfig {
   INTERNAL_TLS_CERT_FILE?: string | undefined;
@@ -29,7 +29,7 @@ export interface InternalTlsConfig {
 
 const VARIABLES = ['INTERNAL_TLS_CERT_FILE', 'INTERNAL_TLS_KEY_FILE', 'INTERNAL_TLS_CA_FILE'] as const;
 
-/** What the files hold, PEM. */
+/** The contents of the three files, PEM. */
 interface Identity {
   cert: Buffer;
   key: Buffer;
@@ -43,28 +43,29 @@ type IdentityListener = Parameters<Provider['addIdentityCertificateListener']>[0
 
 export interface InternalTlsOptions {
   metrics: Metrics;
-  /** undefined in a program that ends before files change. */
+  /** Undefined in a program that ends before its files change. */
   log: Logger | undefined;
-  /** How often the files are looked at. */
-  lookEveryMs?: number;
+  /** How often the files are checked for changes. */
+  checkIntervalMs?: number;
 }
 
 /**
- * Mutual TLS between our processes, by files: both sides show a certificate of the same CA. Files that change are read
- * again and hold for new connections; as long as they do not fit together the last ones that did go on.
+ * Mutual TLS between our processes, configured by files: both sides present a certificate of the same CA. Changed files
+ * are read again and apply to new connections. While the new files do not match each other, the previous ones stay in
+ * use.
  */
 export class InternalTls implements Part {
   readonly name = 'internal tls';
   readonly #files: Record<keyof Identity, string>;
   readonly #log: Logger | undefined;
-  readonly #lookEveryMs: number;
+  readonly #checkIntervalMs: number;
   readonly #listeners = new Set<Listener>();
   readonly #provider: Provider;
   #identity: Identity;
   #timer: NodeJS.Timeout | undefined;
-  #isTold = false;
+  #isFailureLogged = false;
 
-  /** undefined where no file is named; a ConfigError where some are missing or can't be used. */
+  /** Undefined if no file is configured. Throws a ConfigError if some are missing or unusable. */
   static from(config: InternalTlsConfig, options: InternalTlsOptions): InternalTls | undefined {
     const missing = VARIABLES.filter((name) => !config[name]);
     if (missing.length === VARIABLES.length) return undefined;
@@ -73,17 +74,18 @@ export class InternalTls implements Part {
     return new InternalTls({ cert, key, ca }, options);
   }
 
-  private constructor(files: Record<keyof Identity, string>, { metrics, log, lookEveryMs }: InternalTlsOptions) {
+  private constructor(files: Record<keyof Identity, string>, { metrics, log, checkIntervalMs }: InternalTlsOptions) {
     this.#files = files;
     this.#log = log;
-    this.#lookEveryMs = lookEveryMs ?? LOOK_EVERY_MS;
+    this.#checkIntervalMs = checkIntervalMs ?? CHECK_INTERVAL_MS;
     try {
       this.#identity = readIdentity(files);
     } catch (error) {
-      throw new ConfigError([`INTERNAL_TLS_… can not be used: ${messageOf(error)}`]);
+      throw new ConfigError([`INTERNAL_TLS_… cannot be used: ${messageOf(error)}`]);
     }
     this.#provider = this.#createProvider();
-    const help = 'When the certificate that is shown to other processes ends, and the first of its CAs, Unix seconds';
+    const help =
+      'When the certificate of this process expires, and when the first certificate of its CA bundle does (Unix seconds)';
     metrics.gauge('tls_certificate_expiry_timestamp_seconds', help, ['certificate'], (gauge) => {
       gauge.set({ certificate: 'own' }, endOf([this.#identity.cert]));
       gauge.set({ certificate: 'ca' }, endOf(certificatesIn(this.#identity.ca)));
@@ -91,7 +93,7 @@ export class InternalTls implements Part {
   }
 
   async start(): Promise<void> {
-    this.#timer = setInterval(() => this.look(), this.#lookEveryMs).unref();
+    this.#timer = setInterval(() => this.reload(), this.#checkIntervalMs).unref();
   }
 
   async stop(): Promise<void> {
@@ -99,45 +101,46 @@ export class InternalTls implements Part {
     this.#listeners.clear();
   }
 
-  /** Reads the files again, and takes them when they have changed and fit. */
-  look(): void {
+  /** Reads the files again, and uses them if they have changed and match each other. */
+  reload(): void {
     try {
       const identity = readIdentity(this.#files);
-      this.#isTold = false;
+      this.#isFailureLogged = false;
       if (isSame(identity, this.#identity)) return;
       this.#identity = identity;
       for (const listener of this.#listeners) listener(identity);
-      this.#log?.info({ until: new Date(endOf([identity.cert]) * 1000).toISOString() }, 'a new certificate is shown');
+      this.#log?.info({ until: new Date(endOf([identity.cert]) * 1000).toISOString() }, 'new TLS certificate in use');
     } catch (error) {
-      if (!this.#isTold) this.#log?.error({ err: error }, 'the new certificate can not be used, the last one goes on');
-      this.#isTold = true;
+      if (!this.#isFailureLogged)
+        this.#log?.error({ err: error }, 'new TLS certificate cannot be used, the previous one stays in use');
+      this.#isFailureLogged = true;
     }
   }
 
-  /** What an HTTPS server is made with; `follow` it then. */
+  /** The options to create an HTTPS server with; pass the server to `follow` afterwards. */
   get serverOptions(): TlsOptions {
-    return { ...this.#identity, requestCert: true, rejectUnauthorized: true, minVersion: OLDEST_VERSION };
+    return { ...this.#identity, requestCert: true, rejectUnauthorized: true, minVersion: MIN_VERSION };
   }
 
-  /** Lets a server show each new certificate. */
+  /** Makes a server present each new certificate. */
   follow(server: TlsServer): void {
-    this.#listeners.add((identity) => server.setSecureContext({ ...identity, minVersion: OLDEST_VERSION }));
+    this.#listeners.add((identity) => server.setSecureContext({ ...identity, minVersion: MIN_VERSION }));
   }
 
-  /** An agent for calls over HTTPS, whose new connections show the newest certificate. */
+  /** An HTTPS agent whose new connections present the newest certificate. */
   createAgent(options: AgentOptions): HttpsAgent {
-    const agent = new HttpsAgent({ ...options, ...this.#identity, minVersion: OLDEST_VERSION });
+    const agent = new HttpsAgent({ ...options, ...this.#identity, minVersion: MIN_VERSION });
     this.#listeners.add((identity) => Object.assign(agent.options, identity));
     return agent;
   }
 
-  /** A connection to a host, which shows the newest certificate; writes wait until it is open. */
+  /** Connects to a host and presents the newest certificate; writes are buffered until the connection is open. */
   connect(options: ConnectionOptions & { host: string; port: number }): TLSSocket {
     return connect({
       ...options,
       ...this.#identity,
       servername: serverNameOf(options.host),
-      minVersion: OLDEST_VERSION,
+      minVersion: MIN_VERSION,
     });
   }
 
@@ -145,18 +148,18 @@ export class InternalTls implements Part {
     return experimental.createCertificateProviderServerCredentials(this.#provider, this.#provider, true);
   }
 
-  /** What a channel to `host:port` is made with. The certificate must be made out to that host. */
+  /** The options of a gRPC channel to `host:port`. The server's certificate must be issued for that host. */
   channelTo(address: string): { credentials: ChannelCredentials; options: ChannelOptions } {
     const [, host = ''] = /^\[?([^/[\]]*)\]?:\d+$/.exec(address) ?? [];
     const create = experimental.createCertificateProviderChannelCredentials;
     if (isIP(host) === 0) return { credentials: create(this.#provider, this.#provider), options: {} };
-    // gRPC would send the address as a server's name, which TLS has no room for.
+    // gRPC would send the IP address as the TLS server name, which must not be an address.
     const verify = { checkServerIdentity: (_name: string, shown: PeerCertificate) => checkServerIdentity(host, shown) };
     const options = { 'grpc.ssl_target_name_override': 'address.invalid' };
     return { credentials: create(this.#provider, this.#provider, verify), options };
   }
 
-  /** What gRPC asks for certificates. Each of its listeners hears the ones of now first. */
+  /** The certificate provider for gRPC. Each listener first receives the current certificates. */
   #createProvider(): Provider {
     const added = new Map<unknown, Listener>();
     const add = (key: unknown, listener: Listener) => {
@@ -170,28 +173,28 @@ export class InternalTls implements Part {
       added.delete(key);
     };
     return {
-      addCaCertificateListener: (told: CaListener) => add(told, ({ ca }) => told({ caCertificate: ca })),
+      addCaCertificateListener: (listener: CaListener) => add(listener, ({ ca }) => listener({ caCertificate: ca })),
       removeCaCertificateListener: remove,
-      addIdentityCertificateListener: (told: IdentityListener) =>
-        add(told, ({ cert, key }) => told({ certificate: cert, privateKey: key })),
+      addIdentityCertificateListener: (listener: IdentityListener) =>
+        add(listener, ({ cert, key }) => listener({ certificate: cert, privateKey: key })),
       removeIdentityCertificateListener: remove,
     };
   }
 }
 
-/** The name in a certificate that a service at this host must show; empty for an address, which is checked as such. */
+/** The TLS server name of a host: the host itself; empty for an IP address, which is verified as an address. */
 export function serverNameOf(host: string): string {
   return isIP(host) === 0 ? host : '';
 }
 
-/** Throws where a file can't be read, is no PEM, or the key is not the certificate's. Names files, never contents. */
+/** Reads and checks the files. Throws if one is unreadable, is not PEM, or the key does not match; names files only. */
 function readIdentity(files: Record<keyof Identity, string>): Identity {
   const identity = { cert: readFileSync(files.cert), key: readFileSync(files.key), ca: readFileSync(files.ca) };
   const certificate = parsed(files.cert, () => new X509Certificate(identity.cert));
   const key = parsed(files.key, () => createPrivateKey(identity.key));
   for (const ca of parsed(files.ca, () => certificatesIn(identity.ca))) parsed(files.ca, () => new X509Certificate(ca));
   if (!certificate.checkPrivateKey(key)) throw new Error(`${files.key} is not the key of ${files.cert}`);
-  // TLS asks for more, such as keys that are long enough.
+  // TLS has further requirements, such as a minimum key length.
   parsed(files.cert, () => createSecureContext(identity));
   return identity;
 }
@@ -200,7 +203,7 @@ function parsed<Result>(file: string, parse: () => Result): Result {
   try {
     return parse();
   } catch {
-    throw new Error(`${file} does not hold what it should, as PEM`);
+    throw new Error(`${file} is not valid PEM of the expected kind`);
   }
 }
 
@@ -212,7 +215,7 @@ function certificatesIn(bundle: Buffer): string[] {
   return found;
 }
 
-/** When the first of them ends, Unix seconds. */
+/** When the first of the certificates expires, in Unix seconds. */
 function endOf(certificates: readonly (string | Buffer)[]): number {
   return Math.min(...certificates.map((each) => new X509Certificate(each).validToDate.getTime() / 1000));
 }

@@ -18,11 +18,12 @@ const TAG_BYTES = 16;
 export const KEY_BYTES = 32;
 
 /**
- * One or two keys for each purpose, the newest first: the newest signs and encrypts, both verify and decrypt, so that
- * keys are replaced without a gap. What a ring has no key for, its holder can neither make nor read.
+ * One or two keys for each purpose, the newest first. The newest key signs and encrypts, both verify and decrypt, so
+ * that keys can be rotated without an interruption. A process without the key of a purpose can neither sign nor read
+ * anything for that purpose.
  */
 export abstract class KeyRing {
-  /** The keys of a purpose, the newest first; throws when the ring has none. */
+  /** The keys of a purpose, the newest first. Throws if the ring has none. */
   protected abstract keysFor(purpose: string): readonly KeyObject[];
 
   /** HMAC-SHA-256 under the newest key. */
@@ -30,17 +31,17 @@ export abstract class KeyRing {
     return hmacOf(this.keysFor(purpose)[0] as KeyObject, data).digest();
   }
 
-  /** The same in base64url, which takes less time than from a buffer. */
+  /** HMAC-SHA-256 under the newest key, in base64url. */
   macText(purpose: string, data: string): string {
     return hmacOf(this.keysFor(purpose)[0] as KeyObject, data).digest('base64url');
   }
 
-  /** HMAC-SHA-256 under every key, the newest first: for looking up what is stored only as its MAC. */
+  /** HMAC-SHA-256 under every key, the newest first; for finding data that is stored only as its MAC. */
   macs(purpose: string, data: string): Buffer[] {
     return this.keysFor(purpose).map((key) => hmacOf(key, data).digest());
   }
 
-  /** Whether the MAC was made under any of the keys; in constant time. */
+  /** True if the MAC was made with any of the keys; compared in constant time. */
   verifies(purpose: string, data: string, mac: Buffer): boolean {
     return this.keysFor(purpose).some((key) => {
       const expected = hmacOf(key, data).digest();
@@ -56,24 +57,24 @@ export abstract class KeyRing {
     return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
   }
 
-  /** The plaintext; throws when no key opens it. */
-  decrypt(purpose: string, sealed: Buffer): string {
+  /** Decrypts; throws if no key fits. */
+  decrypt(purpose: string, encrypted: Buffer): string {
     for (const key of this.keysFor(purpose)) {
       try {
-        const nonce = sealed.subarray(0, NONCE_BYTES);
+        const nonce = encrypted.subarray(0, NONCE_BYTES);
         const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
-        decipher.setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-        const plaintext = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
+        decipher.setAuthTag(encrypted.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+        const plaintext = decipher.update(encrypted.subarray(NONCE_BYTES + TAG_BYTES));
         return Buffer.concat([plaintext, decipher.final()]).toString('utf8');
       } catch {
-        // Sealed under another key, or damaged: try the next.
+        // Encrypted with another key, or damaged: try the next key.
       }
     }
-    throw new Error('none of the keys opens this');
+    throw new Error('none of the keys decrypts this');
   }
 }
 
-/** Derives the key of every purpose from root secrets by HKDF. No process that serves requests holds one. */
+/** Derives the keys of all purposes from root secrets by HKDF. No process that serves requests holds a root secret. */
 export class SecretRing extends KeyRing {
   readonly #secrets: readonly string[];
   readonly #keys = new Map<string, KeyObject[]>();
@@ -84,7 +85,7 @@ export class SecretRing extends KeyRing {
     this.#secrets = secrets;
   }
 
-  /** The keys of a purpose as bytes, one for each root secret in their order. */
+  /** The keys of a purpose as bytes, one for each root secret, in the same order. */
   derive(purpose: string): Buffer[] {
     return this.#secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, 'guild-data', purpose, KEY_BYTES)));
   }
@@ -99,10 +100,10 @@ export class SecretRing extends KeyRing {
   }
 }
 
-/** Derived keys by purpose, each the newest first. */
+/** Derived keys by purpose, the newest first. */
 export type KeysByPurpose = ReadonlyMap<string, readonly Buffer[]>;
 
-/** The derived keys that one process was given. */
+/** The derived keys of one process. */
 export class ProcessKeys extends KeyRing {
   readonly #keys: ReadonlyMap<string, readonly KeyObject[]>;
 

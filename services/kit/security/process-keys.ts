@@ -1,7 +1,7 @@
 import { KEY_BYTES, type KeysByPurpose, SecretRing } from './keyring.ts';
 import { KEY_HOLDERS, purposesOf, rootOf } from './purposes.ts';
 
-/** Root secrets, each the newest first. */
+/** The root secrets of each kind, the newest first. */
 export interface Roots {
   internal: readonly string[];
   admin: readonly string[];
@@ -9,25 +9,25 @@ export interface Roots {
 
 const MAX_KEYS = 2;
 
-/** The keys of these purposes, derived from the root secrets. */
+/** Derives the keys of these purposes from the root secrets. */
 export function deriveKeys(purposes: readonly string[], { internal, admin }: Roots): KeysByPurpose {
   const rings = { internal: new SecretRing(internal), admin: new SecretRing(admin) };
   return new Map(purposes.map((purpose) => [purpose, rings[rootOf(purpose)].derive(purpose)]));
 }
 
-/** INTERNAL_KEYS of one process; throws for a process that the table does not know. */
+/** The value of INTERNAL_KEYS for one process. Throws for an unknown process. */
 export function internalKeysOf(process: string, roots: Roots): string {
   const purposes = purposesOf(process);
-  if (!purposes) throw new Error(`there is no process ${process}; there are ${KEY_HOLDERS.join(', ')}`);
+  if (!purposes) throw new Error(`unknown process ${process}; the processes are ${KEY_HOLDERS.join(', ')}`);
   return formatKeys(deriveKeys(purposes, roots));
 }
 
-/** `purpose=KEY.OLDER,purpose=KEY`: keys in base64url, so that nothing needs a quote in a shell, a file or YAML. */
+/** Formats keys as `purpose=KEY.OLDER,purpose=KEY`, in base64url: no quotes are needed in a shell, a file or YAML. */
 export function formatKeys(keys: KeysByPurpose): string {
   return [...keys].map(([purpose, all]) => `${purpose}=${all.map(encode).join('.')}`).join(',');
 }
 
-/** Reads what `formatKeys` writes; throws an error that says what is wrong and holds no key. */
+/** Parses the output of `formatKeys`. Throws an error that says what is wrong and contains no key. */
 export function parseKeys(text: string): KeysByPurpose {
   const keys = new Map<string, Buffer[]>();
   for (const entry of text.split(',').map((part) => part.trim())) {

@@ -1,24 +1,24 @@
 import { PROCESSES, type ProcessContract } from '#proto/processes.ts';
 
-/** The caller of administrative methods: guildctl, in whoever's hands. */
+/** The caller name of guildctl, which calls administrative methods for any operator. */
 export const OPERATORS = 'operators';
 
-/** For the seal of principals that the gateway forwards to a service. */
+/** The purpose of the key that signs the principals that the gateway forwards to a service. */
 export const principalPurpose = (audience: string) => `principal:${audience}`;
 
-/** For the tokens with which one caller calls one service. */
+/** The purpose of the key that signs the call tokens of one caller for one service. */
 export const callPurpose = (caller: string, audience: string) => `call:${caller}:${audience}`;
 
-/** Who calls this audience with the key of this purpose; undefined where it is for something else. */
+/** The caller that uses the key of this purpose to call this audience; undefined for any other purpose. */
 export function callerOf(purpose: string, audience: string): string | undefined {
   const [kind, caller, called] = purpose.split(':');
   return kind === 'call' && called === audience ? caller : undefined;
 }
 
-/** For the tickets that auth issues to operators for administrative calls to one service. */
+/** The purpose of the key that signs the tickets that auth issues to operators for calls to one service. */
 export const ticketPurpose = (audience: string) => `ticket:${audience}`;
 
-/** The root secrets from which keys are derived: what operators do has one of its own. */
+/** The kinds of root secrets from which keys are derived: operators' keys have their own. */
 export type Root = 'internal' | 'admin';
 
 /** Administrative purposes are derived from ADMIN_SECRETS, all others from INTERNAL_SECRETS. */
@@ -26,18 +26,18 @@ export function rootOf(purpose: string): Root {
   return purpose.startsWith(`call:${OPERATORS}:`) || purpose.startsWith('ticket:') ? 'admin' : 'internal';
 }
 
-/** The process that issues tickets. */
+/** The process that issues operators' tickets. */
 const ISSUER = 'auth';
-/** Holds the operators' keys, and serves nothing. */
+/** The tool that holds the operators' keys; it serves no requests. */
 export const OPERATOR_TOOL = 'guildctl';
 
 const table: Readonly<Record<string, ProcessContract>> = PROCESSES;
 const names = Object.keys(table);
 
-/** Every process that is given keys. */
+/** All processes that have keys. */
 export const KEY_HOLDERS: readonly string[] = [...names, OPERATOR_TOOL];
 
-/** The purposes of all keys that a process must hold, and may; undefined for a name that is in no table. */
+/** The purposes of exactly the keys that a process must hold; undefined for an unknown process. */
 export function purposesOf(process: string): string[] | undefined {
   if (process === OPERATOR_TOOL) return names.map((name) => callPurpose(OPERATORS, name));
   const own = table[process];

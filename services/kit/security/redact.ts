@@ -1,29 +1,26 @@
-const KEY_START = 'service_';
-/** What a key looks like, cut after the part that its owner may see (contract, section 3). */
+/** Matches an API key; the group is the part that may be shown (contract, section 3). */
 const KEY_SHAPE = /(service_\d{1,20}_[0-9A-Za-z]{0,6})[0-9A-Za-z]*/g;
 
-/** The random part of a key and its checksum, which open a guild for whoever also knows or guesses its ID. */
+/** The length of a key's random part with its checksum. With the guild ID, which is not secret, it is the whole key. */
 const RANDOM_LENGTH = 38;
 const LONG_RUN = new RegExp(`[0-9A-Za-z]{${RANDOM_LENGTH},}`, 'g');
 const SHOWN_LENGTH = 6;
-/** Random text has twice as many; a name in camel case of this length has fewer. */
+/** Random text has about twice as many capitals; a camel-case name of this length has fewer. */
 const MIN_CAPITALS = 10;
 
 /**
- * Replaces the secret part of everything shaped like a key, and of what may be the random part of one alone: 38 or more
- * letters and digits in a row, of both cases. Its checksum covers the guild's ID, which is not there, and cannot be
- * verified. Hexadecimal digests, UUIDs and trace IDs are of one case, and names in camel case have few capitals and no
- * digits: they stay.
+ * Redacts the secret part of everything that looks like an API key, and of everything that may be the random part of a
+ * key: 38 or more letters and digits in a row, in upper and lower case. (The checksum cannot be verified there, because
+ * it covers the guild ID.) Digests, UUIDs and trace IDs have only one case, and camel-case names have few capitals and
+ * no digits, so they are not redacted.
  */
 export function redactKeys(text: string): string {
-  // Most texts hold neither.
-  const redacted = text.includes(KEY_START) ? text.replace(KEY_SHAPE, '$1***') : text;
-  return hasLongRun(redacted) ? redacted.replace(LONG_RUN, redactRandom) : redacted;
+  return text.replace(KEY_SHAPE, '$1***').replace(LONG_RUN, redactRandom);
 }
 
-/** Whether a text holds something with the shape of a whole key. */
+/** True if a text contains something that looks like an API key. */
 export function hasKeyShape(text: string): boolean {
-  return text.includes(KEY_START) && text.search(KEY_SHAPE) !== -1;
+  return text.search(KEY_SHAPE) !== -1;
 }
 
 function redactRandom(run: string): string {
@@ -32,46 +29,28 @@ function redactRandom(run: string): string {
   return isRandom ? `${run.slice(0, SHOWN_LENGTH)}***` : run;
 }
 
-/**
- * Whether 38 letters or digits stand in a row. Every line of the log is searched: looking at every 38th character, and
- * back from those that may be part of a run, takes a tenth of what a regular expression takes.
- */
-function hasLongRun(text: string): boolean {
-  for (let at = RANDOM_LENGTH - 1; at < text.length; ) {
-    let before = at;
-    while (before > at - RANDOM_LENGTH && isAlphanumeric(text.charCodeAt(before))) before--;
-    if (before === at - RANDOM_LENGTH) return true;
-    at = before + RANDOM_LENGTH;
-  }
-  return false;
-}
+const MAX_CAUSE_DEPTH = 5;
+const MAX_ERRORS = 5;
 
-function isAlphanumeric(code: number): boolean {
-  return (code >= 48 && code <= 57) || (code >= 97 && code <= 122) || (code >= 65 && code <= 90);
-}
-
-const DEEPEST_CAUSE = 5;
-const MOST_ERRORS = 5;
-
-/** What a log line tells of an error. */
+/** The form in which errors are logged. */
 export interface LoggedError {
   type: string;
   message: string;
   code?: string | number;
   stack?: string | undefined;
   cause?: LoggedError;
-  /** Of several attempts that failed together. */
+  /** The errors of an AggregateError. */
   errors?: LoggedError[];
 }
 
 /**
- * An error without its other properties: those of libraries hold commands with passwords, addresses with passwords,
- * rows and bytes of answers.
+ * Converts an error to its logged form, without its other properties: in errors of libraries these contain passwords,
+ * rows and responses.
  */
 export function describeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: 'not an error' };
   const { code } = error as { code?: unknown };
-  const causes = depth < DEEPEST_CAUSE;
+  const causes = depth < MAX_CAUSE_DEPTH;
   return {
     type: error.name,
     message: error.message,
@@ -79,7 +58,7 @@ export function describeError(error: unknown, depth = 0): LoggedError {
     stack: error.stack,
     ...(causes && error.cause !== undefined ? { cause: describeError(error.cause, depth + 1) } : {}),
     ...(causes && error instanceof AggregateError
-      ? { errors: error.errors.slice(0, MOST_ERRORS).map((each) => describeError(each, depth + 1)) }
+      ? { errors: error.errors.slice(0, MAX_ERRORS).map((each) => describeError(each, depth + 1)) }
       : {}),
   };
 }

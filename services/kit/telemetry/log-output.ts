@@ -1,21 +1,21 @@
 import type { DestinationStream } from 'pino';
 
 /**
- * Gathers the lines of one turn of the event loop into one write: under load writing costs more than the line. Whatever
- * ends the process in order writes the rest first; a kill loses the lines of that one turn.
+ * Collects the log lines of one turn of the event loop into one write, because under load a write costs more than
+ * composing the line. When the process exits, the rest is written first; only SIGKILL loses the lines of that turn.
  */
-export function gatherLines(destination: DestinationStream): DestinationStream {
-  let gathered = '';
+export function batchLines(destination: DestinationStream): DestinationStream {
+  let pending = '';
   const flush = () => {
-    const lines = gathered;
-    gathered = '';
+    const lines = pending;
+    pending = '';
     if (lines !== '') destination.write(lines);
   };
   process.on('exit', flush);
   return {
     write: (line: string) => {
-      if (gathered === '') setImmediate(flush);
-      gathered += line;
+      if (pending === '') setImmediate(flush);
+      pending += line;
     },
   };
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { gatherLines } from './log-output.ts';
+import { batchLines } from './log-output.ts';
 
-test('lines of one turn of the event loop leave in one write, in order, and those of the next in another', async () => {
+test('the lines of one turn of the event loop are written together, in order', async () => {
   const writes: string[] = [];
-  const lines = gatherLines({ write: (text: string) => void writes.push(text) });
+  const lines = batchLines({ write: (text: string) => void writes.push(text) });
   lines.write('1\n');
   lines.write('2\n');
   expect(writes).toEqual([]);

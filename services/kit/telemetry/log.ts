@@ -1,27 +1,27 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { requestContext } from '../context.ts';
 import { describeError, redactKeys } from '../security/redact.ts';
-import { gatherLines } from './log-output.ts';
+import { batchLines } from './log-output.ts';
 
 export type { Logger } from 'pino';
 
 export interface LogOptions {
   service: string;
   level: string;
-  /** Standard output when left out. */
+  /** Standard output if left out. */
   destination?: DestinationStream;
 }
 
 /**
- * JSON lines on standard output, pretty ones in a terminal; each with its request's ID and without a key's secret.
- * The gateway's refusal-log.ts writes such lines by itself.
+ * Creates a logger that writes JSON lines to standard output, or readable lines to a terminal. Each line has the request
+ * ID, and the secret parts of API keys are redacted.
  */
 export async function createLog(options: LogOptions): Promise<Logger> {
   return pino(
     {
       level: options.level,
       base: { service: options.service },
-      timestamp: timestamps(),
+      timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       mixin: () => {
         const context = requestContext.getStore();
@@ -36,18 +36,8 @@ export async function createLog(options: LogOptions): Promise<Logger> {
   );
 }
 
-/** As pino's own isoTime, but written once a millisecond and not once a line. */
-function timestamps(): () => string {
-  let [at, text] = [0, ''];
-  return () => {
-    const now = Date.now();
-    if (now !== at) [at, text] = [now, `,"time":"${new Date(now).toISOString()}"`];
-    return text;
-  };
-}
-
 async function standardOutput(): Promise<DestinationStream> {
-  if (!process.stdout.isTTY) return gatherLines(pino.destination({ sync: true }));
+  if (!process.stdout.isTTY) return batchLines(pino.destination({ sync: true }));
   const { default: pretty } = await import('pino-pretty');
   return pretty({ colorize: true, ignore: 'pid,hostname', sync: true });
 }

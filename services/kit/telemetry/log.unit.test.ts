@@ -16,7 +16,7 @@ async function logged(write: (log: Awaited<ReturnType<typeof createLog>>) => voi
   return text;
 }
 
-test('the secret of a key never reaches the log, wherever it stands', async () => {
+test('the secret of an API key is never logged, wherever it occurs in a line', async () => {
   const key = makeApiKey(GUILD, randomBytes);
   const text = await logged((log) => {
     log.info({ url: `/x?api_key=${key}`, headers: { [key]: [key] } }, `with ${key} and ${key}`);
@@ -26,13 +26,13 @@ test('the secret of a key never reaches the log, wherever it stands', async () =
   expect(text).not.toContain(key.slice(0, -30));
 });
 
-test('of an error type, message, code, stack and causes are logged, and none of its other properties', async () => {
-  const refused = Object.assign(new Error('WRONGPASS'), {
+test("an error's type, message, code, stack and causes are logged, and none of its other properties", async () => {
+  const rejected = Object.assign(new Error('WRONGPASS'), {
     code: 'ERR',
     command: { args: ['canary'] },
     input: 'canary',
   });
-  const several = new AggregateError([refused, { detail: 'canary' }], 'none could be reached');
+  const several = new AggregateError([rejected, { detail: 'canary' }], 'no host could be reached');
   const text = await logged((log) => {
     log.error({ err: new ApiError('UNAVAILABLE', { cause: several, details: { of: 'canary' } }) });
     log.fatal({ err: { password: 'canary' } });
@@ -47,13 +47,13 @@ test('of an error type, message, code, stack and causes are logged, and none of 
   expect(JSON.parse(third)).toMatchObject({ err: { message: 'bare' } });
 });
 
-test('an error that is its own cause is logged all the same', () => {
+test('an error that is its own cause can be logged', () => {
   const error = new Error('again');
   error.cause = error;
   expect(JSON.stringify(describeError(error)).match(/"message":"again"/g)).toHaveLength(6);
 });
 
-test('the random part of a key alone never reaches the log, as request ID and in any other text', async () => {
+test('the random part of an API key alone is never logged, neither as request ID nor in other text', async () => {
   for (let round = 0; round < 200; round++) {
     const random = makeApiKey(GUILD, randomBytes).split('_')[2] as string;
     const text = await logged((log) => {
@@ -75,12 +75,12 @@ test.each([
   ['a long name', 'ServerReflectionInfoInterceptingCallImplementation'],
   ['a long number', '9'.repeat(80)],
   ['37 random characters', 'aB3'.repeat(13).slice(0, 37)],
-])('%s is not taken for a key', (_what, text) => {
+])('%s is not mistaken for an API key', (_what, text) => {
   for (const place of [text, `a ${text} b`, JSON.stringify({ request_id: text })])
     expect(redactKeys(place)).toBe(place);
 });
 
-test('38 characters in a row are found wherever they stand', () => {
+test('38 letters and digits in a row are found at any position', () => {
   const random = 'aB3'.repeat(13).slice(0, 38);
   for (let before = 0; before < 120; before++) {
     const gap = ' '.repeat(before % 7) + '-'.repeat(before);
@@ -89,12 +89,12 @@ test('38 characters in a row are found wherever they stand', () => {
   }
 });
 
-test('a key cut short or mistyped is redacted too, and other text stays', () => {
+test('an incomplete or mistyped API key is redacted too, and other text is unchanged', () => {
   expect(redactKeys(`service_${GUILD}_abcdefghi`)).toBe(`service_${GUILD}_abcdef***`);
   expect(redactKeys('service_role_id stays')).toBe('service_role_id stays');
 });
 
-test('each line of a request carries its ID and route', async () => {
+test('each log line of a request has its ID and route', async () => {
   const text = await logged((log) => {
     requestContext.run({ requestId: 'r-1', route: 'getLink' }, () => log.info('inside'));
     log.info('outside');
@@ -113,7 +113,7 @@ test('each line of a request carries its ID and route', async () => {
   expect(outside).not.toHaveProperty('request_id');
 });
 
-test("a caller's request ID is kept where it is 1 to 128 harmless characters, else replaced", () => {
+test("a client's request ID is used if it has 1 to 128 allowed characters, and replaced otherwise", () => {
   for (const good of ['a', 'A.b_c-9', 'x'.repeat(128)]) expect(requestIdOf(good)).toBe(good);
   for (const bad of [undefined, '', 'x'.repeat(129), 'a b', 'a\n', 'é', 'a"b']) {
     expect(requestIdOf(bad)).toMatch(/^[0-9a-f-]{36}$/);

@@ -18,7 +18,7 @@ const PRINCIPAL: Principal = {
 const REQUEST: SealedFor = { audience: 'lookup', method: 'GET', target: '/api/v1/lookup/game/1?x=1' };
 const MISSING = expect.objectContaining({ code: 'MISSING_API_KEY' });
 
-test('a principal opens for the request that it was sealed for, within 30 s and 5 s of leeway', () => {
+test('a principal is valid for the request that it was signed for, for 30 s with 5 s of clock leeway', () => {
   const sealed = sealPrincipal(ring, PRINCIPAL, REQUEST, NOW);
   for (const now of [NOW, NOW - 5_000, NOW + 35_000])
     expect(openPrincipal(ring, sealed, REQUEST, now)).toEqual(PRINCIPAL);
@@ -33,12 +33,10 @@ test('a legacy principal keeps its null scopes', () => {
 });
 
 test.each([[[]], [['a']], [['ab']], [['abc']], [['é', '"']], [['lookup:read', 'members:read']]])(
-  'a principal keeps the scopes %j, sealed once and again',
+  'a signed principal contains the scopes %j',
   (scopes) => {
     const principal = { ...PRINCIPAL, scopes };
-    for (let time = 0; time < 2; time++) {
-      expect(openPrincipal(ring, sealPrincipal(ring, principal, REQUEST, NOW), REQUEST, NOW)).toEqual(principal);
-    }
+    expect(openPrincipal(ring, sealPrincipal(ring, principal, REQUEST, NOW), REQUEST, NOW)).toEqual(principal);
   },
 );
 
@@ -47,12 +45,12 @@ test.each([
   ['path', { target: '/api/v1/lookup/game/2?x=1' }],
   ['query', { target: '/api/v1/lookup/game/1?x=2' }],
   ['service', { audience: 'members' }],
-])('a principal does not open for another %s', (_what, other) => {
+])('a principal is not valid for another %s', (_what, other) => {
   const sealed = sealPrincipal(ring, PRINCIPAL, REQUEST, NOW);
   expect(() => openPrincipal(ring, sealed, { ...REQUEST, ...other }, NOW)).toThrow(MISSING);
 });
 
-test('a principal with another guild, an added part or a damaged seal does not open', () => {
+test('a principal with another guild, an added part or a damaged signature is not valid', () => {
   const [payload = '', mac = ''] = sealPrincipal(ring, PRINCIPAL, REQUEST, NOW).split('.');
   const changed = { ...JSON.parse(Buffer.from(payload, 'base64url').toString()), guildId: '900000000000000002' };
   const forged = Buffer.from(JSON.stringify(changed)).toString('base64url');
@@ -74,7 +72,7 @@ test('a principal with another guild, an added part or a damaged seal does not o
   for (const header of wrong) expect(() => openPrincipal(ring, header, REQUEST, NOW)).toThrow(MISSING);
 });
 
-test('secrets are replaced without a gap: both open while both are known, the newest seals', () => {
+test('secrets rotate without an interruption: both verify while both are known, the newest signs', () => {
   const [both, newest] = [new SecretRing([NEW, OLD]), new SecretRing([NEW])];
   expect(openPrincipal(both, sealPrincipal(ring, PRINCIPAL, REQUEST, NOW), REQUEST, NOW)).toEqual(PRINCIPAL);
   const sealed = sealPrincipal(both, PRINCIPAL, REQUEST, NOW);
@@ -82,7 +80,7 @@ test('secrets are replaced without a gap: both open while both are known, the ne
   expect(() => openPrincipal(ring, sealed, REQUEST, NOW)).toThrow(MISSING);
 });
 
-test('a call token is good for one method of one service, 30 s either way, under a known secret', () => {
+test('a call token is valid for one method of one service, 30 s either way, with a known secret', () => {
   const method = '/guild.auth.v1.AuthService/Verify';
   const token = sealCall(ring, { caller: 'gateway', audience: 'auth', method }, NOW);
   const open = (given: string, called = { audience: 'auth', method }, now = NOW, by = ring) =>
@@ -100,7 +98,7 @@ test('a call token is good for one method of one service, 30 s either way, under
   }
 });
 
-test('the caller that a token names is bound to the key of that caller, whatever else its signer may call', () => {
+test('a token must be signed with the key of the caller that it names', () => {
   const [method, audience] = ['/guild.lookup.v1.LookupService/GetLinks', 'lookup'];
   const names = new Set(['gateway', 'bindings']);
   const token = sealCall(ring, { caller: 'bindings', audience, method }, NOW);
@@ -112,17 +110,17 @@ test('the caller that a token names is bound to the key of that caller, whatever
   expect(open(token, new Set(['gateway']))).toBeUndefined();
   for (const claimed of [{ ...contents, caller: 'gateway' }, { ...contents, caller: 7 }, null, [], 'bindings']) {
     expect(open(`${claim(claimed)}.${mac}`)).toBeUndefined();
-    // Even signed again with the key of the caller that signed it first.
+    // Even if it is signed again with the key of its first signer.
     expect(open(`${claim(claimed)}.${ring.macText('call:bindings:lookup', claim(claimed))}`)).toBeUndefined();
   }
   expect(open(`${payload}.${mac}.${mac}`)).toBeUndefined();
 });
 
-test('derived keys do what the roots do for their purposes, and nothing for any other', () => {
+test('derived keys replace the root secrets for their purposes, and have no key for any other', () => {
   const roots = { internal: [NEW, OLD], admin: ['a secret of operators, long enough'] };
   const keys = new ProcessKeys(parseKeys(formatKeys(deriveKeys(['principal:lookup', 'idempotency'], roots))));
   expect(keys.purposes).toEqual(['principal:lookup', 'idempotency']);
-  // What a deployment with these roots has stored and sealed so far is read with the derived keys.
+  // The derived keys read what a deployment with these root secrets has stored and signed so far.
   expect(keys.decrypt('idempotency', ring.encrypt('idempotency', 'stored'))).toBe('stored');
   expect(openPrincipal(keys, sealPrincipal(ring, PRINCIPAL, REQUEST, NOW), REQUEST, NOW)).toEqual(PRINCIPAL);
   expect(keys.mac('idempotency', 'data')).toEqual(new SecretRing([NEW]).mac('idempotency', 'data'));
@@ -134,15 +132,15 @@ test.each([
   ['a purpose without a key', 'call:a:b'],
   ['an empty key', 'call:a:b='],
   ['a key of another length', `call:a:b=${'A'.repeat(42)}`],
-  ['a key that is no base64url', `call:a:b=${'*'.repeat(43)}`],
+  ['a key that is not base64url', `call:a:b=${'*'.repeat(43)}`],
   ['three keys', `call:a:b=${Array.from({ length: 3 }, () => 'A'.repeat(43)).join('.')}`],
   ['one purpose twice', `a=${'A'.repeat(43)},a=${'A'.repeat(43)}`],
   ['root secrets', 'a secret of thirty-two bytes or more'],
-])('keys are not read from %s, and no key is in the error', (_what, text) => {
+])('keys cannot be parsed from %s, and the error contains no key', (_what, text) => {
   expect(() => parseKeys(text)).toThrow(/^must (?!.*AAAA)/);
 });
 
-test('each purpose has its own key, and the same text encrypts differently every time', () => {
+test('each purpose has its own key, and encrypting the same text twice gives different results', () => {
   expect(ring.mac('a', 'data')).not.toEqual(ring.mac('b', 'data'));
   expect(ring.verifies('a', 'data', ring.mac('a', 'data'))).toBe(true);
   expect(ring.verifies('b', 'data', ring.mac('a', 'data'))).toBe(false);
@@ -151,22 +149,22 @@ test('each purpose has its own key, and the same text encrypts differently every
   expect(ring.encrypt('a', 'text')).not.toEqual(ring.encrypt('a', 'text'));
 });
 
-test('what was encrypted opens for its purpose, also with a secret replaced, and not when damaged', () => {
+test('an encrypted text decrypts for its purpose, also after a secret was rotated, and not if damaged', () => {
   const sealed = ring.encrypt('a', 'tökén');
   expect(ring.decrypt('a', sealed)).toBe('tökén');
   expect(new SecretRing([NEW, OLD]).decrypt('a', sealed)).toBe('tökén');
   for (let place = 0; place < sealed.length; place++) {
     const damaged = Buffer.from(sealed);
     damaged[place] = (damaged[place] ?? 0) ^ 1;
-    expect(() => ring.decrypt('a', damaged)).toThrow('none of the keys opens this');
+    expect(() => ring.decrypt('a', damaged)).toThrow('none of the keys decrypts this');
   }
   for (const wrong of [sealed.subarray(0, 20), Buffer.alloc(0)]) {
-    expect(() => ring.decrypt('a', wrong)).toThrow('none of the keys opens this');
+    expect(() => ring.decrypt('a', wrong)).toThrow('none of the keys decrypts this');
   }
-  expect(() => ring.decrypt('b', sealed)).toThrow('none of the keys opens this');
-  expect(() => new SecretRing([NEW]).decrypt('a', sealed)).toThrow('none of the keys opens this');
+  expect(() => ring.decrypt('b', sealed)).toThrow('none of the keys decrypts this');
+  expect(() => new SecretRing([NEW]).decrypt('a', sealed)).toThrow('none of the keys decrypts this');
 });
 
-test('a ring without a secret can not be made', () => {
+test('a ring cannot be created without a secret', () => {
   expect(() => new SecretRing([])).toThrow('a secret is required');
 });
