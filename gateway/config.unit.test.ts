@@ -15,7 +15,7 @@ test('the URL of a service that has a path, a query, a fragment or credentials i
     MODERATION_HTTP_URL: 'http://moderation:8080/%2e%2e/a/',
   };
   const fault = 'must be a URL without path, query, fragment and credentials, such as http://host:8080';
-  const message = `The configuration has 5 fault(s):\n${SERVICES.map((name) => `  ${name}_HTTP_URL ${fault}`).join('\n')}`;
+  const message = `The configuration has 5 error(s):\n${SERVICES.map((name) => `  ${name}_HTTP_URL ${fault}`).join('\n')}`;
   expect(() => readGatewayConfig(environment)).toThrow(message);
   const sound = Object.fromEntries(SERVICES.map((name) => [`${name}_HTTP_URL`, `http://${name.toLowerCase()}:8080/`]));
   expect(readGatewayConfig({ ...environment, ...sound }).LOOKUP_HTTP_URL).toBe('http://lookup:8080');

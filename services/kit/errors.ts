@@ -72,8 +72,6 @@ export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>>;
   readonly retryAfter: number | undefined;
-  /** Its envelope as text, once there is one: an error that is told again and again is written once. */
-  written: string | undefined;
 
   static {
     this.prototype.name = 'ApiError';

@@ -37,7 +37,7 @@ const ROOTS = ['INTERNAL_SECRETS', 'ADMIN_SECRETS'];
 function variablesOf(name: string): string[] {
   const read = new Set<string>();
   const noted = new Proxy<Environment>({}, { get: (_, variable) => void read.add(String(variable)) });
-  expect(() => CONFIGS[name]?.(noted)).toThrow('fault(s)');
+  expect(() => CONFIGS[name]?.(noted)).toThrow('error(s)');
   return [...read].filter((variable) => !ROOTS.includes(variable));
 }
 

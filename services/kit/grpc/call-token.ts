@@ -5,7 +5,7 @@ export const CALL_TOKEN_HEADER = 'x-guild-call';
 
 const LIFETIME_MS = 30_000;
 
-/** Who calls which gRPC method of whom. */
+/** A gRPC call: its caller, the called service and the method. */
 export interface Call {
   caller: string;
   /** The called service's name. */
@@ -19,21 +19,21 @@ interface SealedCall extends Call {
   at: number;
 }
 
-/** Who may call: these names, each with the key that it shares with the called service alone. */
+/** The callers that are allowed. Each of them shares a key only with the called service. */
 export interface AllowedCallers {
   readonly ring: KeyRing;
   readonly names: ReadonlySet<string>;
 }
 
-/** A token for one gRPC method, good for 30 s: base64url JSON, a dot, base64url HMAC. */
+/** Creates a token for one gRPC method, valid for 30 s: base64url JSON, a dot, base64url HMAC. */
 export function sealCall(ring: KeyRing, call: Call, now: number): string {
   const payload = Buffer.from(JSON.stringify({ ...call, at: now })).toString('base64url');
   return `${payload}.${ring.macText(callPurpose(call.caller, call.audience), payload)}`;
 }
 
 /**
- * The caller's name; undefined when the token is not valid for this method now. The name is bound to the key: a token
- * that names a caller is verified with the key of that caller and no other.
+ * Verifies a token and returns the caller's name, or undefined if the token is not valid for this method now. A token is
+ * always verified with the key of the caller that it names.
  */
 export function openCall(
   { ring, names }: AllowedCallers,
@@ -51,11 +51,11 @@ export function openCall(
   return isCurrent && isForThis ? sealed.caller : undefined;
 }
 
-/** What a token claims, which nothing has verified yet. */
+/** Parses the claims of a token without verifying them. */
 function readPayload(payload: string): SealedCall | undefined {
   try {
-    const claimed = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Partial<SealedCall> | null;
-    return typeof claimed?.caller === 'string' ? (claimed as SealedCall) : undefined;
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Partial<SealedCall> | null;
+    return typeof claims?.caller === 'string' ? (claims as SealedCall) : undefined;
   } catch {
     return undefined;
   }

@@ -24,14 +24,14 @@ import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './defi
 import { fromStatus, isAnswer } from './errors.ts';
 
 const DEADLINE_MS = 3_000;
-/** Of a health check while the breaker is open. */
+/** The deadline of a health check while the breaker is open. */
 const PROBE_MS = 1_000;
-/** How often whoever waits for a connection has a name that was not known asked for again. */
-const ASK_AGAIN_MS = 250;
-/** Of one answer: verdicts on 500 roles of 100 members, each with its reason, take 5 MiB. */
-const MOST_BYTES = 16 * 1024 * 1024;
+/** How often a channel is made to resolve an unknown name again while calls wait for a connection. */
+const RESOLVE_EVERY_MS = 250;
+/** The largest response: the results for 500 roles of 100 members, each with its reason, take 5 MiB. */
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
-/** A promise for each unary method, a stream for each streaming one. Errors are ApiErrors. */
+/** The methods of a service: unary methods return a promise, streaming methods a stream. Errors are ApiErrors. */
 export type GrpcClient<Definition extends DefinitionShape> = {
   [Name in keyof Definition]: Definition[Name]['responseStream'] extends true
     ? (request: RequestOf<Definition[Name]>) => ClientReadableStream<ResponseOf<Definition[Name]>>
@@ -45,7 +45,7 @@ export interface GrpcClientOptions {
   audience: string;
   /** `host:port` or `dns:///host:port`. */
   address: string;
-  /** Makes call tokens; left out for callers that are known by `headers` alone. */
+  /** Signs call tokens; left out for callers that authenticate only with `headers`. */
   ring?: KeyRing | undefined;
   clock: Clock;
   metrics: Metrics;
@@ -53,64 +53,70 @@ export interface GrpcClientOptions {
   /** Without it calls are not encrypted. */
   tls?: InternalTls | undefined;
   /**
-   * Further headers of a call, for those who are no service: operators. What it throws is the error of the call. Only
-   * unary methods can be called with it.
+   * Returns further headers of a call, for operators, which authenticate themselves in another way than services. If it
+   * throws, the call fails with that error. Only unary methods can be called with it.
    */
   headers?: ((method: MethodShape, request: Buffer) => Promise<Record<string, string>>) | undefined;
-  /** How long a call may take; 3 s when left out. */
+  /** How long a call may take; 3 s if left out. */
   deadlineMs?: number;
-  /** How much of it may be spent on waiting for a connection; all of it when left out. */
+  /** How much of the deadline a call may wait for a connection; all of it if left out. */
   connectMs?: number;
 }
 
-/** What a connection that is lost in the middle of a call, or a server that is forced to stop, makes of it. */
+/** The statuses of a call whose connection was lost, or whose server was forced to stop. */
 const LOST = [status.UNAVAILABLE, status.CANCELLED];
-
-const SILENT = [...LOST, status.DEADLINE_EXCEEDED];
+/** The statuses of a call that got no response from the service. */
+const NO_RESPONSE = [...LOST, status.DEADLINE_EXCEEDED];
 const HEALTH_CHECK = healthService['Check'] as MethodDefinition<object, object>;
 
-/** Only a service that can't be reached or does not answer has failed; what it answers may be another's failure. */
+/** True if the service could not be reached or did not respond. An error that it returned itself is not its failure. */
 export function isGrpcFailure(error: unknown): boolean {
   return !(error instanceof ApiError) || (isFault(error) && !isAnswer(error));
 }
 
-/** One connection to a service, and its methods as functions. */
+/** A gRPC channel to a service, with the service's methods as functions. */
 export class GrpcChannel {
   readonly #client: Client;
   readonly #options: GrpcClientOptions;
   readonly #handled;
-  readonly #repeated;
+  readonly #retried;
   readonly #budget = new RetryBudget();
-  /** Set when a call has waited in vain for a connection: until there is one, others do not wait. */
-  #isAway = false;
+  /** True after a call could not get a connection: until there is one, further calls fail without waiting. */
+  #isUnreachable = false;
   #isClosed = false;
-  /** Calls that wait for a connection, and what asks for it meanwhile. */
+  /** The number of calls that wait for a connection. While there are any, the timer makes the channel connect. */
   #waiting = 0;
-  #asking: NodeJS.Timeout | undefined;
+  #connectTimer: NodeJS.Timeout | undefined;
 
   constructor(options: GrpcClientOptions) {
     this.#options = options;
-    this.#handled = options.metrics.counter('grpc_client_handled_total', 'Calls made', ['method', 'code']);
-    this.#repeated = options.metrics.counter('grpc_client_retries_total', 'Calls made a second time', ['method']);
+    this.#handled = options.metrics.counter(
+      'grpc_client_handled_total',
+      'gRPC calls to other services, by method and result code',
+      ['method', 'code'],
+    );
+    this.#retried = options.metrics.counter('grpc_client_retries_total', 'gRPC calls retried after a lost connection', [
+      'method',
+    ]);
     const tls = options.tls?.channelTo(options.address);
     this.#client = new Client(options.address, tls?.credentials ?? credentials.createInsecure(), {
       ...tls?.options,
       'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
-      // Names are asked for again when a connection is lost. The library's own 30 s are longer than it takes to replace
-      // all replicas of a service one after the other: then nobody would be left at the addresses that are known.
+      // Names are resolved again when a connection is lost. The default of 30 s is longer than it takes to replace all
+      // replicas of a service one after another: then no replica would be left at the known addresses.
       'grpc.dns_min_time_between_resolutions_ms': 500,
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 1_000,
       'grpc.keepalive_time_ms': 10_000,
       'grpc.keepalive_timeout_ms': 2_000,
-      'grpc.max_receive_message_length': MOST_BYTES,
+      'grpc.max_receive_message_length': MAX_RESPONSE_BYTES,
     });
     options.breaker.probeWith(() => this.#probe());
   }
 
   /**
-   * The methods of a definition. Those in `repeatable`, which do no more when they are called twice, are called once
-   * more when their connection is lost, within the same deadline; a tenth of all calls at most.
+   * The methods of a definition. The idempotent methods in `repeatable` are retried once if their connection is lost,
+   * within the same deadline. At most a tenth of all calls are retried.
    */
   methods<Definition extends DefinitionShape>(
     definition: Definition,
@@ -130,18 +136,19 @@ export class GrpcChannel {
     this.#client.close();
   }
 
-  /** A health check. Whatever the service responds: only one that cannot be reached or is silent opens the breaker. */
+  /** Makes a health check. Any response is a success: only an unreachable or silent service keeps the breaker open. */
   async #probe(): Promise<void> {
     const { path, requestSerialize, responseDeserialize } = HEALTH_CHECK;
     const metadata = new Metadata({ waitForReady: true });
     const deadline = Date.now() + PROBE_MS;
     await new Promise<void>((resolve, reject) => {
-      const done = (error: ServiceError | null) => (error && SILENT.includes(error.code) ? reject(error) : resolve());
+      const done = (error: ServiceError | null) =>
+        error && NO_RESPONSE.includes(error.code) ? reject(error) : resolve();
       this.#open(() =>
         this.#client.makeUnaryRequest(path, requestSerialize, responseDeserialize, {}, metadata, { deadline }, done),
       );
     });
-    this.#isAway = false;
+    this.#isUnreachable = false;
   }
 
   async #call(method: MethodShape, request: unknown, isRepeatable: boolean): Promise<unknown> {
@@ -151,12 +158,12 @@ export class GrpcChannel {
       return await this.#attempt(method, request, deadline);
     } catch (error) {
       if (!isRepeatable || !wasLost(error) || Date.now() >= deadline || !this.#budget.take()) throw error;
-      this.#repeated.inc({ method: method.path });
+      this.#retried.inc({ method: method.path });
       return this.#attempt(method, request, deadline);
     }
   }
 
-  /** The call once, over a connection that there is soon. */
+  /** Makes the call once, after waiting for a connection. */
   async #attempt(method: MethodShape, request: unknown, deadline: number): Promise<unknown> {
     try {
       await this.#connected(Math.min(Date.now() + (this.#options.connectMs ?? Number.POSITIVE_INFINITY), deadline));
@@ -167,42 +174,43 @@ export class GrpcChannel {
     const { headers } = this.#options;
     const metadata = this.#metadata(method);
     if (!headers) return this.#unary(method, request, deadline, metadata);
-    // The bytes that the headers vouch for are those that are sent.
+    // Exactly the bytes that the headers sign are sent.
     const bytes = method.requestSerialize(request as never);
     for (const [name, value] of Object.entries(await headers(method, bytes))) metadata.set(name, value);
     return this.#unary({ ...method, requestSerialize: () => bytes }, request, deadline, metadata);
   }
 
-  /** A service that has just come back is waited for, unless others have done so in vain. */
+  /** Waits for a connection, unless an earlier call has already waited without success. */
   async #connected(deadline: number): Promise<void> {
-    // Asking for its state would open a closed channel again.
+    // getConnectivityState would open a closed channel again.
     if (this.#isClosed) throw new ApiError('UNAVAILABLE', { cause: new Error('the channel is closed') });
     if (this.#isConnected()) {
-      this.#isAway = false;
+      this.#isUnreachable = false;
       return;
     }
-    if (this.#isAway) throw new ApiError('UNAVAILABLE', { cause: new Error(`${this.#options.audience} is away`) });
-    this.#beginToWait();
+    if (this.#isUnreachable)
+      throw new ApiError('UNAVAILABLE', { cause: new Error(`${this.#options.audience} is unreachable`) });
+    this.#startWaiting();
     await new Promise<void>((resolve, reject) => {
       this.#client.waitForReady(deadline, (cause) => {
-        this.#endToWait();
+        this.#stopWaiting();
         if (!cause) return resolve();
-        this.#isAway = true;
+        this.#isUnreachable = true;
         reject(new ApiError('UNAVAILABLE', { cause }));
       });
     });
   }
 
-  /** A name that was not known is asked for again only when somebody wants to connect. */
-  #beginToWait(): void {
-    if (this.#waiting++ === 0) this.#asking = setInterval(() => this.#isConnected(), ASK_AGAIN_MS).unref();
+  /** gRPC resolves an unknown name again only if a connection is requested, so the timer requests one repeatedly. */
+  #startWaiting(): void {
+    if (this.#waiting++ === 0) this.#connectTimer = setInterval(() => this.#isConnected(), RESOLVE_EVERY_MS).unref();
   }
 
-  #endToWait(): void {
-    if (--this.#waiting === 0) clearInterval(this.#asking);
+  #stopWaiting(): void {
+    if (--this.#waiting === 0) clearInterval(this.#connectTimer);
   }
 
-  /** Asking makes a channel that is idle connect. */
+  /** Also makes an idle channel connect. */
   #isConnected(): boolean {
     return this.#client.getChannel().getConnectivityState(true) === connectivityState.READY;
   }
@@ -210,7 +218,7 @@ export class GrpcChannel {
   #unary(method: MethodShape, request: unknown, deadline: number, metadata: Metadata): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const done = (failure: ServiceError | null, response?: unknown) => {
-        const error = failure && this.#told(failure);
+        const error = failure && this.#errorOf(failure);
         this.#handled.inc({ method: method.path, code: error?.code ?? 'OK' });
         if (error) reject(error);
         else resolve(response);
@@ -246,14 +254,14 @@ export class GrpcChannel {
     return stream;
   }
 
-  /** A deadline that passed while nobody could be reached is no time-out of the service. */
-  #told(failure: ServiceError): ApiError {
+  /** A deadline that passed without a connection is UNAVAILABLE, because the service has not received the call. */
+  #errorOf(failure: ServiceError): ApiError {
     const error = fromStatus(failure);
     const isConnected = this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
     return error.code === 'TIMEOUT' && !isConnected ? new ApiError('UNAVAILABLE', { cause: failure }) : error;
   }
 
-  /** A channel that was closed throws an error of its own. */
+  /** Converts the error that a closed channel throws to UNAVAILABLE. */
   #open<Call>(call: () => Call): Call {
     try {
       return call();
@@ -264,7 +272,7 @@ export class GrpcChannel {
 
   #metadata(method: MethodShape): Metadata {
     const { ring, caller, audience, clock } = this.#options;
-    // A server that has just come back on its port is waited for, within the deadline.
+    // Calls wait, within the deadline, for a server that is restarting.
     const metadata = new Metadata({ waitForReady: true });
     if (ring) metadata.set(CALL_TOKEN_HEADER, sealCall(ring, { caller, audience, method: method.path }, clock.now()));
     const context = requestContext.getStore();
@@ -275,7 +283,7 @@ export class GrpcChannel {
   }
 }
 
-/** Whether nobody knows what became of a call, since its connection was lost. */
+/** True if the result of a call is unknown, because its connection was lost. */
 function wasLost(error: unknown): boolean {
   if (!(error instanceof ApiError) || isAnswer(error)) return false;
   return LOST.includes((error.cause as Partial<ServiceError> | undefined)?.code as status);

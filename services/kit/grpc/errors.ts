@@ -10,7 +10,7 @@ interface WireError {
   retryAfter?: number;
 }
 
-/** An error as a gRPC status; code and details travel in a trailer, the cause stays here. INTERNAL if they can't. */
+/** Converts an error to a gRPC status with code and details in a trailer, without its cause. INTERNAL if that fails. */
 export function toStatus(error: ApiError): Partial<StatusObject> {
   const wire: WireError = {
     code: error.code,
@@ -27,50 +27,45 @@ export function toStatus(error: ApiError): Partial<StatusObject> {
   return { code: ERRORS[error.code].grpc, details: error.code, metadata };
 }
 
-const answers = new WeakSet<ApiError>();
+/** An error that a called service returned itself, as opposed to an error of the connection to it. */
+class RemoteApiError extends ApiError {}
 
-/** Whether a service answered with this error itself, as opposed to not being reached or not answering. */
+/** True if the called service returned this error; false if it could not be reached or did not respond. */
 export function isAnswer(error: unknown): boolean {
-  return error instanceof ApiError && answers.has(error);
+  return error instanceof RemoteApiError;
 }
 
-/**
- * Whether the called service accepts no such call from this process at all, whatever it asks: their keys differ, or their
- * versions.
- */
+/** True if the called service rejects every such call of this process, because their keys or versions differ. */
 export function isRejectedCall(error: ApiError): boolean {
   const { code } = (error.cause ?? {}) as { code?: unknown };
   return !isAnswer(error) && (code === status.UNAUTHENTICATED || code === status.UNIMPLEMENTED);
 }
 
-/** The error that the called service threw; what gRPC itself refused becomes UNAVAILABLE, TIMEOUT or INTERNAL. */
+/** The error that the called service returned. A status of gRPC itself becomes UNAVAILABLE, TIMEOUT or INTERNAL. */
 export function fromStatus(error: ServiceError | StatusObject): ApiError {
   const thrown = thrownByService(error);
   if (thrown) return thrown;
   switch (error.code) {
     case status.UNAVAILABLE:
-    // A server that is forced to stop cancels what is under way.
+    // A server that is forced to stop cancels the calls in flight.
     case status.CANCELLED:
     case status.RESOURCE_EXHAUSTED:
       return new ApiError('UNAVAILABLE', { cause: error });
     case status.DEADLINE_EXCEEDED:
       return new ApiError('TIMEOUT', { cause: error });
     default:
-      // Refused secrets too: ours to mend, and no refusal of the caller.
+      // This includes rejected call tokens: our own failure, not a rejection of the client.
       return new ApiError('INTERNAL', { cause: error });
   }
 }
 
-/** undefined where there is none, or one of a newer service that this code does not know. */
+/** Undefined if the status has no error in its trailer, or one of a newer service that this version does not know. */
 function thrownByService(error: ServiceError | StatusObject): ApiError | undefined {
   const [trailer] = error.metadata?.get(ERROR_TRAILER) ?? [];
   if (!Buffer.isBuffer(trailer)) return undefined;
   try {
-    const { code, ...told } = JSON.parse(trailer.toString()) as WireError;
-    if (!Object.hasOwn(ERRORS, code)) return undefined;
-    const thrown = new ApiError(code, { ...told, cause: error });
-    answers.add(thrown);
-    return thrown;
+    const { code, ...options } = JSON.parse(trailer.toString()) as WireError;
+    return Object.hasOwn(ERRORS, code) ? new RemoteApiError(code, { ...options, cause: error }) : undefined;
   } catch {
     return undefined;
   }

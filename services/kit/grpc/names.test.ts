@@ -7,8 +7,8 @@ const NAME = 'sample.test';
 
 afterEach(cleanUp);
 
-/** Has NAME stand for what `addresses` returns, or be unknown where that is nothing: only who answers is replaced. */
-function nameStandsFor(addresses: () => string[]): void {
+/** Makes NAME resolve to the result of `addresses`, or be unknown if it is empty; only the DNS lookup is mocked. */
+function mockName(addresses: () => string[]): void {
   const lookup = vi.spyOn(dns, 'lookup') as unknown as MockInstance<(name: string) => Promise<LookupAddress[]>>;
   lookup.mockImplementation(async (name) => {
     const found = name === NAME ? addresses() : [];
@@ -18,28 +18,28 @@ function nameStandsFor(addresses: () => string[]): void {
   cleanUps.push(() => lookup.mockRestore());
 }
 
-test('a name that is not known at first is asked for again while a call waits for it', async () => {
+test('an unknown name is resolved again while a call waits for it', async () => {
   const { server } = await serve();
   const port = Number(server.address.split(':').at(-1));
-  let asked = 0;
-  nameStandsFor(() => (++asked > 2 ? ['127.0.0.1'] : []));
+  let lookups = 0;
+  mockName(() => (++lookups > 2 ? ['127.0.0.1'] : []));
   const { methods } = connect(`dns:///${NAME}:${port}`, { deadlineMs: 10_000 });
   expect(await methods.say({ text: 'found' })).toEqual({ text: 'found!' });
-  expect(asked).toBe(3);
+  expect(lookups).toBe(3);
 });
 
-test('replicas that were all replaced, one after the other within seconds, are found', async () => {
+test('the client finds the new replicas after all were replaced within seconds, one after another', async () => {
   let { server } = await serve();
   const port = Number(server.address.split(':').at(-1));
   let address = '127.0.0.1';
-  nameStandsFor(() => [address]);
+  mockName(() => [address]);
   const { methods } = connect(`dns:///${NAME}:${port}`, { deadlineMs: 10_000 });
   await methods.say({ text: 'the first' });
   for (const next of ['127.0.0.2', '127.0.0.3']) {
     const { server: successor } = await serve({}, { host: next, port });
     address = next;
     await server.stop();
-    // The call that finds the old connection gone may fail. By itself gRPC would ask for a name twice a minute.
+    // The first call after the loss of the connection may fail. By default gRPC resolves a name only twice a minute.
     await expect
       .poll(() => methods.say({ text: next }).catch(() => undefined), { timeout: 10_000 })
       .toEqual({ text: `${next}!` });
@@ -47,8 +47,8 @@ test('replicas that were all replaced, one after the other within seconds, are f
   }
 });
 
-test('a third replica has its share of calls within 30 s, and no call is lost', async () => {
-  // The long form proves the age that services have.
+test('a third replica gets its share of calls within 30 s, and no call fails', async () => {
+  // The long form of this test uses the connection age of production.
   const age = LONG ? {} : { connectionAgeMs: 1_500 };
   const replies: string[] = [];
   const replica = async (host: string, port: number) => {
@@ -62,14 +62,14 @@ test('a third replica has its share of calls within 30 s, and no call is lost', 
   const port = Number((await replica('127.0.0.1', 0)).address.split(':').at(-1));
   await replica('127.0.0.2', port);
   addresses.push('127.0.0.2');
-  nameStandsFor(() => addresses);
+  mockName(() => addresses);
   const { methods } = connect(`dns:///${NAME}:${port}`);
   const failed: unknown[] = [];
   const shareOfLast = async (host: string) => {
     const calls = Array.from({ length: 30 }, () => methods.say({ text: '' }).catch((error) => failed.push(error)));
     await Promise.all(calls);
     const last = replies.slice(-90);
-    return last.filter((answered) => answered === host).length / last.length;
+    return last.filter((replica) => replica === host).length / last.length;
   };
   await expect.poll(() => shareOfLast('127.0.0.2')).toBeGreaterThan(0.4);
   await replica('127.0.0.3', port);

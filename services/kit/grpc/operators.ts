@@ -5,22 +5,22 @@ import { type RandomBytes, randomText } from '../security/base62.ts';
 import type { KeyRing } from '../security/keyring.ts';
 import { ticketPurpose } from '../security/purposes.ts';
 
-/** What auth gave an operator for one call of another service. */
+/** The header with the ticket that auth issued to an operator for one call of another service. */
 export const TICKET_HEADER = 'x-guild-ticket';
-/** A call of auth, signed with an operator's credential. */
+/** The header of a call to auth, signed with an operator's credential. */
 export const OPERATOR_HEADER = 'x-guild-operator';
 
-/** The operator that whoever holds ADMIN_SECRETS acts as. */
+/** The operator name of a person who holds ADMIN_SECRETS. */
 export const ROOT = 'root';
 
 const LIFETIME_MS = 30_000;
 const SECRET_LENGTH = 43;
 const CREDENTIAL = /^operator_([a-z][a-z0-9-]{1,31})_([0-9A-Za-z]{43})$/;
-/** What stands before an Ed25519 seed, and before a public key, in DER (RFC 8410). */
+/** The DER prefixes of an Ed25519 seed and of an Ed25519 public key (RFC 8410). */
 const SEED_DER = Buffer.from('302e020100300506032b657004220420', 'hex');
 const PUBLIC_DER = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** Which call of which service is meant. */
+/** A method of a service. */
 export interface CalledMethod {
   /** The called service's name. */
   service: string;
@@ -28,21 +28,21 @@ export interface CalledMethod {
   method: string;
 }
 
-/** Reads a header of a call; undefined where there is none. */
+/** Returns a header of a call; undefined if it is missing. */
 export type Headers = (name: string) => string | undefined;
 
-/** Decides which operators may make a call. */
+/** Decides whether an operator may make a call. */
 export interface OperatorGuard {
-  /** Whether the call looks as if it may be made, judged without its request: false means UNAUTHENTICATED. */
+  /** A first check by the headers, before the request is read: false rejects the call as UNAUTHENTICATED. */
   admits(called: CalledMethod, headers: Headers, now: number): boolean;
-  /** The operator's name. Throws an ApiError when the operator may not make this call with this request. */
+  /** Returns the operator's name. Throws an ApiError if the operator may not make this call with this request. */
   authorise(called: CalledMethod, headers: Headers, request: Buffer, now: number): Promise<string>;
 }
 
-/** The operator who made the call that is being answered. Throws outside of such a call: nothing has an actor there. */
+/** The operator who made the current call. Throws outside of an operator's call. */
 export function currentOperator(): string {
   const operator = requestContext.getStore()?.operator;
-  if (operator === undefined) throw new Error('this is no call of an operator');
+  if (operator === undefined) throw new Error('the current call was not made by an operator');
   return operator;
 }
 
@@ -51,7 +51,7 @@ export const digestOf = (request: Uint8Array) => createHash('sha256').update(req
 
 interface Signed extends CalledMethod {
   operator: string;
-  /** Of the request. */
+  /** SHA-256 of the request. */
   digest: string;
   /** Unix milliseconds. */
   at: number;
@@ -59,13 +59,13 @@ interface Signed extends CalledMethod {
 
 const encode = (signed: Signed) => Buffer.from(JSON.stringify(signed)).toString('base64url');
 
-/** A ticket for one call: base64url JSON, a dot, base64url HMAC under the key that auth shares with the service. */
+/** Creates a ticket for one call: base64url JSON, a dot, base64url HMAC with the key that auth and the service share. */
 export function sealTicket(ring: KeyRing, call: CalledMethod & { operator: string; digest: string }, now: number) {
   const payload = encode({ ...call, at: now });
   return `${payload}.${ring.macText(ticketPurpose(call.service), payload)}`;
 }
 
-/** What was sealed or signed; undefined where it is damaged, of another method, or not of now. Says nothing of who made it. */
+/** Parses a payload without verifying its signature; undefined if it is damaged, expired or for another method. */
 function readSigned(payload: string, called: CalledMethod, now: number): Signed | undefined {
   try {
     const signed = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Signed;
@@ -76,7 +76,7 @@ function readSigned(payload: string, called: CalledMethod, now: number): Signed 
   }
 }
 
-/** Guards the services that operators call through auth: a call needs a ticket for exactly this request. */
+/** Guards the services other than auth: an operator's call needs a ticket from auth for exactly this request. */
 export class TicketGuard implements OperatorGuard {
   readonly #ring: KeyRing;
 
@@ -104,20 +104,20 @@ export class TicketGuard implements OperatorGuard {
 
 const NO_TICKET = 'The ticket is not for this request';
 
-/** An operator's credential, as its holder has it. */
+/** An operator's credential, as the operator holds it. */
 export interface Credential {
   operator: string;
   privateKey: KeyObject;
-  /** 32 bytes: all that auth knows of it. */
+  /** 32 bytes: the only part that auth stores. */
   publicKey: Buffer;
 }
 
-/** A new credential: `operator_<name>_<secret>`. */
+/** Creates a credential: `operator_<name>_<secret>`. */
 export function makeCredential(name: string, random: RandomBytes): string {
   return `operator_${name}_${randomText(SECRET_LENGTH, random)}`;
 }
 
-/** undefined when the text is no credential. The key pair is derived from the whole text. */
+/** Parses a credential; undefined if the text is not one. The key pair is derived from the whole text. */
 export function readCredential(text: string): Credential | undefined {
   const [, operator] = CREDENTIAL.exec(text) ?? [];
   if (!operator) return undefined;
@@ -127,7 +127,7 @@ export function readCredential(text: string): Credential | undefined {
   return { operator, privateKey, publicKey: publicKey.subarray(PUBLIC_DER.length) };
 }
 
-/** The header of a call of auth. The credential itself is never sent. */
+/** Creates the header of a call to auth. The credential itself is never sent. */
 export function signCall(
   { operator, privateKey }: Credential,
   call: CalledMethod & { digest: string },
@@ -137,7 +137,7 @@ export function signCall(
   return `${payload}.${sign(null, Buffer.from(payload), privateKey).toString('base64url')}`;
 }
 
-/** Who claims to have signed a call of this method now; undefined where nobody does. `isSigned` checks the claim. */
+/** Parses the header of a call to auth; undefined if it is missing or expired. `isSigned` verifies its signature. */
 export function readCall(called: CalledMethod, header: string | undefined, now: number) {
   const [payload = '', signature = ''] = (header ?? '').split('.');
   const signed = readSigned(payload, called, now);

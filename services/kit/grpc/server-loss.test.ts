@@ -10,7 +10,7 @@ const UNAVAILABLE = expect.objectContaining({ code: 'UNAVAILABLE' });
 
 afterEach(cleanUp);
 
-test('a drain answers what is under way, ends streams without an error, and takes nothing new', async () => {
+test('a drain finishes the calls in flight, ends streams without an error, and accepts no new calls', async () => {
   const entered = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   const failed = vi.fn<() => void>();
@@ -20,14 +20,14 @@ test('a drain answers what is under way, ends streams without an error, and take
       await release.promise;
       return { text };
     },
-    // Woken by the abort as an error, as timers and events with a signal are.
+    // The aborted signal makes this throw an AbortError, as timers and events with a signal do.
     count: async (_request, stream) => {
       stream.write({ count: 1 });
       await once(new EventTarget(), 'never', { signal: stream.signal });
     },
   });
   const { methods } = connect(server.address);
-  const said = methods.say({ text: 'under way' });
+  const said = methods.say({ text: 'in flight' });
   const counted = readAll(methods.count({ text: '' }));
   await entered.promise;
   const drained = server.drain().then(() => failed());
@@ -36,13 +36,13 @@ test('a drain answers what is under way, ends streams without an error, and take
   await expect(late.methods.say({ text: 'new' })).rejects.toThrow(UNAVAILABLE);
   expect(failed).not.toHaveBeenCalled();
   release.resolve();
-  expect(await said).toEqual({ text: 'under way' });
+  expect(await said).toEqual({ text: 'in flight' });
   await drained;
   const handled = await metrics.registry.getSingleMetricAsString('grpc_server_handled_total');
   expect(handled).toContain(`{method="${SampleService.count.path}",code="OK"} 1`);
 });
 
-test('a server that is made to stop tells UNAVAILABLE', async () => {
+test('calls in flight on a server that stops fail with UNAVAILABLE', async () => {
   const entered = Promise.withResolvers<void>();
   const { server } = await serve({
     say: () => {
@@ -59,10 +59,10 @@ test('a server that is made to stop tells UNAVAILABLE', async () => {
   await counted;
 });
 
-test('a connection that is cut in the middle of a call is UNAVAILABLE', async () => {
+test('a call whose connection is lost fails with UNAVAILABLE', async () => {
   const silent = createServer((socket) => {
     socket.on('error', () => undefined);
-    // Enough of HTTP/2 for the caller to send its call: an empty SETTINGS frame.
+    // An empty HTTP/2 SETTINGS frame is enough for the client to send its call.
     socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
     setTimeout(() => socket.destroy(), 100);
   });
@@ -74,7 +74,7 @@ test('a connection that is cut in the middle of a call is UNAVAILABLE', async ()
   );
 });
 
-/** Calls through a network that is cut in the midst of every call but `steady`, after so many that went well. */
+/** A client whose connection is cut during every call except 'steady', after this many successful calls. */
 async function callsThatAreCut(steady: number, repeatable: readonly 'say'[]) {
   let calls = 0;
   const { server } = await serve({
@@ -95,22 +95,22 @@ async function callsThatAreCut(steady: number, repeatable: readonly 'say'[]) {
   return { methods, retries, calls: () => calls - steady };
 }
 
-test('a call that can be repeated is made once more when its connection is lost', async () => {
+test('an idempotent call is retried once if its connection is lost', async () => {
   const { methods, retries, calls } = await callsThatAreCut(9, ['say']);
   await expect(methods.say({ text: 'cut' })).rejects.toThrow(UNAVAILABLE);
   expect([calls(), await retries()]).toEqual([2, 1]);
-  // Paid for by ten calls: the next has to wait for as many.
+  // Ten calls allow one retry, so there is none for the next lost call.
   await expect(methods.say({ text: 'cut' })).rejects.toThrow(UNAVAILABLE);
   expect([calls(), await retries()]).toEqual([3, 1]);
 });
 
-test('a call that can not be repeated is made once', async () => {
+test('a call that is not idempotent is not retried', async () => {
   const { methods, retries, calls } = await callsThatAreCut(20, []);
   await expect(methods.say({ text: 'cut' })).rejects.toThrow(UNAVAILABLE);
   expect([calls(), await retries()]).toEqual([1, 0]);
 });
 
-test('what a service itself answers is not asked for again', async () => {
+test('an error returned by the service is not retried', async () => {
   let calls = 0;
   const { server } = await serve({
     say: async ({ text }) => {
@@ -125,7 +125,7 @@ test('what a service itself answers is not asked for again', async () => {
   expect(calls).toBe(21);
 });
 
-test('a call that takes too long is TIMEOUT, and one that finds nobody UNAVAILABLE', async () => {
+test('a call that takes too long fails with TIMEOUT, and one without a connection with UNAVAILABLE', async () => {
   const { server } = await serve({ say: () => new Promise(() => undefined) });
   const started = performance.now();
   const late = expect.objectContaining({ code: 'TIMEOUT' });
@@ -134,7 +134,7 @@ test('a call that takes too long is TIMEOUT, and one that finds nobody UNAVAILAB
   expect(performance.now() - started).toBeLessThan(5_000);
 });
 
-test('a server that was started again on its port is called at once', async () => {
+test('a server that was restarted on its port is called immediately', async () => {
   const first = await serve();
   const { methods } = connect(first.server.address);
   expect(await methods.say({ text: 'a' })).toEqual({ text: 'a!' });
@@ -146,7 +146,7 @@ test('a server that was started again on its port is called at once', async () =
   expect(await methods.say({ text: 'c' })).toEqual({ text: 'c!' });
 });
 
-test('who is away is waited for by the first call alone; the others are told at once, until it is back', async () => {
+test('only the first call waits for an unreachable server; further calls fail immediately until it is back', async () => {
   const { server } = await serve();
   const port = Number(server.address.split(':').at(-1));
   await server.stop();
@@ -164,7 +164,7 @@ test('who is away is waited for by the first call alone; the others are told at 
   await expect.poll(said).toEqual({ text: 'back!' });
 });
 
-test('a closed channel is UNAVAILABLE', async () => {
+test('a call on a closed channel fails with UNAVAILABLE', async () => {
   const { server } = await serve();
   const { channel, methods } = connect(server.address);
   channel.close();

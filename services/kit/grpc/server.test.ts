@@ -22,13 +22,13 @@ const INTERNAL = expect.objectContaining({ code: 'INTERNAL' });
 
 afterEach(cleanUp);
 
-test.each(['caller', 'background', 'job'] as const)('a call for the purpose %s carries it', async (purpose) => {
+test.each(['caller', 'background', 'job'] as const)('the purpose %s is passed on with a call', async (purpose) => {
   const { server } = await serve({ say: async () => ({ text: currentPurpose() }) });
   const { methods } = connect(server.address);
   expect(await withPurpose(purpose, () => methods.say({ text: 'x' }))).toEqual({ text: purpose });
 });
 
-test('a call is answered, and the request ID goes with it', async () => {
+test('a call gets its response, and the request ID is passed on', async () => {
   const say = async () => ({ text: String(requestContext.getStore()?.requestId) });
   const { server } = await serve({ say });
   const { methods } = connect(server.address);
@@ -37,7 +37,7 @@ test('a call is answered, and the request ID goes with it', async () => {
   expect((await call()).text).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-test('an error arrives as it was thrown, with hundreds of faults too', async () => {
+test('the caller gets an error as it was thrown, even with hundreds of validation errors', async () => {
   const errors = Array.from({ length: 300 }, (_, index) => ({
     path: `request.ids[${index}]`,
     message: 'must be ünique',
@@ -65,10 +65,13 @@ test.each([
       throw new Error('hidden');
     },
   ],
-  ['rejects with something that is no error', () => Promise.reject('hidden')],
-  ['answers what can not be sent', () => Promise.resolve(undefined as unknown)],
-  ['throws what can not be told', () => Promise.reject(new ApiError('NOT_FOUND', { details: { number: 1n } }))],
-])('a handler that %s is INTERNAL, without its words, and the server serves on', async (_how, say) => {
+  ['rejects with a value that is not an Error', () => Promise.reject('hidden')],
+  ['returns a response that cannot be serialized', () => Promise.resolve(undefined as unknown)],
+  [
+    'throws an error that cannot be serialized',
+    () => Promise.reject(new ApiError('NOT_FOUND', { details: { number: 1n } })),
+  ],
+])('a handler that %s gives INTERNAL without its message, and the server continues', async (_how, say) => {
   const { server } = await serve({ say: say as Handlers['say'] });
   const { methods } = connect(server.address);
   const error = await methods.say({ text: '' }).catch((thrown: unknown) => thrown);
@@ -81,21 +84,18 @@ test.each<[string, Caller]>([
   ['another service', { audience: 'other' }],
   ['the past', { clock: new ManualClock(Date.now() - 40_000) }],
   ['the future', { clock: new ManualClock(Date.now() + 40_000) }],
-])(
-  'a call with a token of %s is refused, unary and stream; the caller is told a fault of ours',
-  async (_what, caller) => {
-    const say = vi.fn<Handlers['say']>(HANDLERS.say);
-    const { server, metrics } = await serve({ say });
-    const { methods } = connect(server.address, caller);
-    await expect(methods.say({ text: '' })).rejects.toThrow(INTERNAL);
-    expect(await readAll(methods.count({ text: '' }))).toEqual({ counts: [], error: INTERNAL });
-    expect(say).not.toHaveBeenCalled();
-    const handled = await metrics.registry.getSingleMetricAsString('grpc_server_handled_total');
-    expect(handled).toContain(`{method="${SampleService.say.path}",code="UNAUTHENTICATED"} 1`);
-  },
-);
+])('a call with a token of %s is rejected, unary and stream, and is INTERNAL for the caller', async (_what, caller) => {
+  const say = vi.fn<Handlers['say']>(HANDLERS.say);
+  const { server, metrics } = await serve({ say });
+  const { methods } = connect(server.address, caller);
+  await expect(methods.say({ text: '' })).rejects.toThrow(INTERNAL);
+  expect(await readAll(methods.count({ text: '' }))).toEqual({ counts: [], error: INTERNAL });
+  expect(say).not.toHaveBeenCalled();
+  const handled = await metrics.registry.getSingleMetricAsString('grpc_server_handled_total');
+  expect(handled).toContain(`{method="${SampleService.say.path}",code="UNAUTHENTICATED"} 1`);
+});
 
-test('a call without a token is UNAUTHENTICATED, whatever it sends', async () => {
+test('a call without a token is UNAUTHENTICATED, and its message is not parsed', async () => {
   const { server } = await serve();
   const refused = expect.objectContaining({ code: status.UNAUTHENTICATED });
   for (const { path } of Object.values(SampleService)) {
@@ -105,7 +105,7 @@ test('a call without a token is UNAUTHENTICATED, whatever it sends', async () =>
   }
 });
 
-test('the health protocol needs no token and follows readiness', async () => {
+test('health checks need no token and report readiness', async () => {
   const { server, readiness } = await serve();
   const check = () => bare(server.address, '/grpc.health.v1.Health/Check');
   const [serving, notServing] = [Buffer.from([8, 1]), Buffer.from([8, 2])];
@@ -116,17 +116,17 @@ test('the health protocol needs no token and follows readiness', async () => {
   expect(await check()).toEqual(notServing);
 });
 
-test.each([true, false])('reflection is there when it is wanted: %s', async (reflection) => {
+test.each([true, false])('reflection is served as configured: %s', async (reflection) => {
   const { server } = await serve({}, { reflection });
   const listServices = Buffer.from([0x3a, 0]);
   const asked = bare(server.address, '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo', listServices);
   const answer = await asked.catch((error: ServiceError) => status[error.code]);
   expect(answer === 'UNIMPLEMENTED').toBe(!reflection);
-  // Those of other processes are not answered here.
+  // Services of other processes are not listed.
   expect(answer?.toString()).not.toContain('guild.auth.v1.AuthService');
 });
 
-test('a stream hands over its messages and ends with its handler, or with its error', async () => {
+test("a stream delivers its messages and ends with its handler, or with the handler's error", async () => {
   const { server } = await serve();
   expect(await readAll(connect(server.address).methods.count({ text: '' }))).toEqual({ counts: [1, 2] });
   const failing = await serve({
@@ -143,7 +143,7 @@ test('a stream hands over its messages and ends with its handler, or with its er
 test.each([
   ['returns', async () => undefined],
   ['throws', () => Promise.reject(new Error('after the end'))],
-])('a caller that goes aborts its stream; a handler that then writes and %s harms nobody', async (_how, end) => {
+])('a caller that disconnects aborts its stream; a handler that then writes and %s does no harm', async (_how, end) => {
   const aborted = Promise.withResolvers<void>();
   const { server } = await serve({
     count: async (_request, stream) => {
@@ -163,7 +163,7 @@ test.each([
   expect(await methods.say({ text: 'on' })).toEqual({ text: 'on!' });
 });
 
-test('a port that is taken is told; IPv6 addresses are written with brackets', async () => {
+test('a port in use is an error; IPv6 addresses are written in brackets', async () => {
   const { server } = await serve();
   const port = Number(server.address.split(':').at(-1));
   await expect(serve({}, { port })).rejects.toThrow(/EADDRINUSE|bind/);
@@ -172,7 +172,7 @@ test('a port that is taken is told; IPv6 addresses are written with brackets', a
   expect(await connect(six.server.address).methods.say({ text: 'six' })).toEqual({ text: 'six!' });
 });
 
-test('both sides count calls by method and code, and the server times them', async () => {
+test('client and server count calls by method and code, and the server measures their duration', async () => {
   const { server, metrics } = await serve({ say: () => Promise.reject(new ApiError('NOT_FOUND')) });
   const caller = connect(server.address);
   await expect(caller.methods.say({ text: '' })).rejects.toMatchObject({ code: 'NOT_FOUND' });

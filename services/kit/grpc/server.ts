@@ -31,16 +31,16 @@ import { toStatus } from './errors.ts';
 import type { OperatorGuard } from './operators.ts';
 
 const DESCRIPTORS = new URL('../../../proto/gen/descriptors.binpb', import.meta.url);
-/** How long a stop waits for calls under way. */
+/** How long a drain waits for calls in flight. */
 const DRAIN_MS = 10_000;
 
-/** So that a new replica has its share of calls within 30 s. */
+/** Short enough that a new replica has its share of the calls within 30 s. */
 const CONNECTION_AGE_MS = 15_000;
-/** For what is still in flight then, which is long for streams alone: each costs its reader a gap when it is ended. */
+/** How long calls may continue on a connection of that age. Only streams last this long; ending one costs a reconnect. */
 const CONNECTION_GRACE_MS = 95_000;
 
 export interface GrpcServerOptions {
-  /** The service's name, which a caller's token must be for. */
+  /** The service's name; call tokens must be issued for it. */
   service: string;
   host: string;
   port: number;
@@ -49,21 +49,21 @@ export interface GrpcServerOptions {
   clock: Clock;
   metrics: Metrics;
   log: Logger;
-  /** Without it callers are not encrypted. */
+  /** Without it connections are not encrypted. */
   tls?: InternalTls | undefined;
-  /** After how many milliseconds a caller is made to reconnect. */
+  /** The age in milliseconds at which a connection is closed, so that its caller reconnects. */
   connectionAgeMs?: number;
 }
 
-/** A service's gRPC side, with the health protocol and reflection; every call needs a token. */
+/** A gRPC server with health checks and reflection; every other call needs a call token. */
 export class GrpcServer implements Part {
   readonly name = 'grpc';
   readonly #server: Server;
-  /** By method path, who may call it. */
+  /** The allowed callers, by method path. */
   readonly #callers = new Map<string, AllowedCallers>();
-  /** By method path, what guards the methods that operators call. */
+  /** The guards of the methods that operators call, by method path. */
   readonly #guards = new Map<string, OperatorGuard>();
-  /** The services added, by the names of their contracts. */
+  /** The full names of the gRPC services that were added. */
   readonly #names = new Set<string>();
   readonly #draining = new AbortController();
   readonly #options: GrpcServerOptions;
@@ -74,29 +74,37 @@ export class GrpcServer implements Part {
   constructor(options: GrpcServerOptions) {
     this.#options = options;
     this.#server = new Server({
-      // Before a message is read: what strangers send is not looked at.
-      interceptors: [({ path }, call) => this.#admitting(path, call)],
-      // Callers reconnect and resolve names again, or new replicas would get no load. gRPC adds a jitter of a tenth.
+      // Authenticates before any message is read, so that unauthenticated messages are never parsed.
+      interceptors: [({ path }, call) => this.#authenticating(path, call)],
+      // Callers must reconnect and resolve names again, otherwise new replicas get no load. gRPC adds 10 % of jitter.
       'grpc.max_connection_age_ms': options.connectionAgeMs ?? CONNECTION_AGE_MS,
       'grpc.max_connection_age_grace_ms': CONNECTION_GRACE_MS,
       'grpc.max_receive_message_length': 1024 * 1024,
-      // A caller whose machine is gone says nothing; its streams end with its connection.
+      // Detects a caller whose machine is lost, so that its streams end.
       'grpc.keepalive_time_ms': 10_000,
       'grpc.keepalive_timeout_ms': 5_000,
     });
-    this.#handled = options.metrics.counter('grpc_server_handled_total', 'Calls answered', ['method', 'code']);
-    this.#seconds = options.metrics.duration('grpc_server_handling_seconds', 'Time to answer a call', ['method']);
+    this.#handled = options.metrics.counter(
+      'grpc_server_handled_total',
+      'gRPC calls handled, by method and result code',
+      ['method', 'code'],
+    );
+    this.#seconds = options.metrics.duration(
+      'grpc_server_handling_seconds',
+      'Time from the start of a gRPC call to its end',
+      ['method'],
+    );
     const health = new HealthImplementation({ '': 'NOT_SERVING' });
     options.readiness.onChange((ready) => health.setStatus('', ready ? 'SERVING' : 'NOT_SERVING'));
     health.addToServer(this.#server);
   }
 
-  /** `host:port`, known once it has started. */
+  /** `host:port`; known after `start`. */
   get address(): string {
     return reachableAt(this.#options.host, this.#port);
   }
 
-  /** Adds a service that only these may call. */
+  /** Adds a service that only these callers may call. */
   add<Definition extends DefinitionShape>(
     definition: Definition,
     handlers: GrpcHandlers<Definition>,
@@ -116,8 +124,8 @@ export class GrpcServer implements Part {
   }
 
   /**
-   * Adds a service that operators call, which must not stream. This is the one place where such calls are checked: a
-   * request is not read before `guard` has let it through, and its operator is in the context of the handler.
+   * Adds a service that operators call; its methods must not stream. This is the only place where operators' calls are
+   * authorised: a request is not parsed before `guard` has allowed it. The operator is in the handler's request context.
    */
   addForOperators<Definition extends DefinitionShape>(
     definition: Definition,
@@ -130,7 +138,7 @@ export class GrpcServer implements Part {
       const handler = handlers[name] as Handler;
       this.#guards.set(method.path, guard);
       this.#names.add(method.path.split('/')[1] as string);
-      // As bytes: a ticket is for exactly them.
+      // The guard needs the bytes, because a ticket is issued for exactly these bytes.
       raw[name] = { ...method, requestDeserialize: (bytes: Buffer) => bytes };
       implementation[name] = (call: ServerUnaryCall<Buffer, unknown>, callback: sendUnaryData<unknown>) =>
         void this.#guarded(method, handler, guard, call, callback);
@@ -195,18 +203,18 @@ export class GrpcServer implements Part {
   }
 
   async #stream(path: string, handler: Handler, call: ServerWritableStream<unknown, unknown>): Promise<void> {
-    const gone = new AbortController();
-    call.on('cancelled', () => gone.abort());
+    const cancelled = new AbortController();
+    call.on('cancelled', () => cancelled.abort());
     const stream = {
       write: (message: unknown) => void call.write(message),
       get waiting() {
         return call.writableLength;
       },
-      signal: AbortSignal.any([gone.signal, this.#draining.signal]),
+      signal: AbortSignal.any([cancelled.signal, this.#draining.signal]),
     };
     const work = async () => {
       await handler(call.request, stream).catch((error: unknown) => {
-        // Whoever waits with the signal is woken by an error: no fault, the stream is to end.
+        // A handler that waits with the signal gets an AbortError when it is aborted; that ends the stream normally.
         if (!stream.signal.aborted || !isAbort(error)) throw error;
       });
       call.end();
@@ -232,7 +240,7 @@ export class GrpcServer implements Part {
         return 'OK';
       } catch (thrown) {
         const error = asApiError(thrown);
-        if (isFault(error)) this.#options.log.error({ err: error }, 'the call failed');
+        if (isFault(error)) this.#options.log.error({ err: error }, 'gRPC call failed');
         fail(toStatus(error));
         return error.code;
       }
@@ -241,7 +249,7 @@ export class GrpcServer implements Part {
     this.#handled.inc({ method: path, code });
   }
 
-  #admitting(path: string, call: ServerInterceptingCallInterface): ServerInterceptingCall {
+  #authenticating(path: string, call: ServerInterceptingCallInterface): ServerInterceptingCall {
     return new ServerInterceptingCall(call, {
       start: (next) =>
         next({
@@ -253,7 +261,7 @@ export class GrpcServer implements Part {
     });
   }
 
-  /** Health and reflection may be called by anybody. */
+  /** Health checks and reflection need no token. */
   #admits(path: string, metadata: Metadata): boolean {
     const { service, clock } = this.#options;
     const [guard, callers] = [this.#guards.get(path), this.#callers.get(path)];
@@ -267,7 +275,7 @@ export class GrpcServer implements Part {
   }
 }
 
-/** Messages that concern one guild all name it in the same field. */
+/** All messages that concern a single guild have its ID in the same field. */
 function guildOf(message: unknown): string | undefined {
   const guildId = (message as { guildId?: unknown } | undefined)?.guildId;
   return typeof guildId === 'string' ? guildId : undefined;

@@ -34,7 +34,7 @@ beforeAll(() => server.start());
 afterEach(reset);
 afterAll(close);
 
-test('a request is handed over parsed, in its context, and answered in the envelope of its row', async () => {
+test('the handler gets the parsed request and its context, and the response has the status and message of the route', async () => {
   sample.answer = async () => ({ data: { seen: requestContext.getStore() } }) as never;
   const { status, headers, body } = await call({ path: `${BOATS}?place=5`, body: { ...good, unknown: 1 } });
   expect(status).toBe(201);
@@ -60,12 +60,12 @@ test('a request is handed over parsed, in its context, and answered in the envel
   });
 });
 
-test('path and query come decoded and converted, a second question mark included', async () => {
+test('path and query are decoded and converted, including a second question mark', async () => {
   await call({ method: 'GET', path: `${BOAT}?limit=5&name=what?%20now&x=1` });
   expect(seen[0]).toMatchObject({ params: { guildId: GUILD, gameId: 7 }, query: { limit: 5, name: 'what? now' } });
 });
 
-test("a handler's own status and message win, and a replay is given word for word", async () => {
+test("a handler's own status and message replace those of the route, and a replay is sent unchanged", async () => {
   sample.answer = async () => ({ data: { seen: 1 }, status: 200, message: 'There already' }) as never;
   expect(await call({ body: good })).toMatchObject({ status: 200, body: { code: 200, message: 'There already' } });
   sample.answer = async () => new Replay(409, '{"as":"it was"}') as never;
@@ -77,18 +77,18 @@ test('HEAD is GET without a body', async () => {
   const [get, head] = [await call({ method: 'GET', path: BOAT }), await call({ method: 'HEAD', path: BOAT })];
   expect(head).toMatchObject({ status: 200, text: '' });
   expect(head.headers['content-length']).toBe(get.headers['content-length']);
-  const refused = await call({ method: 'HEAD', path: `${BOAT}?limit=0` });
-  expect(refused).toMatchObject({ status: 400, text: '' });
+  const rejected = await call({ method: 'HEAD', path: `${BOAT}?limit=0` });
+  expect(rejected).toMatchObject({ status: 400, text: '' });
 });
 
-test('all faults of body, path, query and headers are told at once, one per path', async () => {
-  const answered = await call({
+test('all errors of body, path, query and headers are reported together, one per path', async () => {
+  const response = await call({
     path: `${BOATS}?place=x&place=y&other=1&other=2`,
     headers: { 'idempotency-key': 'k'.repeat(129) },
     body: { guild_id: GUILD, chat_id: 5, crew: { size: 'x' } },
   });
-  expect(answered).toMatchObject({ status: 400, body: { details: { code: 'INVALID_REQUEST' } } });
-  expect(answered.body.details?.errors).toEqual([
+  expect(response).toMatchObject({ status: 400, body: { details: { code: 'INVALID_REQUEST' } } });
+  expect(response.body.details?.errors).toEqual([
     { path: 'query.place', message: 'must be given only once' },
     { path: 'query.other', message: 'must be given only once' },
     { path: 'body.chat_id', message: 'must be a chat ID: a string of 17 to 20 digits' },
@@ -104,13 +104,16 @@ test.each<[string, Call, number]>([
   ['to an unknown path', { body: good, path: '/api/v1/nowhere' }, 404],
   ['to the path in capitals', { body: good, path: '/api/v1/Boats' }, 404],
   ['with a trailing slash', { body: good, path: `${BOATS}/` }, 404],
-  ['with an escape that can not be read', { method: 'DELETE', path: `${BOATS}/%ff` }, 400],
-])('a request %s is refused with its body unread, and its connection serves on', async (_what, given, expected) => {
-  expect(await call(given)).toMatchObject({ status: expected, body: { status: 'error', code: expected } });
-  expect(await call({ body: good })).toMatchObject({ status: 201 });
-});
+  ['with an invalid percent-escape', { method: 'DELETE', path: `${BOATS}/%ff` }, 400],
+])(
+  'a request %s is rejected without reading its body, and its connection stays usable',
+  async (_what, given, expected) => {
+    expect(await call(given)).toMatchObject({ status: expected, body: { status: 'error', code: expected } });
+    expect(await call({ body: good })).toMatchObject({ status: 201 });
+  },
+);
 
-test('the Idempotency-Key is any 1 to 128 characters, and the body hash goes with it', async () => {
+test('an Idempotency-Key has 1 to 128 characters of any kind, and is passed on with the hash of the body', async () => {
   const wire = (text: string) => Buffer.from(text).toString('latin1');
   const keys = ['k', '"\\, é', 'k'.repeat(128), '€'.repeat(128)].map(wire);
   for (const key of keys) await call({ body: good, headers: { 'idempotency-key': key } });
@@ -119,57 +122,63 @@ test('the Idempotency-Key is any 1 to 128 characters, and the body hash goes wit
     keys.map((key) => ({ ...write, key, bodyHash: hashJson(good) })),
   );
   for (const key of ['', wire('€'.repeat(129))]) {
-    const refused = await call({ body: good, headers: { 'idempotency-key': key } });
-    expect(faultPaths(refused)).toEqual(['header.Idempotency-Key']);
+    const rejected = await call({ body: good, headers: { 'idempotency-key': key } });
+    expect(faultPaths(rejected)).toEqual(['header.Idempotency-Key']);
   }
   await call({ path: `${BOATS}?place=1`, body: good });
   expect(seen.at(-1)?.write).toMatchObject({ key: undefined, path: BOATS });
 });
 
-test('an Idempotency-Key that holds an API key, which would be stored as it is, is refused', async () => {
+test('an Idempotency-Key that contains an API key is rejected, because it would be stored unencrypted', async () => {
   const key = makeApiKey(GUILD, randomBytes);
   const random = key.split('_')[2] as string;
-  const errors = [{ path: 'header.Idempotency-Key', message: 'must not hold an API key' }];
+  const errors = [{ path: 'header.Idempotency-Key', message: 'must not contain an API key' }];
   for (const held of [`once ${key}`, random, `a${random}b`]) {
-    const refused = await call({ body: good, headers: { 'idempotency-key': held } });
-    expect(refused).toMatchObject({ status: 400, body: { details: { errors } } });
+    const rejected = await call({ body: good, headers: { 'idempotency-key': held } });
+    expect(rejected).toMatchObject({ status: 400, body: { details: { errors } } });
   }
   expect(seen).toEqual([]);
-  // Random text of the caller's own is none, nor is the random part of a key of another guild.
+  // Other random text is accepted, and so is the random part of a key of another guild.
   for (const own of [randomText(64, randomBytes), makeApiKey(OTHER_GUILD, randomBytes).split('_')[2]]) {
     expect((await call({ body: good, headers: { 'idempotency-key': own } })).status).toBe(201);
   }
 });
 
-test('an error of a handler is told with its details and Retry-After; a refusal is not logged', async () => {
+test('an error of a handler is sent with its details and Retry-After; a rejection is not logged', async () => {
   sample.answer = () => Promise.reject(new ApiError('CONFLICT', { details: { id: 5 }, retryAfter: 1 }));
-  const answered = await call({ body: good });
-  expect(answered).toMatchObject({ status: 409, headers: { 'retry-after': '1' } });
-  expect(answered.body.details).toEqual({ code: 'CONFLICT', id: 5 });
+  const response = await call({ body: good });
+  expect(response).toMatchObject({ status: 409, headers: { 'retry-after': '1' } });
+  expect(response.body.details).toEqual({ code: 'CONFLICT', id: 5 });
   expect(logged).toEqual([]);
 });
 
 test.each([
   ['rejects', () => Promise.reject(new TypeError('hidden'))],
   [
-    'throws at once',
+    'throws synchronously',
     () => {
       throw new TypeError('hidden');
     },
   ],
-  ['answers what is no JSON', async () => ({ data: { seen: 1n } }) as never],
-  ['tells what is no JSON', () => Promise.reject(new ApiError('NOT_FOUND', { details: { seen: 1n } }))],
-])('a handler that %s is INTERNAL without its words, logged, and the next request is answered', async (_how, fail) => {
-  sample.answer = fail;
-  const answered = await call({ body: good });
-  expect(answered).toMatchObject({ status: 500, body: { details: { code: 'INTERNAL' } } });
-  expect(answered.text).not.toContain('hidden');
-  expect(logged).toHaveLength(1);
-  sample.answer = async () => ({ data: {} }) as never;
-  expect((await call({ body: good })).status).toBe(201);
-});
+  ['returns data that JSON cannot represent', async () => ({ data: { seen: 1n } }) as never],
+  [
+    'throws details that JSON cannot represent',
+    () => Promise.reject(new ApiError('NOT_FOUND', { details: { seen: 1n } })),
+  ],
+])(
+  'a handler that %s gives INTERNAL without its message, is logged, and the next request succeeds',
+  async (_how, fail) => {
+    sample.answer = fail;
+    const response = await call({ body: good });
+    expect(response).toMatchObject({ status: 500, body: { details: { code: 'INTERNAL' } } });
+    expect(response.text).not.toContain('hidden');
+    expect(logged).toHaveLength(1);
+    sample.answer = async () => ({ data: {} }) as never;
+    expect((await call({ body: good })).status).toBe(201);
+  },
+);
 
-test('a handler hears that its caller has gone, and nothing where the answer was taken', async () => {
+test("a handler's signal is aborted if the client disconnects, and not after the response was sent", async () => {
   await call({ body: good });
   const signals = [seen[0]?.signal];
   sample.answer = async ({ signal }) => {
@@ -184,7 +193,7 @@ test('a handler hears that its caller has gone, and nothing where the answer was
   await expect.poll(() => signals.map((signal) => signal?.aborted)).toEqual([false, true]);
 });
 
-test('requests are counted and timed by the name of their route, never by their path', async () => {
+test('requests are counted and measured by the name of their route, never by their path', async () => {
   const counts = () => Promise.all([countOf('getBoat', 'GET', 200), countOf('none', 'GET', 404)]);
   const [found, unknown] = await counts();
   await call({ method: 'GET', path: BOAT });

@@ -12,30 +12,30 @@ import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { hashJson, readBody } from './body.ts';
 import { isCursorShaped, NO_CURSOR } from './cursor.ts';
-import { type Answer, sendBody, sendError, successBody } from './envelope.ts';
+import { type HandlerResult, sendBody, sendError, successBody } from './envelope.ts';
 import { guildFaults } from './guild.ts';
 import { splitTarget } from './target.ts';
 import { type FaultPlace, readQuery, validate } from './validate.ts';
 
-/** A row's type says of each part that it may be missing; what a handler reads, its row has. */
+/** The type of a validated part of a request. A handler reads only parts that its route has a schema for. */
 type Part<Schema extends z.ZodType | undefined> = z.output<NonNullable<Schema>>;
 
-/** A request whose every part fits the schemas of its row. */
+/** A request whose parts all match the schemas of its route. */
 export interface HandlerRequest<Spec extends RouteSpec> {
   principal: Principal;
   guildId: string;
   params: Part<Spec['params']>;
   query: Part<Spec['query']>;
   body: Part<Spec['body']>;
-  /** Names of fields of the body that the route does not know, the first 20; long names are cut. */
+  /** The names of unknown fields in the body; at most 20, and long names are truncated. */
   ignoredFields: readonly string[];
   /** For Idempotency, on routes that write. */
   write: RepeatableWrite;
-  /** Aborted when the caller has gone without waiting for the answer. */
+  /** Aborted if the client disconnects before the response is sent. */
   signal: AbortSignal;
 }
 
-/** A handler for each row of a service's route table, and for no other. */
+/** A handler for each route of a service. */
 export type HttpHandlers<Table extends Record<string, Route>> = {
   [Name in keyof Table]: (
     request: HandlerRequest<Table[Name]>,
@@ -43,7 +43,7 @@ export type HttpHandlers<Table extends Record<string, Route>> = {
 };
 
 export interface HttpAppOptions {
-  /** The service's name: principals must be sealed for it. */
+  /** The service's name; principals must be signed for it. */
   service: string;
   ring: KeyRing;
   clock: Clock;
@@ -51,16 +51,20 @@ export interface HttpAppOptions {
   log: Logger;
 }
 
-type Handler = (request: HandlerRequest<RouteSpec>) => Promise<Answer | Replay>;
+type Handler = (request: HandlerRequest<RouteSpec>) => Promise<HandlerResult | Replay>;
 
-/** An Express application with a service's routes. */
+/** Creates an Express application with the routes of a service. */
 export function createHttpApp<Table extends Record<string, Route>>(
   table: Table,
   handlers: HttpHandlers<Table>,
   options: HttpAppOptions,
 ): Express {
   const { metrics, log } = options;
-  const requests = metrics.counter('http_requests_total', 'Requests answered', ['route', 'method', 'code']);
+  const requests = metrics.counter('http_requests_total', 'HTTP requests completed, by route, method and status', [
+    'route',
+    'method',
+    'code',
+  ]);
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -78,33 +82,41 @@ export function createHttpApp<Table extends Record<string, Route>>(
   });
   for (const [name, route] of Object.entries(table)) {
     const method = route.method.toLowerCase() as 'get' | 'post' | 'patch' | 'delete';
-    app[method](API_PREFIX + route.path, answerWith(route, handlers[name] as unknown as Handler, options));
+    app[method](API_PREFIX + route.path, routeHandler(route, handlers[name] as unknown as Handler, options));
   }
   app.use(() => {
     throw new ApiError('ROUTE_NOT_FOUND');
   });
   app.use((thrown: unknown, { method }: Request, response: Response, _next: NextFunction) => {
-    const error = readable(thrown);
-    if (isFault(error)) log.error({ err: error }, 'the request failed');
+    const error = withPathError(thrown);
+    if (isFault(error)) log.error({ err: error }, 'request failed');
     sendError(response, error);
     requests.inc({ route: 'none', method, code: error.httpStatus });
   });
   return app;
 }
 
-function answerWith(route: Route, handler: Handler, { metrics, log }: HttpAppOptions) {
-  const requests = metrics.counter('http_requests_total', 'Requests answered', ['route', 'method', 'code']);
-  const seconds = metrics.duration('http_request_duration_seconds', 'Time to answer a request', ['route', 'method']);
+function routeHandler(route: Route, handler: Handler, { metrics, log }: HttpAppOptions) {
+  const requests = metrics.counter('http_requests_total', 'HTTP requests completed, by route, method and status', [
+    'route',
+    'method',
+    'code',
+  ]);
+  const seconds = metrics.duration(
+    'http_request_duration_seconds',
+    'Time from the receipt of an HTTP request to its response',
+    ['route', 'method'],
+  );
   return async (request: Request, response: Response): Promise<void> => {
     const principal = response.locals.principal as Principal;
     const elapsed = seconds.startTimer({ route: route.name, method: request.method });
     const { requestId, guildId } = principal;
     await requestContext.run({ requestId, route: route.name, guildId }, async () => {
       try {
-        sendAnswer(response, route, await handler(await readRequest(route, request, response, principal)));
+        sendResult(response, route, await handler(await readRequest(route, request, response, principal)));
       } catch (thrown) {
         const error = asApiError(thrown);
-        if (isFault(error)) log.error({ err: error }, 'the request failed');
+        if (isFault(error)) log.error({ err: error }, 'request failed');
         sendError(response, error);
       }
     });
@@ -113,15 +125,15 @@ function answerWith(route: Route, handler: Handler, { metrics, log }: HttpAppOpt
   };
 }
 
-function sendAnswer(response: Response, route: Route, answer: Answer | Replay): void {
-  if (answer instanceof Replay) {
-    return sendBody(response, answer.status, answer.body, ['idempotency-replayed', 'true']);
+function sendResult(response: Response, route: Route, result: HandlerResult | Replay): void {
+  if (result instanceof Replay) {
+    return sendBody(response, result.status, result.body, ['idempotency-replayed', 'true']);
   }
-  const status = answer.status ?? route.status;
-  sendBody(response, status, successBody(status, answer.message ?? route.message, answer.data));
+  const status = result.status ?? route.status;
+  sendBody(response, status, successBody(status, result.message ?? route.message, result.data));
 }
 
-/** Checks a request against its row: first its guild (GUILD_MISMATCH), then all else, all faults at once. */
+/** Validates a request: first its guild (GUILD_MISMATCH), then all other parts; all errors are reported together. */
 async function readRequest(
   route: Route,
   request: Request,
@@ -151,37 +163,37 @@ async function readRequest(
   const bodyHash = key === undefined ? NO_HASH : hashJson(given);
   const write = { guildId, method, path, key, bodyHash, status: route.status, message: route.message };
   const ignoredFields = unknownFields(route.body, given ?? {});
-  return { principal, guildId, ...parts, ignoredFields, write, signal: goneSignal(response) };
+  return { principal, guildId, ...parts, ignoredFields, write, signal: disconnectSignal(response) };
 }
 
 const MAX_IGNORED_FIELDS = 20;
-const MAX_FIELD_NAME = 64;
+const MAX_FIELD_NAME_LENGTH = 64;
 
 function unknownFields(schema: z.ZodType | undefined, given: Record<string, unknown>): string[] {
   const known = schema instanceof z.ZodObject ? schema.shape : {};
   return Object.keys(given)
     .filter((name) => name !== 'guild_id' && !Object.hasOwn(known, name))
     .slice(0, MAX_IGNORED_FIELDS)
-    .map((name) => name.slice(0, MAX_FIELD_NAME));
+    .map((name) => name.slice(0, MAX_FIELD_NAME_LENGTH));
 }
 
-/** Cursors are opaque to schemas: of which list one is, its handler finds out, but whether it is one is told here. */
+/** Checks only that the text is a cursor; the handler checks that it belongs to its list. */
 function cursorFaults(schema: z.ZodType | undefined, cursor: unknown): Fault[] {
   if (!(schema instanceof z.ZodObject) || !('cursor' in schema.shape) || typeof cursor !== 'string') return [];
   return isCursorShaped(cursor) ? [] : [{ path: 'query.cursor', message: NO_CURSOR }];
 }
 
-function goneSignal(response: Response): AbortSignal {
-  const gone = new AbortController();
+function disconnectSignal(response: Response): AbortSignal {
+  const disconnected = new AbortController();
   response.once('close', () => {
-    if (!response.writableFinished) gone.abort();
+    if (!response.writableFinished) disconnected.abort();
   });
-  return gone.signal;
+  return disconnected.signal;
 }
 
 const NO_HASH = Buffer.alloc(0);
 
-/** The body, also of a route without fields of its own: it may name a guild. A body that can't be read is a fault. */
+/** Reads the body, also on routes without body fields, because it may name a guild. An unreadable body is an error. */
 async function readGiven(
   route: Route,
   request: Request,
@@ -198,29 +210,29 @@ async function readGiven(
 
 function idempotencyKey(request: Request, { guildId }: Principal, faults: Fault[]): string | undefined {
   const key = request.get('idempotency-key');
-  // Each byte of a header arrives as a character.
+  // Node decodes each byte of a header as one Latin-1 character.
   const length = key === undefined ? 1 : Array.from(Buffer.from(key, 'latin1').toString()).length;
   if (length < 1 || length > 128) {
     faults.push({ path: 'header.Idempotency-Key', message: 'must have 1 to 128 characters' });
   }
-  // It is stored as it is, and an API key never is.
+  // The Idempotency-Key is stored unencrypted, and API keys must never be.
   if (key !== undefined && holdsApiKey(key, guildId)) {
-    faults.push({ path: 'header.Idempotency-Key', message: 'must not hold an API key' });
+    faults.push({ path: 'header.Idempotency-Key', message: 'must not contain an API key' });
   }
   return key;
 }
 
-/** The first fault of each path. */
+/** Keeps only the first error of each path. */
 function oncePerPath(faults: Fault[]): Fault[] {
   const first = new Map<string, Fault>();
   for (const fault of faults) if (!first.has(fault.path)) first.set(fault.path, fault);
   return [...first.values()];
 }
 
-/** Express refuses percent-escapes that it can't read with an error of its own. */
-function readable(thrown: unknown): ApiError {
+/** Express throws a URIError for an invalid percent-escape in the path. */
+function withPathError(thrown: unknown): ApiError {
   if (thrown instanceof URIError) {
-    return invalidRequest([{ path: 'path', message: 'has a percent-escape that can not be read' }]);
+    return invalidRequest([{ path: 'path', message: 'has a percent-escape that cannot be read' }]);
   }
   return asApiError(thrown);
 }

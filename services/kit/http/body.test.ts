@@ -23,7 +23,7 @@ beforeAll(() => server.start());
 afterEach(reset);
 afterAll(close);
 
-test('a body that can not be read hides no other fault', async () => {
+test('an unreadable body does not hide other errors', async () => {
   const answered = await call({ path: `${BOATS}?place=x`, bytes: '{"hidden"' });
   expect(faultPaths(answered)).toEqual(['body', 'query.place']);
   expect(answered.text).not.toContain('hidden');
@@ -37,13 +37,16 @@ test.each([
   ['is null', { guild_id: null, chat_id: CHAT }, 400],
   ['is left out', { chat_id: CHAT }, 400],
   ['stands in __proto__', JSON.parse(`{"__proto__":{"guild_id":"${GUILD}"},"chat_id":"${CHAT}"}`), 400],
-])('a guild in the body that %s is refused: first of all where it is not the key’s', async (_what, body, expected) => {
-  const answered = await call({ path: `${BOATS}?place=x`, body });
-  expect(answered.status).toBe(expected);
-  expect(answered.body.details?.code).toBe(expected === 403 ? 'GUILD_MISMATCH' : 'INVALID_REQUEST');
-});
+])(
+  'a guild in the body that %s is rejected, before any other error if it is not the guild of the key',
+  async (_what, body, expected) => {
+    const answered = await call({ path: `${BOATS}?place=x`, body });
+    expect(answered.status).toBe(expected);
+    expect(answered.body.details?.code).toBe(expected === 403 ? 'GUILD_MISMATCH' : 'INVALID_REQUEST');
+  },
+);
 
-test('a guild in the body counts on a route without body fields, too', async () => {
+test('a guild in the body is also checked on a route without body fields', async () => {
   const remove = { method: 'DELETE', path: `${BOATS}/7` };
   expect((await call({ ...remove, body: { guild_id: OTHER_GUILD } })).status).toBe(403);
   expect((await call({ ...remove, body: { guild_id: GUILD } })).status).toBe(200);
@@ -58,7 +61,7 @@ test.each([
   expect((await call({ bytes: JSON.stringify(good), headers })).status).toBe(201);
 });
 
-test('gzip is inflated, also in chunks', async () => {
+test('gzip is decompressed, also with chunked encoding', async () => {
   const bytes = gzipSync(JSON.stringify(good));
   const headers = { 'content-encoding': 'GZIP' };
   expect((await call({ bytes, headers })).status).toBe(201);
@@ -75,27 +78,35 @@ test.each<[string, Call, number]>([
   ['two encodings', { bytes: gzipSync('{}'), headers: { 'content-encoding': 'gzip, gzip' } }, 415],
   ['over 64 KiB', { bytes: `{"a":"${'x'.repeat(65_536)}"}` }, 413],
   ['over 64 KiB in chunks', { bytes: `{"a":"${'x'.repeat(65_536)}"}`, chunked: true }, 413],
-  ['over 64 KiB inflated', { bytes: gzipSync('x'.repeat(1_000_000)), headers: { 'content-encoding': 'gzip' } }, 413],
-  ['no gzip', { bytes: 'hidden', headers: { 'content-encoding': 'gzip' } }, 400],
-  ['cut gzip', { bytes: gzipSync('{"hidden":1}').subarray(0, 20), headers: { 'content-encoding': 'gzip' } }, 400],
+  [
+    'over 64 KiB after decompression',
+    { bytes: gzipSync('x'.repeat(1_000_000)), headers: { 'content-encoding': 'gzip' } },
+    413,
+  ],
+  ['invalid gzip', { bytes: 'hidden', headers: { 'content-encoding': 'gzip' } }, 400],
+  [
+    'incomplete gzip',
+    { bytes: gzipSync('{"hidden":1}').subarray(0, 20), headers: { 'content-encoding': 'gzip' } },
+    400,
+  ],
   ['invalid UTF-8', { bytes: Buffer.from([0x22, 0xff, 0x22]) }, 400],
   ['nothing', { bytes: '' }, 400],
   ['an empty table', { bytes: '[]' }, 400],
   ['no chunk at all', { bytes: '', chunked: true, headers: { 'content-type': undefined } }, 400],
-])('a body of %s is refused in the envelope, and its connection serves on', async (_what, given, expected) => {
+])('a body of %s is rejected in the envelope, and its connection stays usable', async (_what, given, expected) => {
   const refused = await call(given);
   expect(refused).toMatchObject({ status: expected, body: { status: 'error', code: expected } });
   expect(refused.text).not.toContain('hidden');
   expect(await call({ body: good })).toMatchObject({ status: 201 });
 });
 
-test('64 KiB exactly are read', async () => {
+test('a body of exactly 64 KiB is read', async () => {
   const empty = JSON.stringify({ ...good, pad: '' });
   const bytes = JSON.stringify({ ...good, pad: 'x'.repeat(65_536 - empty.length) });
   expect((await call({ bytes })).status).toBe(201);
 });
 
-test('a caller that goes in the middle of its body reaches no handler and harms nobody', async () => {
+test('a client that disconnects in the middle of its body reaches no handler and does no harm', async () => {
   const before = await countOf('addBoat', 'POST', 400);
   const socket = await raw(`${head(100)}{"guild_id"`);
   await expect.poll(() => socket.bytesWritten).toBeGreaterThan(100);

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import express, { type Request, type Response } from 'express';
 import { ApiError, invalidRequest } from '../errors.ts';
 
-/** The most bytes of a body, counted after inflating. */
+/** The largest request body in bytes, after decompression. */
 export const BODY_LIMIT = 64 * 1024;
 const MAX_DEPTH = 32;
 
@@ -11,8 +11,8 @@ const readBytes = express.raw({ type: () => true, limit: BODY_LIMIT });
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * A request's JSON object. No body reads as `{}`, and so does `[]`, which is how Luau encodes an empty table.
- * Refusals: UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, INVALID_REQUEST.
+ * Reads the JSON object in a request's body. A missing body reads as `{}`, and so does `[]`, which is how Luau encodes
+ * an empty table. Throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or INVALID_REQUEST.
  */
 export async function readBody(request: Request, response: Response): Promise<Record<string, unknown>> {
   if (!hasBody(request)) return {};
@@ -21,13 +21,13 @@ export async function readBody(request: Request, response: Response): Promise<Re
     readBytes(request, response, (error?: unknown) => (error ? reject(readFailure(error)) : resolve()));
   });
   const bytes = request.body as Buffer;
-  // Chunked without any chunk: no body either, whatever its type.
+  // A chunked body without any chunk is no body either, whatever its content type.
   if (bytes.length === 0) return {};
   requireJson(request);
   return parseBody(bytes);
 }
 
-/** The JSON object in these bytes; faults are INVALID_REQUEST and never quote the body. */
+/** Parses a JSON object. Throws INVALID_REQUEST with a message that never quotes the body. */
 export function parseBody(bytes: Buffer): Record<string, unknown> {
   const value = parseJson(bytes);
   if (isDeeperThan(value, MAX_DEPTH)) {
@@ -40,7 +40,7 @@ export function parseBody(bytes: Buffer): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** SHA-256 of a JSON value with its keys sorted: Luau keeps no order. */
+/** SHA-256 of a JSON value with sorted keys, because Luau does not preserve the order of keys. */
 export function hashJson(value: unknown): Buffer {
   return createHash('sha256').update(JSON.stringify(value, sortKeys)).digest();
 }
@@ -50,7 +50,7 @@ function sortKeys(_key: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Whether a request says that a body follows. */
+/** True if the headers of a request announce a body. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
@@ -68,16 +68,17 @@ function requireKnownEncoding(request: Request): void {
   const encoding = request.headers['content-encoding']?.toLowerCase();
   if (encoding !== undefined && encoding !== 'gzip') {
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE', {
-      message: 'Content-Encoding must be gzip, or left out where the body is not encoded',
+      message: 'Content-Encoding must be gzip, or be left out if the body is not compressed',
     });
   }
 }
 
-/** What express's body parser refuses, in our words. */
+/** Converts an error of express's body parser to an ApiError. */
 function readFailure(error: unknown): ApiError {
   const { type, status } = error as { type?: string; status?: number };
   if (type === 'entity.too.large') return new ApiError('PAYLOAD_TOO_LARGE');
-  const message = status === 400 ? 'can not be read: it is cut off or not what its encoding says' : 'can not be read';
+  const message =
+    status === 400 ? 'cannot be read: it is incomplete or does not match its Content-Encoding' : 'cannot be read';
   return invalidRequest([{ path: 'body', message }]);
 }
 
@@ -96,7 +97,7 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** Walks level by level, so that depth costs no stack. */
+/** Checks one level at a time instead of recursively, because deep nesting would overflow the stack. */
 function isDeeperThan(value: unknown, limit: number): boolean {
   let level = [value];
   for (let depth = 0; level.length > 0; depth++) {

@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto';
 import { invalidRequest } from '../errors.ts';
 
-/** What a cursor belongs to: the same list with the same filters. */
+/** The list that a cursor belongs to: one route of one guild, with the same filters. */
 export interface CursorScope {
   route: string;
   guildId: string;
-  /** The filters of the request, `limit` and `cursor` apart. */
+  /** The filters of the request, without `limit` and `cursor`. */
   filters?: Record<string, unknown>;
 }
 
-/** What is told of a text that is no cursor, or one of another list. */
+/** The error message for an invalid cursor, or one of another list. */
 export const NO_CURSOR = 'is not a next_cursor of this list with these filters';
 
-/** An opaque text for where the next page begins. */
+/** Creates a cursor: an opaque text for the position at which the next page begins. */
 export function encodeCursor(scope: CursorScope, position: string): string {
   return Buffer.from(JSON.stringify([position, fingerprint(scope, position)])).toString('base64url');
 }
 
-/** Whether a text looks like a cursor of some list; of which one, only `decodeCursor` can tell. */
+/** True if a text has the form of a cursor; only `decodeCursor` checks the list that it belongs to. */
 export function isCursorShaped(cursor: string): boolean {
   try {
     const parts = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown;
@@ -27,13 +27,13 @@ export function isCursorShaped(cursor: string): boolean {
   }
 }
 
-/** The position in a cursor; INVALID_REQUEST, about `path`, when it is damaged or of another list. */
+/** Returns the position in a cursor. Throws INVALID_REQUEST for `path` if it is damaged or belongs to another list. */
 export function decodeCursor(scope: CursorScope, cursor: string, path = 'query.cursor'): string {
   try {
     const [position] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
     if (typeof position === 'string' && cursor === encodeCursor(scope, position)) return position;
   } catch {
-    // Told below, like a cursor of another list.
+    // Reported below, like a cursor of another list.
   }
   throw invalidRequest([{ path, message: NO_CURSOR }]);
 }

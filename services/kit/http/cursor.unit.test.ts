@@ -4,7 +4,7 @@ import { type CursorScope, decodeCursor, encodeCursor, isCursorShaped } from './
 
 const SCOPE: CursorScope = { route: 'listLogs', guildId: '900000000000000001', filters: { action: 'ban', from: 5 } };
 
-test('a cursor gives its position back to the same list, in whatever order the filters stand', () => {
+test('a cursor decodes to its position for the same list, with the filters in any order', () => {
   const random = seededRandom(3);
   for (let round = 0; round < 200; round++) {
     const filters = Array.from({ length: wholeNumber(random, 6) }, (_, index) => [`filter${index}`, random()] as const);
@@ -34,7 +34,7 @@ test('a cursor of another route, guild or filter is INVALID_REQUEST', () => {
   }
 });
 
-test('a cursor with any character changed, added or taken away is INVALID_REQUEST', () => {
+test('a cursor with any character changed, added or removed is INVALID_REQUEST', () => {
   const cursor = encodeCursor(SCOPE, '1790000000:17');
   for (let place = 0; place < cursor.length; place++) {
     const [before, after] = [cursor.slice(0, place), cursor.slice(place + 1)];
@@ -51,13 +51,13 @@ test('a cursor with any character changed, added or taken away is INVALID_REQUES
   }
 });
 
-test('a position that somebody made up is INVALID_REQUEST', () => {
+test('a forged position is INVALID_REQUEST', () => {
   const [, mark] = JSON.parse(Buffer.from(encodeCursor(SCOPE, '17'), 'base64url').toString()) as string[];
   const forged = Buffer.from(JSON.stringify(['18', mark])).toString('base64url');
   expect(() => decodeCursor(SCOPE, forged)).toThrow('next_cursor');
 });
 
-test('every cursor looks like one, of whatever list, and other texts do not', () => {
+test('the cursors of all lists have the form of a cursor, and other texts do not', () => {
   for (const position of ['', '7', '⚓ x']) expect(isCursorShaped(encodeCursor(SCOPE, position))).toBe(true);
   const others = ['{}', '[]', '["a"]', '["a",1]', '["a","b","c"]', 'null', '7'];
   const texts = ['', 'zzz', '%', ...others.map((text) => Buffer.from(text).toString('base64url'))];

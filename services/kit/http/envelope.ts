@@ -2,38 +2,36 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { ApiError } from '../errors.ts';
 import { addMissing, type HeaderList, writeAnswerHead } from './response-headers.ts';
 
-/** What a handler answers: the envelope's data, and what differs from its row of the route table. */
-export interface Answer<Data = unknown> {
+/** The result of a route handler: the data of the response envelope, and optionally another status or message. */
+export interface HandlerResult<Data = unknown> {
   data: Data;
-  /** Replaces the row's status, for writes that found their work done. */
+  /** Replaces the status of the route, for writes that had nothing to do. */
   status?: number;
-  /** Replaces the row's message. */
+  /** Replaces the message of the route. */
   message?: string;
 }
 
-/** A handler's answer with the status and message of its row. */
-export function ok<Data>(data: Data): Answer<Data> {
+export type { HandlerResult as Answer };
+
+/** A handler's result with the status and message of its route. */
+export function ok<Data>(data: Data): HandlerResult<Data> {
   return { data };
 }
 
 const SAFE_HEADERS: Readonly<HeaderList> = [
   ['content-type', 'application/json; charset=utf-8'],
-  // Game engines and CDNs cache GETs unless told not to.
+  // By default game engines and CDNs cache the responses to GET.
   ['cache-control', 'no-store'],
   ['x-content-type-options', 'nosniff'],
 ].flat();
 
-/** The envelope of success as text. */
+/** The JSON envelope of a success. */
 export function successBody(code: number, message: string, data: unknown): string {
   return JSON.stringify({ status: 'success', code, message, data });
 }
 
-/** The envelope of an error as text; the cause stays inside. */
-export function errorBody(error: ApiError): string {
-  return (error.written ??= writeError(error));
-}
-
-function writeError({ httpStatus, message, code, details }: ApiError): string {
+/** The JSON envelope of an error, without its cause. */
+export function errorBody({ httpStatus, message, code, details }: ApiError): string {
   return JSON.stringify({ status: 'error', code: httpStatus, message, details: { ...details, code } });
 }
 
@@ -44,27 +42,25 @@ function errorHeaders(error: ApiError): HeaderList {
   return headers;
 }
 
-/** All headers of a body of so many bytes, with some of its own. */
+/** All headers of a response with a body of this length. */
 function headersOf(length: number, own: Readonly<HeaderList>): HeaderList {
   const headers = ['content-length', length, ...own];
   addMissing(headers, SAFE_HEADERS);
   return headers;
 }
 
-/** Writes a body made by successBody or errorBody. */
+/** Sends a body made by successBody or errorBody. */
 export function sendBody(
   response: ServerResponse,
   code: number,
   body: string,
   headers: Readonly<HeaderList> = [],
 ): void {
-  const length = Buffer.byteLength(body);
-  writeAnswerHead(response, code, headersOf(length, headers));
-  // As many bytes as characters: it is ASCII, which takes less time to write as what it is.
-  response.end(body, length === body.length ? 'latin1' : 'utf8');
+  writeAnswerHead(response, code, headersOf(Buffer.byteLength(body), headers));
+  response.end(body);
 }
 
-/** Writes an error, or breaks the connection off when an answer has begun already. */
+/** Sends an error, or closes the connection if a response has already been started. */
 export function sendError(response: ServerResponse, error: ApiError, headers: Readonly<HeaderList> = []): void {
   if (response.headersSent) {
     response.destroy();
@@ -73,7 +69,7 @@ export function sendError(response: ServerResponse, error: ApiError, headers: Re
   sendBody(response, error.httpStatus, errorBody(error), [...errorHeaders(error), ...headers]);
 }
 
-/** A whole HTTP/1.1 answer as text, for sockets on which Node's parser has given up. It closes the connection. */
+/** A complete HTTP/1.1 error response as text, for a socket after a parse error of Node. It closes the connection. */
 export function rawErrorResponse(error: ApiError, headers: Readonly<HeaderList> = []): string {
   const body = errorBody(error);
   const all = headersOf(Buffer.byteLength(body), ['connection', 'close', ...errorHeaders(error), ...headers]);

@@ -2,8 +2,8 @@ import { ApiError, type Fault } from '../errors.ts';
 import type { Principal } from '../security/principal.ts';
 
 /**
- * Whatever a route's schema says of it: a guild in the body is a string and the key's own. GUILD_MISMATCH when it is
- * another's; what is no string is told as a fault.
+ * Checks the guild in the body of any route: it must be a string, and the guild of the API key. Throws GUILD_MISMATCH
+ * for another guild; a value that is not a string is a validation error.
  */
 export function guildFaults(body: Record<string, unknown> | undefined, principal: Principal): Fault[] {
   const guildId = body && Object.hasOwn(body, 'guild_id') ? body.guild_id : undefined;

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
-/** For what a gRPC call is made; see Purpose. Absent where somebody waits for the response. */
+/** The header with the Purpose of a gRPC call; absent for `caller`. */
 export const PURPOSE_HEADER = 'x-purpose';
 
-// Nothing that JSON would escape: the gateway writes it into lines as it is.
+// Excludes all characters that JSON would escape, because the gateway writes the ID into log lines unescaped.
 const ALLOWED = /^[A-Za-z0-9._-]{1,128}$/;
 
 export function newRequestId(): string {
   return randomUUID();
 }
 
-/** The caller's own request ID where it is well formed, else a new one. */
+/** The client's request ID if it is well formed, otherwise a new one. */
 export function requestIdOf(given: string | undefined): string {
   return given !== undefined && ALLOWED.test(given) ? given : newRequestId();
 }

@@ -5,7 +5,7 @@ import { type HeaderList, noteHeader, writeAnswerHead } from './response-headers
 
 const GIVEN: Readonly<HeaderList> = ['x-both', 'given', 'set-cookie', 'a', 'set-cookie', 'b', 'set-cookie', ['c', 'd']];
 
-/** An answer's head as a caller reads it. */
+/** The head of a response as a client receives it. */
 async function headOf(prepare: (response: ServerResponse) => void): Promise<Response> {
   const server = createServer((_request, response) => {
     prepare(response);
@@ -22,9 +22,9 @@ async function headOf(prepare: (response: ServerResponse) => void): Promise<Resp
 
 test.each([
   ['alone', () => undefined, null],
-  // Node writes them in another way then.
+  // Node writes headers in another way after setHeader.
   ['with those that were set', (response: ServerResponse) => void response.setHeader('x-set', 'set'), 'set'],
-])('noted headers are written with the head, where it does not name them itself: %s', async (_how, set, isSet) => {
+])('added headers are written unless the head has the same name: %s', async (_how, set, isSet) => {
   const { status, statusText, headers } = await headOf((response) => {
     set(response);
     noteHeader(response, 'x-noted', 'first');

@@ -1,41 +1,41 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Names in lower case, each before its value and none twice, as Node's rawHeaders: written in half the time an object
- * takes.
+ * Headers as a flat list of names and values, in the format of Node's rawHeaders. Names are in lower case and occur once.
+ * Writing a list takes half the time of writing an object.
  */
 export type HeaderList = (string | number | readonly string[])[];
 
-const NOTED = Symbol('noted headers');
+const ADDED = Symbol('added headers');
 
-type Noting = ServerResponse & { [NOTED]?: HeaderList };
+type WithAddedHeaders = ServerResponse & { [ADDED]?: HeaderList };
 
 /**
- * Notes a header for whoever writes the answer; of a name that is noted twice the first counts. Written all at once,
- * headers cost a fraction of setHeader's.
+ * Adds a header to the response that will be sent later; of two headers with the same name the first is sent. It
+ * replaces setHeader, which costs several times as much as writing all headers together.
  */
 export function noteHeader(response: ServerResponse, name: string, value: string | number): void {
-  const noting: Noting = response;
-  if (noting[NOTED]) noting[NOTED].push(name, value);
-  else noting[NOTED] = [name, value];
+  const extended: WithAddedHeaders = response;
+  if (extended[ADDED]) extended[ADDED].push(name, value);
+  else extended[ADDED] = [name, value];
 }
 
-/** Writes the head of an answer with `headers`, and those that were noted and are not among them. */
+/** Writes the head of a response with `headers` and the added headers whose names are not among them. */
 export function writeAnswerHead(
   response: ServerResponse,
   status: number,
   headers: Readonly<HeaderList>,
   statusMessage?: string,
 ): void {
-  const { [NOTED]: noted }: Noting = response;
-  // Node writes lists too; its type knows of texts and numbers alone.
+  const { [ADDED]: added }: WithAddedHeaders = response;
+  // Node accepts lists as values too, although its type does not.
   const list = [...headers] as (string | number)[];
-  if (noted) addMissing(list, noted);
+  if (added) addMissing(list, added);
   if (statusMessage === undefined) response.writeHead(status, list);
   else response.writeHead(status, statusMessage, list);
 }
 
-/** Adds to `headers` those of `others` whose names are not among them. */
+/** Appends those of `others` to `headers` whose names are not among them. */
 export function addMissing(headers: HeaderList, others: Readonly<HeaderList>): void {
   for (let index = 0; index < others.length; index += 2) {
     const [name, value] = [others[index] as string, others[index + 1] as string];

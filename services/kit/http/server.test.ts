@@ -30,7 +30,7 @@ async function open(server: HttpServer): Promise<Socket> {
 const REQUEST = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
 const answer = (_request: IncomingMessage, response: ServerResponse) => void response.end('done');
 
-/** All that a connection still gets until it is closed. */
+/** All data that a connection receives until it is closed. */
 async function untilClosed(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (chunk) => (text += chunk.toString()));
@@ -38,7 +38,7 @@ async function untilClosed(socket: Socket): Promise<string> {
   return text;
 }
 
-test('a drain with nothing under way closes kept connections at once', async () => {
+test('a drain without requests in flight closes idle connections immediately', async () => {
   const server = await serve(answer);
   const socket = await open(server);
   socket.write(REQUEST);
@@ -48,7 +48,7 @@ test('a drain with nothing under way closes kept connections at once', async () 
   expect(performance.now() - started).toBeLessThan(5_000);
 });
 
-test('a drain answers what is under way, says that the connection closes, and closes it', async () => {
+test('a drain completes the requests in flight with `connection: close`, and closes their connections', async () => {
   const release = Promise.withResolvers<void>();
   const entered = Promise.withResolvers<void>();
   const server = await serve((_request, response) => {
@@ -70,7 +70,7 @@ test('a drain answers what is under way, says that the connection closes, and cl
   expect(text).toContain('done');
 });
 
-test('an answer that had begun before the drain is finished, and its kept connection closed', async () => {
+test('a response that was started before the drain is completed, and its connection closed', async () => {
   const release = Promise.withResolvers<void>();
   const server = await serve((_request, response) => {
     response.write('begun ');
@@ -87,7 +87,7 @@ test('an answer that had begun before the drain is finished, and its kept connec
   expect(performance.now() - started).toBeLessThan(5_000);
 });
 
-test('a connection that was opened and never asked does not hold a drain up', async () => {
+test('an open connection without a request does not delay a drain', async () => {
   const server = await serve(answer);
   const silent = await open(server);
   const accepted = () =>
@@ -98,7 +98,7 @@ test('a connection that was opened and never asked does not hold a drain up', as
   expect(performance.now() - started).toBeLessThan(5_000);
 });
 
-test('a stop without a drain cuts everything off, and may come twice or before a start', async () => {
+test('a stop without a drain closes all connections, and may be called twice or before the start', async () => {
   const server = await serve(() => undefined);
   const socket = await open(server);
   socket.write(REQUEST);
@@ -109,7 +109,7 @@ test('a stop without a drain cuts everything off, and may come twice or before a
   await new HttpServer('127.0.0.1', 0, answer).drain();
 });
 
-test('what a handler throws, and a write after the end, ends that connection and nothing else', async () => {
+test('an error thrown by a handler, or a write after the end, closes that connection only', async () => {
   const uncaught: unknown[] = [];
   const note = (error: unknown) => void uncaught.push(error);
   process.on('uncaughtException', note);
@@ -134,14 +134,14 @@ test('what a handler throws, and a write after the end, ends that connection and
   expect(failures).toMatchObject([{ code: 'ERR_HTTP_INVALID_STATUS_CODE' }]);
 });
 
-test('a port that is taken is told; on all interfaces the address is loopback', async () => {
+test('a port in use is an error; a server on all interfaces reports a loopback address', async () => {
   const server = await serve(answer, '0.0.0.0');
   expect(server.address).toMatch(/^127\.0\.0\.1:\d+$/);
   await expect(new HttpServer('0.0.0.0', port(server), answer).start()).rejects.toThrow('EADDRINUSE');
   expect((await serve(answer, '::1')).address).toMatch(/^\[::1\]:\d+$/);
 });
 
-test('the admin port tells life, readiness and metrics, and nothing else', async () => {
+test('the admin port serves liveness, readiness and metrics, and nothing else', async () => {
   const readiness = new Readiness();
   const metrics = new Metrics();
   const admin = new AdminServer({ host: '127.0.0.1', port: 0, readiness, metrics, admits: () => false });
@@ -163,7 +163,7 @@ test('the admin port tells life, readiness and metrics, and nothing else', async
   await admin.stop();
 });
 
-test('the admin port stops with a kept connection open', async () => {
+test('the admin port stops although a client keeps its connection open', async () => {
   const admin = new AdminServer({
     host: '127.0.0.1',
     port: 0,

@@ -6,42 +6,42 @@ import type { InternalTls } from '../security/internal-tls.ts';
 import { addressOf, listen } from '../service/health.ts';
 import type { Part } from '../service/lifecycle.ts';
 
-/** How long a stop waits for requests under way; with the longest drain delay it is over before STOP_SECONDS are. */
+/** How long a drain waits for requests in flight. With the longest drain delay it ends before STOP_SECONDS do. */
 const DRAIN_MS = 15_000;
-const LOOK_EVERY_MS = 50;
+const CLOSE_IDLE_EVERY_MS = 50;
 
-/** A request with its answer. */
+/** A request with its response. */
 export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
 }
 
-const NEWEST = Symbol('newest exchange');
-type Connection = Socket & { [NEWEST]?: Exchange };
+const LATEST = Symbol('latest exchange');
+type Connection = Socket & { [LATEST]?: Exchange };
 
-/** The newest request of an HttpServer's connection, whether answered or not; undefined before the first. */
+/** The latest request on a connection of an HttpServer, completed or not; undefined before the first. */
 export function newestExchange(connection: Socket): Exchange | undefined {
-  return (connection as Connection)[NEWEST];
+  return (connection as Connection)[LATEST];
 }
 
 export interface HttpServerOptions extends ServerOptions {
   tls?: InternalTls | undefined;
-  /** Receives what a handler throws, so that it can be logged; the request's connection is closed. */
+  /** Receives errors thrown by the handler, for logging; the connection of the request is closed. */
   onFailure?: ((error: unknown) => void) | undefined;
 }
 
-/** A listening HTTP server that drains: it answers what is under way and closes each connection after its answer. */
+/** An HTTP server that can drain: it completes the requests in flight and closes each connection after its response. */
 export class HttpServer implements Part {
   readonly name = 'http';
   readonly server: Server;
   readonly #host: string;
   readonly #port: number;
   /**
-   * Each holds its newest exchange. A Set that gained and lost a member with every request would keep them all alive
-   * until the next full collection of garbage: the tables that it outgrows still hold them.
+   * The open connections, each with its latest exchange. A Set of all exchanges would gain and lose a member with every
+   * request, and keep completed exchanges in memory until the next full garbage collection.
    */
   readonly #connections = new Set<Connection>();
-  #retired = false;
+  #isRetired = false;
 
   constructor(
     host: string,
@@ -65,7 +65,7 @@ export class HttpServer implements Part {
     this.server = tls ? createTlsServer(tls, httpOptions, handle) : createServer(httpOptions, handle);
   }
 
-  /** `host:port`, known once it has started. */
+  /** `host:port`; known after `start`. */
   get address(): string {
     return addressOf(this.server);
   }
@@ -74,10 +74,10 @@ export class HttpServer implements Part {
     return listen(this.server, this.#host, this.#port);
   }
 
-  /** From now on each connection is closed after its answer, so that its caller makes its next one elsewhere. */
+  /** From now on closes each connection after its response, so that the client opens its next one elsewhere. */
   retire(): void {
-    this.#retired = true;
-    for (const { [NEWEST]: newest } of this.#connections) if (newest) announceClose(newest.response);
+    this.#isRetired = true;
+    for (const { [LATEST]: latest } of this.#connections) if (latest) announceClose(latest.response);
   }
 
   async drain(): Promise<void> {
@@ -86,8 +86,8 @@ export class HttpServer implements Part {
     const closed = once(this.server, 'close');
     this.server.close();
     const late = setTimeout(() => this.server.closeAllConnections(), DRAIN_MS);
-    // The headers of what is under way may have been out before, so that its connection is kept.
-    const look = setInterval(() => this.server.closeIdleConnections(), LOOK_EVERY_MS);
+    // A response whose headers were sent before the drain keeps its connection open.
+    const look = setInterval(() => this.server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
     await closed;
     clearTimeout(late);
     clearInterval(look);
@@ -99,9 +99,9 @@ export class HttpServer implements Part {
   }
 
   #track(connection: Connection, exchange: Exchange): void {
-    const isNew = connection[NEWEST] === undefined;
-    connection[NEWEST] = exchange;
-    if (this.#retired) announceClose(exchange.response);
+    const isNew = connection[LATEST] === undefined;
+    connection[LATEST] = exchange;
+    if (this.#isRetired) announceClose(exchange.response);
     if (!isNew) return;
     this.#connections.add(connection);
     connection.once('close', () => this.#connections.delete(connection));
@@ -109,8 +109,8 @@ export class HttpServer implements Part {
 }
 
 /**
- * Listens to a response's `error`, such as a write after its end. Without a listener it would end the process, and with
- * it the requests of all other callers.
+ * Handles a response's `error` event, such as a write after its end. Without a listener it would terminate the process
+ * and all other requests with it.
  */
 function disconnect(this: ServerResponse): void {
   this.destroy();

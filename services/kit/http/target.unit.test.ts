@@ -8,6 +8,6 @@ test.each([
   ['/a?b=c?d=e', '/a', 'b=c?d=e'],
   ['?b', '', 'b'],
   ['', '', ''],
-])('%s is the path "%s" with the query "%s"', (target, path, query) => {
+])('%s has the path "%s" and the query "%s"', (target, path, query) => {
   expect(splitTarget(target)).toEqual({ path, query });
 });

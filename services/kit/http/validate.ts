@@ -3,12 +3,12 @@ import type { z } from 'zod';
 import { MAX_FAULTS, messageOf } from '#proto/rest/messages.ts';
 import { type Fault, invalidRequest } from '../errors.ts';
 
-/** `request` is that of a gRPC call. */
+/** The part of a request that is validated; `request` is the message of a gRPC call. */
 export type FaultPlace = 'body' | 'query' | 'path' | 'request';
 
 /**
- * The value where it fits its schema, else its first MAX_FAULTS faults, each with a path such as `body.chat_ids[3]`.
- * An empty list in the value reads as an empty object where the schema wants one, and is replaced by it.
+ * Returns the parsed value if it matches the schema, otherwise the first MAX_FAULTS errors, each with a path such as
+ * `body.chat_ids[3]`. Where the schema expects an object, an empty list in the value is replaced by an empty object.
  */
 export function validate<Schema extends z.ZodType>(
   schema: Schema,
@@ -17,7 +17,7 @@ export function validate<Schema extends z.ZodType>(
 ): { value: z.output<Schema>; faults?: undefined } | { value?: undefined; faults: Fault[] } {
   const parse = () => schema.safeParse(value, { error: messageOf });
   let result = parse();
-  while (result.error && mendEmptyTables(value, result.error.issues)) result = parse();
+  while (result.error && replaceEmptyTables(value, result.error.issues)) result = parse();
   if (result.success) return { value: result.data };
   const faults = result.error.issues.slice(0, MAX_FAULTS).map((issue) => ({
     path: place + issue.path.map(pathPart).join(''),
@@ -26,7 +26,7 @@ export function validate<Schema extends z.ZodType>(
   return { faults };
 }
 
-/** The value, of a gRPC call unless told otherwise, as its schema reads it; INVALID_REQUEST with all its faults. */
+/** The parsed value, by default of a gRPC message. Throws INVALID_REQUEST with all errors. */
 export function checked<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -37,9 +37,9 @@ export function checked<Schema extends z.ZodType>(
   return result.value;
 }
 
-/** Luau encodes an empty table as `[]`, also where it means an object. Tells whether there was one. */
-function mendEmptyTables(value: unknown, issues: readonly z.core.$ZodIssue[]): boolean {
-  let mended = false;
+/** Luau encodes an empty table as `[]`, even if it means an object. Returns true if it replaced one. */
+function replaceEmptyTables(value: unknown, issues: readonly z.core.$ZodIssue[]): boolean {
+  let isReplaced = false;
   for (const issue of issues) {
     const name = issue.path.at(-1);
     if (issue.code !== 'invalid_type' || !OBJECTS.includes(issue.expected) || name === undefined) continue;
@@ -47,15 +47,15 @@ function mendEmptyTables(value: unknown, issues: readonly z.core.$ZodIssue[]): b
     const found = owner[name];
     if (!Array.isArray(found) || found.length > 0) continue;
     owner[name] = {};
-    mended = true;
+    isReplaced = true;
   }
-  return mended;
+  return isReplaced;
 }
 
-/** What zod calls the things that braces stand for. */
+/** The names of zod's types that JSON writes in braces. */
 const OBJECTS = ['object', 'record'];
 
-/** What stands at a path; undefined where the path leads nowhere. */
+/** The value at a path; undefined if there is none. */
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   let found = value;
   for (const part of path) {
@@ -67,7 +67,7 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 
 const pathPart = (part: PropertyKey) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`);
 
-/** A query string as an object; repeated parameters are faults, of which the first MAX_FAULTS are listed. */
+/** Parses a query string. Repeated parameters are errors, of which the first MAX_FAULTS are returned. */
 export function readQuery(query: string): { value: Record<string, unknown>; faults: Fault[] } {
   const value = parseQuery(query, '&', '=', { maxKeys: 0 });
   const faults = Object.entries(value)

@@ -19,21 +19,21 @@ import { readQuery, validate } from './validate.ts';
 
 const json = (value: string) => parseBody(Buffer.from(value));
 
-/** What a schema makes of a value; undefined when it is refused. */
+/** The parsed value; undefined if it is rejected. */
 function accepted(schema: z.ZodType, value: unknown): unknown {
   return validate(z.object({ field: schema }), { field: value }, 'body').value?.field;
 }
 
-function refusalOf(bytes: Buffer | string): ApiError {
+function rejectionOf(bytes: Buffer | string): ApiError {
   try {
     parseBody(Buffer.from(bytes));
   } catch (error) {
     return error as ApiError;
   }
-  throw new Error('it was not refused');
+  throw new Error('it was not rejected');
 }
 
-test('all faults of a value are told at once, each with its path', () => {
+test('all errors of a value are reported together, each with its path', () => {
   const schema = z.object({
     chat_id: chatId,
     game_ids: batch(gameId),
@@ -52,7 +52,7 @@ test('all faults of a value are told at once, each with its path', () => {
   ]);
 });
 
-test('a fault that its schema has no words for is told in ours', () => {
+test('an error without a message in its schema gets a default message', () => {
   const schema = z.object({
     player: z.object({ id: gameId }),
     payload: z.record(z.string(), z.unknown()),
@@ -94,7 +94,7 @@ test('a list over its limit is reported together with the faults of its items', 
   ]);
 });
 
-test('at most 20 faults are listed, and no further item of a list is checked', () => {
+test('at most 20 errors are listed, and no further item of a list is checked', () => {
   let checks = 0;
   const item = z.object({ id: gameId }).refine(
     () => {
@@ -119,12 +119,12 @@ test('at most 20 faults are listed, and no further item of a list is checked', (
   expect(invalidRequest(many).details['errors']).toHaveLength(MAX_FAULTS);
 });
 
-test('a list far over its limit costs one fault, not one per item', () => {
+test('a list far over its limit gives one error, not one per item', () => {
   const faults = validate(z.object({ ids: batch(gameId) }), { ids: Array(3000).fill('x') }, 'body').faults;
   expect(faults).toEqual([{ path: 'body.ids', message: 'must hold at most 25 IDs' }]);
 });
 
-test('chat IDs are snowflakes of 64 bits, game IDs whole numbers up to 2^53 - 1 or their digits', () => {
+test('chat IDs are 64-bit snowflakes; game IDs are whole numbers up to 2^53 - 1, or their digits', () => {
   const chat = (value: unknown) => accepted(chatId, value);
   expect(['10000000000000000', '18446744073709551615'].map(chat)).toEqual([
     '10000000000000000',
@@ -145,7 +145,7 @@ test('chat IDs are snowflakes of 64 bits, game IDs whole numbers up to 2^53 - 1 
   expect(notGame.map(game)).toEqual(notGame.map(() => undefined));
 });
 
-test('exactly one of two fields: null is left out, and a wrong one still counts as given', () => {
+test('exactly one of two fields is required: null counts as missing, an invalid value as present', () => {
   const schema = z.object({ a: optional(chatId), b: optional(chatId) }).refine(...exactlyOneOf('a', 'b'));
   const id = '920000000000000001';
   expect(validate(schema, { a: id, b: null }, 'body').value).toEqual({ a: id, b: undefined });
@@ -157,7 +157,7 @@ test('exactly one of two fields: null is left out, and a wrong one still counts 
   ]);
 });
 
-test('an empty list reads as an empty object wherever one is expected, and nowhere else', () => {
+test('an empty list reads as an empty object where an object is expected, and nowhere else', () => {
   const part = z.object({ note: optional(z.string()) });
   const schema = z.object({ payload: part, free: optional(z.record(z.string(), z.unknown())), acks: z.array(part) });
   expect(validate(schema, json('{"payload":[],"free":[],"acks":[[],{}]}'), 'body').value).toEqual({
@@ -182,7 +182,7 @@ test('__proto__ and constructor are unknown fields like any other and change not
   expect(validate(z.object({ limit: page.limit }), query, 'query').value).toEqual({ limit: 50 });
 });
 
-test('text counts Unicode characters; control characters are refused, line breaks and tabs where lines are allowed', () => {
+test('the length of text is in Unicode characters; control characters are rejected, also line breaks and tabs in a single line', () => {
   const fits = (value: string, lines = false) => accepted(text(1, 4, { lines }), value) !== undefined;
   expect(['𝄞𝄞𝄞𝄞', 'añ€🙂'].map((value) => fits(value))).toEqual([true, true]);
   expect(['', '𝄞𝄞𝄞𝄞𝄞', 'a\u0000', 'a\n', '\u0085', '\ud800'].map((value) => fits(value))).not.toContain(true);
@@ -190,14 +190,14 @@ test('text counts Unicode characters; control characters are refused, line break
   expect(fits('a\rb', true)).toBe(false);
 });
 
-test('a query parameter that stands there twice is a fault, also after a thousand others', () => {
+test('a repeated query parameter is an error, even after a thousand others', () => {
   const many = Array.from({ length: 1500 }, (_, index) => `p${index}=1`).join('&');
   const { value, faults } = readQuery(`${many}&limit=1&limit=2&name=a%20b+c`);
   expect(faults).toEqual([{ path: 'query.limit', message: 'must be given only once' }]);
   expect(value).toMatchObject({ p1499: '1', name: 'a b c' });
 });
 
-test('page and time parameters are digits alone', () => {
+test('page and time parameters consist of digits only', () => {
   const limit = (value: string) => accepted(page.limit, value);
   expect(['1', '100', '0', '101', '050', '1e1', ' 5', ''].map(limit)).toEqual([1, 100, ...Array(6).fill(undefined)]);
   const time = (value: string) => accepted(timestampQuery, value);
@@ -208,7 +208,7 @@ test('page and time parameters are digits alone', () => {
   ]);
 });
 
-test('a body is UTF-8, with or without a byte order mark; empty or blank it is {}', () => {
+test('a body is UTF-8, with or without a byte order mark; an empty or blank body is {}', () => {
   expect(json('\ufeff{"a":"é"}')).toEqual({ a: 'é' });
   expect(['', '  \r\n', '{}', '[]'].map(json)).toEqual([{}, {}, {}, {}]);
 });
@@ -224,22 +224,22 @@ test.each([
   ['null', 'null'],
   ['nested too deep', `${'{"hidden":'.repeat(33)}1${'}'.repeat(33)}`],
   ['nested absurdly deep', '['.repeat(32_000) + ']'.repeat(32_000)],
-])('a body that is %s is refused and never quoted', (_what, bytes) => {
-  const error = refusalOf(bytes);
+])('a body that is %s is rejected and never quoted', (_what, bytes) => {
+  const error = rejectionOf(bytes);
   expect(error.code).toBe('INVALID_REQUEST');
   expect(error.details.errors).toEqual([{ path: 'body', message: expect.any(String) }]);
   expect(error.message + JSON.stringify(error.details)).not.toContain('hidden');
 });
 
-test('32 levels of nesting are read', () => {
-  expect(refusalOf(`${'{"a":'.repeat(33)}1${'}'.repeat(33)}`).code).toBe('INVALID_REQUEST');
+test('32 levels of nesting are allowed', () => {
+  expect(rejectionOf(`${'{"a":'.repeat(33)}1${'}'.repeat(33)}`).code).toBe('INVALID_REQUEST');
   expect(json(`${'{"a":'.repeat(32)}1${'}'.repeat(32)}`)).toHaveProperty('a');
 });
 
-function madeUp(random: () => number, depth: number): unknown {
+function randomValue(random: () => number, depth: number): unknown {
   const kind = wholeNumber(random, depth > 0 ? 7 : 5);
   if (kind < 5) return [null, true, wholeNumber(random, 1000) / 8, `é"\\${wholeNumber(random, 99)}`, ''][kind];
-  const items = Array.from({ length: wholeNumber(random, 5) }, () => madeUp(random, depth - 1));
+  const items = Array.from({ length: wholeNumber(random, 5) }, () => randomValue(random, depth - 1));
   if (kind === 5) return items;
   return Object.fromEntries(items.map((item, index) => [['10', '9', 'b', 'a', '__proto__'][index], item]));
 }
@@ -252,11 +252,11 @@ function reordered(random: () => number, value: unknown): unknown {
   );
 }
 
-test('the hash of a body does not depend on the order of its keys, and on everything else it does', () => {
+test('the hash of a body depends on everything except the order of its keys', () => {
   const random = seededRandom(7);
   const hashes = new Map<string, unknown>();
   for (let round = 0; round < 500; round++) {
-    const value = { round, body: madeUp(random, 4) };
+    const value = { round, body: randomValue(random, 4) };
     const hash = hashJson(value).toString('hex');
     expect(hashJson(reordered(random, value)).toString('hex')).toBe(hash);
     expect(hashes.get(hash)).toBeUndefined();

@@ -3,17 +3,17 @@ import { redisUrlFault } from '../redis/url.ts';
 import { ProcessKeys } from '../security/keyring.ts';
 import { parseKeys, type Roots } from '../security/process-keys.ts';
 
-/** Thrown at start; its message lists every fault of the environment and no value. */
+/** Thrown at start. Its message lists every configuration error, without any value of the environment. */
 export class ConfigError extends Error {
   constructor(faults: string[]) {
-    super(`The configuration has ${faults.length} fault(s):\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
+    super(`The configuration has ${faults.length} error(s):\n${faults.map((fault) => `  ${fault}`).join('\n')}`);
     this.name = 'ConfigError';
   }
 }
 
 export type Environment = Record<string, string | undefined>;
 
-/** Reads the variables that the shape names; throws a ConfigError that lists all faults at once. */
+/** Reads the variables of the shape. Throws a ConfigError that lists all errors together. */
 export function readConfig<Shape extends z.ZodRawShape>(
   shape: Shape,
   environment: Environment,
@@ -42,10 +42,10 @@ const wholeNumber = (min: number, max: number) =>
 export const number = (fallback: number, min = 0, max = Number.MAX_SAFE_INTEGER) =>
   wholeNumber(min, max).default(fallback);
 
-/** A port to listen on; 0 takes a free one. */
+/** A port to listen on; 0 chooses a free port. */
 export const port = (fallback = 0) => wholeNumber(0, 65535).default(fallback);
 
-/** `host:port` of a gRPC server, or a gRPC target such as `dns:///name:port`. */
+/** The address of a gRPC server: `host:port`, or a gRPC target such as `dns:///name:port`. */
 export const grpcAddress = () =>
   z.string(required).regex(/^(?:dns:\/{3})?[^/\s]+:[0-9]{1,5}$/, { error: 'must be host:port or dns:///host:port' });
 
@@ -58,13 +58,13 @@ export const url = (...protocols: string[]) =>
     })
     .transform((value) => value.replace(/\/+$/, ''));
 
-/** A URL that paths are appended to: it may have a path of its own, but nothing that stands behind or before one. */
+/** A URL that paths are appended to: it may have a path, but no credentials, query or fragment. */
 export const baseUrl = (...protocols: string[]) =>
   url(...protocols).refine((value) => isBase(URL.parse(value)), {
     error: 'must be a URL without query, fragment and credentials',
   });
 
-/** A URL of one of our services. Its path would be dropped on one way there and put before the request's on the other. */
+/** The URL of one of our services. It must have no path, because not every client would prepend it to the request's. */
 export const origin = (...protocols: string[]) =>
   url(...protocols).refine((value) => isBase(URL.parse(value)) && URL.parse(value)?.pathname === '/', {
     error: 'must be a URL without path, query, fragment and credentials, such as http://host:8080',
@@ -74,20 +74,20 @@ function isBase(parsed: URL | null): boolean {
   return parsed !== null && parsed.href === `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
 }
 
-/** Where Redis is; the syntax is that of `parseRedisUrl`. */
+/** The URL of Redis, in the syntax of `parseRedisUrl`. */
 export const redisUrl = () =>
   z.string(required).superRefine((value, context) => {
     const fault = redisUrlFault(value);
     if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
   });
 
-const truth = () =>
+const trueOrFalse = () =>
   z.enum(['true', 'false'], { error: 'must be true or false' }).transform((value) => value === 'true');
 
 /** `true` or `false`. */
-export const flag = (fallback: boolean) => truth().default(fallback);
+export const flag = (fallback: boolean) => trueOrFalse().default(fallback);
 
-/** A list parted by commas; empty when left out. */
+/** A list separated by commas; empty if left out. */
 export const list = (item: z.ZodType<string, string>) =>
   z
     .string()
@@ -100,7 +100,7 @@ export const list = (item: z.ZodType<string, string>) =>
     )
     .pipe(z.array(item));
 
-/** One or two secrets parted by a comma, the newest first; each at least 32 bytes. */
+/** One or two secrets separated by a comma, the newest first; each has at least 32 bytes. */
 export const secrets = () =>
   z
     .string(required)
@@ -121,7 +121,7 @@ export const processKeys = () =>
     }
   });
 
-/** A root secret, which no process that serves requests may hold. */
+/** A root secret; it is an error to give one to a process that serves requests. */
 const rootSecret = () =>
   z
     .undefined({ error: 'must not be given to a process that serves requests: derive INTERNAL_KEYS from it' })
@@ -129,42 +129,42 @@ const rootSecret = () =>
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** What every process is told. */
+/** The variables of every process. */
 export const processConfig = {
   LISTEN_HOST: z.string().default('0.0.0.0'),
-  /** Where metrics and probes are served: for this machine alone, unless a container says otherwise. */
+  /** Where metrics and probes are served; by default only to this machine. Containers set it. */
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: port(),
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
-  /** How long a stop may take before what is left is cut off; the drain delay is part of it. */
+  /** The longest time for a stop, including the drain delay; after it the process exits with work in flight. */
   STOP_SECONDS: number(25, 1, 600),
-  /** How long a process that is not ready any more still takes requests: until all balancers know. */
+  /** How long a process still accepts requests after it stops being ready, so that load balancers can notice. */
   DRAIN_DELAY_SECONDS: number(0, 0, 8),
   /** One derived key for each combination of caller and audience in which the process takes part. */
   INTERNAL_KEYS: processKeys(),
   INTERNAL_SECRETS: rootSecret(),
   ADMIN_SECRETS: rootSecret(),
-  /** PEM files: all three or none; with them processes speak mutual TLS with each other. */
+  /** PEM files, all three or none. With them processes use mutual TLS among each other. */
   INTERNAL_TLS_CERT_FILE: z.string().optional(),
   INTERNAL_TLS_KEY_FILE: z.string().optional(),
   INTERNAL_TLS_CA_FILE: z.string().optional(),
 };
 
-/** What every service with a schema of its own is told. */
+/** The variables of every service with its own database schema. */
 export const databaseConfig = {
   DATABASE_URL: url('postgres', 'postgresql'),
-  /** Past a transaction pooler, for LISTEN and migrations; left out where DATABASE_URL leads through none. */
+  /** A URL that bypasses the transaction pooler, for LISTEN and migrations; not needed without a pooler. */
   DATABASE_DIRECT_URL: url('postgres', 'postgresql').optional(),
-  /** Whether connections keep prepared statements; when left out they do unless DATABASE_DIRECT_URL is set. */
-  PG_PREPARE: truth().optional(),
+  /** True if connections may use prepared statements; by default true unless DATABASE_DIRECT_URL is set. */
+  PG_PREPARE: trueOrFalse().optional(),
   PG_POOL_MAX: number(5, 1, 100),
 };
 
 /**
- * Whether a service's connections keep prepared statements: behind a transaction pooler the next transaction may have
- * another session, without them.
+ * True if a service may use prepared statements. With a transaction pooler it may not, because each transaction may run
+ * in another session.
  */
-export function keepsPrepared({
+export function canPrepare({
   PG_PREPARE,
   DATABASE_DIRECT_URL,
 }: {
@@ -174,39 +174,39 @@ export function keepsPrepared({
   return PG_PREPARE ?? DATABASE_DIRECT_URL === undefined;
 }
 
-/** What every service with queues is told. */
+/** The variables of every service with queues. */
 export const queueConfig = {
-  /** Failed attempts after which an item of a queue is a dead letter; eight of them take about two minutes. */
+  /** The number of failed attempts after which a queue item is a dead letter; eight take about two minutes. */
   QUEUE_MAX_ATTEMPTS: number(12, 8, 1_000),
-  /** For so long attempts do not count while what the queue needs is down for all of its items. */
+  /** How long attempts do not count while a dependency of the whole queue is down. */
   QUEUE_MAX_OUTAGE_SECONDS: number(24 * 3600, 60),
 };
 
-/** When the items of a service's queues are given up. */
+/** The limits after which the items of a service's queues are dead letters. */
 export const queueLimits = (config: { QUEUE_MAX_ATTEMPTS: number; QUEUE_MAX_OUTAGE_SECONDS: number }) => ({
   maxAttempts: config.QUEUE_MAX_ATTEMPTS,
   maxOutageSeconds: config.QUEUE_MAX_OUTAGE_SECONDS,
 });
 
-/** The root secrets: for guildctl and for what derives the keys of processes. */
+/** The root secrets, for guildctl and for programs that derive the keys of processes. */
 export const rootConfig = { INTERNAL_SECRETS: secrets(), ADMIN_SECRETS: secrets() };
 
-/** Reads both root secrets; a ConfigError also where they share one, for then every service could act as an operator. */
+/** Reads the root secrets. Throws a ConfigError if both kinds share one: then every service could act as an operator. */
 export function readRoots(environment: Environment): Roots {
   const { INTERNAL_SECRETS: internal, ADMIN_SECRETS: admin } = readConfig(rootConfig, environment);
   if (!admin.some((secret) => internal.includes(secret))) return { internal, admin };
   throw new ConfigError(['ADMIN_SECRETS must not hold a secret of INTERNAL_SECRETS']);
 }
 
-/** What every process that uses Redis is told; without it each does with what it has in memory. */
+/** The variables of every process that uses Redis; without REDIS_URL a process uses only its own memory. */
 export const redisConfig = {
   REDIS_URL: redisUrl().optional(),
-  /** A CA of the operator's own for `rediss`, PEM; those that Node knows when left out. */
+  /** The PEM file of a private CA for `rediss`; Node's CAs if left out. */
   REDIS_TLS_CA_FILE: z.string().optional(),
 };
 
-/** What every service that answers gRPC is told. */
+/** The variables of every gRPC server. */
 export const grpcConfig = { GRPC_PORT: port(), GRPC_REFLECTION: flag(true) };
 
-/** What every service that answers REST routes is told. */
+/** The variables of every service with REST routes. */
 export const httpConfig = { HTTP_PORT: port() };

@@ -4,13 +4,13 @@ import { ProcessKeys } from '../security/keyring.ts';
 import {
   baseUrl,
   ConfigError,
+  canPrepare,
   databaseConfig,
   type Environment,
   flag,
   grpcAddress,
   grpcConfig,
   httpConfig,
-  keepsPrepared,
   list,
   number,
   origin,
@@ -37,7 +37,7 @@ function faultsOf(shape: z.ZodRawShape, environment: Environment): string[] {
   return [];
 }
 
-test('what has a default may be left out or be empty', () => {
+test('a variable with a default may be left out or empty', () => {
   const shape = { ...processConfig, ...databaseConfig, ...grpcConfig, ...httpConfig };
   const environment = { INTERNAL_KEYS: KEYS, DATABASE_URL: 'postgres://localhost/guild', PG_POOL_MAX: '' };
   expect(readConfig(shape, environment)).toEqual({
@@ -58,7 +58,7 @@ test('what has a default may be left out or be empty', () => {
   });
 });
 
-test('every fault is told at once, by the name of its variable, and no value is', () => {
+test('all errors are reported together, by the names of the variables and without values', () => {
   const shape = {
     ...processConfig,
     ...databaseConfig,
@@ -110,15 +110,15 @@ test('every fault is told at once, by the name of its variable, and no value is'
   expect(faults.join('\n')).not.toMatch(/hidden|192\.0\.2\.1|999/);
 });
 
-test('connections keep prepared statements unless a pooler is told of, or as PG_PREPARE says', () => {
+test('statements may be prepared unless a pooler is configured, or as PG_PREPARE says', () => {
   const read = (environment: Environment) =>
-    keepsPrepared(readConfig(databaseConfig, { DATABASE_URL: 'postgres://pooler/guild', ...environment }));
+    canPrepare(readConfig(databaseConfig, { DATABASE_URL: 'postgres://pooler/guild', ...environment }));
   const pooled = { DATABASE_DIRECT_URL: 'postgres://postgres/guild' };
   expect([read({}), read({ PG_PREPARE: 'false' })]).toEqual([true, false]);
   expect([read(pooled), read({ ...pooled, PG_PREPARE: 'true' })]).toEqual([false, true]);
 });
 
-test('the root secrets are read apart: one that both share would make every service an operator', () => {
+test('root secrets of both kinds must differ: a shared one would make every service an operator', () => {
   const [INTERNAL_SECRETS, ADMIN_SECRETS] = ['i'.repeat(32), 'a'.repeat(32)];
   expect(readRoots({ INTERNAL_SECRETS, ADMIN_SECRETS })).toEqual({
     internal: [INTERNAL_SECRETS],
@@ -129,7 +129,7 @@ test('the root secrets are read apart: one that both share would make every serv
   expect(() => readRoots({ INTERNAL_SECRETS })).toThrow('ADMIN_SECRETS is required');
 });
 
-test('root secrets are not read without one, or with one under 32 bytes beside a good one', () => {
+test('root secrets are rejected if one is missing or shorter than 32 bytes', () => {
   expect(faultsOf({ S: secrets() }, {})).toEqual(['S is required']);
   expect(faultsOf({ S: secrets() }, { S: `${SECRET},` })).toHaveLength(1);
   expect(faultsOf({ S: secrets() }, { S: `${SECRET},${'é'.repeat(15)}` })).toHaveLength(1);
@@ -146,11 +146,11 @@ test.each([
   ],
   ['ftp://host/base', ['must be a URL that begins with http:// or https://']],
   ['http://', ['must be a URL that begins with http:// or https://']],
-])('%s is not where a service of ours is', (value, faults) => {
+])('%s is not a valid URL of one of our services', (value, faults) => {
   expect(faultsOf({ A: origin('http', 'https') }, { A: value })).toEqual(faults.map((fault) => `A ${fault}`));
 });
 
-test('where a service of ours is may be told with and without a port, and what paths are appended to with a path', () => {
+test('the URL of a service may have a port, and a base URL may have a path', () => {
   for (const value of ['http://host', 'https://host:8443', 'http://[::1]:80', 'http://10.0.0.1:8080']) {
     expect(readConfig({ A: origin('http', 'https') }, { A: `${value}/` })).toEqual({ A: value });
   }
@@ -162,7 +162,7 @@ test('where a service of ours is may be told with and without a port, and what p
   }
 });
 
-test('values come out in the type that the code wants', () => {
+test('values are converted to their types', () => {
   const shape = { A: flag(false), B: list(z.string()), C: url('https'), D: grpcAddress(), E: grpcAddress() };
   const environment = {
     A: 'true',

@@ -7,7 +7,7 @@ import { sendBody, sendError, successBody } from '../http/envelope.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Part } from './lifecycle.ts';
 
-/** Ready = configured, started once, and not on the way out. Dependencies that come and go do not change it. */
+/** Ready means started and not stopping. Dependencies that become unavailable do not change it. */
 export class Readiness {
   readonly #listeners: ((ready: boolean) => void)[] = [];
   #ready = false;
@@ -31,13 +31,13 @@ export interface AdminServerOptions {
   port: number;
   readiness: Readiness;
   metrics: Metrics;
-  /** Whether a call token is an operator's for this method, such as `GET /keys`. */
+  /** True if a call token is an operator's and valid for this method, such as `GET /keys`. */
   admits: (token: string, method: string) => boolean;
 }
 
 /**
- * `/livez`, `/readyz` and `/metrics`, on a port that only operators reach. Further pages want a call token of operators
- * in `x-guild-call`.
+ * Serves `/livez`, `/readyz` and `/metrics` on a port that only operators can reach. Further pages require an operator's
+ * call token in the header `x-guild-call`.
  */
 export class AdminServer implements Part {
   readonly name = 'admin';
@@ -54,7 +54,7 @@ export class AdminServer implements Part {
     this.#server = createServer((request, response) => {
       switch (request.url) {
         case '/livez':
-          // Answering at all shows that the event loop turns.
+          // Any response shows that the event loop is running.
           return sendBody(response, 200, successBody(200, 'alive', {}));
         case '/readyz':
           if (!readiness.isReady) return sendError(response, new ApiError('UNAVAILABLE', { message: 'not ready' }));
@@ -67,12 +67,12 @@ export class AdminServer implements Part {
     });
   }
 
-  /** Adds a page for operators, whose response to GET is what `read` returns, as JSON in our envelope. */
+  /** Adds a page for operators: GET returns the result of `read` as JSON in the response envelope. */
   addPage(path: string, read: () => unknown): void {
     this.#pages.set(path, read);
   }
 
-  /** Free ports are known once it has started. */
+  /** `host:port`; known after `start`. */
   get address(): string {
     return addressOf(this.#server);
   }
@@ -102,7 +102,7 @@ export class AdminServer implements Part {
   }
 }
 
-const NO_TOKEN = { message: 'This page needs a call token of operators' };
+const NO_TOKEN = { message: 'This page requires a call token of an operator' };
 
 async function sendMetrics(response: ServerResponse, metrics: Metrics): Promise<void> {
   try {
@@ -114,24 +114,24 @@ async function sendMetrics(response: ServerResponse, metrics: Metrics): Promise<
   }
 }
 
-/** Listens, or throws what keeps it from it. */
+/** Makes the server listen. Throws its error if it cannot. */
 export async function listen(server: Server, host: string, port: number): Promise<void> {
   server.listen(port, host);
   await once(server, 'listening');
 }
 
-/** `host:port` of a server that listens; on all interfaces told as loopback. */
+/** `host:port` of a listening server; a loopback address if it listens on all interfaces. */
 export function addressOf(server: Server): string {
   const { address, port } = server.address() as AddressInfo;
   return reachableAt(address, port);
 }
 
-/** `host:port` where a listener on this address is reached from this machine. */
+/** `host:port` at which a server that listens on this address can be reached from this machine. */
 export function reachableAt(address: string, port: number): string {
   return hostAndPort(address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address, port);
 }
 
-/** With brackets around an IPv6 address. */
+/** `host:port`, with brackets around an IPv6 address. */
 export function hostAndPort(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -1,18 +1,18 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from '../telemetry/log.ts';
 
-/** A part that a service is made of. */
+/** A part of a service that starts and stops with it. */
 export interface Part {
   name: string;
   start?(): Promise<void>;
-  /** Sends callers elsewhere, and still takes whatever comes. */
+  /** Asks clients to use another replica, and still accepts requests. */
   retire?(): void;
-  /** Finishes what is under way and takes nothing new. */
+  /** Finishes the work in flight and accepts no new work. */
   drain?(): Promise<void>;
   stop?(): Promise<void>;
 }
 
-/** Thrown by a start that a stop has overtaken: nothing is wrong. */
+/** Thrown by `start` if `stop` was called meanwhile. It is not a failure. */
 export class StoppedError extends Error {
   constructor() {
     super('stopped while starting');
@@ -20,7 +20,7 @@ export class StoppedError extends Error {
   }
 }
 
-/** Starts parts in the order in which they were added; stops them in reverse, after all have retired and drained. */
+/** Starts parts in the order in which they were added. Stops them in reverse order, after all were retired and drained. */
 export class Lifecycle {
   readonly #parts: Part[] = [];
   readonly #started: Part[] = [];
@@ -37,8 +37,8 @@ export class Lifecycle {
   }
 
   /**
-   * When a part can't start, those that have started are stopped and its error is thrown.
-   * StoppedError when a stop came first; all parts are stopped then.
+   * Starts all parts. If one fails, the started parts are stopped and its error is thrown.
+   * Throws StoppedError if `stop` was called meanwhile; all parts are stopped then.
    */
   async start(): Promise<void> {
     for (const part of this.#parts) {
@@ -55,15 +55,15 @@ export class Lifecycle {
     this.#hasStarted = !this.#stopping;
     if (!this.#stopping) return;
     await this.#stopping;
-    // The part that was still starting may have come up after it was stopped.
+    // The part that was starting during the stop may have finished its start after it was stopped.
     const last = this.#started.at(-1);
     if (last) await this.#guard(last, 'stop');
     throw new StoppedError();
   }
 
   /**
-   * Safe to call again, and while parts are still starting. Callers that believe it ready are served for
-   * `drainDelayMs` more, so that they have time to hear that it is not.
+   * Stops all parts. It may be called repeatedly, and while parts are still starting. Requests are served for
+   * `drainDelayMs` longer, so that clients can notice that the process is no longer ready.
    */
   stop(drainDelayMs = 0): Promise<void> {
     this.#stopping ??= this.#stop(drainDelayMs);
@@ -75,17 +75,17 @@ export class Lifecycle {
       for (const part of this.#started) await this.#guard(part, 'retire');
       if (drainDelayMs > 0) await wait(drainDelayMs);
     }
-    // All at once: each may wait for what others have under way, and the time for it is short.
+    // Concurrently, because one part may wait for work in flight of another part, and the time is limited.
     await Promise.all(this.#started.map((part) => this.#guard(part, 'drain')));
     for (const part of this.#started.toReversed()) await this.#guard(part, 'stop');
   }
 
-  /** One part that fails to stop must not keep the others from it. */
+  /** Logs the error of a part, so that the other parts are stopped too. */
   async #guard(part: Part, step: 'retire' | 'drain' | 'stop'): Promise<void> {
     try {
       await part[step]?.();
     } catch (error) {
-      this.#log.error({ err: error, part: part.name }, `${step} failed`);
+      this.#log.error({ err: error, part: part.name }, `failed to ${step} a part of the service`);
     }
   }
 }

@@ -12,11 +12,11 @@ beforeEach(() => {
 });
 
 function part(name: string, own: Partial<Part> = {}): Part {
-  const step = (what: string) => async () => void done.push(`${what} ${name}`);
+  const step = (action: string) => async () => void done.push(`${action} ${name}`);
   return { name, start: step('start'), drain: step('drain'), stop: step('stop'), ...own };
 }
 
-test('parts start in order, and stop in reverse after all have drained', async () => {
+test('parts start in order, and stop in reverse order after all have drained', async () => {
   for (const name of ['database', 'http']) lifecycle.add(part(name));
   lifecycle.add({ name: 'bare' });
   await lifecycle.start();
@@ -24,7 +24,7 @@ test('parts start in order, and stop in reverse after all have drained', async (
   expect(done).toEqual(['start database', 'start http', 'drain database', 'drain http', 'stop http', 'stop database']);
 });
 
-test('parts drain at the same time: one may wait for what another lets go', async () => {
+test('parts drain concurrently: one may wait for another', async () => {
   const released = Promise.withResolvers<void>();
   lifecycle.add(part('http', { drain: () => released.promise }));
   lifecycle.add(part('polls', { drain: async () => released.resolve() }));
@@ -33,7 +33,7 @@ test('parts drain at the same time: one may wait for what another lets go', asyn
   expect(done.slice(-2)).toEqual(['stop polls', 'stop http']);
 });
 
-test('parts retire at once when they are told to stop, and drain after the delay', async () => {
+test('a stop retires all parts immediately, and drains them after the delay', async () => {
   lifecycle.add(part('http', { retire: () => void done.push('retire http') }));
   await lifecycle.start();
   const started = performance.now();
@@ -44,7 +44,7 @@ test('parts retire at once when they are told to stop, and drain after the delay
   expect(performance.now() - started).toBeGreaterThan(45);
 });
 
-test('what has never been ready waits for nobody', async () => {
+test('a process that was never ready stops without the drain delay', async () => {
   const waiting = Promise.withResolvers<void>();
   lifecycle.add(part('database', { start: () => waiting.promise, stop: async () => waiting.resolve() }));
   const started = lifecycle.start();
@@ -52,7 +52,7 @@ test('what has never been ready waits for nobody', async () => {
   await expect(started).rejects.toThrow(StoppedError);
 });
 
-test('a part that can not start stops those before it, itself too, and is what is told', async () => {
+test('if a part cannot start, it and the parts before it are stopped and its error is thrown', async () => {
   lifecycle.add(part('database'));
   lifecycle.add(part('grpc', { start: () => Promise.reject(new Error('the port is taken')) }));
   lifecycle.add(part('http'));
@@ -60,7 +60,7 @@ test('a part that can not start stops those before it, itself too, and is what i
   expect(done).toEqual(['start database', 'drain database', 'drain grpc', 'stop grpc', 'stop database']);
 });
 
-test('a part that can not drain or stop keeps no other from it', async () => {
+test('a part that fails to drain or stop does not prevent the others from it', async () => {
   lifecycle.add(part('a'));
   lifecycle.add(
     part('b', {
@@ -75,7 +75,7 @@ test('a part that can not drain or stop keeps no other from it', async () => {
   expect(done).toEqual(['start a', 'start b', 'drain a', 'stop a']);
 });
 
-test('a stop while a part waits to start ends the wait, starts nothing more and is no fault', async () => {
+test('a stop while a part is starting ends its wait, starts no further part and is not a failure', async () => {
   const waiting = Promise.withResolvers<void>();
   lifecycle.add(
     part('database', { start: () => waiting.promise, stop: async () => waiting.reject(new Error('aborted')) }),
@@ -87,7 +87,7 @@ test('a stop while a part waits to start ends the wait, starts nothing more and 
   expect(done).toEqual(['drain database']);
 });
 
-test('a part that comes up only after it was stopped is stopped again', async () => {
+test('a part whose start ends after it was stopped is stopped again', async () => {
   const waiting = Promise.withResolvers<void>();
   lifecycle.add(part('http', { start: () => waiting.promise }));
   const started = lifecycle.start();

@@ -58,7 +58,7 @@ test('services in one process each have their own ports, clock and metrics, and 
   expect(metrics).not.toContain('grpc_server_handled_total{');
 });
 
-test('headers that the gateway lets through fit together with what it adds', async () => {
+test('the largest headers that the gateway accepts are accepted together with the headers that it adds', async () => {
   const { addresses } = await start('sample', (service) => {
     service.serveHttp(service.config, sampleRoutes, { getBoat: handle, addBoat: handle, removeBoat: handle });
   });
@@ -66,7 +66,7 @@ test('headers that the gateway lets through fit together with what it adds', asy
   expect((await fetch(`http://${addresses.http}/api/v1/boats/1`, { headers })).status).toBe(401);
 });
 
-test('a part that can not start stops the others, and its error is thrown', async () => {
+test('if a part cannot start, the others are stopped and its error is thrown', async () => {
   let stopped = false;
   const starting = start('sample', (service) => {
     service.lifecycle.add({ name: 'first', stop: async () => void (stopped = true) });
@@ -76,12 +76,12 @@ test('a part that can not start stops the others, and its error is thrown', asyn
   expect(stopped).toBe(true);
 });
 
-test('faults of the environment are thrown before anything is built', async () => {
+test('configuration errors are thrown before anything is built', async () => {
   const definition = { name: 'sample', readConfig: readSampleConfig, build: () => expect.unreachable() };
   await expect(startService(definition, {}, { log })).rejects.toThrow('INTERNAL_KEYS is required');
 });
 
-test('a process does not start with a root secret, nor without each of its keys', async () => {
+test('a process does not start with a root secret, or without one of its keys', async () => {
   const definition = { name: 'lookup', readConfig: readSampleConfig, build: () => expect.unreachable() };
   const roots = { internal: ['the internal root secret of tests'], admin: ["the operators' root secret of tests"] };
   const keys = internalKeysOf('lookup', roots);
@@ -94,7 +94,7 @@ test('a process does not start with a root secret, nor without each of its keys'
   await expect(startService(definition, { INTERNAL_KEYS: some.join(',') }, { log })).rejects.toThrow(faults);
 });
 
-test('a process says which keys it should not have', async () => {
+test('a process logs which keys it should not have', async () => {
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) };
   const roots = { internal: ['the internal root secret of tests'], admin: ["the operators' root secret of tests"] };
@@ -104,7 +104,7 @@ test('a process says which keys it should not have', async () => {
   started.push(await startService(definition, environment, { log: pino({ level: 'warn' }, destination) }));
   expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
     expect.objectContaining({
-      msg: 'INTERNAL_KEYS holds keys that this process must not have',
+      msg: 'INTERNAL_KEYS contains keys that this process must not have',
       purposes: [
         'principal:bindings',
         'call:bindings:lookup',
@@ -116,7 +116,7 @@ test('a process says which keys it should not have', async () => {
   ]);
 });
 
-test('the admin port listens on this machine alone, wherever the others listen, unless ADMIN_HOST says otherwise', async () => {
+test('the admin port is only reachable from this machine, unless ADMIN_HOST is set', async () => {
   const definition: ServiceDefinition<ReturnType<typeof readSampleConfig>> = {
     name: 'sample',
     readConfig: readSampleConfig,

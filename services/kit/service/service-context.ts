@@ -18,18 +18,18 @@ import type { ProcessKeys } from '../security/keyring.ts';
 import { callerOf, OPERATORS } from '../security/purposes.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { type databaseConfig, keepsPrepared, type processConfig, type redisConfig } from './config.ts';
+import { canPrepare, type databaseConfig, type processConfig, type redisConfig } from './config.ts';
 import { AdminServer, Readiness } from './health.ts';
 import { Lifecycle } from './lifecycle.ts';
 
-/** Room for what the gateway adds to headers that it has let through; it closes idle connections after 60 s. */
+/** Limits behind the gateway, which adds headers to requests within its own limit, and closes idle connections after 60 s. */
 const BEHIND_GATEWAY = { maxHeaderSize: 32 * 1024, keepAliveTimeout: 65_000 };
 
 export type ProcessConfig = z.output<z.ZodObject<typeof processConfig>>;
 type RedisConfig = z.output<z.ZodObject<typeof redisConfig>>;
 type DatabaseConfig = z.output<z.ZodObject<typeof databaseConfig>>;
 
-/** What tests decide, and production leaves alone. */
+/** Replacements for tests. */
 export interface ServiceOverrides {
   clock?: Clock;
   log?: Logger;
@@ -37,7 +37,14 @@ export interface ServiceOverrides {
 
 type CallLimits = Pick<GrpcClientOptions, 'deadlineMs' | 'connectMs'>;
 
-/** What a service is put together from: its configuration and the kit's parts, which start and stop with it. */
+interface ServiceContextOptions<Config> {
+  name: string;
+  config: Config;
+  log: Logger;
+  overrides: ServiceOverrides;
+}
+
+/** The configuration of a service and the parts of the kit that it uses, which start and stop with it. */
 export class ServiceContext<Config extends ProcessConfig> {
   readonly name: string;
   readonly config: Config;
@@ -46,24 +53,24 @@ export class ServiceContext<Config extends ProcessConfig> {
   readonly readiness = new Readiness();
   readonly breakers = new Breakers(this.metrics);
   readonly lifecycle: Lifecycle;
-  /** The keys that this process was given, and no root secret. */
+  /** The derived keys of this process. */
   readonly ring: ProcessKeys;
-  /** The other processes that may call this one: those of which it holds a key. */
+  /** The processes that may call this one: it shares a key with each of them. */
   readonly callers: AllowedCallers;
-  /** Who may call administrative methods, on behalf of a person. */
+  /** The callers of administrative methods: operators only. */
   readonly operators: AllowedCallers;
   readonly admin: AdminServer;
-  /** Between processes, where certificate files are named. */
+  /** TLS between processes; undefined if no certificate files are configured. */
   readonly tls: InternalTls | undefined;
-  /** This process's clock; the database's once `database` was called. */
+  /** The clock of this process; the clock of the database after `database` was called. */
   clock: Clock;
-  /** By which seals and call tokens are judged: they come from processes, and no database may refuse them. */
+  /** The clock for principals and call tokens: other processes sign them with their own clocks, not the database's. */
   readonly processClock: Clock;
   http: HttpServer | undefined;
   grpc: GrpcServer | undefined;
   readonly #overrides: ServiceOverrides;
 
-  constructor(name: string, config: Config, log: Logger, overrides: ServiceOverrides) {
+  constructor({ name, config, log, overrides }: ServiceContextOptions<Config>) {
     this.name = name;
     this.config = config;
     this.log = log;
@@ -90,7 +97,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     this.lifecycle.add({ name: 'breakers', stop: async () => this.breakers.stop() });
   }
 
-  /** The pool of the service's own schema; its start waits until the schema is as new as this code. */
+  /** Opens the connection pool of the service. Its start waits until the schema is as new as this code. */
   database(config: DatabaseConfig): Database {
     const { name, metrics, log, breakers } = this;
     const database = openDatabase({
@@ -99,7 +106,7 @@ export class ServiceContext<Config extends ProcessConfig> {
       log,
       breakers,
       url: config.DATABASE_URL,
-      mayPrepare: keepsPrepared(config),
+      mayPrepare: canPrepare(config),
       poolMax: config.PG_POOL_MAX,
     });
     const stopped = new AbortController();
@@ -119,7 +126,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     return database;
   }
 
-  /** A client of Redis, where REDIS_URL names one; the service starts and runs without it. */
+  /** Creates a Redis client, or returns undefined without REDIS_URL. The service starts and runs without Redis. */
   redis(config: RedisConfig, options: Pick<RedisConnectionOptions, 'commandTimeoutMs'> = {}): RedisClient | undefined {
     if (config.REDIS_URL === undefined) return undefined;
     const { name, log } = this;
@@ -128,7 +135,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     return connection.client;
   }
 
-  /** Connects to another service. */
+  /** Creates a gRPC channel to another service. */
   channel(audience: string, address: string, options: CallLimits = {}): GrpcChannel {
     const breaker = this.breakers.create(audience, isGrpcFailure);
     const { ring, processClock: clock, metrics, name: caller, tls } = this;
@@ -137,7 +144,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     return channel;
   }
 
-  /** The methods of another service, where one definition of it is all that is called; see GrpcChannel.methods. */
+  /** Creates a channel for a single definition and returns its methods; see GrpcChannel.methods. */
   client<Definition extends DefinitionShape>(
     definition: Definition,
     audience: string,
@@ -147,7 +154,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     return this.channel(audience, address, options).methods(definition, repeatable);
   }
 
-  /** Answers gRPC. More services are added to what it returns. */
+  /** Creates the gRPC server; services are added to the returned server. */
   serveGrpc(config: { GRPC_PORT: number; GRPC_REFLECTION: boolean }): GrpcServer {
     const { processClock: clock, metrics, log, readiness, name: service, tls } = this;
     const listen = { host: this.config.LISTEN_HOST, port: config.GRPC_PORT, reflection: config.GRPC_REFLECTION };
@@ -165,7 +172,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     server.add(definition, handlers, this.callers);
   }
 
-  /** Adds a gRPC service that operators call, with a ticket from auth. */
+  /** Adds a gRPC service that operators call with a ticket from auth. */
   serveOperators<Definition extends DefinitionShape>(
     server: GrpcServer,
     definition: Definition,
@@ -174,7 +181,7 @@ export class ServiceContext<Config extends ProcessConfig> {
     server.addForOperators(definition, handlers, new TicketGuard(this.ring));
   }
 
-  /** Answers the service's rows of the route table. */
+  /** Serves the service's REST routes. */
   serveHttp<Table extends Record<string, Route>>(
     config: { HTTP_PORT: number },
     table: Table,

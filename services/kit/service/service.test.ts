@@ -26,7 +26,7 @@ interface Ran {
   ended: Promise<number | NodeJS.Signals | null>;
 }
 
-/** Runs the sample service as a process. */
+/** Runs the sample service as a separate process. */
 function run(environment: Record<string, string>): Ran {
   const program = join(import.meta.dirname, '../fixtures/sample-service.ts');
   const child = spawn(process.execPath, [program], { env: { ...inheritedEnvironment(), ...environment } });
@@ -48,7 +48,7 @@ async function untilReady(ran: Ran): Promise<Record<'admin' | 'http' | 'grpc', s
   return JSON.parse(line).addresses;
 }
 
-function ask(http: string, method: string, path: string): Promise<Response> {
+function send(http: string, method: string, path: string): Promise<Response> {
   const principal = { keyId: 'k', guildId: GUILD, scopes: [], legacy: false, requestId: 'r' };
   const sealedFor = { audience: 'sample', method, target: path };
   const seal = sealPrincipal(new SecretRing([SECRET]), principal, sealedFor, Date.now());
@@ -57,11 +57,11 @@ function ask(http: string, method: string, path: string): Promise<Response> {
   return fetch(`http://${http}${path}`, { method, headers, body });
 }
 
-test('faults of the environment end a process with status 1 and all of them on standard error, without values', async () => {
+test('configuration errors end a process with status 1 and are all on standard error, without values', async () => {
   const ran = run({ INTERNAL_KEYS: 'hidden', GRPC_PORT: 'hidden', ANSWER_MS: 'hidden' });
   expect(await ran.ended).toBe(1);
   expect(ran.stderr.split('\n')).toEqual([
-    'sample can not start: The configuration has 3 fault(s):',
+    'sample cannot start: The configuration has 3 error(s):',
     '  INTERNAL_KEYS must be `purpose=KEY,…` as `guildctl secrets derive` prints it',
     '  GRPC_PORT must be a whole number',
     '  ANSWER_MS must be a whole number',
@@ -69,58 +69,58 @@ test('faults of the environment end a process with status 1 and all of them on s
   ]);
 });
 
-test('a port that is taken ends a process with status 1 and says which', async () => {
+test('a port in use ends a process with status 1 and an error that names it', async () => {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   const { port } = taken.address() as { port: number };
   const ran = run({ ...ENVIRONMENT, HTTP_PORT: String(port) });
   expect(await ran.ended).toBe(1);
-  expect(ran.stderr).toBe(`sample can not start: listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`);
+  expect(ran.stderr).toBe(`sample cannot start: listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`);
   taken.close();
 });
 
-test('SIGTERM makes a process not ready, lets it answer what is under way, and ends it with status 0', async () => {
+test('after SIGTERM a process is not ready, completes the requests in flight, and exits with status 0', async () => {
   const ran = run({ ...ENVIRONMENT, ANSWER_MS: '400' });
   const { admin, http } = await untilReady(ran);
   const readiness = async () => (await fetch(`http://${admin}/readyz`)).status;
   expect(await readiness()).toBe(200);
-  const asked = ask(http, 'GET', BOAT);
-  await until(ran, 'asked');
+  const request = send(http, 'GET', BOAT);
+  await until(ran, 'request received');
   ran.child.kill('SIGTERM');
   await expect.poll(readiness).toBe(503);
-  // As Ctrl+C does, which reaches a whole group of processes.
+  // Ctrl+C sends further signals in the same way, because it signals the whole process group.
   ran.child.kill('SIGTERM');
   ran.child.kill('SIGINT');
-  const answered = await asked;
-  expect([answered.status, answered.headers.get('connection')]).toEqual([200, 'close']);
+  const response = await request;
+  expect([response.status, response.headers.get('connection')]).toEqual([200, 'close']);
   expect(await ran.ended).toBe(0);
   expect(ran.stderr).toBe('');
 });
 
-test('for the drain delay a process that is not ready takes new requests, and closes each connection after its answer', async () => {
+test('during the drain delay a process accepts new requests, and closes each connection after its response', async () => {
   const ran = run({ ...ENVIRONMENT, DRAIN_DELAY_SECONDS: '1' });
   const { admin, http } = await untilReady(ran);
-  expect((await ask(http, 'GET', BOAT)).headers.get('connection')).toBe('keep-alive');
-  const told = performance.now();
+  expect((await send(http, 'GET', BOAT)).headers.get('connection')).toBe('keep-alive');
+  const signalledAt = performance.now();
   ran.child.kill('SIGTERM');
   await expect.poll(async () => (await fetch(`http://${admin}/readyz`)).status).toBe(503);
-  const answered = await ask(http, 'GET', BOAT);
-  expect([answered.status, answered.headers.get('connection')]).toEqual([200, 'close']);
+  const response = await send(http, 'GET', BOAT);
+  expect([response.status, response.headers.get('connection')]).toEqual([200, 'close']);
   expect(await ran.ended).toBe(0);
-  expect(performance.now() - told).toBeGreaterThan(990);
+  expect(performance.now() - signalledAt).toBeGreaterThan(990);
 });
 
-test('a stop that takes too long is cut off with status 1', async () => {
+test('a stop that takes too long ends with status 1', async () => {
   const ran = run({ ...ENVIRONMENT, ANSWER_MS: '60000', STOP_SECONDS: '1' });
   const { http } = await untilReady(ran);
-  const asked = ask(http, 'GET', BOAT).catch((error: unknown) => error);
-  await until(ran, 'asked');
+  const request = send(http, 'GET', BOAT).catch((error: unknown) => error);
+  await until(ran, 'request received');
   ran.child.kill('SIGTERM');
   expect(await ran.ended).toBe(1);
-  expect(await asked).toBeInstanceOf(Error);
+  expect(await request).toBeInstanceOf(Error);
 });
 
-test('a signal while a process is starting ends it with status 0 and no complaint', async () => {
+test('a signal during the start ends a process with status 0 and without an error', async () => {
   const ran = run({ ...ENVIRONMENT, START_MS: '500' });
   await until(ran, 'starting');
   ran.child.kill('SIGTERM');
@@ -130,12 +130,12 @@ test('a signal while a process is starting ends it with status 0 and no complain
 });
 
 test.each([
-  ['an error that nobody catches', 'POST', '/api/v1/boats', 'nobody catches this'],
-  ['a promise that nobody waits for', 'DELETE', '/api/v1/boats/1', 'nobody waits for this'],
-])('%s ends a process with status 1 and a line in the log', async (_what, method, path, message) => {
+  ['an uncaught error', 'POST', '/api/v1/boats', 'nobody catches this'],
+  ['an unhandled rejection', 'DELETE', '/api/v1/boats/1', 'nobody waits for this'],
+])('%s ends a process with status 1 and a log line', async (_what, method, path, message) => {
   const ran = run(ENVIRONMENT);
   const { http } = await untilReady(ran);
-  await ask(http, method, path).catch(() => undefined);
+  await send(http, method, path).catch(() => undefined);
   expect(await ran.ended).toBe(1);
   expect(ran.stdout).toMatch(new RegExp(`"level":"fatal".*${message}`));
 });

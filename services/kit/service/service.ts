@@ -5,23 +5,23 @@ import { ConfigError, type Environment } from './config.ts';
 import { StoppedError } from './lifecycle.ts';
 import { type ProcessConfig, ServiceContext, type ServiceOverrides } from './service-context.ts';
 
-/** What a deployable is: a name, the variables it reads, and how its parts are put together. */
+/** Defines a service: its name, the variables that it reads, and its parts. */
 export interface ServiceDefinition<Config extends ProcessConfig> {
   name: string;
-  /** Throws a ConfigError that lists every fault. */
+  /** Throws a ConfigError that lists every configuration error. */
   readConfig(environment: Environment): Config;
   build(service: ServiceContext<Config>): void;
 }
 
 export interface RunningService {
   name: string;
-  /** `host:port` of each listener that the service has. */
+  /** `host:port` of each server of the service. */
   addresses: { admin: string; http?: string; grpc?: string };
   log: Logger;
   stop(): Promise<void>;
 }
 
-/** Starts a service; resolves once it is ready. Throws a ConfigError that lists every fault of the environment. */
+/** Starts a service and resolves when it is ready. Throws a ConfigError that lists every configuration error. */
 export async function startService<Config extends ProcessConfig>(
   definition: ServiceDefinition<Config>,
   environment: Environment,
@@ -30,7 +30,7 @@ export async function startService<Config extends ProcessConfig>(
   return startBuilt(await buildService(definition, environment, overrides));
 }
 
-/** Reads the configuration and puts the parts together; nothing listens yet. */
+/** Reads the configuration and creates the parts of the service, without starting them. */
 async function buildService<Config extends ProcessConfig>(
   definition: ServiceDefinition<Config>,
   environment: Environment,
@@ -39,13 +39,14 @@ async function buildService<Config extends ProcessConfig>(
   const config = definition.readConfig(environment);
   const surplus = checkKeys(definition.name, config.INTERNAL_KEYS);
   const log = overrides.log ?? (await createLog({ service: definition.name, level: config.LOG_LEVEL }));
-  if (surplus.length > 0) log.warn({ purposes: surplus }, 'INTERNAL_KEYS holds keys that this process must not have');
-  const service = new ServiceContext(definition.name, config, log, overrides);
+  if (surplus.length > 0)
+    log.warn({ purposes: surplus }, 'INTERNAL_KEYS contains keys that this process must not have');
+  const service = new ServiceContext({ name: definition.name, config, log, overrides });
   definition.build(service);
   return service;
 }
 
-/** Throws a ConfigError that lists the keys that a process lacks; returns the purposes of those that it needs not. */
+/** Throws a ConfigError if a process lacks keys. Returns the purposes of the keys that it should not have. */
 function checkKeys(name: string, keys: ProcessKeys): string[] {
   const needed = purposesOf(name);
   if (!needed) return [];
@@ -68,16 +69,16 @@ async function startBuilt<Config extends ProcessConfig>(service: ServiceContext<
   return { name, addresses, log, stop };
 }
 
-/** Runs a service as this process: SIGTERM and SIGINT drain it; what can't start says why and exits with 1. */
+/** Runs a service as this process. SIGTERM and SIGINT drain it. If it cannot start, it prints why and exits with 1. */
 export async function runService<Config extends ProcessConfig>(definition: ServiceDefinition<Config>): Promise<void> {
   try {
     const service = await buildService(definition, process.env, {});
     stopOnSignal(service);
     await startBuilt(service);
   } catch (error) {
-    // A signal came first: its handler ends the process.
+    // The service was stopped by a signal while starting; the signal handler exits the process.
     if (error instanceof StoppedError) return;
-    console.error(`${definition.name} can not start: ${reason(error)}`);
+    console.error(`${definition.name} cannot start: ${reason(error)}`);
     process.exit(1);
   }
 }
@@ -98,11 +99,11 @@ function stopOnSignal<Config extends ProcessConfig>(service: ServiceContext<Conf
     await lifecycle.stop(drainDelayMs(service));
     process.exit(0);
   };
-  // A second signal, as Ctrl+C sends to a whole group, must not cut the first one's stop off.
+  // A second signal must not interrupt the stop: Ctrl+C in a terminal signals the whole process group.
   process.on('SIGTERM', (signal) => void stop(signal));
   process.on('SIGINT', (signal) => void stop(signal));
   const crash = (error: unknown) => {
-    log.fatal({ err: error }, 'an error was not handled');
+    log.fatal({ err: error }, 'unhandled error, the process exits');
     process.exit(1);
   };
   process.on('uncaughtException', crash);
