@@ -67,7 +67,9 @@ export interface ApiErrorOptions {
 /** HTTP statuses from here on are server errors; lower ones reject the request. */
 const SERVER_ERRORS_FROM = 500;
 
-/** The only kind of error that is sent to clients. Domain code throws it by its code, without an HTTP or gRPC status. */
+/**
+ * The only kind of error that is sent to clients. Domain code throws it by its code, without an HTTP or gRPC status.
+ */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>>;

@@ -73,7 +73,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
 
     const changed = (guildId: string) => {
       cache.drop(guildId);
-      notifier.tell(guildId);
+      notifier.notify(guildId);
       worker.wake();
     };
     const standings = new Standings({ database, cache, clock, isHearing: () => listener.isHearing, events });

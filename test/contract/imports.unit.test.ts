@@ -42,8 +42,10 @@ test('the contracts import no code outside proto', () => {
   expect(forbidden(below('proto/'), (target) => isBelow(target, 'proto/') || !isCode(target))).toEqual([]);
 });
 
-test('the kit imports no service, and of proto only the route type, fault messages and the table of processes', () => {
-  const contracts = ['proto/rest/route.ts', 'proto/rest/messages.ts', 'proto/processes.ts'];
+test('the kit imports no service, and of proto only routes, schemas, fault messages and the table of processes', () => {
+  const contracts = ['route', 'schemas', 'messages']
+    .map((name) => `proto/rest/${name}.ts`)
+    .concat('proto/processes.ts');
   const isAllowed = (target: string) => isBelow(target, 'services/kit/', ...contracts) || !isCode(target);
   expect(forbidden(below('services/kit/'), isAllowed)).toEqual([]);
 });

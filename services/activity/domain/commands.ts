@@ -192,7 +192,7 @@ export class Commands {
 
   #sent(guildId: string, command: store.NewCommand, servers: number, actor: string | undefined): void {
     this.#options.events.commandSent(guildId, command, servers, actor);
-    if (servers > 0) this.#options.notifier.tell(guildId);
+    if (servers > 0) this.#options.notifier.notify(guildId);
   }
 }
 

@@ -32,8 +32,8 @@ export function sealCall(ring: KeyRing, call: Call, now: number): string {
 }
 
 /**
- * Verifies a token and returns the caller's name, or undefined if the token is not valid for this method now. A token is
- * always verified with the key of the caller that it names.
+ * Verifies a token and returns the caller's name, or undefined if the token is not valid for this method now. A token
+ * is always verified with the key of the caller that it names.
  */
 export function openCall(
   { ring, names }: AllowedCallers,

@@ -59,7 +59,9 @@ interface Signed extends CalledMethod {
 
 const encode = (signed: Signed) => Buffer.from(JSON.stringify(signed)).toString('base64url');
 
-/** Creates a ticket for one call: base64url JSON, a dot, base64url HMAC with the key that auth and the service share. */
+/**
+ * Creates a ticket for one call: base64url JSON, a dot, base64url HMAC with the key that auth and the service share.
+ */
 export function sealTicket(ring: KeyRing, call: CalledMethod & { operator: string; digest: string }, now: number) {
   const payload = encode({ ...call, at: now });
   return `${payload}.${ring.macText(ticketPurpose(call.service), payload)}`;

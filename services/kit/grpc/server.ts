@@ -36,7 +36,9 @@ const DRAIN_MS = 10_000;
 
 /** Short enough that a new replica has its share of the calls within 30 s. */
 const CONNECTION_AGE_MS = 15_000;
-/** How long calls may continue on a connection of that age. Only streams last this long; ending one costs a reconnect. */
+/**
+ * How long calls may continue on a connection of that age. Only streams last this long; ending one costs a reconnect.
+ */
 const CONNECTION_GRACE_MS = 95_000;
 
 export interface GrpcServerOptions {
@@ -125,7 +127,8 @@ export class GrpcServer implements Part {
 
   /**
    * Adds a service that operators call; its methods must not stream. This is the only place where operators' calls are
-   * authorised: a request is not parsed before `guard` has allowed it. The operator is in the handler's request context.
+   * authorised: a request is not parsed before `guard` has allowed it. The operator is in the handler's request
+   * context.
    */
   addForOperators<Definition extends DefinitionShape>(
     definition: Definition,

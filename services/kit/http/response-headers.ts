@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Headers as a flat list of names and values, in the format of Node's rawHeaders. Names are in lower case and occur once.
- * Writing a list takes half the time of writing an object.
+ * Headers as a flat list of names and values, in the format of Node's rawHeaders. Names are in lower case and occur
+ * once. Writing a list takes half the time of writing an object.
  */
 export type HeaderList = (string | number | readonly string[])[];
 

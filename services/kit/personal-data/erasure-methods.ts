@@ -1,55 +1,56 @@
 import { z } from 'zod';
+import { chatId, guildId } from '#proto/rest/schemas.ts';
 import { checked } from '../http/validate.ts';
-import { type Erased, Erasure, type ErasureOptions } from './erasure.ts';
+import { Erasure, type ErasureOptions, type ErasureResult } from './erasure.ts';
 import { type ExportedPage, UserExport } from './user-export.ts';
 import type { Accounts } from './user-search.ts';
 
-const GUILD_ID = /^[1-9][0-9]{16,19}$/;
-const guildId = z.string().regex(GUILD_ID, { error: 'must be a guild ID' });
-/** Rows that count in every guild have an ID that is no guild's. */
+/** Rows that apply to every guild have one of these two values instead of a guild ID. */
 const guildOrEvery = z.union([z.enum(['', '0']), guildId], { error: 'must be a guild ID' });
 
 const guildRequest = z.object({ guildId, dryRun: z.boolean() });
 const accounts = {
-  chatId: z.string().regex(GUILD_ID, { error: 'must be a chat ID' }).optional(),
+  chatId: chatId.optional(),
   gameId: z.int().min(1).max(Number.MAX_SAFE_INTEGER).optional(),
 };
-const someAccount = { path: ['chatId'], error: 'or gameId is required' };
-const isSomebody = ({ chatId, gameId }: { chatId?: string | undefined; gameId?: number | undefined }) =>
+const missingAccount = { path: ['chatId'], error: 'or gameId is required' };
+const hasAccount = ({ chatId, gameId }: { chatId?: string | undefined; gameId?: number | undefined }) =>
   chatId !== undefined || gameId !== undefined;
 
 const eraseRequest = z
   .object({ guildId: guildOrEvery, dryRun: z.boolean(), ...accounts })
-  .refine(isSomebody, someAccount);
-const guildsRequest = z.object({ afterGuildId: guildOrEvery.optional(), ...accounts }).refine(isSomebody, someAccount);
+  .refine(hasAccount, missingAccount);
+const guildsRequest = z
+  .object({ afterGuildId: guildOrEvery.optional(), ...accounts })
+  .refine(hasAccount, missingAccount);
 const exportRequest = z
   .object({ guildId: guildOrEvery, cursor: z.string().max(2_000), ...accounts })
-  .refine(isSomebody, someAccount);
+  .refine(hasAccount, missingAccount);
 
 function accountsOf({ chatId, gameId }: { chatId?: string | undefined; gameId?: number | undefined }): Accounts {
   return { ...(chatId && { chat: chatId }), ...(gameId && { game: String(gameId) }) };
 }
 
-/** The methods of the erasure contract, which every service with tables answers. */
+/** The gRPC methods for erasure and export, which every service with tables serves. */
 export function erasureMethods(options: ErasureOptions) {
   const erasure = new Erasure(options);
   const exported = new UserExport(options);
   return {
-    async eraseGuild(message: z.input<typeof guildRequest>): Promise<Erased> {
-      const asked = checked(guildRequest, message);
-      return erasure.eraseGuild(asked.guildId, asked.dryRun);
+    async eraseGuild(message: z.input<typeof guildRequest>): Promise<ErasureResult> {
+      const request = checked(guildRequest, message);
+      return erasure.eraseGuild(request.guildId, request.dryRun);
     },
-    async eraseUser(message: z.input<typeof eraseRequest>): Promise<Erased> {
-      const asked = checked(eraseRequest, message);
-      return erasure.eraseUser(asked.guildId, accountsOf(asked), asked.dryRun);
+    async eraseUser(message: z.input<typeof eraseRequest>): Promise<ErasureResult> {
+      const request = checked(eraseRequest, message);
+      return erasure.eraseUser(request.guildId, accountsOf(request), request.dryRun);
     },
     async listGuildsOfUser(message: z.input<typeof guildsRequest>) {
-      const asked = checked(guildsRequest, message);
-      return exported.guildsOf(accountsOf(asked), asked.afterGuildId);
+      const request = checked(guildsRequest, message);
+      return exported.guildsOf(accountsOf(request), request.afterGuildId);
     },
     async exportUser(message: z.input<typeof exportRequest>): Promise<ExportedPage> {
-      const asked = checked(exportRequest, message);
-      return exported.page(asked.guildId, accountsOf(asked), asked.cursor);
+      const request = checked(exportRequest, message);
+      return exported.page(request.guildId, accountsOf(request), request.cursor);
     },
   };
 }

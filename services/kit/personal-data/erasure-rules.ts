@@ -1,32 +1,34 @@
 export type AccountKind = 'chat' | 'game';
 
-/** A column that names a user. */
+/** A column that contains a user's account. */
 export interface UserColumn {
   column: string;
   account: AccountKind;
-  /** A condition on rows that name the user, who is `$user`, where it is not the column's value. */
+  /** A condition for rows that name the user `$user`; by default the column equals `$user`. */
   matches?: string;
-  /** By column, what is set in such rows (`{ moderator_id: 'NULL' }`); they no longer match then. Without it they go. */
+  /**
+   * SQL values that are set in these rows, by column (`{ moderator_id: 'NULL' }`). If left out, the rows are deleted.
+   */
   empty?: Readonly<Record<string, string>>;
   /**
-   * What an export shows of a row that stays, as a JSON object that names nobody else; the columns in `empty` when left
-   * out.
+   * SQL for the JSON object that an export shows of a row that is not deleted. It must not name other users. By default
+   * it has the columns in `empty`.
    */
   shows?: string;
 }
 
-/** What erasing means for a table. Every table of a service has a rule; a test of the contracts sees to it. */
+/** How personal data in a table is erased. A contract test checks that every table of a service has a rule. */
 export interface ErasureRule {
-  /** With its schema. It has a column `guild_id`, unless it is the installation's. */
+  /** The table with its schema. It has a column `guild_id` unless `isInstallations` is set. */
   table: string;
-  /** A condition on rows that outlive their guild. */
+  /** A condition for rows that are kept when their guild is erased. */
   guildKeeps?: string;
-  /** None: the table names no user. */
+  /** The columns that name users; left out if there are none. */
   users?: readonly UserColumn[];
-  /** A JSON object of columns that an export shows in another form, where they may name other people. */
+  /** SQL for a JSON object of columns that an export shows in another form, because they may name other users. */
   exports?: string;
-  /** SQL functions that erase rows in place of statements, where the service may not write the table itself. */
+  /** SQL functions that erase the rows, if the service has no right to write to the table. */
   functions?: { guild: string; user: string };
-  /** The table has no `guild_id`: it is the installation's, and names no user. */
+  /** The table belongs to the whole installation: it has no `guild_id` and names no user. */
   isInstallations?: true;
 }

@@ -48,7 +48,7 @@ const fill = (guild: string, count: number, more = `'note', i, i + 1, NULL`) =>
 const count = async (condition: string) =>
   (await database.query<{ n: number }>(`SELECT count(*) AS n FROM notes WHERE ${condition}`))[0]?.n;
 
-test('a guild is erased in batches, others and what outlives it stay, and again there is nothing left', async () => {
+test('a guild is erased in batches; other guilds and kept rows stay, and a repeated call erases nothing', async () => {
   await fill(GUILD, 2_500);
   await fill(OTHER, 10);
   await fill(GUILD, 3, `'law', 1, 1, NULL`);
@@ -72,7 +72,7 @@ test('a guild is erased in batches, others and what outlives it stay, and again 
   expect(erased).toEqual([GUILD]);
 });
 
-test('of a user rows are deleted or emptied as the rules say, in this guild alone, and the log does not name him', async () => {
+test("a user's rows are deleted or emptied by the rules, only in this guild, and the log does not name the user", async () => {
   for (const guild of [GUILD, OTHER]) {
     await fill(guild, 20);
     await fill(guild, 1, `'note', 99, 99, 'x 920000000000000009 y'`);
@@ -87,11 +87,11 @@ test('of a user rows are deleted or emptied as the rules say, in this guild alon
   expect([await count(here), await count(`${here} AND reader IS NULL`)]).toEqual([20, 1]);
   expect(await count(`guild_id = '${OTHER}' AND (author = 7 OR reader = 7 OR seen_by IS NOT NULL)`)).toBe(3);
   expect(await methods.eraseUser({ ...asked, dryRun: false })).toEqual({ tables: [], isDone: true });
-  expect(told.join('')).toContain('rows were erased');
+  expect(told.join('')).toContain('erased personal data');
   expect(told.join('')).not.toMatch(/920000000000000009|"7"/);
 });
 
-test('an erasure that is broken off goes on where it was', async () => {
+test('an interrupted erasure continues with the next call', async () => {
   await fill(GUILD, 3_000);
   let left = 2;
   const failing: Queryable = {
@@ -103,7 +103,7 @@ test('an erasure that is broken off goes on where it was', async () => {
   expect(rest).toEqual({ tables: [{ table: 'notes', rows: 1_000 }], isDone: true });
 });
 
-test('two erasures at once remove each row once', async () => {
+test('two concurrent erasures count each row once', async () => {
   await fill(GUILD, 3_000);
   const erasure = new Erasure({ database, rules, log });
   const both = await Promise.all([erasure.eraseGuild(GUILD, false), erasure.eraseGuild(GUILD, false)]);
@@ -111,7 +111,7 @@ test('two erasures at once remove each row once', async () => {
   expect(await count('TRUE')).toBe(0);
 });
 
-test('a guild that is not free yet keeps its rows, and whoever asks is told to come again', async () => {
+test('a guild that cannot be erased yet keeps its rows, and the result says that it is not done', async () => {
   await fill(GUILD, 1);
   const erasure = new Erasure({ database, rules, log, isGuildFree: async () => false });
   expect(await erasure.eraseGuild(GUILD, false)).toEqual({ tables: [], isDone: false });

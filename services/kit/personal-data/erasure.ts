@@ -2,19 +2,19 @@ import { performance } from 'node:perf_hooks';
 import { longRunning, type Queryable } from '../postgres/pool.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { ErasureRule } from './erasure-rules.ts';
-import { type Accounts, namedBy, type Search } from './user-search.ts';
+import { type Accounts, type Search, searchesFor } from './user-search.ts';
 
-/** Rows a statement, so that none holds locks for long. */
+/** The rows per statement, few enough to hold locks only briefly. */
 const BATCH = 1_000;
-/** How long a call goes on with further batches. */
+/** How long one call continues with further batches. */
 const WORK_MS = 2_000;
-const MOST_COUNTED = 1_000_000;
+const MAX_COUNTED = 1_000_000;
 
-/** What a call has done, or what a dry run has counted. */
-export interface Erased {
-  /** Only those where there was something. */
+/** The rows that a call has erased, or that a dry run has counted. */
+export interface ErasureResult {
+  /** Only tables with such rows. */
   tables: { table: string; rows: number }[];
-  /** False: there is more, or it can not be done yet. */
+  /** False if there are more rows, or the guild cannot be erased yet. */
   isDone: boolean;
 }
 
@@ -22,23 +22,23 @@ export interface ErasureOptions {
   database: Queryable;
   rules: readonly ErasureRule[];
   log: Logger;
-  /** Whether a guild's rows may go now; where left out they always may. */
+  /** Returns true if a guild may be erased now; always true if left out. */
   isGuildFree?: (guildId: string) => Promise<boolean>;
-  /** Called with the guild when rows of it are gone, so that caches forget it. */
+  /** Called with a guild whose rows were erased, so that caches can be invalidated. */
   erased?: (guildId: string) => void;
 }
 
-/** Rows that are meant, and what becomes of them: nothing is set where they are deleted. */
+/** The rows to erase. They are deleted if `set` is undefined, otherwise updated. */
 interface Target {
   table: string;
-  /** A call that erases a batch and returns the number of rows, in place of a statement. */
+  /** A call of an SQL function that erases a batch and returns the number of rows; replaces the statement. */
   call?: { text: string; values: unknown[] } | undefined;
   condition: string;
   values: unknown[];
   set?: string | undefined;
 }
 
-/** Removes what the tables of a service keep of a guild, or of a user of it: in batches, as often as it is asked. */
+/** Erases the data of a guild, or of a user in a guild, in batches. Callers repeat the call until it is done. */
 export class Erasure {
   readonly #options: ErasureOptions;
 
@@ -46,10 +46,10 @@ export class Erasure {
     this.#options = options;
   }
 
-  /** Everything of a guild. */
-  async eraseGuild(guildId: string, dryRun: boolean): Promise<Erased> {
+  /** Erases the data of a guild. */
+  async eraseGuild(guildId: string, dryRun: boolean): Promise<ErasureResult> {
     const { rules, isGuildFree } = this.#options;
-    // Where everything stays, the service may have no right to lock rows.
+    // Tables whose rows are all kept are skipped, because the service may have no right to lock their rows.
     const applying = rules.filter(({ guildKeeps, isInstallations }) => guildKeeps !== 'TRUE' && !isInstallations);
     const targets = applying.map(({ table, guildKeeps, functions }) => ({
       table,
@@ -62,38 +62,38 @@ export class Erasure {
     return this.#erase(guildId, targets);
   }
 
-  /** What names a user, by one account or both. */
-  async eraseUser(guildId: string, accounts: Accounts, dryRun: boolean): Promise<Erased> {
+  /** Erases the data of a user in a guild, who is identified by one account or both. */
+  async eraseUser(guildId: string, accounts: Accounts, dryRun: boolean): Promise<ErasureResult> {
     const targets = this.#options.rules.flatMap(({ table, users = [], functions }): Target[] => {
-      const named = users.flatMap((user) => namedBy(user, accounts[user.account]));
-      if (dryRun) return targetOf(guildId, table, named);
+      const searches = users.flatMap((user) => searchesFor(user, accounts[user.account]));
+      if (dryRun) return targetOf(guildId, table, searches);
       if (functions) {
         const text = `SELECT ${functions.user}($1, $2, $3, ${BATCH}) AS rows`;
         const call = { text, values: [guildId, accounts.game ?? null, accounts.chat ?? null] };
-        return targetOf(guildId, table, named).map((target) => ({ ...target, call }));
+        return targetOf(guildId, table, searches).map((target) => ({ ...target, call }));
       }
       return [
         ...targetOf(
           guildId,
           table,
-          named.filter(({ user }) => user.empty === undefined),
+          searches.filter(({ user }) => user.empty === undefined),
         ),
         ...targetOf(
           guildId,
           table,
-          named.filter(({ user }) => user.empty !== undefined),
+          searches.filter(({ user }) => user.empty !== undefined),
         ),
       ];
     });
     return dryRun ? this.#count(targets) : this.#erase(guildId, targets);
   }
 
-  async #count(targets: readonly Target[]): Promise<Erased> {
+  async #count(targets: readonly Target[]): Promise<ErasureResult> {
     const counts = new Map<string, number>();
     for (const { table, condition, values } of targets) {
       const [row] = await this.#options.database.query<{ rows: number }>(
         longRunning(
-          `SELECT count(*) AS rows FROM (SELECT FROM ${table} WHERE ${condition} LIMIT ${MOST_COUNTED}) AS counted`,
+          `SELECT count(*) AS rows FROM (SELECT FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted`,
         ),
         values,
       );
@@ -102,29 +102,31 @@ export class Erasure {
     return { tables: listed(counts), isDone: true };
   }
 
-  async #erase(guildId: string, targets: readonly Target[]): Promise<Erased> {
+  async #erase(guildId: string, targets: readonly Target[]): Promise<ErasureResult> {
     const { database, log, erased } = this.#options;
     const until = performance.now() + WORK_MS;
     const counts = new Map<string, number>();
     let isDone = true;
     for (const target of targets) {
       for (let isLeft = true; isLeft && isDone; ) {
-        const { found, gone } = await eraseBatch(database, target);
-        add(counts, target.table, gone);
+        const { found, erased: rows } = await eraseBatch(database, target);
+        add(counts, target.table, rows);
         isLeft = found > 0;
         isDone = !isLeft || performance.now() < until;
       }
     }
     const tables = listed(counts);
     if (tables.length > 0) {
-      log.info({ guild_id: guildId, tables }, 'rows were erased');
+      log.info({ guild_id: guildId, tables }, 'erased personal data');
       erased?.(guildId);
     }
     return { tables, isDone };
   }
 }
 
-/** The rows of a table that any of the searches finds; each search has a parameter of its own, of its column's type. */
+/**
+ * The rows of a table that any of the searches finds. Each search has its own parameter, because column types differ.
+ */
 function targetOf(guildId: string, table: string, searches: readonly Search[]): Target[] {
   if (searches.length === 0) return [];
   const found = searches.map(({ user: { column, matches = `${column} = $user`, empty }, id }, index) => {
@@ -153,25 +155,25 @@ function targetOf(guildId: string, table: string, searches: readonly Search[]): 
 }
 
 /**
- * How many rows were found, and how many of them are gone: one that was changed while it was waited for has moved, and
- * is found again by the next batch.
+ * Erases one batch and returns how many rows were found and how many of them were erased. A row that was changed while
+ * the statement waited for its lock is not erased, and is found again by the next batch.
  */
 async function eraseBatch(
   database: Queryable,
   { table, condition, values, set, call }: Target,
-): Promise<{ found: number; gone: number }> {
+): Promise<{ found: number; erased: number }> {
   if (call) {
-    const [erased] = await database.query<{ rows: number }>(longRunning(call.text), call.values);
-    return { found: erased?.rows ?? 0, gone: erased?.rows ?? 0 };
+    const [result] = await database.query<{ rows: number }>(longRunning(call.text), call.values);
+    return { found: result?.rows ?? 0, erased: result?.rows ?? 0 };
   }
   const change = set === undefined ? `DELETE FROM ${table}` : `UPDATE ${table} SET ${set}`;
-  const [counted] = await database.query<{ found: number; gone: number }>(
+  const [counted] = await database.query<{ found: number; erased: number }>(
     `WITH found AS MATERIALIZED (SELECT ctid FROM ${table} WHERE ${condition} LIMIT ${BATCH} FOR UPDATE),
-       gone AS (${change} WHERE ctid = ANY(ARRAY(SELECT ctid FROM found)) RETURNING 1)
-     SELECT (SELECT count(*) FROM found)::int AS found, (SELECT count(*) FROM gone)::int AS gone`,
+       erased AS (${change} WHERE ctid = ANY(ARRAY(SELECT ctid FROM found)) RETURNING 1)
+     SELECT (SELECT count(*) FROM found)::int AS found, (SELECT count(*) FROM erased)::int AS erased`,
     values,
   );
-  return counted ?? { found: 0, gone: 0 };
+  return counted ?? { found: 0, erased: 0 };
 }
 
 function add(counts: Map<string, number>, table: string, rows: number): void {

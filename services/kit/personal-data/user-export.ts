@@ -1,22 +1,25 @@
+import { systemClock } from '../clock.ts';
 import { decodeCursor, encodeCursor } from '../http/cursor.ts';
 import { longRunning, type Queryable } from '../postgres/pool.ts';
+import { LoadingCache } from '../resilience/cache.ts';
 import type { ErasureRule, UserColumn } from './erasure-rules.ts';
-import { type Accounts, conditionOf, namedBy, type Search } from './user-search.ts';
+import { type Accounts, conditionOf, type Search, searchesFor } from './user-search.ts';
 
-/** Guilds of a table that one statement looks into. */
+/** The number of guilds of a table that one statement searches. */
 const GUILDS = 500;
-/** Rows of a page: of actions with details of 4 KiB less than 1 MiB. */
+/** The rows per page: less than 1 MiB even for actions with details of 4 KiB. */
 const ROWS = 100;
+const COLUMNS_TTL_MS = 60_000;
 
 export interface GuildsOfUser {
   /** Ascending. */
   guildIds: string[];
-  /** Up to where all tables were searched; undefined: there are no more guilds. */
+  /** The last guild ID up to which all tables were searched; undefined if there are no more guilds. */
   searchedTo: string | undefined;
 }
 
 export interface ExportedPage {
-  /** Each row as a JSON object. */
+  /** The rows, each as a JSON object. */
   rows: { table: string; row: string }[];
   /** Empty on the last page. */
   nextCursor: string;
@@ -33,30 +36,38 @@ export interface UserExportOptions {
   rules: readonly ErasureRule[];
 }
 
-/** Finds and reads what the tables of a service say of a user, by the rules of erasure: what is erased is exported. */
+/**
+ * Exports the data of a user from the tables of a service, by the erasure rules: everything that is erased is exported.
+ */
 export class UserExport {
   readonly #database: Queryable;
   /** The rules of tables that name users. */
   readonly #rules: readonly (ErasureRule & { users: readonly UserColumn[] })[];
-  /** By table; they change with migrations only. */
-  readonly #columns = new Map<string, Promise<Column[]>>();
+  /** The columns by table. Migrations run during a release, so cached columns may be a minute old. */
+  readonly #columns: LoadingCache<Column[]>;
 
   constructor({ database, rules }: UserExportOptions) {
     this.#database = database;
     this.#rules = rules.flatMap((rule) => (rule.users ? [{ ...rule, users: rule.users }] : []));
+    this.#columns = new LoadingCache({
+      ttlMs: COLUMNS_TTL_MS,
+      max: rules.length,
+      clock: systemClock,
+      load: (table) => database.query<Column>(COLUMNS, [table]),
+    });
   }
 
   /**
-   * The guilds behind `after` in which rows name the user. Looks into a part of the guilds of each table, from one to the
-   * next through the index that begins with the guild, whatever else the guilds hold.
+   * Lists guilds after `after` in which rows name the user. Each call searches a limited number of guilds per table. It
+   * goes from one guild to the next through an index on the guild ID, so its cost does not depend on other rows.
    */
   async guildsOf(accounts: Accounts, after: string | undefined): Promise<GuildsOfUser> {
     const found = new Set<string>();
     let searchedTo: string | undefined;
     for (const { table, users } of this.#rules) {
-      const searches = users.flatMap((user) => namedBy(user, accounts[user.account]));
+      const searches = users.flatMap((user) => searchesFor(user, accounts[user.account]));
       if (searches.length === 0) continue;
-      const guilds = await this.#lookInto(table, searches, after);
+      const guilds = await this.#searchTable(table, searches, after);
       for (const { guildId, isNamed } of guilds) if (isNamed) found.add(guildId);
       const last = guilds.length === GUILDS ? guilds.at(-1)?.guildId : undefined;
       if (last !== undefined && (searchedTo === undefined || last < searchedTo)) searchedTo = last;
@@ -65,7 +76,7 @@ export class UserExport {
     return { guildIds: guildIds.toSorted(), searchedTo };
   }
 
-  #lookInto(table: string, searches: readonly Search[], after: string | undefined) {
+  #searchTable(table: string, searches: readonly Search[], after: string | undefined) {
     const conditions = searches.map((search, index) => conditionOf(search, `$${index + 2}`, 'part.guild_id'));
     return this.#database.query<{ guildId: string; isNamed: boolean }>(
       longRunning(`WITH RECURSIVE guilds (guild_id) AS (
@@ -81,7 +92,9 @@ export class UserExport {
     );
   }
 
-  /** A page of what a guild's rows say of the user: rows about the user, and of others the part that names the user. */
+  /**
+   * Returns a page of a guild's rows: rows about the user as a whole, and of other rows the part that names the user.
+   */
   async page(guildId: string, accounts: Accounts, cursor: string): Promise<ExportedPage> {
     const scope = { route: 'export', guildId, filters: accounts };
     const start = cursor === '' ? undefined : decodeCursor(scope, cursor, 'request.cursor');
@@ -108,30 +121,23 @@ export class UserExport {
     after: readonly string[],
     limit: number,
   ): Promise<{ row: string; key: string[] }[]> {
-    const searches = users.flatMap((user) => namedBy(user, accounts[user.account]));
+    const searches = users.flatMap((user) => searchesFor(user, accounts[user.account]));
     if (searches.length === 0) return [];
-    const columns = await this.#columnsOf(table);
+    const columns = await this.#columns.get(table);
     const key = columns.filter(({ isKey }) => isKey);
     const values: unknown[] = [guildId];
     const bind = (value: unknown) => `$${values.push(value)}`;
     const conditions = searches.map((search) => conditionOf(search, bind(search.id)));
     const row = rowText(searches, conditions, columns, { users, exports }, accounts, bind);
     const keyNames = key.map(({ name }) => name).join(', ');
-    const behind = after.map((value, index) => `${bind(value)}::text::${key[index]?.type ?? 'text'}`).join(', ');
+    const position = after.map((value, index) => `${bind(value)}::text::${key[index]?.type ?? 'text'}`).join(', ');
     return this.#database.query<{ row: string; key: string[] }>(
       longRunning(`SELECT (${row})::text AS row, ARRAY[${key.map(({ name }) => `${name}::text`).join(', ')}] AS key
        FROM ${table} AS t WHERE guild_id = $1 AND (${conditions.join(' OR ')})
-         ${behind && `AND (${keyNames}) > (${behind})`}
+         ${position && `AND (${keyNames}) > (${position})`}
        ORDER BY ${keyNames} LIMIT ${limit}`),
       values,
     );
-  }
-
-  #columnsOf(table: string): Promise<Column[]> {
-    const known = this.#columns.get(table) ?? this.#database.query<Column>(COLUMNS, [table]);
-    this.#columns.set(table, known);
-    known.catch(() => this.#columns.delete(table));
-    return known;
   }
 }
 
@@ -145,7 +151,7 @@ const COLUMNS = `
   WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped
   ORDER BY position NULLS LAST, attnum`;
 
-/** Rows that would go are shown whole, without what is stored hashed and without other people; of others a part. */
+/** Rows that would be deleted are exported as a whole, without hashes and other users; of other rows only a part. */
 function rowText(
   searches: readonly Search[],
   conditions: readonly string[],
@@ -161,9 +167,9 @@ function rowText(
     const bound = shown.includes('$user') ? shown.replaceAll('$user', bind(searches[index]?.id)) : shown;
     return empty ? `CASE WHEN ${conditions[index]} THEN ${bound} ELSE '{}' END` : `'{}'::jsonb`;
   });
-  const going = conditions.filter((_, index) => searches[index]?.user.empty === undefined);
+  const deleted = conditions.filter((_, index) => searches[index]?.user.empty === undefined);
   const part = [`jsonb_build_object(${key.join(', ')})`, ...parts].join(' || ');
-  if (going.length === 0) return part;
+  if (deleted.length === 0) return part;
   const hidden = columns.filter(({ type }) => type === 'bytea').map(({ name }) => `'${name}'`);
   const others = users
     .filter(({ column }) => columns.some(({ name, type }) => name === column && !type.startsWith('json')))
@@ -172,5 +178,5 @@ function rowText(
       return `'${column}', CASE WHEN ${column}::text = ${own}::text THEN ${column} END`;
     });
   const whole = `(to_jsonb(t) - ARRAY[${hidden.join(', ')}]::text[]) || jsonb_build_object(${others.join(', ')}) || ${exports}`;
-  return `CASE WHEN ${going.join(' OR ')} THEN ${whole} ELSE ${part} END`;
+  return `CASE WHEN ${deleted.join(' OR ')} THEN ${whole} ELSE ${part} END`;
 }

@@ -1,17 +1,18 @@
 import type { AccountKind, UserColumn } from './erasure-rules.ts';
 
-/** A user, by one account or both. */
+/** The accounts of a user: one or both. */
 export type Accounts = Partial<Record<AccountKind, string>>;
 
-/** A column, and the user whom it is to be searched for. */
+/** A column and the account ID to search it for. */
 export interface Search {
   user: UserColumn;
   id: string;
 }
 
-export const namedBy = (user: UserColumn, id: string | undefined): Search[] => (id === undefined ? [] : [{ user, id }]);
+export const searchesFor = (user: UserColumn, id: string | undefined): Search[] =>
+  id === undefined ? [] : [{ user, id }];
 
-/** The condition of a search, with the text of the user's parameter and that of the guild in place of `$1`. */
+/** The SQL condition of a search, with these placeholders for the user and the guild. */
 export function conditionOf(
   { user: { column, matches = `${column} = $user` } }: Search,
   parameter: string,

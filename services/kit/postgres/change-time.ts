@@ -1,23 +1,23 @@
 import type { Queryable } from './pool.ts';
 
-/** A standby that takes over may have a clock that is a little behind that of the server before. */
+/** A standby that takes over may have a clock slightly behind that of the previous server. */
 const MARGIN_MS = 5_000;
 
 export interface ChangeTime {
   /** Unix milliseconds by the database's clock. */
   now: number;
-  /** Unix milliseconds; whoever reads every row changed since then misses none, however late it is committed. */
+  /** Unix milliseconds: no transaction that commits later has changed rows before this time. */
   completeUntil: number;
 }
 
 /**
- * Until when the changes that can be read now are complete: before the start of the oldest transaction that is still
- * writing. To be called before the rows are read. Whoever writes such rows must take their time with clock_timestamp()
- * after the transaction has its number (deploy/decisions/0013).
+ * Returns the time up to which the changes that are visible now are complete: the start of the oldest transaction that
+ * is still writing, minus a margin. Call it before reading the rows. Transactions that write such rows must take their
+ * time with clock_timestamp() after they have a transaction ID (deploy/decisions/0013).
  */
 export async function readChangeTime(on: Queryable, marginMs = MARGIN_MS): Promise<ChangeTime> {
-  // The time is taken before the sessions are looked at: who has no number by then takes the time of its rows later.
-  // All replicas sign in as one role, and a role sees its own sessions.
+  // The time is taken before the sessions are read: a transaction that has no ID by then will use a later time for its
+  // rows. All replicas log in as the same role, and a role can see its own sessions.
   const [row] = await on.query<{ now: number; age: number }>(
     `SELECT extract(epoch FROM start.now)::float8 * 1000 AS now, writers.age
      FROM (SELECT clock_timestamp() AS now OFFSET 0) AS start

@@ -17,12 +17,12 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-test("the database clock shows the database's time whatever this process's clock does, and ignores slow samples", async () => {
+test("the database clock follows the database's time, independently of this process's clock, and ignores slow samples", async () => {
   const local = new ManualClock(Date.UTC(2020, 0, 1));
-  const clock = new DatabaseClock(database, local);
+  const clock = new DatabaseClock({ database, local });
   await clock.start();
   expect(Math.abs(clock.now() - Date.now())).toBeLessThan(1_000);
-  // This process's clock is set.
+  // The clock of this process is changed.
   local.advance(3_600_000);
   expect(Math.abs(clock.now() - Date.now())).toBeLessThan(1_000);
   await clock.stop();
@@ -31,16 +31,13 @@ test("the database clock shows the database's time whatever this process's clock
   let delay = 0;
   let now = 5_000;
   let monotonic = 77;
-  const slow = new DatabaseClock(
-    {
-      query: async <Result extends object>() => {
-        monotonic += delay;
-        return [{ now: new Date(now) }] as Result[];
-      },
+  const sampled = {
+    query: async <Result extends object>() => {
+      monotonic += delay;
+      return [{ now: new Date(now) }] as Result[];
     },
-    local,
-    () => monotonic,
-  );
+  };
+  const slow = new DatabaseClock({ database: sampled, local, monotonicNow: () => monotonic });
   await slow.start();
   expect(slow.now()).toBe(5_000);
   [delay, now] = [201, 9_000];

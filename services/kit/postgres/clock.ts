@@ -3,14 +3,20 @@ import type { Clock } from '../clock.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Queryable } from './pool.ts';
 
-const EVERY_MS = 30_000;
-/** A sample that took longer, or waited for a connection, may be off by as much. */
+const SAMPLE_EVERY_MS = 30_000;
+/** A slower sample is ignored, because its error may be as large as the time that it took. */
 const SLOW_MS = 200;
 
+export interface DatabaseClockOptions {
+  database: Queryable;
+  local: Clock;
+  monotonicNow?: () => number;
+}
+
 /**
- * The database's time for what people see, such as when a ban ends. Between samples it follows the monotonic clock, so
- * a step of this process's clock does not change it. Leases, locks and claims do not use it: their statements compare
- * with `clock_timestamp()`.
+ * The database's time, for times that people see, such as the end of a ban. Between samples it follows the monotonic
+ * clock, so it does not change when the clock of this process is set. Leases, locks and claims do not use it: their
+ * statements compare with `clock_timestamp()`.
  */
 export class DatabaseClock implements Clock, Part {
   readonly name = 'database clock';
@@ -21,8 +27,8 @@ export class DatabaseClock implements Clock, Part {
   #origin: number | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `local` is used until the first sample; `monotonicNow` in milliseconds. */
-  constructor(database: Queryable, local: Clock, monotonicNow = () => performance.now()) {
+  /** `local` is used until the first sample. `monotonicNow` returns milliseconds; tests replace it. */
+  constructor({ database, local, monotonicNow = () => performance.now() }: DatabaseClockOptions) {
     this.#database = database;
     this.#local = local;
     this.#monotonicNow = monotonicNow;
@@ -34,8 +40,8 @@ export class DatabaseClock implements Clock, Part {
 
   async start(): Promise<void> {
     await this.#sample();
-    // After a sample that fails the monotonic clock goes on.
-    this.#timer = setInterval(() => void this.#sample().catch(() => undefined), EVERY_MS).unref();
+    // If a sample fails, the clock continues with the previous one.
+    this.#timer = setInterval(() => void this.#sample().catch(() => undefined), SAMPLE_EVERY_MS).unref();
   }
 
   async stop(): Promise<void> {

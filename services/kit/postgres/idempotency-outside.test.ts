@@ -46,7 +46,7 @@ const prepared = (prepare: () => Promise<string>, own: Partial<RepeatableWrite> 
   idempotency.afterPreparing(write(own), prepare, build);
 const ada = async () => 'Ada';
 
-test('work that is prepared outside is done once: a repeat gets the first answer and prepares nothing', async () => {
+test('prepared work is done once: a repeat gets the first response and prepares nothing', async () => {
   expect(await prepared(ada)).toEqual({ data: { name: 'Ada' } });
   const prepare = vi.fn<() => Promise<string>>();
   expect(await prepared(prepare)).toBeInstanceOf(Replay);
@@ -54,12 +54,12 @@ test('work that is prepared outside is done once: a repeat gets the first answer
   expect(await boats()).toEqual(['Ada']);
 });
 
-test('without a key it is done and not remembered', async () => {
+test('without a key it is done and not stored', async () => {
   expect(await prepared(ada, { key: undefined })).toEqual({ data: { name: 'Ada' } });
   expect(await database.query('SELECT 1 FROM fleet.idempotency')).toEqual([]);
 });
 
-test('it holds no connection while it is prepared, and a repeat is told to come again', async () => {
+test('it holds no database connection while it is prepared, and a repeat gets Retry-After', async () => {
   const others = async () => {
     await expect(prepared(ada)).rejects.toMatchObject({ code: 'CONFLICT', retryAfter: 1 });
     await Promise.all(Array.from({ length: CONNECTIONS }, () => database.transaction((on) => on.query('SELECT 1'))));
@@ -69,7 +69,7 @@ test('it holds no connection while it is prepared, and a repeat is told to come 
   expect(await prepared(others)).toEqual({ data: { name: 'Ada' } });
 });
 
-test('a refusal is kept where it is one of those that are, and every other error frees the key', async () => {
+test('storable errors are stored, and every other error releases the key', async () => {
   const refused = (code: ErrorCode, key: string) => prepared(() => Promise.reject(new ApiError(code)), { key });
   await expect(refused('NOT_APPLICABLE', 'kept')).rejects.toMatchObject({ code: 'NOT_APPLICABLE' });
   expect(await prepared(ada, { key: 'kept' })).toMatchObject({ status: 422 });
@@ -84,7 +84,7 @@ test('a refusal is kept where it is one of those that are, and every other error
   expect(await boats()).toEqual(['Ada']);
 });
 
-test('work whose commit was done and not heard of is not done again', async () => {
+test('work is not repeated if the response to its commit was lost', async () => {
   const deaf: Database = {
     ...database,
     transaction: async (work) => {

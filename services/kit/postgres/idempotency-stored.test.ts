@@ -51,7 +51,7 @@ const build = (name: string) => async (transaction: Queryable) => {
 const boats = async () =>
   (await database.query<{ name: string }>('SELECT name FROM fleet.boats ORDER BY 1')).map(({ name }) => name);
 
-test('answers are stored encrypted, and open after a secret was replaced', async () => {
+test('responses are stored encrypted, and can be decrypted after a secret was rotated', async () => {
   await keeping([OLD]).inTransaction(write(), async () => ok({ token: 'a-secret-token' }));
   const [row] = await database.query<{ answer: Buffer }>('SELECT answer FROM fleet.idempotency');
   expect(row?.answer.toString('latin1')).not.toContain('a-secret-token');
@@ -61,7 +61,7 @@ test('answers are stored encrypted, and open after a secret was replaced', async
   });
 });
 
-test('an answer is given again for as long as the service is told to keep it', async () => {
+test('a response is stored for the configured time', async () => {
   const longer = keeping([OLD], 2);
   await longer.inTransaction(write(), build('Ada'));
   await time.advance(2 * DAY_SECONDS * 1000 - 1);
@@ -71,10 +71,10 @@ test('an answer is given again for as long as the service is told to keep it', a
   expect(await boats()).toEqual(['Ada', 'Cleo']);
 });
 
-test('an answer whose secret was replaced twice is told as CONFLICT, and nothing is done again', async () => {
+test('a response whose secret was rotated twice gives CONFLICT, and the work is not repeated', async () => {
   await keeping([OLD]).inTransaction(write(), build('Ada'));
   const replaced = keeping([NEWEST, NEW]);
-  const conflict = { code: 'CONFLICT', message: expect.stringContaining('can not be given again') };
+  const conflict = { code: 'CONFLICT', message: expect.stringContaining('no longer available') };
   await expect(replaced.inTransaction(write(), build('Bea'))).rejects.toMatchObject(conflict);
   const outside = replaced.afterPreparing(
     write(),

@@ -65,7 +65,7 @@ const refuse = (code: ErrorCode) => async (transaction: Queryable) => {
   throw new ApiError(code, { details: { why: 'this' } });
 };
 
-test('a repeat gets the first answer, word for word, and does nothing', async () => {
+test('a repeat gets the first response unchanged and does nothing', async () => {
   const first = write({ name: 'Ada', crew: { a: 1, b: 2 } });
   expect(await idempotency.inTransaction(first, build('Ada'))).toEqual({ data: { name: 'Ada' } });
   const work = vi.fn<typeof refuse>();
@@ -77,7 +77,7 @@ test('a repeat gets the first answer, word for word, and does nothing', async ()
   expect(await boats()).toEqual(['Ada']);
 });
 
-test("an answer's own status and message are those that are given again", async () => {
+test('a repeat gets the same status and message', async () => {
   const resumed = async () => ({ data: {}, status: 200, message: 'Resumed' });
   await idempotency.inTransaction(write({}), resumed);
   expect(await idempotency.inTransaction(write({}), resumed)).toMatchObject({
@@ -86,7 +86,7 @@ test("an answer's own status and message are those that are given again", async 
   });
 });
 
-test('without a key nothing is remembered', async () => {
+test('without a key nothing is stored', async () => {
   for (const name of ['a', 'b']) await idempotency.inTransaction(write({}, { key: undefined }), build(name));
   expect(await boats()).toEqual(['a', 'b']);
   expect(await database.query('SELECT 1 FROM fleet.idempotency')).toEqual([]);
@@ -112,13 +112,13 @@ test.each([
   ['method', { method: 'DELETE' }],
   ['path', { path: '/api/v1/boats/1' }],
   ['key', { key: 'k-2' }],
-])('another %s is another write', async (_what, own) => {
+])('a request with another %s is another write', async (_what, own) => {
   await idempotency.inTransaction(write({}), build('Ada'));
   await idempotency.inTransaction(write({}, own), build('Bea'));
   expect(await boats()).toEqual(['Ada', 'Bea']);
 });
 
-test('of equal writes at the same time one is done; the others are told to come again', async () => {
+test('of equal concurrent writes one is done; the others get Retry-After', async () => {
   const entered = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   const first = idempotency.inTransaction(write({}), async (transaction) => {
@@ -140,7 +140,7 @@ test('of equal writes at the same time one is done; the others are told to come 
   expect(await boats()).toEqual(['Ada']);
 });
 
-test('of twenty equal writes in a burst exactly one is done', async () => {
+test('of twenty equal concurrent writes exactly one is done', async () => {
   const burst = Array.from({ length: 20 }, () => idempotency.inTransaction(write({}), build('Ada')));
   const results = await Promise.allSettled(burst);
   const answers = results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason));
@@ -151,7 +151,7 @@ test('of twenty equal writes in a burst exactly one is done', async () => {
 });
 
 test.each(['NOT_FOUND', 'CONFLICT', 'NOT_APPLICABLE'] as const)(
-  '%s undoes the work and is remembered',
+  '%s rolls back the work and is stored',
   async (code) => {
     const first = idempotency.inTransaction(write({}), refuse(code));
     await expect(first).rejects.toMatchObject({ code, details: { why: 'this' } });
@@ -162,7 +162,7 @@ test.each(['NOT_FOUND', 'CONFLICT', 'NOT_APPLICABLE'] as const)(
   },
 );
 
-test('a unique constraint that the work turns into CONFLICT does not spoil the transaction', async () => {
+test('a unique violation that the work converts to CONFLICT does not break the transaction', async () => {
   await build('Ada')(database);
   const first = idempotency.inTransaction(write({}), (transaction) =>
     build('Ada')(transaction).catch(() => Promise.reject(new ApiError('CONFLICT'))),
@@ -179,7 +179,7 @@ test.each([
   ['PLATFORM_ERROR', new ApiError('PLATFORM_ERROR')],
   ['UNAVAILABLE', new ApiError('UNAVAILABLE')],
   ['a bug', new TypeError('of ours')],
-])('%s is not remembered: the same key may come again, with a corrected body', async (_what, error) => {
+])('%s is not stored: the key may be used again with a corrected body', async (_what, error) => {
   const failing = idempotency.inTransaction(write({ name: 'wrong' }), async (transaction) => {
     await build('half done')(transaction);
     throw error;
@@ -189,7 +189,7 @@ test.each([
   expect(await boats()).toEqual(['Ada']);
 });
 
-test('an answer is given again for 24 hours, and then the key is free', async () => {
+test('a response is stored for 24 hours, then the key may be used again', async () => {
   await idempotency.inTransaction(write({}), build('Ada'));
   await time.advance(24 * 3600_000 - 1);
   expect(await idempotency.inTransaction(write({}), build('Bea'))).toBeInstanceOf(Replay);
@@ -201,7 +201,7 @@ test('an answer is given again for 24 hours, and then the key is free', async ()
 
 const claim = (own = {}) => database.transaction((transaction) => idempotency.claim(transaction, write({}, own)));
 
-test('a claim holds off equal writes, with the same body or another, until it is settled with an answer', async () => {
+test('a claim rejects equal writes, with the same body or another, until it is settled with a response', async () => {
   const claimed = (await claim()) as Claim;
   await expect(claim()).rejects.toMatchObject({ code: 'CONFLICT', retryAfter: 1 });
   await expect(claim({ bodyHash: hashJson({ other: 1 }) })).rejects.toMatchObject({ code: 'CONFLICT' });
@@ -212,12 +212,12 @@ test('a claim holds off equal writes, with the same body or another, until it is
 test.each([
   ['NOT_APPLICABLE', true],
   ['PLATFORM_ERROR', false],
-] as const)('a claim settled with %s: remembered is %s', async (code, isRemembered) => {
+] as const)('a claim settled with %s: stored is %s', async (code, isStored) => {
   await idempotency.settle(database, (await claim()) as Claim, new ApiError(code));
-  expect((await claim()) instanceof Replay).toBe(isRemembered);
+  expect((await claim()) instanceof Replay).toBe(isStored);
 });
 
-test('a claim whose process died is free after 60 s, and what it would still say is not heard', async () => {
+test('the claim of a process that died expires after 60 s, and a late settlement is ignored', async () => {
   const lost = (await claim()) as Claim;
   await time.advance(59_999);
   await expect(claim()).rejects.toMatchObject({ code: 'CONFLICT' });
@@ -230,7 +230,7 @@ test('a claim whose process died is free after 60 s, and what it would still say
 });
 
 test.each([10_000, -10_000, 3_600_000, -3_600_000])(
-  'a process whose clock is stepped by %i ms takes over no live claim, and keeps its own',
+  'a process whose clock is off by %i ms takes over no held claim, and keeps its own',
   async (step) => {
     const claimed = (await claim()) as Claim;
     const now = Date.now();
@@ -242,7 +242,7 @@ test.each([10_000, -10_000, 3_600_000, -3_600_000])(
   },
 );
 
-test('the same write after 60 s has the claim of the first, which can answer it and no longer give it up', async () => {
+test('the same write after 60 s takes over the claim; the first request can settle it but not release it', async () => {
   const first = (await claim()) as Claim;
   expect(first.isRepeat).toBe(false);
   await time.advance(60_000);
@@ -255,7 +255,7 @@ test('the same write after 60 s has the claim of the first, which can answer it 
   expect(await claim()).toMatchObject({ body: expect.stringContaining('Ada') });
 });
 
-test('a claim in a transaction that is rolled back was never made', async () => {
+test('rolling back the transaction removes the claim', async () => {
   const failing = database.transaction(async (transaction) => {
     await idempotency.claim(transaction, write({}));
     throw new Error('crash');

@@ -1,31 +1,31 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError, asApiError, type ErrorCode } from '../errors.ts';
-import { type Answer, errorBody, successBody } from '../http/envelope.ts';
+import { errorBody, type HandlerResult, successBody } from '../http/envelope.ts';
 import type { KeyRing } from '../security/keyring.ts';
 import type { Database, Queryable } from './pool.ts';
 
-/** How long a claim on an outside effect holds (contract, section 7). */
+/** How long a claim on an external effect is held (contract, section 7). */
 const CLAIM_SECONDS = 60;
-/** Errors whose response is stored (contract, section 7): a repeat of the request cannot have another outcome. */
+/** The errors whose response is stored (contract, section 7): repeating the request cannot give another result. */
 const STORED_ERRORS: readonly ErrorCode[] = ['NOT_FOUND', 'CONFLICT', 'NOT_APPLICABLE'];
 const PURPOSE = 'idempotency';
 
-/** What names a write that its caller may repeat. */
+/** Identifies a write that the client may repeat. */
 export interface RepeatableWrite {
   guildId: string;
   method: string;
-  /** The path as called, without its query. */
+  /** The path of the request, without its query. */
   path: string;
-  /** The caller's Idempotency-Key; without one the write is not remembered. */
+  /** The client's Idempotency-Key; without one the response is not stored. */
   key: string | undefined;
   /** SHA-256 of the body. */
   bodyHash: Buffer;
-  /** Status and message of success, from the route table. */
+  /** Status and message of a success, from the route table. */
   status: number;
   message: string;
 }
 
-/** The first answer to a write, given again. */
+/** The stored response to a repeated write. */
 export class Replay {
   readonly status: number;
   readonly body: string;
@@ -36,16 +36,16 @@ export class Replay {
   }
 }
 
-export type WriteOutcome<Data> = Answer<Data> | Replay;
+export type WriteOutcome<Data> = HandlerResult<Data> | Replay;
 
-/** A claim on a write whose effect is outside this database; settled with its answer. */
+/** A claim on a write whose effect is outside this database. It is settled with the response. */
 export interface Claim {
   write: Omit<RepeatableWrite, 'bodyHash'>;
-  /** A UUID; of a repeat whose first claim has ended without an answer, that of the first. */
+  /** A UUID. If an earlier claim on the same write expired without a response, its ID is used again. */
   id: string;
-  /** When it ends of itself, as ISO 8601. */
+  /** When the claim expires, as ISO 8601. */
   until: string;
-  /** Whether the first may have begun the work. */
+  /** True if an earlier claim on the same write may already have started the work. */
   isRepeat: boolean;
 }
 
@@ -54,22 +54,23 @@ interface StoredRow {
   status: number | null;
   answer: Buffer | null;
   claim: string | null;
-  /** Null where there is no claim. */
+  /** Null without a claim. */
   is_claimed: boolean | null;
 }
 
 export interface IdempotencyOptions {
-  /** The service's own, which has the table. */
+  /** The schema of the service, which has the table. */
   schema: string;
   database: Database;
   ring: KeyRing;
-  /** How long a first answer is given again. */
+  /** How long a response is stored. */
   keptSeconds: number;
 }
 
 /**
- * Remembers answers in `<schema>.idempotency`, beside the rows that the writes change. Claims begin and end by the
- * database's clock, so that no process with a wrong clock takes over a claim that is live.
+ * Stores the responses to writes in `<schema>.idempotency`, in the same database as the rows that they change. Claims
+ * start and expire by the database's clock, so that no process with a wrong clock takes over a claim that is still
+ * held.
  */
 export class Idempotency {
   readonly #table: string;
@@ -84,10 +85,10 @@ export class Idempotency {
     this.#keptSeconds = keptSeconds;
   }
 
-  /** Does the work and remembers its answer in one transaction; a repeat gets the first answer. */
+  /** Does the work and stores its response in one transaction. A repeated write gets the stored response. */
   async inTransaction<Data>(
     write: RepeatableWrite,
-    work: (transaction: Queryable) => Promise<Answer<Data>>,
+    work: (transaction: Queryable) => Promise<HandlerResult<Data>>,
   ): Promise<WriteOutcome<Data>> {
     const { key } = write;
     if (key === undefined) return this.#database.transaction(work);
@@ -95,23 +96,23 @@ export class Idempotency {
       const { replay } = await this.#find(transaction, write);
       if (replay) return replay;
       await transaction.query('SAVEPOINT work');
-      const answer = await work(transaction).catch(keptRefusal);
-      if (answer instanceof ApiError) await transaction.query('ROLLBACK TO SAVEPOINT work');
-      await this.#insert(transaction, write, this.#finished(write, answer));
-      return answer;
+      const result = await work(transaction).catch(storableError);
+      if (result instanceof ApiError) await transaction.query('ROLLBACK TO SAVEPOINT work');
+      await this.#insert(transaction, write, this.#recordOf(write, result));
+      return result;
     });
     if (outcome instanceof ApiError) throw outcome;
     return outcome;
   }
 
   /**
-   * For work that has to ask other systems first: `prepare` runs outside any transaction, so that no connection waits
-   * for them; `work` and the answer to remember are one transaction.
+   * For work that has to call other systems first. `prepare` runs outside of any transaction, so that no database
+   * connection is held during these calls. `work` and the stored response are one transaction.
    */
   async afterPreparing<Prepared, Data>(
     write: RepeatableWrite,
     prepare: () => Promise<Prepared>,
-    work: (transaction: Queryable, prepared: Prepared) => Promise<Answer<Data>>,
+    work: (transaction: Queryable, prepared: Prepared) => Promise<HandlerResult<Data>>,
   ): Promise<WriteOutcome<Data>> {
     const claim =
       write.key === undefined
@@ -121,45 +122,44 @@ export class Idempotency {
     try {
       const prepared = await prepare();
       return await this.#database.transaction(async (transaction) => {
-        const answer = await work(transaction, prepared);
-        await this.settle(transaction, claim, answer);
-        return answer;
+        const result = await work(transaction, prepared);
+        await this.settle(transaction, claim, result);
+        return result;
       });
     } catch (thrown) {
-      // A claim that can't be ended now ends of itself.
+      // If the claim cannot be settled now, it expires.
       await this.settle(this.#database, claim, asApiError(thrown)).catch(() => undefined);
       throw thrown;
     }
   }
 
   /**
-   * Claims a write whose effect is outside, in the transaction that records what is about to be done.
-   * The claim holds for 60 s, or until its release; the same write after that has the claim's ID, so that what the first
-   * has begun is found.
-   * Without a key there is nothing to claim.
+   * Claims a write with an external effect, in the transaction that records the planned work. The claim is held for 60
+   * s or until it is released. The same write after that gets the same claim ID, so that work that was already started
+   * is found. Returns undefined for a write without a key.
    */
   async claim(transaction: Queryable, write: RepeatableWrite): Promise<Claim | Replay | undefined> {
     if (write.key === undefined) return undefined;
-    const { replay, lapsed } = await this.#find(transaction, write);
+    const { replay, expiredClaim } = await this.#find(transaction, write);
     if (replay) return replay;
-    const id = lapsed ?? randomUUID();
+    const id = expiredClaim ?? randomUUID();
     const until = await this.#insert(transaction, write, { status: null, answer: null, claim: id });
-    return { write, id, until: until?.toISOString() ?? '', isRepeat: lapsed !== undefined };
+    return { write, id, until: until?.toISOString() ?? '', isRepeat: expiredClaim !== undefined };
   }
 
   /**
-   * Settles a claim that is not settled yet: remembers an answer or a refusal that is kept, and forgets the claim for
-   * any other error, unless a repeat has it by now.
+   * Settles a claim, unless it is already settled: stores a result or a storable error. For any other error it deletes
+   * the claim, unless a repeated write has taken it over.
    */
-  async settle<Data>(on: Queryable, claim: Claim | undefined, outcome: Answer<Data> | ApiError): Promise<void> {
+  async settle<Data>(on: Queryable, claim: Claim | undefined, outcome: HandlerResult<Data> | ApiError): Promise<void> {
     if (!claim) return;
     const where = 'WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4 AND claim = $5 AND status IS NULL';
     const name = [claim.write.guildId, claim.write.method, claim.write.path, claim.write.key, claim.id];
-    if (outcome instanceof ApiError && !isKept(outcome)) {
+    if (outcome instanceof ApiError && !isStorable(outcome)) {
       await on.query(`DELETE FROM ${this.#table} ${where} AND claimed_until = $6`, [...name, claim.until]);
       return;
     }
-    const { status, answer } = this.#finished(claim.write, outcome);
+    const { status, answer } = this.#recordOf(claim.write, outcome);
     await on.query(`UPDATE ${this.#table} SET status = $6, answer = $7, claimed_until = NULL ${where}`, [
       ...name,
       status,
@@ -167,7 +167,7 @@ export class Idempotency {
     ]);
   }
 
-  /** Ends a claim that is not settled, but for its ID: the same write may be tried again at once. */
+  /** Releases an unsettled claim but keeps its ID: the same write may be repeated immediately. */
   async release(on: Queryable, { write, id, until }: Claim): Promise<void> {
     await on.query(
       `UPDATE ${this.#table} SET claimed_until = clock_timestamp()
@@ -177,13 +177,13 @@ export class Idempotency {
   }
 
   /**
-   * The first answer, or the ID of a claim on the same write that has ended without one, if there is any. CONFLICT for
-   * another body, while the first is at work, or where its answer can't be read.
+   * Returns the stored response, or the ID of an expired claim on the same write, if there is any. Throws CONFLICT for
+   * another body, while the first request is running, or if its response cannot be decrypted.
    */
-  async #find(transaction: Queryable, write: RepeatableWrite): Promise<{ replay?: Replay; lapsed?: string }> {
+  async #find(transaction: Queryable, write: RepeatableWrite): Promise<{ replay?: Replay; expiredClaim?: string }> {
     const name = [write.guildId, write.method, write.path, write.key];
-    // Held until the transaction ends. The row is read by a statement of its own, so that it sees what the
-    // holder before has committed.
+    // Held until the transaction ends. The row is read by a separate statement, so that it sees what the previous
+    // holder of the lock has committed.
     const [lock] = await transaction.query<{ taken: boolean }>(
       'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS taken',
       [[this.#table, ...name].join('\n')],
@@ -198,26 +198,26 @@ export class Idempotency {
     if (!row) return {};
     const isClaimed = row.is_claimed === true;
     const isSame = row.body_hash.equals(write.bodyHash);
-    if (row.status === null && !isClaimed) return isSame && row.claim !== null ? { lapsed: row.claim } : {};
+    if (row.status === null && !isClaimed) return isSame && row.claim !== null ? { expiredClaim: row.claim } : {};
     if (!isSame) {
       throw new ApiError('CONFLICT', { message: 'This Idempotency-Key was used with another body' });
     }
     if (row.status === null || row.answer === null) throw stillRunning();
-    return { replay: new Replay(row.status, this.#open(row.answer)) };
+    return { replay: new Replay(row.status, this.#decrypt(row.answer)) };
   }
 
-  /** CONFLICT where the secret that the answer was encrypted under has been replaced twice since. */
-  #open(answer: Buffer): string {
+  /** Throws CONFLICT if the secret that the response was encrypted with has been rotated twice since. */
+  #decrypt(response: Buffer): string {
     try {
-      return this.#ring.decrypt(PURPOSE, answer);
+      return this.#ring.decrypt(PURPOSE, response);
     } catch (cause) {
       throw new ApiError('CONFLICT', { message: UNREADABLE, cause });
     }
   }
 
-  /** When its claim ends, if the record has one. */
+  /** Inserts a record and returns when its claim expires, if it has one. */
   async #insert(transaction: Queryable, write: RepeatableWrite, record: IdempotencyRow): Promise<Date | undefined> {
-    // Of milliseconds, which name the claim wherever it is kept.
+    // Truncated to milliseconds, because the time identifies the claim and JavaScript has no microseconds.
     const [row] = await transaction.query<{ until: Date | null }>(
       `INSERT INTO ${this.#table}
          (guild_id, method, path, key, body_hash, status, answer, claim, claimed_until, created_at)
@@ -243,7 +243,7 @@ export class Idempotency {
     return row?.until ?? undefined;
   }
 
-  #finished(write: Claim['write'], outcome: Answer | ApiError): IdempotencyRow {
+  #recordOf(write: Claim['write'], outcome: HandlerResult | ApiError): IdempotencyRow {
     const status = outcome instanceof ApiError ? outcome.httpStatus : (outcome.status ?? write.status);
     const body =
       outcome instanceof ApiError
@@ -255,23 +255,23 @@ export class Idempotency {
 
 interface IdempotencyRow {
   status: number | null;
-  /** Encrypted, since some answers hold a token. */
+  /** The encrypted response; some responses contain a token. */
   answer: Buffer | null;
   claim: string | null;
 }
 
 const UNREADABLE =
-  'The first request with this Idempotency-Key was answered, and the answer can not be given again: read what is there, or use another key';
+  'The first request with this Idempotency-Key is complete, but its response is no longer available: read the current state, or use another key';
 
 const stillRunning = () =>
   new ApiError('CONFLICT', { message: 'The first request with this Idempotency-Key is still running', retryAfter: 1 });
 
-/** An error with Retry-After asks for the same request again, so it is not stored. */
-const isKept = (error: ApiError) => STORED_ERRORS.includes(error.code) && error.retryAfter === undefined;
+/** An error with Retry-After is not stored, because the client is expected to repeat the request. */
+const isStorable = (error: ApiError) => STORED_ERRORS.includes(error.code) && error.retryAfter === undefined;
 
-/** Refusals that are kept become values; all else is thrown on. */
-function keptRefusal(error: unknown): ApiError {
-  const refusal = asApiError(error);
-  if (isKept(refusal)) return refusal;
+/** Returns an error that is to be stored; throws any other error. */
+function storableError(error: unknown): ApiError {
+  const rejection = asApiError(error);
+  if (isStorable(rejection)) return rejection;
   throw error;
 }

@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const step of cleanUps.splice(0).toReversed()) await step();
 });
 
-/** A database that takes connections and says nothing, as one on a machine that is too slow. */
+/** A server that accepts connections and never responds, like a database on an overloaded machine. */
 async function silentDatabase(): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => void sockets.add(socket.on('error', () => undefined)));
@@ -22,7 +22,7 @@ async function silentDatabase(): Promise<string> {
   return `postgres://guild@127.0.0.1:${typeof address === 'object' ? address?.port : ''}/guild`;
 }
 
-test('while the database does not answer one line says what is waited for, without a stack', async () => {
+test('while the database does not respond, one log line has the reason, without a stack trace', async () => {
   const lines: string[] = [];
   const log = await createLog({
     service: 'test',
@@ -45,8 +45,8 @@ test('while the database does not answer one line says what is waited for, witho
   const [line = '{}'] = lines;
   expect(JSON.parse(line)).toMatchObject({
     level: 'warn',
-    msg: 'waiting for the database, to receive its notifications',
-    reason: 'it did not answer within 2 s',
+    msg: 'waiting for the database to receive its notifications',
+    reason: 'no response within 2 s',
   });
   expect(line).not.toMatch(/stack|timeout expired|node_modules/);
 });

@@ -2,68 +2,71 @@ import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client, escapeIdentifier } from 'pg';
+import { backoffMs } from '../resilience/backoff.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
 const PROBE_EVERY_MS = 1_000;
-/** Those of the same name in the same database. */
+/** The listeners with the same name in the same database. */
 const PEERS = `SELECT pid || ' ' || backend_start AS peer FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = $1`;
-/** A connection that does not hand over what it was sent within this time is deaf. */
-const DEAF_MS = 2_000;
-const FIRST_RETRY_MS = 100;
-const LONGEST_RETRY_MS = 1_000;
+/** A connection that does not deliver a probe within this time is considered lost. */
+const PROBE_TIMEOUT_MS = 2_000;
+const BACKOFF = { minMs: 100, maxMs: 1_500 };
 
 export interface ListenerOptions {
-  /** Not through a transaction pooler: LISTEN belongs to a session. */
+  /** It must not lead through a transaction pooler, because LISTEN belongs to a session. */
   url: string;
   /** Shown in pg_stat_activity. */
   name: string;
   channel: string;
   log: Logger;
   metrics: Metrics;
-  /** A notification, in the order of commits. */
+  /** Called for each notification, in the order of the commits. */
   onNotification(payload: string): void;
-  /** Each time it listens anew, before anything is proven: what was missed is to be read here. */
+  /** Called after each new connection has started to listen: read here the changes that were missed. */
   onListening(): Promise<void>;
-  /** About once a second: whatever was committed before the last probe was sent has been handed over. */
+  /** Called about once a second: all notifications committed before the last probe was sent have been delivered. */
   onProof(): void;
   /**
-   * Within about a second, and once more a second later: another process of this name no longer listens. What it
-   * committed last, it may not have told.
+   * Called within about a second after another process with this name stops listening, and again a second later. That
+   * process may not have sent the notification of its last commit.
    */
   onPeerLost?(): void;
 }
 
 /**
- * Hears NOTIFY on one connection of its own, and knows whether it does: it notifies itself once a second, since a
- * half-open connection is silent. A connection that is lost or deaf is made anew.
+ * Receives notifications on a connection of its own. Because a half-open connection is silent, it also notifies itself
+ * once a second as a probe. It replaces a connection that is lost or does not deliver the probe.
  */
 export class Listener implements Part {
   readonly name = 'listener';
   readonly #options: ListenerOptions;
   readonly #stopped = new AbortController();
   #running: Promise<void> = Promise.resolve();
-  /** When the newest probe that came back was sent. */
-  #provenAt = Number.NEGATIVE_INFINITY;
-  #echoed: (() => void) | undefined;
-  /** Whether the log says that it hears; unset before the first connection. */
-  #told: boolean | undefined;
+  /** When the latest delivered probe was sent. */
+  #verifiedAt = Number.NEGATIVE_INFINITY;
+  #probeDelivered: (() => void) | undefined;
+  /** The state that was logged last; undefined before the first connection. */
+  #loggedState: boolean | undefined;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
-    options.metrics.gauge('listener_hearing', '1 while notifications are heard', ['channel'], (gauge) =>
-      gauge.set({ channel: options.channel }, this.isHearing ? 1 : 0),
+    options.metrics.gauge(
+      'listener_hearing',
+      '1 while notifications of the database are received, otherwise 0',
+      ['channel'],
+      (gauge) => gauge.set({ channel: options.channel }, this.isHearing ? 1 : 0),
     );
   }
 
-  /** Whether all that was committed up to two seconds ago has been handed over. */
+  /** True if all notifications committed until two seconds ago have been delivered. */
   get isHearing(): boolean {
-    return performance.now() - this.#provenAt <= DEAF_MS;
+    return performance.now() - this.#verifiedAt <= PROBE_TIMEOUT_MS;
   }
 
-  /** Does not wait for a connection. */
+  /** Starts to connect in the background. */
   async start(): Promise<void> {
     this.#running = this.#run();
   }
@@ -75,40 +78,40 @@ export class Listener implements Part {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopped;
-    let pause = FIRST_RETRY_MS;
+    let attempts = 0;
     while (!signal.aborted) {
       try {
-        await this.#listen(() => (pause = FIRST_RETRY_MS));
+        await this.#listen(() => (attempts = 0));
       } catch (error) {
         if (signal.aborted) return;
-        this.#tell(false, error);
+        this.#logState(false, error);
       }
-      await wait(pause * (0.5 + Math.random()), undefined, { signal }).catch(() => undefined);
-      pause = Math.min(2 * pause, LONGEST_RETRY_MS);
+      attempts++;
+      await wait(backoffMs(attempts, BACKOFF), undefined, { signal }).catch(() => undefined);
     }
   }
 
-  /** Listens on one connection until it is lost, which is thrown. */
-  async #listen(onFirstProof: () => void): Promise<never> {
+  /** Listens on one connection until it is lost; then throws the reason. */
+  async #listen(onVerified: () => void): Promise<never> {
     const { channel } = this.#options;
-    // Of this connection alone, so that no other process hears it.
+    // A channel of this connection only, so that no other process receives the probe.
     const probe = `probe_${randomBytes(8).toString('hex')}`;
     const client = this.#connection(probe);
     const lost = new AbortController();
     const signal = AbortSignal.any([lost.signal, this.#stopped.signal]);
     client.on('error', (error) => lost.abort(error));
     client.on('end', () => lost.abort(new Error('the connection was closed')));
-    // A polite end would wait for an answer that a deaf connection never gives.
-    signal.addEventListener('abort', () => client.connection.stream.destroy());
+    // It is not awaited: the response may never come on a lost connection.
+    signal.addEventListener('abort', () => void client.end().catch(() => undefined));
     try {
-      await client.connect();
+      await Promise.race([client.connect(), untilAborted(signal)]);
       await client.query(`LISTEN ${escapeIdentifier(channel)}; LISTEN ${probe}`);
       await this.#options.onListening();
       const peers = new Peers(client, this.#applicationName);
       for (;;) {
-        await this.#prove(client, probe, signal);
-        this.#tell(true);
-        onFirstProof();
+        await this.#probe(client, probe, signal);
+        this.#logState(true);
+        onVerified();
         this.#options.onProof();
         if (this.#options.onPeerLost && (await peers.wereLost())) this.#options.onPeerLost();
         await wait(PROBE_EVERY_MS, undefined, { signal });
@@ -116,7 +119,7 @@ export class Listener implements Part {
     } catch (error) {
       throw signal.aborted ? signal.reason : error;
     } finally {
-      this.#provenAt = Number.NEGATIVE_INFINITY;
+      this.#verifiedAt = Number.NEGATIVE_INFINITY;
       lost.abort();
     }
   }
@@ -129,52 +132,59 @@ export class Listener implements Part {
     const client = new Client({
       connectionString: this.#options.url,
       application_name: this.#applicationName,
-      connectionTimeoutMillis: DEAF_MS,
-      query_timeout: DEAF_MS,
+      connectionTimeoutMillis: PROBE_TIMEOUT_MS,
+      query_timeout: PROBE_TIMEOUT_MS,
       keepAlive: true,
     });
     client.on('notification', ({ channel, payload = '' }) => {
-      if (channel === probe) this.#echoed?.();
+      if (channel === probe) this.#probeDelivered?.();
       else this.#options.onNotification(payload);
     });
     return client;
   }
 
-  /** Resolves when a probe has come back; notifications arrive in order, so all before it have been handed over. */
-  async #prove(client: Client, probe: string, signal: AbortSignal): Promise<void> {
+  /**
+   * Resolves when a probe was delivered. Notifications arrive in order, so all earlier ones have been delivered too.
+   */
+  async #probe(client: Client, probe: string, signal: AbortSignal): Promise<void> {
     const sentAt = performance.now();
-    const echo = Promise.withResolvers<void>();
-    this.#echoed = echo.resolve;
-    const late = () => echo.reject(new Error('notifications no longer arrive'));
-    // After a stall of this process the echo may lie in the socket: it is read before the verdict.
-    const deadline = setTimeout(() => setImmediate(late), DEAF_MS);
-    signal.addEventListener('abort', late, { once: true });
+    const delivery = Promise.withResolvers<void>();
+    this.#probeDelivered = delivery.resolve;
+    const fail = () => delivery.reject(new Error('notifications no longer arrive'));
+    // If this process has stalled, the probe may already be waiting in the socket; setImmediate lets it be read first.
+    const deadline = setTimeout(() => setImmediate(fail), PROBE_TIMEOUT_MS);
+    signal.addEventListener('abort', fail, { once: true });
     try {
-      await Promise.all([client.query(`NOTIFY ${probe}`), echo.promise]);
-      this.#provenAt = sentAt;
+      await Promise.all([client.query(`NOTIFY ${probe}`), delivery.promise]);
+      this.#verifiedAt = sentAt;
     } finally {
       clearTimeout(deadline);
-      signal.removeEventListener('abort', late);
+      signal.removeEventListener('abort', fail);
     }
   }
 
-  #tell(hearing: boolean, error?: unknown): void {
-    if (this.#told === hearing) return;
-    this.#told = hearing;
+  #logState(isReceiving: boolean, error?: unknown): void {
+    if (this.#loggedState === isReceiving) return;
+    this.#loggedState = isReceiving;
     const { channel, log } = this.#options;
-    if (hearing) return log.info({ channel }, 'notifications of the database are received');
-    // One line, without a stack: it is expected while the database starts, and when it is restarted.
-    log.warn({ channel, reason: reasonOf(error) }, 'waiting for the database, to receive its notifications');
+    if (isReceiving) return log.info({ channel }, 'receiving notifications of the database');
+    // A warning without a stack trace: it is normal while the database starts or restarts.
+    log.warn({ channel, reason: reasonOf(error) }, 'waiting for the database to receive its notifications');
   }
+}
+
+/** Rejects when the signal is aborted; never resolves. */
+function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
 }
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // What pg says of a connection that takes longer than connectionTimeoutMillis.
-  return error.message === 'timeout expired' ? `it did not answer within ${DEAF_MS / 1000} s` : error.message;
+  // The message of pg for a connection attempt that takes longer than connectionTimeoutMillis.
+  return error.message === 'timeout expired' ? `no response within ${PROBE_TIMEOUT_MS / 1000} s` : error.message;
 }
 
-/** The other processes that listen, as their server knows them: it hears at once when one has died. */
+/** The other listening processes, read from pg_stat_activity: PostgreSQL notices immediately when one dies. */
 class Peers {
   readonly #client: Client;
   readonly #name: string;
@@ -186,14 +196,14 @@ class Peers {
     this.#name = name;
   }
 
-  /** Whether one is gone since the last look or the one before: its last commit may have been under way then. */
+  /** True if one disappeared since the last or the previous call: its last commit may have been in progress then. */
   async wereLost(): Promise<boolean> {
     const { rows } = await this.#client.query<{ peer: string }>(PEERS, [this.#name]);
     const now = new Set(rows.map(({ peer }) => peer));
     const areLost = [...this.#known].some((peer) => !now.has(peer));
-    const answer = areLost || this.#wereLostBefore;
+    const result = areLost || this.#wereLostBefore;
     this.#known = now;
     this.#wereLostBefore = areLost;
-    return answer;
+    return result;
   }
 }

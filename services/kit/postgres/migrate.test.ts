@@ -36,7 +36,7 @@ function write(name: string, text: string): void {
 
 const run = (): Promise<string[]> => migrate({ url: database.url, service, directory });
 
-test('applies what is missing, in order, once, in a schema named like the service', async () => {
+test('applies pending migrations once, in order, in the schema of the service', async () => {
   write('0001_boats.sql', 'CREATE TABLE SERVICE.boats (id int PRIMARY KEY);');
   expect(await run()).toEqual(['0001_boats']);
   write('0002_names.sql', "ALTER TABLE SERVICE.boats ADD name text; INSERT INTO SERVICE.boats VALUES (1, 'Ada')");
@@ -46,7 +46,7 @@ test('applies what is missing, in order, once, in a schema named like the servic
   expect((await client.query(`SELECT name FROM ${service}.boats`)).rows).toEqual([{ name: 'Ada' }]);
 });
 
-test('several migrators at once: one applies, the others wait and find nothing to do', async () => {
+test('of concurrent migrators one applies the migrations; the others wait and find none pending', async () => {
   write('0001_boats.sql', 'CREATE TABLE SERVICE.boats (id int); SELECT pg_sleep(0.1)');
   write('0002_row.sql', 'INSERT INTO SERVICE.boats VALUES (1)');
   const results = await Promise.all([run(), run(), run()]);
@@ -55,7 +55,7 @@ test('several migrators at once: one applies, the others wait and find nothing t
   expect((await client.query(`SELECT id FROM ${service}.boats`)).rows).toHaveLength(1);
 });
 
-test('a failing file is undone as a whole, named with line and reason, and applied once it is mended', async () => {
+test('a failing file is rolled back as a whole, reported with line and reason, and applied after it is corrected', async () => {
   write('0001_boats.sql', 'CREATE TABLE SERVICE.boats (id int);');
   write('0002_broken.sql', 'CREATE TABLE SERVICE.crews (id int);\nINSERT INTO SERVICE.nowhere VALUES (1);');
   await expect(run()).rejects.toThrow(
@@ -66,19 +66,19 @@ test('a failing file is undone as a whole, named with line and reason, and appli
   expect(await run()).toEqual(['0002_broken']);
 });
 
-test('a file that names no schema fails instead of filling another one', async () => {
+test('a file that names no schema fails instead of changing another schema', async () => {
   write('0001_boats.sql', 'CREATE TABLE boats (id int);');
   await expect(run()).rejects.toThrow('no schema has been selected');
 });
 
-test('a file added before one that is applied is refused', async () => {
+test('a file that sorts before an applied one is rejected', async () => {
   write('0002_boats.sql', 'CREATE TABLE SERVICE.boats (id int);');
   await run();
   write('0001_late.sql', 'CREATE TABLE SERVICE.late (id int);');
   await expect(run()).rejects.toThrow('Not run migration 0001_late is preceding already run migration 0002_boats');
 });
 
-test('a database that is ahead of the files, as after a rollback, is left alone', async () => {
+test('a database with newer migrations than the files, as after a rollback of a release, is unchanged', async () => {
   write('0001_boats.sql', 'CREATE TABLE SERVICE.boats (id int);');
   write('0002_crews.sql', 'CREATE TABLE SERVICE.crews (id int);');
   await run();
@@ -86,7 +86,7 @@ test('a database that is ahead of the files, as after a rollback, is left alone'
   expect(await run()).toEqual([]);
 });
 
-test('names that would be overlooked or applied in doubt are refused', async () => {
+test('file names that would be ignored or ambiguous are rejected', async () => {
   write('1_boats.sql', 'SELECT 1');
   await expect(run()).rejects.toThrow('named like 0001_links.sql');
   rmSync(join(directory, '1_boats.sql'));
@@ -95,7 +95,7 @@ test('names that would be overlooked or applied in doubt are refused', async () 
   await expect(run()).rejects.toThrow('there is another migration 0001');
 });
 
-test('the newest migration is the last name, or none', async () => {
+test('the newest migration is the last name, or undefined', async () => {
   expect(await newestMigration(directory)).toBeUndefined();
   write('0002_b.sql', '');
   write('0001_a.sql', '');

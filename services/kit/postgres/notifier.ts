@@ -1,19 +1,22 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { backoffMs } from '../resilience/backoff.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Queryable } from './pool.ts';
 
-/** At most twenty notifications a second: those that commit queue on one lock of the whole cluster. */
-const PAUSE_MS = 50;
-/** While the database is away; what is told once it is back shall be heard within half a second. */
-const LONGEST_PAUSE_MS = 400;
-/** PostgreSQL refuses payloads of 8000 bytes. */
-const MOST_BYTES = 7_999;
-/** Names that wait while the database is away; whoever listens looks again by itself. */
-const MOST_WAITING = 10_000;
+/**
+ * At most twenty notifications per second: commits with notifications wait for a lock of the whole database cluster.
+ */
+const INTERVAL_MS = 50;
+/** While the database is unavailable. The maximum is short, so that names arrive within half a second of its return. */
+const BACKOFF = { minMs: 100, maxMs: 400, jitter: 0 };
+/** PostgreSQL rejects payloads from 8000 bytes. */
+const MAX_BYTES = 7_999;
+/** The largest number of waiting names. Further ones are dropped, because listeners also poll. */
+const MAX_WAITING = 10_000;
 const SEPARATOR = ',';
 
-/** Sends NOTIFY for a process, after the commits that it tells of: names, such as guild IDs, several at once. */
+/** Sends notifications after commits. Each notification has one or more names, such as guild IDs. */
 export class Notifier implements Part {
   readonly name = 'notifier';
   readonly #database: Queryable;
@@ -29,43 +32,44 @@ export class Notifier implements Part {
     this.#log = log;
   }
 
-  /** Tells the name soon, at once where nothing was told just now. It must not hold a comma. */
-  tell(name: string): void {
-    if (this.#waiting.size >= MOST_WAITING) return;
+  /** Sends a name, immediately if none was sent just before. It must not contain a comma. */
+  notify(name: string): void {
+    if (this.#waiting.size >= MAX_WAITING) return;
     this.#waiting.add(name);
     this.#sending ??= this.#sendAll().finally(() => (this.#sending = undefined));
   }
 
-  /** What waits is still sent, once. */
+  /** Makes one attempt to send the waiting names. */
   async drain(): Promise<void> {
     this.#stopping.abort();
     await this.#sending;
   }
 
   async #sendAll(): Promise<void> {
-    let pause = PAUSE_MS;
+    let failures = 0;
     while (this.#waiting.size > 0) {
       const names = this.#take();
       try {
         await this.#database.query('SELECT pg_notify($1, $2)', [this.#channel, names.join(SEPARATOR)]);
-        pause = PAUSE_MS;
+        failures = 0;
       } catch (error) {
-        if (pause === PAUSE_MS) this.#log.warn({ err: error, channel: this.#channel }, 'changes could not be told');
+        failures++;
+        if (failures === 1) this.#log.warn({ err: error, channel: this.#channel }, 'failed to send notifications');
         if (this.#stopping.signal.aborted) return;
         for (const name of names) this.#waiting.add(name);
-        pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
       }
+      const pause = failures === 0 ? INTERVAL_MS : backoffMs(failures, BACKOFF);
       await wait(pause, undefined, { ref: false, signal: this.#stopping.signal }).catch(() => undefined);
     }
   }
 
-  /** As many names as fit. */
+  /** Removes as many waiting names as fit into one notification. */
   #take(): string[] {
     const names: string[] = [];
     let bytes = 0;
     for (const name of this.#waiting) {
       bytes += Buffer.byteLength(name) + SEPARATOR.length;
-      if (bytes > MOST_BYTES) break;
+      if (bytes > MAX_BYTES) break;
       names.push(name);
       this.#waiting.delete(name);
     }
@@ -73,7 +77,7 @@ export class Notifier implements Part {
   }
 }
 
-/** The names in a notification of a Notifier. */
+/** Parses the names in a notification of a Notifier. */
 export function readNames(payload: string): string[] {
   return payload.split(SEPARATOR).filter(Boolean);
 }

@@ -5,7 +5,7 @@ import { Notifier, readNames } from './notifier.ts';
 
 const log = await createLog({ service: 'test', level: 'silent' });
 
-/** A database that keeps what it was sent, and when. */
+/** A database that records the notifications and their times. */
 function newDatabase() {
   const sent: { names: string[]; at: number; channel: unknown }[] = [];
   const refused: number[] = [];
@@ -21,13 +21,13 @@ function newDatabase() {
   return { query, sent, refused, state };
 }
 
-test('tells the first name at once, and what comes meanwhile together, at most 20 times a second', async () => {
+test('sends the first name immediately and later ones together, at most 20 times per second', async () => {
   const database = newDatabase();
   const notifier = new Notifier(database, 'changes', log);
-  notifier.tell('1');
+  notifier.notify('1');
   expect(database.sent).toMatchObject([{ channel: 'changes', names: ['1'] }]);
   for (let name = 2; database.sent.length < 5; name++) {
-    notifier.tell(String(name % 50));
+    notifier.notify(String(name % 50));
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   await notifier.drain();
@@ -35,22 +35,22 @@ test('tells the first name at once, and what comes meanwhile together, at most 2
   expect(Math.min(...gaps)).toBeGreaterThan(45);
 });
 
-test('keeps to what a notification can hold, and loses no name', async () => {
+test('respects the size limit of a notification and loses no name', async () => {
   const database = newDatabase();
   const notifier = new Notifier(database, 'changes', log);
   const names = Array.from({ length: 1_000 }, (_, index) => String(10n ** 19n + BigInt(index)));
-  for (const name of names) notifier.tell(name);
+  for (const name of names) notifier.notify(name);
   await notifier.drain();
   expect(database.sent.flatMap((one) => one.names)).toEqual(names);
   expect(Math.max(...database.sent.map((one) => one.names.join(',').length))).toBeLessThan(8_000);
 });
 
-test('tries again while the database is away, ever less often', async () => {
+test('retries with backoff while the database is unavailable', async () => {
   const database = newDatabase();
   const notifier = new Notifier(database, 'changes', log);
   database.state.isAway = true;
-  notifier.tell('1');
-  notifier.tell('2');
+  notifier.notify('1');
+  notifier.notify('2');
   await expect.poll(() => database.refused.length).toBeGreaterThan(3);
   const pauses = database.refused.slice(1, 4).map((at, index) => at - (database.refused[index] ?? 0));
   for (const [index, pause] of pauses.entries()) expect(pause).toBeGreaterThan(100 * 2 ** index - 5);
@@ -58,11 +58,11 @@ test('tries again while the database is away, ever less often', async () => {
   await expect.poll(() => database.sent.flatMap(({ names }) => names).toSorted()).toEqual(['1', '2']);
 });
 
-test('does not wait for a database that is away once it is to stop', async () => {
+test('a drain does not wait for an unavailable database', async () => {
   const database = newDatabase();
   const notifier = new Notifier(database, 'changes', log);
   database.state.isAway = true;
-  notifier.tell('1');
+  notifier.notify('1');
   await expect.poll(() => database.refused.length).toBeGreaterThan(1);
   const tries = database.refused.length;
   await notifier.drain();

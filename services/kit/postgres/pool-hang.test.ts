@@ -8,17 +8,17 @@ import { Metrics } from '../telemetry/metrics.ts';
 import { type Database, openDatabase } from './pool.ts';
 
 const UNAVAILABLE = { code: 'UNAVAILABLE', retryAfter: 1 };
-/** For the first caller of a server that hangs. */
+/** The time limit of the first call to a server that hangs. */
 const FIRST_MS = 2_000;
-/** For later callers. */
-const AT_ONCE_MS = 50;
+/** The time limit of later calls. */
+const IMMEDIATE_MS = 50;
 const RECOVERY_MS = 5_000;
 const SCHEMA = 'harbour';
 
 let testDatabase: TestDatabase;
 let proxy: TcpProxy;
 let metrics: Metrics;
-/** Through the proxy, and straight to the server. */
+/** One database through the proxy, and one directly. */
 let database: Database;
 let direct: Database;
 let logged: string[];
@@ -36,7 +36,7 @@ beforeEach(async () => {
   await direct.query(`CREATE SCHEMA ${SCHEMA}`);
   await direct.query(`CREATE TABLE ${SCHEMA}.boats (id int PRIMARY KEY, name text)`);
   await direct.query(`INSERT INTO ${SCHEMA}.boats VALUES (1), (2)`);
-  // All connections of the pool are there.
+  // All connections of the pool are open.
   await Promise.all(Array.from({ length: 5 }, () => database.query('SELECT pg_sleep(0.05)')));
 });
 afterEach(async () => {
@@ -48,7 +48,7 @@ afterEach(async () => {
 const read = () => database.query(`SELECT id FROM ${SCHEMA}.boats`);
 const isOpen = async () => (await metrics.registry.metrics()).includes('breaker_open{dependency="postgres"} 1');
 
-/** How long a call took to be UNAVAILABLE. */
+/** The time until a call failed with UNAVAILABLE. */
 async function rejection(call: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
   await expect(call()).rejects.toMatchObject(UNAVAILABLE);
@@ -57,29 +57,29 @@ async function rejection(call: () => Promise<unknown>): Promise<number> {
 
 const HANGS: [string, (proxy: TcpProxy) => void, (proxy: TcpProxy) => void][] = [
   ['accepts connections and responds to nothing', (network) => network.hold(), (network) => network.release()],
-  ['is gone without a word', (network) => network.freezeAll(), (network) => network.thaw()],
+  ['disappears without closing its connections', (network) => network.freezeAll(), (network) => network.thaw()],
 ];
 
 test.each(HANGS)(
-  'a server that %s: the first callers wait two seconds, later ones not at all, and none for its return',
+  'a server that %s: the first callers wait two seconds, later ones fail immediately, and none waits after its return',
   async (how, begin, end) => {
     begin(proxy);
     const first = await Promise.all(Array.from({ length: 8 }, () => rejection(read)));
     withinBound(`the first callers of a server that ${how}`, Math.max(...first), FIRST_MS);
     await expect.poll(isOpen, PATIENCE).toBe(true);
     const later: number[] = [];
-    // For longer than several probes take.
+    // Longer than several probes take.
     const until = performance.now() + 4_000;
     while (performance.now() < until) {
       later.push(await rejection(read), await rejection(() => database.transaction(async () => undefined)));
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    withinBound(`later callers of a server that ${how}`, Math.max(...later), AT_ONCE_MS);
+    withinBound(`later callers of a server that ${how}`, Math.max(...later), IMMEDIATE_MS);
     end(proxy);
     const started = performance.now();
     await expect.poll(isOpen, PATIENCE).toBe(false);
     withinBound(`PostgreSQL is used again after a hang`, performance.now() - started, RECOVERY_MS);
-    // No connection that died in the hang is left for a caller.
+    // No caller gets a connection that died during the hang.
     const all = await Promise.all(Array.from({ length: 5 }, read));
     expect(all.map(({ length }) => length)).toEqual([2, 2, 2, 2, 2]);
     expect(logged.filter((line) => line.startsWith('PostgreSQL'))).toEqual([
@@ -89,7 +89,7 @@ test.each(HANGS)(
   },
 );
 
-test('a table that is locked against reads for all is found by the probe; its unlocking too', async () => {
+test('the probe detects a table that is locked against reads, and its unlocking', async () => {
   const release = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();
   const locking = direct.transaction(async (transaction) => {
@@ -100,14 +100,14 @@ test('a table that is locked against reads for all is found by the probe; its un
   await locked.promise;
   withinBound('the first caller of a locked table', await rejection(read), FIRST_MS);
   await expect.poll(isOpen, PATIENCE).toBe(true);
-  withinBound('later callers of a locked table', await rejection(read), AT_ONCE_MS);
+  withinBound('later callers of a locked table', await rejection(read), IMMEDIATE_MS);
   release.resolve();
   await locking;
   await expect.poll(isOpen, PATIENCE).toBe(false);
   expect(await read()).toHaveLength(2);
 });
 
-test('callers who provoke slow reads, or wait for a row, open no breaker, and take no more than the pool', async () => {
+test('callers with slow reads or waits for a row open no breaker, and use no more connections than the pool has', async () => {
   const release = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();
   const locking = direct.transaction(async (transaction) => {
@@ -126,7 +126,7 @@ test('callers who provoke slow reads, or wait for a row, open no breaker, and ta
   withinBound('a caller of a slow read', Math.max(...waits), FIRST_MS);
   expect(await running()).toBeLessThanOrEqual(4);
   expect(await isOpen()).toBe(false);
-  // A write waits for as long as it may: it is not given up with the reads.
+  // A write waits for its own timeout, which is longer than that of the reads.
   release.resolve();
   await locking;
   expect(await writing).toEqual([{ id: 1 }]);
@@ -134,7 +134,7 @@ test('callers who provoke slow reads, or wait for a row, open no breaker, and ta
   expect(logged).toEqual([]);
 });
 
-test('a slow network opens no breaker while there are responses', async () => {
+test('a slow network does not open the breaker while there are responses', async () => {
   proxy.slow(300);
   const all = await Promise.all(Array.from({ length: 5 }, read));
   expect(all.map(({ length }) => length)).toEqual([2, 2, 2, 2, 2]);
@@ -144,16 +144,16 @@ test('a slow network opens no breaker while there are responses', async () => {
   proxy.slow(0);
 });
 
-test('connections that are reset are replaced at once, without a breaker', async () => {
+test('reset connections are replaced immediately, without opening the breaker', async () => {
   proxy.resetAfter(1);
   await rejection(read);
   proxy.resetAfter(null);
-  // Each that was open is reset when it is used.
+  // Each open connection is reset when it is used.
   await expect.poll(() => read().catch(() => []), PATIENCE).toHaveLength(2);
   expect(await isOpen()).toBe(false);
 });
 
-test('a commit whose response is lost is never tried again, and takes the time of a statement to be given up', async () => {
+test('a commit whose response is lost is not retried, and fails after the timeout of a statement', async () => {
   const committing = database.transaction(async (transaction) => {
     await transaction.query(`INSERT INTO ${SCHEMA}.boats VALUES (3)`);
     proxy.loseAnswers();
@@ -161,6 +161,6 @@ test('a commit whose response is lost is never tried again, and takes the time o
   const started = performance.now();
   await expect(committing).rejects.toMatchObject(UNAVAILABLE);
   expect(performance.now() - started).toBeGreaterThan(4_900);
-  // What the caller cannot know: it was done, once.
+  // The commit was executed exactly once, which the caller cannot know.
   expect(await direct.query(`SELECT id FROM ${SCHEMA}.boats WHERE id = 3`)).toEqual([{ id: 3 }]);
 });

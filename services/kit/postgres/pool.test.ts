@@ -48,7 +48,7 @@ test('64-bit integers are numbers, alone and in arrays', async () => {
   expect(await database.query(text)).toEqual([{ a: 9007199254740991, b: [1, null, 9007199254740991], c: 1, d: '1' }]);
 });
 
-test('a transaction commits what the work did, or rolls all of it back and tells its error', async () => {
+test('a transaction commits the work, or rolls it back and throws its error', async () => {
   expect(await database.transaction(async (transaction) => (await transaction.query(...insert(1)), 'done'))).toBe(
     'done',
   );
@@ -61,7 +61,7 @@ test('a transaction commits what the work did, or rolls all of it back and tells
   expect(await boats()).toEqual([1]);
 });
 
-test('a transaction whose work goes on after a failed statement is an error, not a success that saved nothing', async () => {
+test('a transaction whose work continues after a failed statement fails, instead of succeeding without an effect', async () => {
   const swallowing = database.transaction(async (transaction) => {
     await transaction.query(...insert(1));
     await transaction.query(...insert(1)).catch(() => undefined);
@@ -70,7 +70,7 @@ test('a transaction whose work goes on after a failed statement is an error, not
   expect(await boats()).toEqual([]);
 });
 
-test('a COMMIT that fails is told, and the connection serves on', async () => {
+test('a failed COMMIT is thrown, and the connection stays usable', async () => {
   const pid = await backend(database);
   const failing = database.transaction((transaction) => transaction.query('INSERT INTO public.crews VALUES (1), (1)'));
   const error = await failing.catch((thrown: unknown) => thrown);
@@ -84,21 +84,21 @@ test.each([
   ['a statement', 'SELECT * FROM public.nowhere', []],
   ['a value', 'SELECT $1::int', ['x']],
   ['a character', 'SELECT $1::text', ['\u0000']],
-])("%s that the database refuses keeps the database's error and the connection", async (_what, text, values) => {
+])("%s that the database rejects gives the database's error and keeps the connection", async (_what, text, values) => {
   const pid = await backend(database);
   const error = await database.query(text, values).catch((thrown: unknown) => thrown);
   expect(error).not.toBeInstanceOf(ApiError);
   expect(await backend(database)).toBe(pid);
 });
 
-test('a value that can not be sent is a fault of ours, not an outage', async () => {
+test('a value that cannot be sent is a programming error, not an outage', async () => {
   const circular: Record<string, unknown> = {};
   circular.self = circular;
   await expect(database.query('SELECT $1::jsonb', [circular])).rejects.toThrow(TypeError);
   expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
-test('an error of the work costs no connection, also one of another part that is down', async () => {
+test('an error of the work does not close the connection, even UNAVAILABLE of another service', async () => {
   const pids = new Set<unknown>();
   for (let time = 0; time < 3; time++) {
     const failing = database.transaction(async (transaction) => {
@@ -110,7 +110,7 @@ test('an error of the work costs no connection, also one of another part that is
   expect(pids.size).toBe(1);
 });
 
-test('with every connection taken a caller waits two seconds at most and is told UNAVAILABLE', async () => {
+test('with all connections in use a caller waits at most two seconds and gets UNAVAILABLE', async () => {
   const release = Promise.withResolvers<void>();
   const held = [1, 2].map(() => database.transaction(() => release.promise));
   const started = performance.now();
@@ -128,7 +128,7 @@ test('with every connection taken a caller waits two seconds at most and is told
 test.each([
   ['nothing listens', 'postgres://127.0.0.1:1/x'],
   ['the database does not exist', ''],
-])('a connection that can not be made is UNAVAILABLE: %s', async (_what, url) => {
+])('a failed connection attempt gives UNAVAILABLE: %s', async (_what, url) => {
   const absent = new URL(testDatabase.url);
   absent.pathname = '/absent';
   const other = open(url || absent.href);
@@ -136,13 +136,13 @@ test.each([
   await other.close();
 });
 
-test('a connection lost between two statements rolls back, is told UNAVAILABLE and is replaced', async () => {
+test('a connection lost between two statements rolls back, gives UNAVAILABLE and is replaced', async () => {
   const failing = database.transaction(async (transaction) => {
     await transaction.query(...insert(1));
     const pid = await backend(transaction);
     await database.query('SELECT pg_terminate_backend($1)', [pid]);
     await expect.poll(() => database.query('SELECT 1 FROM pg_stat_activity WHERE pid = $1', [pid])).toEqual([]);
-    // The loss is an event of its own, which nobody here waits for.
+    // The loss arrives as an event that nothing here can wait for.
     await wait(20);
     await transaction.query(...insert(2));
   });
@@ -150,7 +150,7 @@ test('a connection lost between two statements rolls back, is told UNAVAILABLE a
   expect(await boats()).toEqual([]);
 });
 
-test('a session that the server ends while a statement runs is told UNAVAILABLE and is replaced', async () => {
+test('a session that the server ends during a statement gives UNAVAILABLE and is replaced', async () => {
   const told = database.query('SELECT pg_sleep(30)').catch((error: unknown) => error);
   const end = () =>
     database.query(
@@ -163,7 +163,7 @@ test('a session that the server ends while a statement runs is told UNAVAILABLE 
 
 test.each([
   ['a statement that takes too long', "SET LOCAL statement_timeout = '50ms'", 'SELECT pg_sleep(10)'],
-  ['a lock that is not to be had', "SET LOCAL lock_timeout = '50ms'", 'LOCK public.boats'],
+  ['a lock that is not granted', "SET LOCAL lock_timeout = '50ms'", 'LOCK public.boats'],
   ['a server that has become read-only', 'SET TRANSACTION READ ONLY', 'INSERT INTO public.boats VALUES (5)'],
 ])('%s is UNAVAILABLE', async (_what, setting, text) => {
   const release = Promise.withResolvers<void>();
@@ -180,7 +180,7 @@ test.each([
   await holding;
 });
 
-test('of two transactions that wait for each other one commits and the other is told UNAVAILABLE', async () => {
+test('of two deadlocked transactions one commits and the other gets UNAVAILABLE', async () => {
   await database.query('INSERT INTO public.boats VALUES (1), (2)');
   const both = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
   const lock = (first: number, second: number, mine: 0 | 1) =>
@@ -195,7 +195,7 @@ test('of two transactions that wait for each other one commits and the other is 
   expect(failed.map(({ reason }) => reason as unknown)).toEqual([UNAVAILABLE]);
 });
 
-test('a connection gone deaf in a transaction is told UNAVAILABLE once, and is replaced', async () => {
+test('a connection that stops responding in a transaction gives UNAVAILABLE once and is replaced', async () => {
   const url = new URL(testDatabase.url);
   const proxy = await startTcpProxy(Number(url.port));
   url.port = String(proxy.port);
@@ -213,7 +213,7 @@ test('a connection gone deaf in a transaction is told UNAVAILABLE once, and is r
   await proxy.close();
 });
 
-test('a transaction whose connection broke is UNAVAILABLE, though its work went on', async () => {
+test('a transaction whose connection broke gives UNAVAILABLE although its work continued', async () => {
   const going = database.transaction(async (transaction) => {
     await transaction.query('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => undefined);
     return 'done';
@@ -221,13 +221,13 @@ test('a transaction whose connection broke is UNAVAILABLE, though its work went 
   await expect(going).rejects.toThrow(UNAVAILABLE);
 });
 
-test('what refuses a statement tells where it was asked', async () => {
+test('the stack trace of a database error contains the caller', async () => {
   await expect(database.query('SELECT 1 / 0')).rejects.toMatchObject({
     stack: expect.stringMatching(/^error: division by zero\n[^]*postgres\.test\.ts/),
   });
 });
 
-test('what a query holds, its rows among it, does not wait for a full collection', async () => {
+test('a query and its rows are freed without a full garbage collection', async () => {
   const sent = vi.spyOn(Client.prototype, 'query');
   await database.query('SELECT 1');
   const [, callback] = sent.mock.lastCall as unknown[];
@@ -235,7 +235,7 @@ test('what a query holds, its rows among it, does not wait for a full collection
   expect(isYoung(callback)).toBe(true);
 });
 
-test('the pool shows its size, who uses it, who waits, and who got no connection', async () => {
+test('the metrics show the size of the pool, its use, its waiting callers and its failures', async () => {
   const release = Promise.withResolvers<void>();
   const held = [0, 1].map(() => database.transaction(() => release.promise));
   const third = database.query('SELECT 1');
@@ -253,7 +253,7 @@ test('the pool shows its size, who uses it, who waits, and who got no connection
   await Promise.all(held);
 });
 
-test('closing twice is closing once', async () => {
+test('the pool may be closed twice', async () => {
   const other = open(testDatabase.url);
   await other.query('SELECT 1');
   await Promise.all([other.close(), other.close()]);

@@ -26,27 +26,27 @@ const FIND_BOATS = prepared(
   `SELECT boat.* FROM unnest((SELECT $1::bigint[])) AS asked (id)
    CROSS JOIN LATERAL (SELECT id, name FROM public.boats WHERE boats.id = asked.id LIMIT 1) AS boat`,
 );
-const kept = (on: Database) => on.query('SELECT statement, generic_plans AS plans FROM pg_prepared_statements');
+const preparedOn = (on: Database) => on.query('SELECT statement, generic_plans AS plans FROM pg_prepared_statements');
 
-test('a prepared statement is prepared once by each connection, whose plan is kept however short the lists are', async () => {
+test('each connection prepares a statement once and keeps its plan, even for short lists', async () => {
   const single = open();
   await single.query('INSERT INTO public.boats (id) VALUES (1)');
   for (let time = 0; time < 8; time++) expect(await single.query(FIND_BOATS, [[1]])).toEqual([{ id: 1, name: null }]);
-  expect(await kept(single)).toEqual([{ statement: FIND_BOATS.text, plans: 3 }]);
+  expect(await preparedOn(single)).toEqual([{ statement: FIND_BOATS.text, plans: 3 }]);
   await single.close();
 });
 
-test('through a transaction pooler nothing is prepared', async () => {
+test('with a transaction pooler statements are not prepared', async () => {
   const pooled = open(false);
   await pooled.query(FIND_BOATS, [[1]]);
-  expect(await kept(pooled)).toEqual([]);
+  expect(await preparedOn(pooled)).toEqual([]);
   await pooled.close();
 });
 
 test.each([
   ['whose columns were changed', 'ALTER TABLE public.boats ALTER name TYPE varchar(9)'],
-  ['that the connection has forgotten', 'DEALLOCATE ALL'],
-])('a statement %s fails once as UNAVAILABLE and is prepared anew on another connection', async (_, change) => {
+  ['that the session has deallocated', 'DEALLOCATE ALL'],
+])('a statement %s fails once with UNAVAILABLE and is prepared again on another connection', async (_, change) => {
   const single = open();
   await single.query(FIND_BOATS, [[1]]);
   const before = await backend(single);

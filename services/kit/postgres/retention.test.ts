@@ -7,7 +7,7 @@ import { Retention } from './retention.ts';
 
 const log = pino({ level: 'silent' });
 let testDatabase: TestDatabase;
-/** Two pools of one connection: a sweep runs while a row is in use. */
+/** Two pools with one connection each, so that a sweep can run while a row is locked. */
 let database: Database;
 let sweeper: Database;
 let clock: ManualClock;
@@ -27,7 +27,7 @@ beforeEach(async () => {
   clock = new ManualClock();
 });
 
-test('retention deletes what is past its time, batch by batch, also when another table can not be swept', async () => {
+test('retention deletes expired rows in batches, even if it fails for another table', async () => {
   const age = (seconds: number) => new Date(clock.now() - seconds * 1000);
   await database.query(
     `INSERT INTO fleet.idempotency (guild_id, method, path, key, body_hash, created_at)
@@ -40,7 +40,7 @@ test('retention deletes what is past its time, batch by batch, also when another
   expect(await database.query('SELECT count(*) AS count FROM fleet.idempotency')).toEqual([{ count: 10 }]);
 });
 
-test('retention passes over rows that are in use instead of waiting for them', async () => {
+test('retention skips locked rows instead of waiting for them', async () => {
   await database.query(
     `INSERT INTO fleet.idempotency (guild_id, method, path, key, body_hash, created_at)
      SELECT '1', 'POST', '/', key, '', $1 FROM unnest(ARRAY['used', 'free']) key`,

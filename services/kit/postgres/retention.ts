@@ -3,28 +3,28 @@ import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { longRunning, type Queryable } from './pool.ts';
 
-/** Rows a statement, so that none holds locks for long. Replicas pass over what another is deleting. */
+/** The rows per statement, few enough to hold locks only briefly. Replicas skip the rows that another is deleting. */
 const BATCH = 1_000;
-const EVERY_MS = 60_000;
-/** Batches of a sweep through a table that is walked; the next sweep goes on there. */
-const MOST_WALKED = 50;
+const SWEEP_EVERY_MS = 60_000;
+/** The batches per sweep of a table that is walked along its key; the next sweep continues from there. */
+const MAX_WALKED_BATCHES = 50;
 
-/** How long rows of a table are kept, by a column that holds a time. */
+/** How long the rows of a table are kept after the time in `column`. */
 export interface RetentionRule {
   table: string;
   column: string;
   seconds: number;
   /**
-   * The primary key, of text columns, where the column has no index since it changes too often for one: the table is
-   * walked along its key, at most 50,000 rows a minute.
+   * The columns of the primary key, all of type text, if `column` changes too often for an index. The table is then
+   * walked along its key, at most 50,000 rows per minute.
    */
   walk?: readonly string[];
 }
 
-/** Where a walk goes on; before every key at first. */
+/** The last key that a walk has processed; initially less than every key. */
 type Position = readonly string[];
 
-/** Deletes rows past their time, in batches, once a minute. */
+/** Deletes expired rows once a minute, in batches. */
 export class Retention implements Part {
   readonly name = 'retention';
   readonly #database: Queryable;
@@ -33,8 +33,8 @@ export class Retention implements Part {
   readonly #log: Logger;
   #timer: NodeJS.Timeout | undefined;
   #sweeping: Promise<void> | undefined;
-  #stopped = false;
-  /** By table. */
+  #isStopped = false;
+  /** The positions of walks, by table. */
   readonly #positions = new Map<string, Position>();
 
   constructor(database: Queryable, rules: RetentionRule[], clock: Clock, log: Logger) {
@@ -49,29 +49,29 @@ export class Retention implements Part {
       this.#sweeping ??= this.sweep().finally(() => {
         this.#sweeping = undefined;
       });
-    }, EVERY_MS).unref();
+    }, SWEEP_EVERY_MS).unref();
   }
 
   async drain(): Promise<void> {
-    this.#stopped = true;
+    this.#isStopped = true;
     clearInterval(this.#timer);
     await this.#sweeping;
   }
 
-  /** Deletes all that is past its time now. Faults are logged: the next sweep tries again. */
+  /** Deletes all rows that are expired now. Errors are logged, and the next sweep tries again. */
   async sweep(): Promise<void> {
     for (const rule of this.#rules) {
       try {
         await (rule.walk ? this.#walk(rule, rule.walk) : this.#apply(rule));
       } catch (error) {
-        this.#log.warn({ err: error, table: rule.table }, 'old rows could not be deleted');
+        this.#log.warn({ err: error, table: rule.table }, 'failed to delete expired rows, the next sweep tries again');
       }
     }
   }
 
   async #apply({ table, column, seconds }: RetentionRule): Promise<void> {
     const before = new Date(this.#clock.now() - seconds * 1000);
-    for (let deleted = BATCH; deleted === BATCH && !this.#stopped; ) {
+    for (let deleted = BATCH; deleted === BATCH && !this.#isStopped; ) {
       const rows = await this.#database.query(
         `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
            SELECT ctid FROM ${table} WHERE ${column} < $1 LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
@@ -84,7 +84,7 @@ export class Retention implements Part {
   async #walk(rule: RetentionRule, key: readonly string[]): Promise<void> {
     const start = key.map(() => '');
     let from: Position = this.#positions.get(rule.table) ?? start;
-    for (let batch = 0; batch < MOST_WALKED && !this.#stopped; batch++) {
+    for (let batch = 0; batch < MAX_WALKED_BATCHES && !this.#isStopped; batch++) {
       const end = await this.#endOfBatch(rule.table, key, from);
       if (end) await this.#deleteBetween(rule, key, from, end);
       from = end ?? start;
@@ -93,7 +93,7 @@ export class Retention implements Part {
     }
   }
 
-  /** The last key of the next batch; undefined behind the last. */
+  /** The last key of the next batch; undefined after the last batch. */
   async #endOfBatch(table: string, key: readonly string[], from: Position): Promise<Position | undefined> {
     const [end] = await this.#database.query<Record<string, string>>(
       longRunning(`SELECT * FROM (
@@ -105,7 +105,7 @@ export class Retention implements Part {
     return end && key.map((column) => String(end[column]));
   }
 
-  /** Rows that are written meanwhile are passed over, and so kept. */
+  /** Skips rows that are being written, so these are kept. */
   async #deleteBetween(
     { table, column, seconds }: RetentionRule,
     key: readonly string[],
@@ -123,5 +123,5 @@ export class Retention implements Part {
   }
 }
 
-/** `$1, $2` and so on, for the columns of a key. */
+/** The placeholders `$1, $2, …` for the columns of a key. */
 const numbered = (key: readonly string[], first: number) => key.map((_, index) => `$${first + index}`).join(', ');

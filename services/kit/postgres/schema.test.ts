@@ -31,7 +31,7 @@ function open(url: string): Database {
 const write = (name: string) => writeFileSync(join(directory, name), 'SELECT 1');
 const run = () => migrate({ url: testDatabase.url, service: 'fleet', directory });
 
-test('a service waits for the newest migration of its code, says what for, and does not mind newer ones', async () => {
+test('a service waits for its newest migration, logs what is missing, and accepts newer migrations', async () => {
   const database = open(testDatabase.url);
   const signal = new AbortController().signal;
   const wait = () => waitForSchema(database, 'fleet', { log, metrics: new Metrics(), signal }, directory);
@@ -55,7 +55,7 @@ test('a service waits for the newest migration of its code, says what for, and d
   await database.close();
 });
 
-test('a stop ends the wait for a database that can not be reached, and the log says why it can not', async () => {
+test('a stop ends the wait for an unreachable database, and the log has the reason', async () => {
   write('0001_boats.sql');
   const database = open('postgres://127.0.0.1:1/x');
   const stop = new AbortController();

@@ -11,33 +11,36 @@ const RETRY_MS = 500;
 /** SQL states of an unknown schema and an unknown table. */
 const NO_SCHEMA = ['3F000', '42P01'];
 
-export interface WaitingParts {
+export interface SchemaWaitOptions {
   log: Logger;
-  /** Shows `schema_current`, by which alerts know who waits. */
+  /** Gets the gauge `schema_current`, which an alert watches. */
   metrics: Metrics;
   signal: AbortSignal;
 }
 
-/** Resolves once the service's schema has the newest migration of this code; newer ones do not matter. */
+/** Resolves when the schema has the newest migration that this version needs; it may have newer ones. */
 export async function waitForSchema(
   database: Queryable,
   service: string,
-  { log, metrics, signal }: WaitingParts,
+  { log, metrics, signal }: SchemaWaitOptions,
   migrations = join(import.meta.dirname, '../..', service, 'migrations'),
 ): Promise<void> {
-  const current = metrics.gauge('schema_current', '1 once the schema is as new as this code needs it');
+  const current = metrics.gauge(
+    'schema_current',
+    '1 if the database schema has all migrations that this version needs, otherwise 0',
+  );
   current.set(0);
   const needed = await newestMigration(migrations);
   if (needed === undefined) throw new Error(`${service} has no migrations`);
   for (let attempt = 0; !signal.aborted; attempt++) {
-    const missing = await whatIsMissing(database, service, needed);
+    const missing = await findMissing(database, service, needed);
     if (missing === undefined) return current.set(1);
-    if (attempt % 20 === 0) log.warn({ missing }, 'waiting for the database');
+    if (attempt % 20 === 0) log.warn({ missing }, 'waiting for the database schema');
     await wait(RETRY_MS, undefined, { signal });
   }
 }
 
-async function whatIsMissing(database: Queryable, service: string, needed: string): Promise<string | undefined> {
+async function findMissing(database: Queryable, service: string, needed: string): Promise<string | undefined> {
   try {
     const found = await database.query(`SELECT 1 FROM ${service}.schema_migrations WHERE name = $1`, [needed]);
     return found.length > 0 ? undefined : `migration ${needed} of ${service}`;

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 
-/** A statement that each connection prepares once, and whose plan it keeps. */
+/** A statement that each connection prepares once, with a plan that it keeps. */
 export interface Prepared {
   readonly name: string;
   readonly text: string;
 }
 
-/** A read that may take longer than a caller waits for one. */
+/** A read without the timeout of ordinary reads. */
 export interface LongRunning {
   readonly text: string;
   readonly isLongRunning: true;
@@ -15,27 +15,27 @@ export interface LongRunning {
 export type Statement = string | Prepared | LongRunning;
 
 /**
- * For a constant text that is asked again and again. Its plan is made once and without the values, so the text must leave
- * PostgreSQL no choice: see deploy/decisions/0008.
+ * Prepares a statement with a constant text that is executed very often. Its plan is made once, without the values, so
+ * the best plan must not depend on them: see deploy/decisions/0008.
  */
 export function prepared(text: string): Prepared {
-  // By the text, so that no session, whoever had it before, takes one for another.
+  // Named by a hash of the text, so that statements of different processes in one session cannot be confused.
   return { name: `p${createHash('sha256').update(text).digest('hex').slice(0, 32)}`, text };
 }
 
-/** For a read of background work, such as a count of a whole guild: it has as long as any statement. */
+/** Marks a read of background work, such as a count of a whole guild: only the timeout of all statements applies. */
 export function longRunning(text: string): LongRunning {
   return { text, isLongRunning: true };
 }
 
 const READ = /^\s*(?:SELECT|WITH)\b/i;
-/** What changes rows, locks them, or has an effect outside of the statement. */
+/** Words of statements that change or lock rows, or have another effect. */
 const EFFECT =
   /\b(?:INSERT|UPDATE|DELETE|MERGE|FOR\s+(?:KEY\s+)?SHARE|nextval|pg_\w*(?:lock|notify|terminate|cancel)\w*)\b/i;
 
 /**
- * Whether a statement only reads, so that nothing is left in doubt when its caller does not wait for the result. A text
- * that merely mentions a change, such as a CTE that deletes, is not a read.
+ * True if a statement only reads, so that its caller may stop waiting for it without leaving any doubt about its
+ * effect. A statement with a change in any part, such as a CTE that deletes, is not a read.
  */
 export function isRead(statement: Statement): boolean {
   if (typeof statement === 'string') return READ.test(statement) && !EFFECT.test(statement);

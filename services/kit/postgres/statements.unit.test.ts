@@ -30,6 +30,6 @@ test.each([
   expect(isRead(prepared(text))).toBe(false);
 });
 
-test('a long-running read has as long as any statement', () => {
+test('a long-running read does not have the timeout of a read', () => {
   expect(isRead(longRunning('SELECT count(*) FROM lookup.links'))).toBe(false);
 });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
+import { backoffMs } from '../resilience/backoff.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { parseRedisUrl, type RedisTarget } from './url.ts';
@@ -10,29 +11,28 @@ export interface RedisConnectionOptions {
   /** Shown in CLIENT LIST. */
   name: string;
   log: Logger;
-  /** Milliseconds after which an unanswered command is rejected; null leaves that to the callers and costs them less. */
+  /** The timeout of a command in milliseconds; null if the caller has its own timeout, which costs less per command. */
   commandTimeoutMs?: number | null | undefined;
-  /** A CA of the operator's own for TLS, PEM. */
+  /** The PEM file of a private CA for TLS. */
   caFile?: string | undefined;
 }
 
 const COMMAND_MS = 1_000;
 const CONNECT_MS = 2_000;
-/** A connection that owes an answer and is silent for this long is made anew: its peer may be gone without a word. */
-const SILENT_MS = 2_000;
+/** A connection without a response for this long is replaced, because its peer may be lost without notice. */
+const NO_RESPONSE_MS = 2_000;
 /** Between attempts to connect. */
-const SHORTEST_WAIT_MS = 50;
-const LONGEST_WAIT_MS = 1_000;
-/** Between rounds of asking all sentinels; always the same, for it is part of the error's text. */
+const BACKOFF = { minMs: 50, maxMs: 1_000 };
+/** Between rounds of queries to all sentinels. It is constant, because it is part of the logged error message. */
 const SENTINEL_WAIT_MS = 500;
-/** How often the map of a cluster is read again without a cause. */
+/** How often the slot map of a cluster is refreshed. */
 const CLUSTER_MAP_MS = 10_000;
 const SLOT_MOVE_WAIT_MS = 5;
 
 /**
- * A connection to Redis that comes and goes with it. A command is answered, or rejected at once while there is no
- * connection, or rejected when it takes too long: none is queued and none is sent twice, so that its caller can
- * do without Redis. `start` does not wait for Redis.
+ * A connection to Redis that reconnects by itself. A command is rejected immediately without a connection, and after
+ * its timeout otherwise. Commands are never queued and never sent twice, so that callers can continue without Redis.
+ * `start` does not wait for Redis.
  */
 export class RedisConnection implements Part {
   readonly name = 'redis';
@@ -42,14 +42,14 @@ export class RedisConnection implements Part {
 
   constructor(client: RedisClient) {
     this.client = client;
-    // Some failures on the way to a primary behind sentinels make ioredis give up for good.
+    // After some failures to find a primary through sentinels ioredis gives up permanently.
     client.on('end', () => {
-      if (!this.#stopped) this.#retry = setTimeout(() => void this.start(), LONGEST_WAIT_MS).unref();
+      if (!this.#stopped) this.#retry = setTimeout(() => void this.start(), BACKOFF.maxMs).unref();
     });
   }
 
   async start(): Promise<void> {
-    // Why it failed is logged by the listener, and it is tried again.
+    // The error is logged by the listener, and ioredis retries.
     this.client.connect().catch(() => undefined);
   }
 
@@ -60,7 +60,7 @@ export class RedisConnection implements Part {
   }
 }
 
-/** A connection that `start` opens. The syntax of the URL is that of `parseRedisUrl`. */
+/** Creates a connection, which `start` opens. The syntax of the URL is that of `parseRedisUrl`. */
 export function connectRedis(url: string, options: RedisConnectionOptions): RedisConnection {
   const target = parseRedisUrl(url);
   const client = createClient(target, options);
@@ -68,7 +68,7 @@ export function connectRedis(url: string, options: RedisConnectionOptions): Redi
   return new RedisConnection(client);
 }
 
-/** For `rediss`. A CA that is named takes the place of those that Node knows; that it can't be read is thrown. */
+/** The TLS options for `rediss`. A configured CA replaces Node's. Throws if its file cannot be read. */
 function tlsOptions({ caFile }: RedisConnectionOptions) {
   return caFile === undefined ? {} : { ca: readFileSync(caFile) };
 }
@@ -92,9 +92,9 @@ function nodeOptions(target: RedisTarget, options: RedisConnectionOptions): Redi
     maxRetriesPerRequest: 0,
     ...(options.commandTimeoutMs !== null && { commandTimeout: options.commandTimeoutMs ?? COMMAND_MS }),
     connectTimeout: CONNECT_MS,
-    socketTimeout: SILENT_MS,
-    retryStrategy: waitBeforeRetry,
-    // A primary that was demoted still listens.
+    socketTimeout: NO_RESPONSE_MS,
+    retryStrategy: reconnectDelay,
+    // A demoted primary still accepts connections.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
 }
@@ -119,32 +119,30 @@ function clusterOptions(target: RedisTarget, options: RedisConnectionOptions): C
     enableOfflineQueue,
     clusterRetryStrategy: retryStrategy,
     slotsRefreshInterval: CLUSTER_MAP_MS,
-    // The caller decides what to do without an answer; it does not wait for a second attempt.
+    // Callers decide what to do without a response; they do not wait for a second attempt.
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
-    // But for a slot that is being moved, key by key: a moment later its keys are together again.
+    // Except while a slot is moved key by key: shortly afterwards its keys are on one node again.
     retryDelayOnTryAgain: SLOT_MOVE_WAIT_MS,
     maxRedirections: 10,
-    // Certificates are made out to names, so TLS must not be asked for by address.
+    // Certificates are issued for host names, so TLS connections must not use IP addresses.
     ...(target.tls ? { dnsLookup: (name, done) => done(null, name) } : {}),
   };
 }
 
-function waitBeforeRetry(attempts: number): number {
-  return Math.min(SHORTEST_WAIT_MS * attempts, LONGEST_WAIT_MS);
-}
+const reconnectDelay = (attempts: number) => backoffMs(attempts, BACKOFF);
 
-/** One line when the connection is there, one for each different reason why it is not. */
+/** Logs when the connection is ready, and each new reason why it is not. */
 function reportConnection(client: RedisClient, target: RedisTarget, log: Logger): void {
   const hosts = target.hosts.map(({ host, port }) => `${host}:${port}`).join(',');
   const secrets = [target.password, target.sentinelPassword].filter((secret) => secret !== undefined);
   let reported: string | undefined;
   const report = (error: Error) => {
-    // The message alone: an error of ioredis also holds the command, and with it the password.
+    // Only the message is logged: an error of ioredis also has the command, which may contain the password.
     const reason = secrets.reduce((text, secret) => text.replaceAll(secret, '***'), error.message);
     if (reason === reported) return;
     reported = reason;
-    log.warn({ hosts, error: reason }, 'Redis can not be used');
+    log.warn({ hosts, error: reason }, 'Redis is unavailable');
   };
   client.on('error', report);
   client.on('node error', report);

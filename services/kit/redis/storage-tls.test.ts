@@ -31,7 +31,7 @@ describe('PostgreSQL', () => {
   let postgres: RunningPostgres;
 
   beforeAll(async () => {
-    // TLS alone is let in.
+    // Only TLS connections are accepted.
     const settings = { ...VOLATILE, ssl: 'on', ssl_cert_file: server.cert, ssl_key_file: server.key };
     postgres = await startPostgres({ folder: join(folder, 'postgres'), settings });
   });
@@ -40,7 +40,7 @@ describe('PostgreSQL', () => {
   const url = (options: string, host = '127.0.0.1') => `${postgres.url.replace('127.0.0.1', host)}?${options}`;
   const isEncrypted = 'SELECT ssl, version FROM pg_stat_ssl WHERE pid = pg_backend_pid()';
 
-  test('verify-full with a CA of the own is spoken by pools and listeners', async () => {
+  test('pools and listeners connect with verify-full and a private CA', async () => {
     const full = url(`sslmode=verify-full&sslrootcert=${ca}`);
     const database = await openTestPool(full);
     expect(await database.query(isEncrypted)).toEqual([{ ssl: true, version: 'TLSv1.3' }]);
@@ -72,7 +72,7 @@ describe('PostgreSQL', () => {
     await database.close();
   });
 
-  test('a server with a certificate of another name is not used', async () => {
+  test('a server whose certificate has another name is rejected', async () => {
     const named = ours.issue({ names: ['database.example'] });
     const settings = {
       ...VOLATILE,
@@ -107,7 +107,7 @@ describe('Redis', () => {
     return connection;
   }
 
-  test('rediss with a CA of the own is spoken', async () => {
+  test('Redis connects with rediss and a private CA', async () => {
     const connection = await connect(ca);
     await expect.poll(() => connection.client.status).toBe('ready');
     expect(await connection.client.ping()).toBe('PONG');
@@ -124,7 +124,7 @@ describe('Redis', () => {
     await connection.stop();
   });
 
-  test('a CA file that is not there keeps a process from starting', async () => {
+  test('a missing CA file prevents a process from starting', async () => {
     await expect(connect(join(folder, 'nowhere.pem'))).rejects.toThrow('ENOENT');
   });
 });

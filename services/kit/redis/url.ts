@@ -1,4 +1,4 @@
-/** Where Redis is, and how to speak to it. */
+/** The parsed URL of Redis. */
 export interface RedisTarget {
   kind: 'standalone' | 'sentinel' | 'cluster';
   tls: boolean;
@@ -6,9 +6,9 @@ export interface RedisTarget {
   username: string | undefined;
   password: string | undefined;
   database: number;
-  /** Sentinel alone: the name of the group whose primary is meant. */
+  /** For sentinel only: the name of the group of the primary. */
   master: string | undefined;
-  /** Sentinel alone: what the sentinels themselves ask for. */
+  /** For sentinel only: the credentials of the sentinels themselves. */
   sentinelUsername: string | undefined;
   sentinelPassword: string | undefined;
 }
@@ -18,14 +18,14 @@ const URL_SHAPE =
 const HOST_SHAPE = /^(?:\[(?<ipv6>[0-9A-Fa-f:.]+)\]|(?<name>[^\s:[\]]+))(?::(?<port>[0-9]{1,5}))?$/;
 
 /**
- * Reads one of
+ * Parses one of
  * - `redis://user:password@host:6379/0`
- * - `redis+sentinel://user:password@host1:26379,host2:26379/mymaster?db=0`, where the sentinels have a password of
- *   their own with `&sentinel_username=…&sentinel_password=…`
+ * - `redis+sentinel://user:password@host1:26379,host2:26379/mymaster?db=0`, with the sentinels' own credentials in
+ *   `&sentinel_username=…&sentinel_password=…`
  * - `redis+cluster://user:password@host1:6379,host2:6379`
  *
- * and the same with `rediss` for TLS (to the sentinels too). User, password, ports and database may be left out; what
- * has a special meaning in a URL is percent-encoded. The error names no value.
+ * and the same with `rediss` for TLS (also to the sentinels). User, password, ports and database are optional. Characters
+ * with a special meaning in a URL must be percent-encoded. The error contains no part of the URL.
  */
 export function parseRedisUrl(url: string): RedisTarget {
   const parts = URL_SHAPE.exec(url)?.groups;
@@ -47,7 +47,7 @@ export function parseRedisUrl(url: string): RedisTarget {
   };
 }
 
-/** What is wrong with a URL, in words that hold none of it; undefined when it is fine. */
+/** The error in a URL, in a message that contains no part of it; undefined if the URL is valid. */
 export function redisUrlFault(url: string): string | undefined {
   try {
     parseRedisUrl(url);
@@ -60,7 +60,7 @@ export function redisUrlFault(url: string): string | undefined {
 function checkOptions(kind: RedisTarget['kind'], query: URLSearchParams): void {
   const known = kind === 'sentinel' ? ['db', 'sentinel_username', 'sentinel_password'] : ['db'];
   if ([...query.keys()].some((name) => !known.includes(name))) {
-    throw new Error(`must have no other options than ${known.join(', ')}`);
+    throw new Error(`must not have options other than ${known.join(', ')}`);
   }
 }
 
@@ -88,7 +88,7 @@ function requireMaster(path: string | undefined): string {
   return path;
 }
 
-/** Undefined for what is empty or left out. */
+/** Undefined if the text is empty or missing. */
 function decode(text: string | undefined): string | undefined {
   if (!text) return undefined;
   try {

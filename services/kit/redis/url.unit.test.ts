@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ConfigError, readConfig, redisConfig } from '../service/config.ts';
 import { parseRedisUrl } from './url.ts';
 
-test('a URL names one server, with what is left out taken as usual', () => {
+test('a URL of one server, with defaults for missing parts', () => {
   expect(parseRedisUrl('redis://localhost')).toMatchObject({
     kind: 'standalone',
     tls: false,
@@ -22,7 +22,7 @@ test('a URL names one server, with what is left out taken as usual', () => {
   expect(parseRedisUrl('redis://:secret@localhost/')).toMatchObject({ username: undefined, password: 'secret' });
 });
 
-test('a URL names sentinels and the primary that they watch', () => {
+test('a URL of sentinels and the primary that they monitor', () => {
   expect(
     parseRedisUrl('rediss+sentinel://u:p@one,two:26380/mymaster?db=2&sentinel_username=s&sentinel_password=q'),
   ).toEqual({
@@ -41,7 +41,7 @@ test('a URL names sentinels and the primary that they watch', () => {
   });
 });
 
-test('a URL names nodes of a cluster', () => {
+test('a URL of cluster nodes', () => {
   expect(parseRedisUrl('redis+cluster://:p@one:7001,two:7002')).toMatchObject({
     kind: 'cluster',
     hosts: [
@@ -60,15 +60,15 @@ test.each([
   ['redis://one:70000', 'host:port'],
   ['redis://user:100%@one', 'percent-encoded'],
   ['redis://one/first', 'database as a number'],
-  ['redis://one?family=6', 'no other options than db'],
+  ['redis://one?family=6', 'must not have options other than db'],
   ['redis+cluster://one/1', 'database 0'],
   ['redis+sentinel://one:26379', 'must name the primary'],
-])('%s is refused at start', (url, reason) => {
+])('%s is rejected', (url, reason) => {
   expect(() => readConfig(redisConfig, { REDIS_URL: url })).toThrow(ConfigError);
   expect(() => readConfig(redisConfig, { REDIS_URL: url })).toThrow(reason);
 });
 
-test('a refusal does not repeat the password, and no URL at all is fine', () => {
+test('the error does not contain the password, and a missing URL is valid', () => {
   expect(() => readConfig(redisConfig, { REDIS_URL: 'redis://:hunter2@one:0' })).toThrow(/^(?!.*hunter2)/s);
   expect(readConfig(redisConfig, {})).toEqual({ REDIS_URL: undefined });
 });

@@ -1,7 +1,9 @@
 export interface BackoffOptions {
   minMs: number;
   maxMs: number;
-  /** The share of each delay that is random, from 0 to 1; 0.5 if left out. Replicas that failed together retry apart. */
+  /**
+   * The share of each delay that is random, from 0 to 1; 0.5 if left out. Replicas that failed together retry apart.
+   */
   jitter?: number;
   random?: () => number;
 }

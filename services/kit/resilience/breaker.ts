@@ -92,7 +92,8 @@ export class Breaker {
 
   /**
    * Makes `probe` the only call that is tried while the breaker is open: in the background, with jitter, repeatedly
-   * until it succeeds. The probe must have its own deadline and succeed only if the dependency responds. Call this once.
+   * until it succeeds. The probe must have its own deadline and succeed only if the dependency responds. Call this
+   * once.
    */
   probeWith(probe: () => Promise<unknown>): void {
     this.#hasProbe = true;

@@ -191,7 +191,9 @@ export const queueLimits = (config: { QUEUE_MAX_ATTEMPTS: number; QUEUE_MAX_OUTA
 /** The root secrets, for guildctl and for programs that derive the keys of processes. */
 export const rootConfig = { INTERNAL_SECRETS: secrets(), ADMIN_SECRETS: secrets() };
 
-/** Reads the root secrets. Throws a ConfigError if both kinds share one: then every service could act as an operator. */
+/**
+ * Reads the root secrets. Throws a ConfigError if both kinds share one: then every service could act as an operator.
+ */
 export function readRoots(environment: Environment): Roots {
   const { INTERNAL_SECRETS: internal, ADMIN_SECRETS: admin } = readConfig(rootConfig, environment);
   if (!admin.some((secret) => internal.includes(secret))) return { internal, admin };

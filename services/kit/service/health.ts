@@ -36,8 +36,8 @@ export interface AdminServerOptions {
 }
 
 /**
- * Serves `/livez`, `/readyz` and `/metrics` on a port that only operators can reach. Further pages require an operator's
- * call token in the header `x-guild-call`.
+ * Serves `/livez`, `/readyz` and `/metrics` on a port that only operators can reach. Further pages require an
+ * operator's call token in the header `x-guild-call`.
  */
 export class AdminServer implements Part {
   readonly name = 'admin';

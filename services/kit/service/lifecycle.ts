@@ -20,7 +20,9 @@ export class StoppedError extends Error {
   }
 }
 
-/** Starts parts in the order in which they were added. Stops them in reverse order, after all were retired and drained. */
+/**
+ * Starts parts in the order in which they were added. Stops them in reverse order, after all were retired and drained.
+ */
 export class Lifecycle {
   readonly #parts: Part[] = [];
   readonly #started: Part[] = [];

@@ -22,7 +22,10 @@ import { canPrepare, type databaseConfig, type processConfig, type redisConfig }
 import { AdminServer, Readiness } from './health.ts';
 import { Lifecycle } from './lifecycle.ts';
 
-/** Limits behind the gateway, which adds headers to requests within its own limit, and closes idle connections after 60 s. */
+/**
+ * Limits behind the gateway, which adds headers to requests within its own limit, and closes idle connections after 60
+ * s.
+ */
 const BEHIND_GATEWAY = { maxHeaderSize: 32 * 1024, keepAliveTimeout: 65_000 };
 
 export type ProcessConfig = z.output<z.ZodObject<typeof processConfig>>;
@@ -119,7 +122,7 @@ export class ServiceContext<Config extends ProcessConfig> {
       },
     });
     if (!this.#overrides.clock) {
-      const clock = new DatabaseClock(database, systemClock);
+      const clock = new DatabaseClock({ database, local: systemClock });
       this.lifecycle.add(clock);
       this.clock = clock;
     }

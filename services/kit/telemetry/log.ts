@@ -13,8 +13,8 @@ export interface LogOptions {
 }
 
 /**
- * Creates a logger that writes JSON lines to standard output, or readable lines to a terminal. Each line has the request
- * ID, and the secret parts of API keys are redacted.
+ * Creates a logger that writes JSON lines to standard output, or readable lines to a terminal. Each line has the
+ * request ID, and the secret parts of API keys are redacted.
  */
 export async function createLog(options: LogOptions): Promise<Logger> {
   return pino(
