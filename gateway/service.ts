@@ -98,7 +98,10 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       events,
     });
     showAdmission(metrics, pipeline.admission, config);
-    const listener = new HttpServer(config.LISTEN_HOST, config.GATEWAY_PORT, pipeline.handle, {
+    const listener = new HttpServer({
+      host: config.LISTEN_HOST,
+      port: config.GATEWAY_PORT,
+      handler: pipeline.handle,
       IncomingMessage: ClientRequest,
       // The guard refuses a missing Host itself, in the envelope.
       requireHostHeader: false,

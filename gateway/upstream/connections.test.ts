@@ -150,7 +150,12 @@ test('requests with differing Hosts share a connection over TLS', async () => {
   const config = writeTlsFiles(files, authority.issue(), authority.cert);
   const tls = InternalTls.from(config, { metrics: new Metrics(), log: undefined });
   closers.push(() => rmSync(files, { recursive: true }));
-  const server = new HttpServer('127.0.0.1', 0, (_request, response) => response.end('here'), { tls });
+  const server = new HttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    handler: (_request, response) => response.end('here'),
+    tls,
+  });
   let handshakes = 0;
   server.server.on('secureConnection', () => handshakes++);
   await server.start();

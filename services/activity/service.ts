@@ -66,7 +66,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
 
-    const notifier = new Notifier(database, COMMANDS_CHANNEL, log);
+    const notifier = new Notifier({ database, channel: COMMANDS_CHANNEL, log });
     const commands = new Commands({ database, idempotency, clock, notifier, events });
     const leases = new Leases(database, events);
     const polls = new Polls({ database, leases, mostWaiting: config.MAX_WAITING_POLLS });
@@ -102,7 +102,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     lifecycle.add(notifier);
     lifecycle.add(polls);
     lifecycle.add(new Backlog({ database, clock, metrics, log }));
-    lifecycle.add(new Retention(database, retentionRules(config), clock, log));
+    lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
 
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, DecisionServiceService, decisionMethods(commands));

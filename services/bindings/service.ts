@@ -46,7 +46,7 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     const checks = new Checks(bindings, game, lookup);
     const evaluation = new Evaluation({ database, game, clock, events });
 
-    lifecycle.add(new Retention(database, retentionRules(config), clock, log));
+    lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, BindingsServiceService, bindingsMethods(bindings, evaluation));
     service.serveOperators(grpc, BindingAdminServiceService, bindingAdminMethods(bindings));

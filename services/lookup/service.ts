@@ -21,7 +21,7 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     const database = service.database(config);
     const { clock } = service;
     const links = new Links(database, new LookupEvents(metrics, log));
-    service.lifecycle.add(new Retention(database, retentionRules(config), clock, log));
+    service.lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, LookupServiceService, lookupMethods(links));
     service.serveOperators(grpc, LinkAdminServiceService, linkAdminMethods(links));

@@ -112,7 +112,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     lifecycle.add(worker);
     lifecycle.add(roleTasks);
     lifecycle.add(jobRunner);
-    lifecycle.add(new Retention(database, retentionRules(config), clock, log));
+    lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));

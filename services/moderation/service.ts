@@ -58,7 +58,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       // It may have died between a commit and its notification.
       onPeerLost: () => cache.dropAll(),
     });
-    const notifier = new Notifier(database, CHANGES_CHANNEL, log);
+    const notifier = new Notifier({ database, channel: CHANGES_CHANNEL, log });
 
     const activity = service.client(DecisionServiceService, 'activity', config.ACTIVITY_GRPC_ADDRESS);
     const deliver = (delivery: Delivery) => activity.deliverDecision(decisionMessage(delivery));
@@ -88,7 +88,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const shield = new Shield({ database, clock, maxEntries: config.MAX_SHIELD_ENTRIES, events, changed });
 
     for (const part of [listener, notifier, worker]) lifecycle.add(part);
-    lifecycle.add(new Retention(database, retentionRules(config), clock, log));
+    lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, ModerationServiceService, moderationMethods(standings, decisions, clock));
     service.serveOperators(grpc, RecordAdminServiceService, recordMethods(lists));

@@ -225,7 +225,7 @@ test.each([
   );
   const clock = new ManualClock(oldest.getTime() + 1 + (rules[0]?.seconds ?? 0) * 1000);
   const log = await createLog({ service: 'test', level: 'silent' });
-  const scans = await scansOf(database, (on) => new Retention(on, rules, clock, log).sweep());
+  const scans = await scansOf(database, (on) => new Retention({ database: on, rules, clock, log }).sweep());
   expect(new Set(scans)).toEqual(new Set([`Tid Scan of ${table}`, index]));
 });
 
@@ -239,7 +239,7 @@ test('servers that are gone are found by a walk along the primary key, in batche
     },
   };
   const log = await createLog({ service: 'test', level: 'silent' });
-  const retention = new Retention(watched, rules, new ManualClock(now.getTime()), log);
+  const retention = new Retention({ database: watched, rules, clock: new ManualClock(now.getTime()), log });
   const count = async (condition: string) =>
     (
       await database.query<{ count: number }>(`SELECT count(*)::int AS count FROM activity.servers WHERE ${condition}`)

@@ -91,7 +91,7 @@ test('kept answers go after a day; bindings stay', async () => {
   const config = readBindingsConfig({ ...testEnvironment(testDatabase.url), ...environment });
   const clock = new ManualClock(now.getTime() + 24 * 3600_000);
   const log = await createLog({ service: 'test', level: 'silent' });
-  const retention = new Retention(database, retentionRules(config), clock, log);
+  const retention = new Retention({ database, rules: retentionRules(config), clock, log });
   const count = async (table: string) => (await database.query(`SELECT 1 FROM bindings.${table}`)).length;
   await retention.sweep();
   expect(await count('idempotency')).toBe(1);

@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 async function serve(handler: (request: IncomingMessage, response: ServerResponse) => void, host = '127.0.0.1') {
-  const server = new HttpServer(host, 0, handler, { keepAliveTimeout: 60_000 });
+  const server = new HttpServer({ host, port: 0, handler, keepAliveTimeout: 60_000 });
   await server.start();
   cleanUps.push(() => server.stop());
   return server;
@@ -105,8 +105,8 @@ test('a stop without a drain closes all connections, and may be called twice or 
   await expect.poll(() => socket.bytesWritten).toBe(REQUEST.length);
   await Promise.all([server.stop(), untilClosed(socket)]);
   await server.stop();
-  await new HttpServer('127.0.0.1', 0, answer).stop();
-  await new HttpServer('127.0.0.1', 0, answer).drain();
+  await new HttpServer({ host: '127.0.0.1', port: 0, handler: answer }).stop();
+  await new HttpServer({ host: '127.0.0.1', port: 0, handler: answer }).drain();
 });
 
 test('an error thrown by a handler, or a write after the end, closes that connection only', async () => {
@@ -119,7 +119,7 @@ test('an error thrown by a handler, or a write after the end, closes that connec
     response.end('done');
     if (url === '/late') response.write('more');
   };
-  const server = new HttpServer('127.0.0.1', 0, handler, { onFailure: (error) => failures.push(error) });
+  const server = new HttpServer({ host: '127.0.0.1', port: 0, handler, onFailure: (error) => failures.push(error) });
   await server.start();
   cleanUps.push(() => server.stop());
   const received: string[] = [];
@@ -137,7 +137,9 @@ test('an error thrown by a handler, or a write after the end, closes that connec
 test('a port in use is an error; a server on all interfaces reports a loopback address', async () => {
   const server = await serve(answer, '0.0.0.0');
   expect(server.address).toMatch(/^127\.0\.0\.1:\d+$/);
-  await expect(new HttpServer('0.0.0.0', port(server), answer).start()).rejects.toThrow('EADDRINUSE');
+  await expect(new HttpServer({ host: '0.0.0.0', port: port(server), handler: answer }).start()).rejects.toThrow(
+    'EADDRINUSE',
+  );
   expect((await serve(answer, '::1')).address).toMatch(/^\[::1\]:\d+$/);
 });
 

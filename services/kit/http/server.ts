@@ -24,7 +24,11 @@ export function newestExchange(connection: Socket): Exchange | undefined {
   return (connection as Connection)[LATEST];
 }
 
+/** The address and handler of a server; all other options are those of Node's HTTP server. */
 export interface HttpServerOptions extends ServerOptions {
+  host: string;
+  port: number;
+  handler: (request: IncomingMessage, response: ServerResponse) => void;
   tls?: InternalTls | undefined;
   /** Receives errors thrown by the handler, for logging; the connection of the request is closed. */
   onFailure?: ((error: unknown) => void) | undefined;
@@ -43,15 +47,9 @@ export class HttpServer implements Part {
   readonly #connections = new Set<Connection>();
   #isRetired = false;
 
-  constructor(
-    host: string,
-    port: number,
-    handler: (request: IncomingMessage, response: ServerResponse) => void,
-    options: HttpServerOptions = {},
-  ) {
+  constructor({ host, port, handler, tls, onFailure, ...httpOptions }: HttpServerOptions) {
     this.#host = host;
     this.#port = port;
-    const { tls, onFailure, ...httpOptions } = options;
     const handle = (request: IncomingMessage, response: ServerResponse) => {
       this.#track(request.socket, { request, response });
       response.on('error', disconnect);

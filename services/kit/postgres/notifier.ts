@@ -16,6 +16,12 @@ const MAX_BYTES = 7_999;
 const MAX_WAITING = 10_000;
 const SEPARATOR = ',';
 
+export interface NotifierOptions {
+  database: Queryable;
+  channel: string;
+  log: Logger;
+}
+
 /** Sends notifications after commits. Each notification has one or more names, such as guild IDs. */
 export class Notifier implements Part {
   readonly name = 'notifier';
@@ -26,7 +32,7 @@ export class Notifier implements Part {
   #sending: Promise<void> | undefined;
   readonly #stopping = new AbortController();
 
-  constructor(database: Queryable, channel: string, log: Logger) {
+  constructor({ database, channel, log }: NotifierOptions) {
     this.#database = database;
     this.#channel = channel;
     this.#log = log;

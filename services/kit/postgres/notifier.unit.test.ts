@@ -23,7 +23,7 @@ function newDatabase() {
 
 test('sends the first name immediately and later ones together, at most 20 times per second', async () => {
   const database = newDatabase();
-  const notifier = new Notifier(database, 'changes', log);
+  const notifier = new Notifier({ database, channel: 'changes', log });
   notifier.notify('1');
   expect(database.sent).toMatchObject([{ channel: 'changes', names: ['1'] }]);
   for (let name = 2; database.sent.length < 5; name++) {
@@ -37,7 +37,7 @@ test('sends the first name immediately and later ones together, at most 20 times
 
 test('respects the size limit of a notification and loses no name', async () => {
   const database = newDatabase();
-  const notifier = new Notifier(database, 'changes', log);
+  const notifier = new Notifier({ database, channel: 'changes', log });
   const names = Array.from({ length: 1_000 }, (_, index) => String(10n ** 19n + BigInt(index)));
   for (const name of names) notifier.notify(name);
   await notifier.drain();
@@ -47,7 +47,7 @@ test('respects the size limit of a notification and loses no name', async () => 
 
 test('retries with backoff while the database is unavailable', async () => {
   const database = newDatabase();
-  const notifier = new Notifier(database, 'changes', log);
+  const notifier = new Notifier({ database, channel: 'changes', log });
   database.state.isAway = true;
   notifier.notify('1');
   notifier.notify('2');
@@ -60,7 +60,7 @@ test('retries with backoff while the database is unavailable', async () => {
 
 test('a drain does not wait for an unavailable database', async () => {
   const database = newDatabase();
-  const notifier = new Notifier(database, 'changes', log);
+  const notifier = new Notifier({ database, channel: 'changes', log });
   database.state.isAway = true;
   notifier.notify('1');
   await expect.poll(() => database.refused.length).toBeGreaterThan(1);

@@ -35,7 +35,12 @@ test('retention deletes expired rows in batches, even if it fails for another ta
     [age(61), age(60)],
   );
   const rule = { table: 'fleet.idempotency', column: 'created_at', seconds: 60 };
-  const retention = new Retention(sweeper, [{ ...rule, table: 'fleet.nowhere' }, rule], clock, log);
+  const retention = new Retention({
+    database: sweeper,
+    rules: [{ ...rule, table: 'fleet.nowhere' }, rule],
+    clock,
+    log,
+  });
   await retention.sweep();
   expect(await database.query('SELECT count(*) AS count FROM fleet.idempotency')).toEqual([{ count: 10 }]);
 });
@@ -51,7 +56,7 @@ test('retention skips locked rows instead of waiting for them', async () => {
   const keys = () => sweeper.query('SELECT key FROM fleet.idempotency');
   await database.transaction(async (transaction) => {
     await transaction.query("SELECT 1 FROM fleet.idempotency WHERE key = 'used' FOR UPDATE");
-    await new Retention(sweeper, [rule], clock, log).sweep();
+    await new Retention({ database: sweeper, rules: [rule], clock, log }).sweep();
     expect(await keys()).toEqual([{ key: 'used' }]);
   });
 });
@@ -66,7 +71,7 @@ test('retention sweeps once a minute, one sweep at a time, and a stop waits for 
       return sweep.promise;
     },
   };
-  const retention = new Retention(slow, [{ table: 't', column: 'c', seconds: 1 }], clock, log);
+  const retention = new Retention({ database: slow, rules: [{ table: 't', column: 'c', seconds: 1 }], clock, log });
   await retention.start();
   await vi.advanceTimersByTimeAsync(180_000);
   expect(sweeps).toHaveLength(1);

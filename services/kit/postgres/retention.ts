@@ -21,6 +21,13 @@ export interface RetentionRule {
   walk?: readonly string[];
 }
 
+export interface RetentionOptions {
+  database: Queryable;
+  rules: readonly RetentionRule[];
+  clock: Clock;
+  log: Logger;
+}
+
 /** The last key that a walk has processed; initially less than every key. */
 type Position = readonly string[];
 
@@ -28,7 +35,7 @@ type Position = readonly string[];
 export class Retention implements Part {
   readonly name = 'retention';
   readonly #database: Queryable;
-  readonly #rules: RetentionRule[];
+  readonly #rules: readonly RetentionRule[];
   readonly #clock: Clock;
   readonly #log: Logger;
   #timer: NodeJS.Timeout | undefined;
@@ -37,7 +44,7 @@ export class Retention implements Part {
   /** The positions of walks, by table. */
   readonly #positions = new Map<string, Position>();
 
-  constructor(database: Queryable, rules: RetentionRule[], clock: Clock, log: Logger) {
+  constructor({ database, rules, clock, log }: RetentionOptions) {
     this.#database = database;
     this.#rules = rules;
     this.#clock = clock;

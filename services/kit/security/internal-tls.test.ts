@@ -60,7 +60,12 @@ function tls(config: InternalTlsConfig): { tls: InternalTls; metrics: Metrics } 
 
 async function serveHttp(config: InternalTlsConfig): Promise<{ address: string; tls: InternalTls }> {
   const { tls: own } = tls(config);
-  const server = new HttpServer(HOST, 0, (_request, response) => response.end('served'), { tls: own });
+  const server = new HttpServer({
+    host: HOST,
+    port: 0,
+    handler: (_request, response) => response.end('served'),
+    tls: own,
+  });
   await server.start();
   stops.push(() => server.stop());
   return { address: server.address, tls: own };

@@ -192,7 +192,10 @@ export class ServiceContext<Config extends ProcessConfig> {
   ): void {
     const { ring, processClock: clock, metrics, log, name: service } = this;
     const app = createHttpApp(table, handlers, { service, ring, clock, metrics, log });
-    this.http = new HttpServer(this.config.LISTEN_HOST, config.HTTP_PORT, app, {
+    this.http = new HttpServer({
+      host: this.config.LISTEN_HOST,
+      port: config.HTTP_PORT,
+      handler: app,
       ...BEHIND_GATEWAY,
       tls: this.tls,
       onFailure: (error) => log.error({ err: error }, 'HTTP handler failed, connection closed'),

@@ -82,7 +82,7 @@ test('operations are forgotten after a week, and links and their history never',
   const clock = new ManualClock(Date.now());
   const config = readLookupConfig(testEnvironment(testDatabase.url));
   const log = await createLog({ service: 'test', level: 'silent' });
-  const retention = new Retention(database, retentionRules(config), clock, log);
+  const retention = new Retention({ database, rules: retentionRules(config), clock, log });
   const count = async (table: string) => (await database.query(`SELECT 1 FROM lookup.${table}`)).length;
   clock.advance(7 * 24 * 3600_000 - 60_000);
   await retention.sweep();

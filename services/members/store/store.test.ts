@@ -87,7 +87,7 @@ test('what is finished or expired goes after a day, and what is open stays', asy
      VALUES ($1, 'POST', '/', 'key', '', $2)`,
     [GUILD, now],
   );
-  const retention = new Retention(database, retentionRules(config), clock, log);
+  const retention = new Retention({ database, rules: retentionRules(config), clock, log });
   const count = async (table: string) => (await database.query(`SELECT 1 FROM members.${table}`)).length;
   const counts = () => Promise.all(['verification_tokens', 'intents', 'idempotency'].map(count));
   clock.advance(23 * 3600_000);

@@ -194,7 +194,7 @@ test('jobs go 30 days after their end, and unfinished ones never', async () => {
     CHAT_BOT_TOKEN: 'token',
   });
   const log = await createLog({ service: 'test', level: 'silent' });
-  const retention = new Retention(database, retentionRules(config), clock, log);
+  const retention = new Retention({ database, rules: retentionRules(config), clock, log });
   const count = async () => (await database.query('SELECT 1 FROM members.sync_jobs')).length;
   clock.advance(29 * 24 * 3600_000);
   await retention.sweep();

@@ -166,7 +166,7 @@ test('what was delivered goes after a day; what was decided, and what waits, sta
      VALUES ($1, 'POST', '/', 'key', '', $2)`,
     [GUILD, now],
   );
-  const retention = new Retention(database, retentionRules(config), clock, silent);
+  const retention = new Retention({ database, rules: retentionRules(config), clock, log: silent });
   const count = async (table: string) => (await database.query(`SELECT 1 FROM moderation.${table}`)).length;
   const counts = () => Promise.all(['punishments', 'log', 'shield', 'outbox', 'idempotency'].map(count));
   clock.advance(23 * 3600_000);
