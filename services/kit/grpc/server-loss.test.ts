@@ -27,16 +27,16 @@ test('a drain finishes the calls in flight, ends streams without an error, and a
     },
   });
   const { methods } = connect(server.address);
-  const said = methods.say({ text: 'in flight' });
-  const counted = readAll(methods.count({ text: '' }));
+  const saying = methods.say({ text: 'in flight' });
+  const counting = readAll(methods.count({ text: '' }));
   await entered.promise;
   const drained = server.drain().then(() => failed());
-  expect(await counted).toEqual({ counts: [1] });
+  expect(await counting).toEqual({ counts: [1] });
   const late = connect(server.address, { deadlineMs: 100 });
   await expect(late.methods.say({ text: 'new' })).rejects.toThrow(UNAVAILABLE);
   expect(failed).not.toHaveBeenCalled();
   release.resolve();
-  expect(await said).toEqual({ text: 'in flight' });
+  expect(await saying).toEqual({ text: 'in flight' });
   await drained;
   const handled = await metrics.registry.getSingleMetricAsString('grpc_server_handled_total');
   expect(handled).toContain(`{method="${SampleService.count.path}",code="OK"} 1`);
@@ -51,12 +51,12 @@ test('calls in flight on a server that stops fail with UNAVAILABLE', async () =>
     },
   });
   const { methods } = connect(server.address);
-  const said = methods.say({ text: '' }).catch((error: unknown) => error);
-  const counted = readAll(methods.count({ text: '' }));
+  const saying = methods.say({ text: '' }).catch((error: unknown) => error);
+  const counting = readAll(methods.count({ text: '' }));
   await entered.promise;
   await server.stop();
-  expect(await said).toEqual(UNAVAILABLE);
-  await counted;
+  expect(await saying).toEqual(UNAVAILABLE);
+  await counting;
 });
 
 test('a call whose connection is lost fails with UNAVAILABLE', async () => {
@@ -160,8 +160,8 @@ test('only the first call waits for an unreachable server; further calls fail im
   const others = await Promise.all(Array.from({ length: 20 }, took));
   expect(Math.max(...others)).toBeLessThan(250);
   await serve({}, { port });
-  const said = () => methods.say({ text: 'back' }).catch(() => undefined);
-  await expect.poll(said).toEqual({ text: 'back!' });
+  const saying = () => methods.say({ text: 'back' }).catch(() => undefined);
+  await expect.poll(saying).toEqual({ text: 'back!' });
 });
 
 test('a call on a closed channel fails with UNAVAILABLE', async () => {

@@ -97,10 +97,10 @@ test.each<[string, Caller]>([
 
 test('a call without a token is UNAUTHENTICATED, and its message is not parsed', async () => {
   const { server } = await serve();
-  const refused = expect.objectContaining({ code: status.UNAUTHENTICATED });
+  const unauthenticated = expect.objectContaining({ code: status.UNAUTHENTICATED });
   for (const { path } of Object.values(SampleService)) {
     for (const message of ['{}', 'no message at all']) {
-      await expect(bare(server.address, path, Buffer.from(message))).rejects.toThrow(refused);
+      await expect(bare(server.address, path, Buffer.from(message))).rejects.toThrow(unauthenticated);
     }
   }
 });
@@ -119,11 +119,11 @@ test('health checks need no token and report readiness', async () => {
 test.each([true, false])('reflection is served as configured: %s', async (reflection) => {
   const { server } = await serve({}, { reflection });
   const listServices = Buffer.from([0x3a, 0]);
-  const asked = bare(server.address, '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo', listServices);
-  const answer = await asked.catch((error: ServiceError) => status[error.code]);
-  expect(answer === 'UNIMPLEMENTED').toBe(!reflection);
+  const call = bare(server.address, '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo', listServices);
+  const response = await call.catch((error: ServiceError) => status[error.code]);
+  expect(response === 'UNIMPLEMENTED').toBe(!reflection);
   // Services of other processes are not listed.
-  expect(answer?.toString()).not.toContain('guild.auth.v1.AuthService');
+  expect(response?.toString()).not.toContain('guild.auth.v1.AuthService');
 });
 
 test("a stream delivers its messages and ends with its handler, or with the handler's error", async () => {

@@ -35,7 +35,7 @@ afterEach(reset);
 afterAll(close);
 
 test('the handler gets the parsed request and its context, and the response has the status and message of the route', async () => {
-  sample.answer = async () => ({ data: { seen: requestContext.getStore() } }) as never;
+  sample.handle = async () => ({ data: { seen: requestContext.getStore() } }) as never;
   const { status, headers, body } = await call({ path: `${BOATS}?place=5`, body: { ...good, unknown: 1 } });
   expect(status).toBe(201);
   expect(body).toEqual({
@@ -66,9 +66,9 @@ test('path and query are decoded and converted, including a second question mark
 });
 
 test("a handler's own status and message replace those of the route, and a replay is sent unchanged", async () => {
-  sample.answer = async () => ({ data: { seen: 1 }, status: 200, message: 'There already' }) as never;
+  sample.handle = async () => ({ data: { seen: 1 }, status: 200, message: 'There already' }) as never;
   expect(await call({ body: good })).toMatchObject({ status: 200, body: { code: 200, message: 'There already' } });
-  sample.answer = async () => new Replay(409, '{"as":"it was"}') as never;
+  sample.handle = async () => new Replay(409, '{"as":"it was"}') as never;
   const replayed = await call({ body: good });
   expect(replayed).toMatchObject({ status: 409, text: '{"as":"it was"}', headers: { 'idempotency-replayed': 'true' } });
 });
@@ -145,7 +145,7 @@ test('an Idempotency-Key that contains an API key is rejected, because it would 
 });
 
 test('an error of a handler is sent with its details and Retry-After; a rejection is not logged', async () => {
-  sample.answer = () => Promise.reject(new ApiError('CONFLICT', { details: { id: 5 }, retryAfter: 1 }));
+  sample.handle = () => Promise.reject(new ApiError('CONFLICT', { details: { id: 5 }, retryAfter: 1 }));
   const response = await call({ body: good });
   expect(response).toMatchObject({ status: 409, headers: { 'retry-after': '1' } });
   expect(response.body.details).toEqual({ code: 'CONFLICT', id: 5 });
@@ -168,12 +168,12 @@ test.each([
 ])(
   'a handler that %s gives INTERNAL without its message, is logged, and the next request succeeds',
   async (_how, fail) => {
-    sample.answer = fail;
+    sample.handle = fail;
     const response = await call({ body: good });
     expect(response).toMatchObject({ status: 500, body: { details: { code: 'INTERNAL' } } });
     expect(response.text).not.toContain('hidden');
     expect(logged).toHaveLength(1);
-    sample.answer = async () => ({ data: {} }) as never;
+    sample.handle = async () => ({ data: {} }) as never;
     expect((await call({ body: good })).status).toBe(201);
   },
 );
@@ -181,7 +181,7 @@ test.each([
 test("a handler's signal is aborted if the client disconnects, and not after the response was sent", async () => {
   await call({ body: good });
   const signals = [seen[0]?.signal];
-  sample.answer = async ({ signal }) => {
+  sample.handle = async ({ signal }) => {
     signals.push(signal);
     await once(signal, 'abort');
     return { data: {} } as never;

@@ -24,9 +24,9 @@ afterEach(reset);
 afterAll(close);
 
 test('an unreadable body does not hide other errors', async () => {
-  const answered = await call({ path: `${BOATS}?place=x`, bytes: '{"hidden"' });
-  expect(faultPaths(answered)).toEqual(['body', 'query.place']);
-  expect(answered.text).not.toContain('hidden');
+  const response = await call({ path: `${BOATS}?place=x`, bytes: '{"hidden"' });
+  expect(faultPaths(response)).toEqual(['body', 'query.place']);
+  expect(response.text).not.toContain('hidden');
 });
 
 test.each([
@@ -40,9 +40,9 @@ test.each([
 ])(
   'a guild in the body that %s is rejected, before any other error if it is not the guild of the key',
   async (_what, body, expected) => {
-    const answered = await call({ path: `${BOATS}?place=x`, body });
-    expect(answered.status).toBe(expected);
-    expect(answered.body.details?.code).toBe(expected === 403 ? 'GUILD_MISMATCH' : 'INVALID_REQUEST');
+    const response = await call({ path: `${BOATS}?place=x`, body });
+    expect(response.status).toBe(expected);
+    expect(response.body.details?.code).toBe(expected === 403 ? 'GUILD_MISMATCH' : 'INVALID_REQUEST');
   },
 );
 
@@ -94,9 +94,9 @@ test.each<[string, Call, number]>([
   ['an empty table', { bytes: '[]' }, 400],
   ['no chunk at all', { bytes: '', chunked: true, headers: { 'content-type': undefined } }, 400],
 ])('a body of %s is rejected in the envelope, and its connection stays usable', async (_what, given, expected) => {
-  const refused = await call(given);
-  expect(refused).toMatchObject({ status: expected, body: { status: 'error', code: expected } });
-  expect(refused.text).not.toContain('hidden');
+  const rejected = await call(given);
+  expect(rejected).toMatchObject({ status: expected, body: { status: 'error', code: expected } });
+  expect(rejected.text).not.toContain('hidden');
   expect(await call({ body: good })).toMatchObject({ status: 201 });
 });
 

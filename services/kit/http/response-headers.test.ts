@@ -33,7 +33,7 @@ test.each([
     noteHeader(response, 'x-number', 7);
   });
   expect([status, statusText]).toEqual([202, 'Taken']);
-  const told = ['x-set', 'x-noted', 'x-both', 'x-number'].map((name) => headers.get(name));
-  expect(told).toEqual([isSet, 'first', 'given', '7']);
+  const written = ['x-set', 'x-noted', 'x-both', 'x-number'].map((name) => headers.get(name));
+  expect(written).toEqual([isSet, 'first', 'given', '7']);
   expect(headers.getSetCookie()).toEqual(['a', 'b', 'c', 'd']);
 });

@@ -28,7 +28,7 @@ async function open(server: HttpServer): Promise<Socket> {
 }
 
 const REQUEST = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
-const answer = (_request: IncomingMessage, response: ServerResponse) => void response.end('done');
+const respond = (_request: IncomingMessage, response: ServerResponse) => void response.end('done');
 
 /** All data that a connection receives until it is closed. */
 async function untilClosed(socket: Socket): Promise<string> {
@@ -39,7 +39,7 @@ async function untilClosed(socket: Socket): Promise<string> {
 }
 
 test('a drain without requests in flight closes idle connections immediately', async () => {
-  const server = await serve(answer);
+  const server = await serve(respond);
   const socket = await open(server);
   socket.write(REQUEST);
   await once(socket, 'data');
@@ -88,7 +88,7 @@ test('a response that was started before the drain is completed, and its connect
 });
 
 test('an open connection without a request does not delay a drain', async () => {
-  const server = await serve(answer);
+  const server = await serve(respond);
   const silent = await open(server);
   const accepted = () =>
     new Promise<number>((resolve) => server.server.getConnections((_error, count) => resolve(count)));
@@ -105,8 +105,8 @@ test('a stop without a drain closes all connections, and may be called twice or 
   await expect.poll(() => socket.bytesWritten).toBe(REQUEST.length);
   await Promise.all([server.stop(), untilClosed(socket)]);
   await server.stop();
-  await new HttpServer({ host: '127.0.0.1', port: 0, handler: answer }).stop();
-  await new HttpServer({ host: '127.0.0.1', port: 0, handler: answer }).drain();
+  await new HttpServer({ host: '127.0.0.1', port: 0, handler: respond }).stop();
+  await new HttpServer({ host: '127.0.0.1', port: 0, handler: respond }).drain();
 });
 
 test('an error thrown by a handler, or a write after the end, closes that connection only', async () => {
@@ -135,12 +135,12 @@ test('an error thrown by a handler, or a write after the end, closes that connec
 });
 
 test('a port in use is an error; a server on all interfaces reports a loopback address', async () => {
-  const server = await serve(answer, '0.0.0.0');
+  const server = await serve(respond, '0.0.0.0');
   expect(server.address).toMatch(/^127\.0\.0\.1:\d+$/);
-  await expect(new HttpServer({ host: '0.0.0.0', port: port(server), handler: answer }).start()).rejects.toThrow(
+  await expect(new HttpServer({ host: '0.0.0.0', port: port(server), handler: respond }).start()).rejects.toThrow(
     'EADDRINUSE',
   );
-  expect((await serve(answer, '::1')).address).toMatch(/^\[::1\]:\d+$/);
+  expect((await serve(respond, '::1')).address).toMatch(/^\[::1\]:\d+$/);
 });
 
 test('the admin port serves liveness, readiness and metrics, and nothing else', async () => {

@@ -12,12 +12,12 @@ const OTHER = '900000000000000002';
 let testDatabase: TestDatabase;
 let database: Database;
 let log: Logger;
-const told: string[] = [];
+const logged: string[] = [];
 
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
   database = await openTestPool(testDatabase.url);
-  log = await createLog({ service: 'test', level: 'info', destination: { write: (line) => void told.push(line) } });
+  log = await createLog({ service: 'test', level: 'info', destination: { write: (line) => void logged.push(line) } });
 });
 afterAll(async () => {
   await database.close();
@@ -27,7 +27,7 @@ beforeEach(async () => {
   await database.query('CREATE TABLE notes (guild_id text, kind text, author bigint, reader bigint, seen_by text)');
 });
 afterEach(async () => {
-  told.length = 0;
+  logged.length = 0;
   await database.query('DROP TABLE notes');
 });
 
@@ -78,17 +78,17 @@ test("a user's rows are deleted or emptied by the rules, only in this guild, and
     await fill(guild, 1, `'note', 99, 99, 'x 920000000000000009 y'`);
   }
   const methods = erasureMethods({ database, rules, log });
-  const asked = { guildId: GUILD, gameId: 7, chatId: '920000000000000009' };
+  const request = { guildId: GUILD, gameId: 7, chatId: '920000000000000009' };
   const rows = [{ table: 'notes', rows: 3 }];
-  expect(await methods.eraseUser({ ...asked, dryRun: true })).toEqual({ tables: rows, isDone: true });
-  expect(await methods.eraseUser({ ...asked, dryRun: false })).toEqual({ tables: rows, isDone: true });
+  expect(await methods.eraseUser({ ...request, dryRun: true })).toEqual({ tables: rows, isDone: true });
+  expect(await methods.eraseUser({ ...request, dryRun: false })).toEqual({ tables: rows, isDone: true });
   const here = `guild_id = '${GUILD}'`;
   expect(await count(`${here} AND (author = 7 OR reader = 7 OR seen_by IS NOT NULL)`)).toBe(0);
   expect([await count(here), await count(`${here} AND reader IS NULL`)]).toEqual([20, 1]);
   expect(await count(`guild_id = '${OTHER}' AND (author = 7 OR reader = 7 OR seen_by IS NOT NULL)`)).toBe(3);
-  expect(await methods.eraseUser({ ...asked, dryRun: false })).toEqual({ tables: [], isDone: true });
-  expect(told.join('')).toContain('erased personal data');
-  expect(told.join('')).not.toMatch(/920000000000000009|"7"/);
+  expect(await methods.eraseUser({ ...request, dryRun: false })).toEqual({ tables: [], isDone: true });
+  expect(logged.join('')).toContain('erased personal data');
+  expect(logged.join('')).not.toMatch(/920000000000000009|"7"/);
 });
 
 test('an interrupted erasure continues with the next call', async () => {
@@ -124,7 +124,7 @@ test.each([
   [{ guildId: GUILD, dryRun: false }],
   [{ guildId: GUILD, chatId: '%', dryRun: false }],
   [{ guildId: GUILD, gameId: 0, dryRun: false }],
-])('%j is refused', async (message) => {
+])('%j is rejected', async (message) => {
   const methods = erasureMethods({ database, rules, log });
   await expect(methods.eraseUser(message)).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
 });

@@ -70,10 +70,10 @@ test('it holds no database connection while it is prepared, and a repeat gets Re
 });
 
 test('storable errors are stored, and every other error releases the key', async () => {
-  const refused = (code: ErrorCode, key: string) => prepared(() => Promise.reject(new ApiError(code)), { key });
-  await expect(refused('NOT_APPLICABLE', 'kept')).rejects.toMatchObject({ code: 'NOT_APPLICABLE' });
+  const rejected = (code: ErrorCode, key: string) => prepared(() => Promise.reject(new ApiError(code)), { key });
+  await expect(rejected('NOT_APPLICABLE', 'kept')).rejects.toMatchObject({ code: 'NOT_APPLICABLE' });
   expect(await prepared(ada, { key: 'kept' })).toMatchObject({ status: 422 });
-  await expect(refused('PLATFORM_ERROR', 'free')).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
+  await expect(rejected('PLATFORM_ERROR', 'free')).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
   expect(await prepared(ada, { key: 'free' })).toEqual({ data: { name: 'Ada' } });
   const conflict = idempotency.afterPreparing(write({ key: 'late' }), ada, async (transaction) => {
     await build(transaction, 'half done');
@@ -93,8 +93,8 @@ test('work is not repeated if the response to its commit was lost', async () => 
       throw new ApiError('UNAVAILABLE');
     },
   };
-  const told = new Idempotency({ schema: 'fleet', database: deaf, ring, keptSeconds: DAY_SECONDS });
-  const lost = told.afterPreparing(write(), ada, build);
+  const unsure = new Idempotency({ schema: 'fleet', database: deaf, ring, keptSeconds: DAY_SECONDS });
+  const lost = unsure.afterPreparing(write(), ada, build);
   await expect(lost).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(await prepared(ada)).toMatchObject({ status: 201 });
   expect(await boats()).toEqual(['Ada']);

@@ -60,7 +60,7 @@ const build = (name: string) => async (transaction: Queryable) => {
 
 const boats = async () =>
   (await database.query<{ name: string }>('SELECT name FROM fleet.boats ORDER BY 1')).map(({ name }) => name);
-const refuse = (code: ErrorCode) => async (transaction: Queryable) => {
+const reject = (code: ErrorCode) => async (transaction: Queryable) => {
   await transaction.query("INSERT INTO fleet.boats VALUES ('half done')");
   throw new ApiError(code, { details: { why: 'this' } });
 };
@@ -68,7 +68,7 @@ const refuse = (code: ErrorCode) => async (transaction: Queryable) => {
 test('a repeat gets the first response unchanged and does nothing', async () => {
   const first = write({ name: 'Ada', crew: { a: 1, b: 2 } });
   expect(await idempotency.inTransaction(first, build('Ada'))).toEqual({ data: { name: 'Ada' } });
-  const work = vi.fn<typeof refuse>();
+  const work = vi.fn<typeof reject>();
   const again = await idempotency.inTransaction(write({ crew: { b: 2, a: 1 }, name: 'Ada' }), work as never);
   expect(again).toEqual(
     new Replay(201, '{"status":"success","code":201,"message":"Boat built","data":{"name":"Ada"}}'),
@@ -143,17 +143,17 @@ test('of equal concurrent writes one is done; the others get Retry-After', async
 test('of twenty equal concurrent writes exactly one is done', async () => {
   const burst = Array.from({ length: 20 }, () => idempotency.inTransaction(write({}), build('Ada')));
   const results = await Promise.allSettled(burst);
-  const answers = results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason));
-  const done = answers.filter((answer) => !(answer instanceof Replay) && !(answer instanceof ApiError));
+  const outcomes = results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason));
+  const done = outcomes.filter((outcome) => !(outcome instanceof Replay) && !(outcome instanceof ApiError));
   expect(done).toEqual([{ data: { name: 'Ada' } }]);
-  const refused = answers.filter((answer) => answer instanceof ApiError).map(({ code }) => code);
-  expect(new Set([...refused, 'CONFLICT'])).toEqual(new Set(['CONFLICT']));
+  const rejected = outcomes.filter((outcome) => outcome instanceof ApiError).map(({ code }) => code);
+  expect(new Set([...rejected, 'CONFLICT'])).toEqual(new Set(['CONFLICT']));
 });
 
 test.each(['NOT_FOUND', 'CONFLICT', 'NOT_APPLICABLE'] as const)(
   '%s rolls back the work and is stored',
   async (code) => {
-    const first = idempotency.inTransaction(write({}), refuse(code));
+    const first = idempotency.inTransaction(write({}), reject(code));
     await expect(first).rejects.toMatchObject({ code, details: { why: 'this' } });
     const again = await idempotency.inTransaction(write({}), build('Ada'));
     expect(again).toBeInstanceOf(Replay);

@@ -92,7 +92,7 @@ test('file names that would be ignored or ambiguous are rejected', async () => {
   rmSync(join(directory, '1_boats.sql'));
   write('0001_boats.sql', 'SELECT 1');
   write('0001_crews.sql', 'SELECT 1');
-  await expect(run()).rejects.toThrow('there is another migration 0001');
+  await expect(run()).rejects.toThrow('there is already a migration 0001');
 });
 
 test('the newest migration is the last name, or undefined', async () => {

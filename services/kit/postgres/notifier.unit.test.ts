@@ -8,17 +8,17 @@ const log = await createLog({ service: 'test', level: 'silent' });
 /** A database that records the notifications and their times. */
 function newDatabase() {
   const sent: { names: string[]; at: number; channel: unknown }[] = [];
-  const refused: number[] = [];
-  const state = { isAway: false };
+  const failures: number[] = [];
+  const state = { isUnavailable: false };
   const query = async <Result>(_text: string, values: readonly unknown[] = []) => {
-    if (state.isAway) {
-      refused.push(performance.now());
+    if (state.isUnavailable) {
+      failures.push(performance.now());
       throw new ApiError('UNAVAILABLE');
     }
     sent.push({ channel: values[0], names: readNames(String(values[1])), at: performance.now() });
     return [] as Result[];
   };
-  return { query, sent, refused, state };
+  return { query, sent, failures, state };
 }
 
 test('sends the first name immediately and later ones together, at most 20 times per second', async () => {
@@ -48,24 +48,24 @@ test('respects the size limit of a notification and loses no name', async () => 
 test('retries with backoff while the database is unavailable', async () => {
   const database = newDatabase();
   const notifier = new Notifier({ database, channel: 'changes', log });
-  database.state.isAway = true;
+  database.state.isUnavailable = true;
   notifier.notify('1');
   notifier.notify('2');
-  await expect.poll(() => database.refused.length).toBeGreaterThan(3);
-  const pauses = database.refused.slice(1, 4).map((at, index) => at - (database.refused[index] ?? 0));
+  await expect.poll(() => database.failures.length).toBeGreaterThan(3);
+  const pauses = database.failures.slice(1, 4).map((at, index) => at - (database.failures[index] ?? 0));
   for (const [index, pause] of pauses.entries()) expect(pause).toBeGreaterThan(100 * 2 ** index - 5);
-  database.state.isAway = false;
+  database.state.isUnavailable = false;
   await expect.poll(() => database.sent.flatMap(({ names }) => names).toSorted()).toEqual(['1', '2']);
 });
 
 test('a drain does not wait for an unavailable database', async () => {
   const database = newDatabase();
   const notifier = new Notifier({ database, channel: 'changes', log });
-  database.state.isAway = true;
+  database.state.isUnavailable = true;
   notifier.notify('1');
-  await expect.poll(() => database.refused.length).toBeGreaterThan(1);
-  const tries = database.refused.length;
+  await expect.poll(() => database.failures.length).toBeGreaterThan(1);
+  const tries = database.failures.length;
   await notifier.drain();
-  expect(database.refused.length).toBe(tries + 1);
+  expect(database.failures.length).toBe(tries + 1);
   expect(database.sent).toEqual([]);
 });

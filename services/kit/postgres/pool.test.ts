@@ -151,13 +151,13 @@ test('a connection lost between two statements rolls back, gives UNAVAILABLE and
 });
 
 test('a session that the server ends during a statement gives UNAVAILABLE and is replaced', async () => {
-  const told = database.query('SELECT pg_sleep(30)').catch((error: unknown) => error);
+  const outcome = database.query('SELECT pg_sleep(30)').catch((error: unknown) => error);
   const end = () =>
     database.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep(30)%' AND pid <> pg_backend_pid()",
     );
   await expect.poll(end).toHaveLength(1);
-  expect(await told).toEqual(UNAVAILABLE);
+  expect(await outcome).toEqual(UNAVAILABLE);
   await Promise.all([1, 2, 3].map(() => database.query('SELECT 1')));
 });
 
@@ -223,7 +223,7 @@ test('a transaction whose connection broke gives UNAVAILABLE although its work c
 
 test('the stack trace of a database error contains the caller', async () => {
   await expect(database.query('SELECT 1 / 0')).rejects.toMatchObject({
-    stack: expect.stringMatching(/^error: division by zero\n[^]*postgres\.test\.ts/),
+    stack: expect.stringMatching(/^error: division by zero\n[^]*postgres\/pool\.test\.ts/),
   });
 });
 

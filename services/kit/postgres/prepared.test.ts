@@ -23,8 +23,8 @@ function open(mayPrepare?: boolean): Database {
 
 const backend = async (on: Database) => (await on.query<{ pid: number }>('SELECT pg_backend_pid() AS pid'))[0]?.pid;
 const FIND_BOATS = prepared(
-  `SELECT boat.* FROM unnest((SELECT $1::bigint[])) AS asked (id)
-   CROSS JOIN LATERAL (SELECT id, name FROM public.boats WHERE boats.id = asked.id LIMIT 1) AS boat`,
+  `SELECT boat.* FROM unnest((SELECT $1::bigint[])) AS wanted (id)
+   CROSS JOIN LATERAL (SELECT id, name FROM public.boats WHERE boats.id = wanted.id LIMIT 1) AS boat`,
 );
 const preparedOn = (on: Database) => on.query('SELECT statement, generic_plans AS plans FROM pg_prepared_statements');
 

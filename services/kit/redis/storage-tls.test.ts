@@ -44,21 +44,21 @@ describe('PostgreSQL', () => {
     const full = url(`sslmode=verify-full&sslrootcert=${ca}`);
     const database = await openTestPool(full);
     expect(await database.query(isEncrypted)).toEqual([{ ssl: true, version: 'TLSv1.3' }]);
-    const heard: string[] = [];
+    const received: string[] = [];
     const listener = new Listener({
       url: full,
       name: 'test',
       channel: 'tls',
       log: await log,
       metrics: new Metrics(),
-      onNotification: (payload) => void heard.push(payload),
+      onNotification: (payload) => void received.push(payload),
       onListening: async () => undefined,
       onProof: () => undefined,
     });
     await listener.start();
     await expect.poll(() => listener.isHearing).toBe(true);
     await database.query(`NOTIFY tls, 'over TLS'`);
-    await expect.poll(() => heard).toEqual(['over TLS']);
+    await expect.poll(() => received).toEqual(['over TLS']);
     await listener.stop();
     await database.close();
   });

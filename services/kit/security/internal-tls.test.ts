@@ -12,7 +12,7 @@ import { Authority, type Certificate, writeTlsFiles } from '#test/network/certif
 import { systemClock } from '../clock.ts';
 import { GrpcChannel, isGrpcFailure } from '../grpc/client.ts';
 import { GrpcServer } from '../grpc/server.ts';
-import { HttpServer } from '../http/server.ts';
+import { HttpServer, type HttpServerOptions } from '../http/server.ts';
 import { Breakers } from '../resilience/breaker.ts';
 import { Readiness } from '../service/health.ts';
 import { createLog, type Logger } from '../telemetry/log.ts';
@@ -60,12 +60,8 @@ function tls(config: InternalTlsConfig): { tls: InternalTls; metrics: Metrics } 
 
 async function serveHttp(config: InternalTlsConfig): Promise<{ address: string; tls: InternalTls }> {
   const { tls: own } = tls(config);
-  const server = new HttpServer({
-    host: HOST,
-    port: 0,
-    handler: (_request, response) => response.end('served'),
-    tls: own,
-  });
+  const handler: HttpServerOptions['handler'] = (_request, response) => response.end('served');
+  const server = new HttpServer({ host: HOST, port: 0, handler, tls: own });
   await server.start();
   stops.push(() => server.stop());
   return { address: server.address, tls: own };
@@ -207,9 +203,9 @@ async function fetchRaw(own: InternalTls, host: string, port: number): Promise<s
   const socket = own.connect({ host, port, lookup: (_name, _options, found) => found(null, [LOOPBACK]) });
   stops.push(() => socket.destroy());
   socket.write('GET / HTTP/1.1\r\nhost: service\r\nconnection: close\r\n\r\n');
-  const answer = await text(socket);
-  if (answer === '') throw new Error('closed before it answered');
-  return answer.split('\r\n').at(-1) ?? '';
+  const response = await text(socket);
+  if (response === '') throw new Error('closed before a response');
+  return response.split('\r\n').at(-1) ?? '';
 }
 const LOOPBACK = { address: '127.0.0.1', family: 4 };
 

@@ -58,13 +58,13 @@ function send(http: string, method: string, path: string): Promise<Response> {
 }
 
 test('configuration errors end a process with status 1 and are all on standard error, without values', async () => {
-  const ran = run({ INTERNAL_KEYS: 'hidden', GRPC_PORT: 'hidden', ANSWER_MS: 'hidden' });
+  const ran = run({ INTERNAL_KEYS: 'hidden', GRPC_PORT: 'hidden', RESPONSE_MS: 'hidden' });
   expect(await ran.ended).toBe(1);
   expect(ran.stderr.split('\n')).toEqual([
     'sample cannot start: The configuration has 3 error(s):',
     '  INTERNAL_KEYS must be `purpose=KEY,…` as `guildctl secrets derive` prints it',
     '  GRPC_PORT must be a whole number',
-    '  ANSWER_MS must be a whole number',
+    '  RESPONSE_MS must be a whole number',
     '',
   ]);
 });
@@ -80,7 +80,7 @@ test('a port in use ends a process with status 1 and an error that names it', as
 });
 
 test('after SIGTERM a process is not ready, completes the requests in flight, and exits with status 0', async () => {
-  const ran = run({ ...ENVIRONMENT, ANSWER_MS: '400' });
+  const ran = run({ ...ENVIRONMENT, RESPONSE_MS: '400' });
   const { admin, http } = await untilReady(ran);
   const readiness = async () => (await fetch(`http://${admin}/readyz`)).status;
   expect(await readiness()).toBe(200);
@@ -111,7 +111,7 @@ test('during the drain delay a process accepts new requests, and closes each con
 });
 
 test('a stop that takes too long ends with status 1', async () => {
-  const ran = run({ ...ENVIRONMENT, ANSWER_MS: '60000', STOP_SECONDS: '1' });
+  const ran = run({ ...ENVIRONMENT, RESPONSE_MS: '60000', STOP_SECONDS: '1' });
   const { http } = await untilReady(ran);
   const request = send(http, 'GET', BOAT).catch((error: unknown) => error);
   await until(ran, 'request received');

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { SOURCES } from './sources.ts';
+
+const EXISTING = [
+  'deploy/local/simulators/chat.ts deploy/local/simulators/chat/guilds.ts deploy/local/simulators/chat/members.ts',
+  'deploy/local/simulators/game.ts deploy/local/simulators/game/cloud-inventory.ts deploy/local/simulators/game/cloud.ts deploy/local/simulators/game/groups.ts deploy/local/simulators/game/items.ts deploy/local/simulators/game/users.ts',
+  'services/cli/command.ts services/cli/connections.ts',
+  'services/moderation/domain/cache.ts services/moderation/domain/standings.ts',
+  'services/moderation/domain/shield.ts services/moderation/store/shield.ts services/moderation/telemetry.ts',
+  'test/load/scenarios.ts test/load/world.ts',
+];
+
+type Graph = ReadonlyMap<string, readonly string[]>;
+
+/** All files that a file imports, directly or through other files. */
+function reachableFrom(start: string, graph: Graph): Set<string> {
+  const found = new Set<string>();
+  const pending = [...(graph.get(start) ?? [])];
+  for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
+    if (found.has(file)) continue;
+    found.add(file);
+    pending.push(...(graph.get(file) ?? []));
+  }
+  return found;
+}
+
+/** The groups of files that import each other, directly or through other files, including type imports. */
+function circularImports(graph: Graph): string[] {
+  const reachable = new Map([...graph.keys()].map((file) => [file, reachableFrom(file, graph)]));
+  const groups = [...reachable]
+    .filter(([file, found]) => found.has(file))
+    .map(([file, found]) =>
+      [...found]
+        .filter((other) => reachable.get(other)?.has(file))
+        .toSorted()
+        .join(' '),
+    );
+  return [...new Set(groups)].toSorted();
+}
+
+test('circular imports are found through other files, and each group once', () => {
+  const graph = new Map([
+    ['a', ['b']],
+    ['b', ['c', 'package']],
+    ['c', ['a', 'd']],
+    ['d', []],
+    ['e', ['e']],
+  ]);
+  expect(circularImports(graph)).toEqual(['a b c', 'e']);
+});
+
+test('no file imports itself through other files, not even for a type', () => {
+  const graph = new Map(SOURCES.map(({ path, imports }) => [path, imports.map(({ target }) => target)]));
+  const isExisting = (group: string) =>
+    EXISTING.some((known) => group.split(' ').every((file) => known.includes(file)));
+  expect(circularImports(graph).filter((group) => !isExisting(group))).toEqual([]);
+});
