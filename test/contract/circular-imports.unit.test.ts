@@ -2,8 +2,6 @@ import { expect, test } from 'vitest';
 import { SOURCES } from './sources.ts';
 
 const EXISTING = [
-  'deploy/local/simulators/chat.ts deploy/local/simulators/chat/guilds.ts deploy/local/simulators/chat/members.ts',
-  'deploy/local/simulators/game.ts deploy/local/simulators/game/cloud-inventory.ts deploy/local/simulators/game/cloud.ts deploy/local/simulators/game/groups.ts deploy/local/simulators/game/items.ts deploy/local/simulators/game/users.ts',
   'services/cli/command.ts services/cli/connections.ts',
   'services/moderation/domain/cache.ts services/moderation/domain/standings.ts',
   'services/moderation/domain/shield.ts services/moderation/store/shield.ts services/moderation/telemetry.ts',

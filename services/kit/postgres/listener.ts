@@ -101,8 +101,12 @@ export class Listener implements Part {
     const signal = AbortSignal.any([lost.signal, this.#stopped.signal]);
     client.on('error', (error) => lost.abort(error));
     client.on('end', () => lost.abort(new Error('the connection was closed')));
-    // It is not awaited: the response may never come on a lost connection.
-    signal.addEventListener('abort', () => void client.end().catch(() => undefined));
+    signal.addEventListener('abort', () => {
+      // Late notifications of a lost connection must not be mixed with those of the next one.
+      client.removeAllListeners('notification');
+      // Not awaited: a lost connection may never be closed by its peer.
+      void client.end().catch(() => undefined);
+    });
     try {
       await Promise.race([client.connect(), untilAborted(signal)]);
       await client.query(`LISTEN ${escapeIdentifier(channel)}; LISTEN ${probe}`);
