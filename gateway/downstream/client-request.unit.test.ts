@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addressOf, listen } from '#kit/service/health.ts';
+import { addressOf, listen } from '#kit/service/address.ts';
 import { sendRaw } from '#test/network/raw-http.ts';
 import { ClientRequest } from './client-request.ts';
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addressOf, listen } from '#kit/service/health.ts';
+import { addressOf, listen } from '#kit/service/address.ts';
 import { sendRaw } from '#test/network/raw-http.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { guard, PLAIN_TARGET } from './guard.ts';

@@ -22,6 +22,9 @@ export const requestContext = new AsyncLocalStorage<RequestContext>();
 export const PURPOSES = ['caller', 'background', 'job'] as const;
 export type Purpose = (typeof PURPOSES)[number];
 
+/** The header with the Purpose of a gRPC call; absent for `caller`. */
+export const PURPOSE_HEADER = 'x-purpose';
+
 const purposes = new AsyncLocalStorage<Purpose>();
 
 /** Runs `work` with a purpose, which calls to other services pass on in their metadata. */

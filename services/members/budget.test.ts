@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addressOf, listen } from '#kit/service/health.ts';
+import { addressOf, listen } from '#kit/service/address.ts';
 import { printFigure } from '#test/measure/figures.ts';
 import { mostWithin, watchSecond } from '#test/measure/rates.ts';
 import { testRedisUrl } from '#test/redis/database.ts';

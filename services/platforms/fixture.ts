@@ -3,7 +3,7 @@ import { type Logger, pino } from 'pino';
 import { ManualClock } from '#kit/clock.ts';
 import type { RedisClient } from '#kit/redis/client.ts';
 import { Breakers } from '#kit/resilience/breaker.ts';
-import { addressOf, listen } from '#kit/service/health.ts';
+import { addressOf, listen } from '#kit/service/address.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { type SimulatorOptions, type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { World } from '#local/simulators/world.ts';

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { addressOf, listen } from '#kit/service/health.ts';
+import { addressOf, listen } from '#kit/service/address.ts';
 
 /** Has a server listen on a free port; its base URL, and what ends it with all its connections. */
 export async function listening(server: Server): Promise<{ url: string; close: () => void }> {

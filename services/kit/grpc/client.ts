@@ -11,9 +11,9 @@ import {
 } from '@grpc/grpc-js';
 import { service as healthService } from 'grpc-health-check';
 import type { Clock } from '../clock.ts';
-import { currentPurpose, requestContext } from '../context.ts';
+import { currentPurpose, PURPOSE_HEADER, requestContext } from '../context.ts';
 import { ApiError, isFault } from '../errors.ts';
-import { PURPOSE_HEADER, REQUEST_ID_HEADER } from '../http/request-id.ts';
+import { REQUEST_ID_HEADER } from '../http/request-id.ts';
 import type { Breaker } from '../resilience/breaker.ts';
 import { RetryBudget } from '../resilience/retry-budget.ts';
 import type { InternalTls } from '../security/internal-tls.ts';

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
-/** The header with the Purpose of a gRPC call; absent for `caller`. */
-export const PURPOSE_HEADER = 'x-purpose';
 
 // Excludes all characters that JSON would escape, because the gateway writes the ID into log lines unescaped.
 const ALLOWED = /^[A-Za-z0-9._-]{1,128}$/;

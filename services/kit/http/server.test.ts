@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { Agent, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
-import { AdminServer, Readiness } from '../service/health.ts';
+import { AdminServer } from '../service/admin-server.ts';
+import { Readiness } from '../service/health.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { HttpServer } from './server.ts';
 

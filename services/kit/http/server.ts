@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { InternalTls } from '../security/internal-tls.ts';
-import { addressOf, listen } from '../service/health.ts';
+import { addressOf, listen } from '../service/address.ts';
 import type { Part } from '../service/lifecycle.ts';
 
 /** How long a drain waits for requests in flight. With the longest drain delay it ends before STOP_SECONDS do. */

@@ -18,8 +18,9 @@ import type { ProcessKeys } from '../security/keyring.ts';
 import { callerOf, OPERATORS } from '../security/purposes.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
+import { AdminServer } from './admin-server.ts';
 import { canPrepare, type databaseConfig, type processConfig, type redisConfig } from './config.ts';
-import { AdminServer, Readiness } from './health.ts';
+import { Readiness } from './health.ts';
 import { Lifecycle } from './lifecycle.ts';
 
 /**
