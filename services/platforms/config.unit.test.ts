@@ -16,7 +16,7 @@ test('left out, the platforms are the real ones and there is no key', () => {
 
 test('an address that is none, and a key that fits in no header, are faults that do not show it', () => {
   const faulty = () => read({ GAME_APIS_URL: 'ftp://game', GAME_API_KEY: 'two words', CHAT_BOT_TOKEN: 'line\nline' });
-  expect(faulty).toThrow(/3 fault\(s\)/);
+  expect(faulty).toThrow(/3 error\(s\)/);
   expect(faulty).toThrow(/GAME_API_KEY must be printable ASCII without spaces/);
   expect(faulty).not.toThrow(/two words|ftp/);
   expect(() => read({})).toThrow(/CHAT_BOT_TOKEN is required/);
