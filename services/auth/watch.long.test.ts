@@ -96,11 +96,11 @@ test('a change that is rolled back is not sent', async () => {
   const watched = await watchUntilBeat(far);
   // The commit itself fails, after all statements of the change.
   await client.query(`
-    CREATE FUNCTION auth.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
-    CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON auth.audit DEFERRABLE INITIALLY DEFERRED
-      FOR EACH ROW WHEN (NEW.action = 'update') EXECUTE FUNCTION auth.refuse();`);
+    CREATE FUNCTION auth.reject_update() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'rejected'; END $$;
+    CREATE CONSTRAINT TRIGGER reject_update AFTER INSERT ON auth.audit DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW WHEN (NEW.action = 'update') EXECUTE FUNCTION auth.reject_update();`);
   await expect(near.admin.updateKey({ keyId, name: 'x', actor: 'ada' })).rejects.toMatchObject({ code: 'INTERNAL' });
-  await client.query('DROP FUNCTION auth.refuse CASCADE');
+  await client.query('DROP FUNCTION auth.reject_update CASCADE');
   await near.admin.rotateKey({ keyId, graceSeconds: 0, actor: 'ada' });
   await expect.poll(() => toldVersions(watched, keyId)).toContain(2);
   // The update would have been version 2 with one secret.

@@ -2,7 +2,7 @@ import { requestContext } from '#kit/context.ts';
 import { currentOperator } from '#kit/grpc/operators.ts';
 import type { NewEntry } from '../../store/audit.ts';
 
-/** What an operator did with a method of auth. */
+/** A change that an operator made through a method of auth. */
 export interface OperatorAction {
   action: string;
   /** The operator's note; empty for none. */
