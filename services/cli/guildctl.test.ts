@@ -280,7 +280,7 @@ test('a wrong secret, a wrong configuration and a service that is away are told 
   expect(short.error).not.toContain('short-secret');
   const away = await guildctl(words, { GUILDCTL_AUTH: '127.0.0.1:1', ADMIN_SECRETS: ADMIN_SECRET });
   expect(away).toMatchObject({ status: 1, out: '' });
-  expect(away.error).toContain('can not be reached: is it running');
+  expect(away.error).toContain('cannot be reached: is it running');
 });
 
 test('guildctl calls services with the keys that were derived for it, and with those of a service it does not', async () => {
@@ -291,5 +291,7 @@ test('guildctl calls services with the keys that were derived for it, and with t
   expect(await as('guildctl')).toMatchObject({ status: 0, error: '' });
   const lookup = await as('lookup');
   expect(lookup).toMatchObject({ status: 1, out: '' });
-  expect(lookup.error).toContain('INTERNAL_KEYS has no key for call:operators:auth: give guildctl its own');
+  expect(lookup.error).toContain(
+    'INTERNAL_KEYS has no key for call:operators:auth: set the keys that were derived for guildctl',
+  );
 });

@@ -66,7 +66,7 @@ describe('operators', () => {
     expect(entries).toMatchObject([{ actor: 'ben', action: 'create', details: { note: 'for Ada' } }]);
     const refused = await run(['operators', 'add', 'eve', '--role', 'owner'], { environment });
     expect(refused).toMatchObject({ status: 1, out: '' });
-    expect(refused.error).toContain('The operator ben has the role admin, and this needs owner');
+    expect(refused.error).toContain('The operator ben has the role admin, but this call requires the role owner');
     expect((await json(['operators', 'list'])).operators).toMatchObject([{ name: 'ben', role: 'admin' }]);
     expect((await json(['operators', 'revoke', 'ben'])).revoked_at).toEqual(expect.any(Number));
     const late = await run(['keys', 'list', '--guild', guild], { environment });
@@ -96,7 +96,7 @@ describe('operators', () => {
       environment: { OPERATOR_CREDENTIAL: 'operator_ben_short' },
     });
     expect(status).toBe(1);
-    expect(error).toContain('OPERATOR_CREDENTIAL holds no credential');
+    expect(error).toContain('OPERATOR_CREDENTIAL does not contain a credential');
   });
 });
 
@@ -195,7 +195,7 @@ describe('guilds', () => {
     const watched = watchKeys(service.auth);
     const unconfirmed = await run(['guilds', 'suspend', '--guild', guild]);
     expect(unconfirmed.status).toBe(1);
-    expect(unconfirmed.error).toContain(`refuses every request of guild ${guild}`);
+    expect(unconfirmed.error).toContain(`rejects every request of guild ${guild}`);
     expect(await verifyKeys(service, first.key)).not.toContain(undefined);
     const suspended = await json(['guilds', 'suspend', '--guild', guild, '--yes']);
     expect(suspended.suspended_at).toEqual(expect.any(Number));
@@ -220,7 +220,7 @@ describe('keys revoke', () => {
     for (let n = 0; n < 3; n++) await createKey(guild);
     const { status, out, error } = await run(['keys', 'revoke', '--guild', guild, '--all', '--json']);
     expect({ status, out }).toEqual({ status: 1, out: '' });
-    expect(error).toContain(`revokes 3 keys of guild ${guild}, for good. Nothing was changed`);
+    expect(error).toContain(`permanently revokes 3 keys of guild ${guild}. Nothing was changed`);
     const { keys } = await json(['keys', 'list', '--guild', guild]);
     expect(keys.every(({ revoked_at: at }: { revoked_at: unknown }) => at === null)).toBe(true);
     expect((await json(['keys', 'revoke', '--guild', guild, '--all', '--yes'])).keys).toHaveLength(3);

@@ -21,7 +21,7 @@ async function run(words: string[], environment: Environment = ROOTS) {
   return { status, ...said };
 }
 
-test('generate prints two roots, other ones each time, from which keys can be derived', async () => {
+test('generate prints two new root secrets each time, from which keys can be derived', async () => {
   const [one, other] = [await run(['generate'], {}), await run(['generate', '--json'], {})];
   const roots = Object.fromEntries(
     one.out
@@ -34,7 +34,7 @@ test('generate prints two roots, other ones each time, from which keys can be de
   expect((await run(['derive'], roots)).status).toBe(0);
 });
 
-test('derive prints the keys of one process, those of both roots during a rotation, and no root', async () => {
+test('derive prints the keys of one process, from both secrets during a rotation, and no root secret', async () => {
   const { out } = await run(['derive', '--process', 'lookup']);
   expect(out).toBe(`# lookup\nINTERNAL_KEYS=${expected('lookup')}\n`);
   const keys = parseKeys(expected('lookup'));
@@ -68,7 +68,7 @@ test.each([
   [['derive', '--process', 'lokup'], ROOTS, '--process must be one of auth, lookup,'],
   [['derive', '--format', 'yaml'], ROOTS, '--format must be one of env, compose, kubernetes'],
   [['derive', '--prefix', 'A b'], ROOTS, '--prefix must be a name'],
-])('%j is refused, and no secret is repeated', async (words, environment, message) => {
+])('%j fails, and the error contains no secret', async (words, environment, message) => {
   const { status, out, error } = await run(words, environment);
   expect({ status, out }).toEqual({ status: 1, out: '' });
   expect(error).toContain(message);

@@ -46,7 +46,7 @@ async function json(...words: string[]): Promise<Record<string, unknown>> {
   return JSON.parse(out) as Record<string, unknown>;
 }
 
-test('the list is empty; shield add, list and remove answer as documented', async () => {
+test('shield add, list and remove print the documented output', async () => {
   expect(await json('shield', 'list')).toEqual({ entries: [], next_cursor: null });
   const settings = ['--reason', 'Verkauft Gegenstände', '--category', 'scammer'];
   const common = await json('shield', 'add', '--game-id', '7001', ...settings);
@@ -75,7 +75,7 @@ test('the list is empty; shield add, list and remove answer as documented', asyn
   expect(await json('shield', 'list', '--guild', GUILD)).toEqual({ entries: [], next_cursor: null });
 });
 
-test('a list is read page by page, or as a whole', async () => {
+test('shield list prints one page, or all pages', async () => {
   for (const id of ['11', '12', '13']) {
     await json('shield', 'add', '--guild', GUILD, '--game-id', id, '--reason', 'R', '--category', 'c');
   }
@@ -86,15 +86,15 @@ test('a list is read page by page, or as a whole', async () => {
   for (const id of ['11', '12', '13']) await json('shield', 'remove', '--guild', GUILD, '--game-id', id);
 });
 
-test('people read aligned text', async () => {
+test('text output is aligned', async () => {
   const added = await run('shield', 'add', '--game-id', '5', '--reason', 'Two\nlines', '--category', 'exploiter');
-  expect(added.out).toMatch(/^Player +5\nName +-\nCounts in +every guild\nCategory +exploiter\n/);
+  expect(added.out).toMatch(/^Player +5\nName +-\nApplies to +all guilds\nCategory +exploiter\n/);
   const listed = await run('shield', 'list');
   expect(listed.out).toMatch(
     /^PLAYER +NAME +CATEGORY +SOURCE +FLAGGED +EXPIRES +BY +REASON\n5 +- +exploiter +operator /,
   );
   expect(listed.out).toContain('"Two\\nlines"');
-  expect((await run('shield', 'list', '--guild', GUILD)).out).toBe('Nobody is on this list.\n');
+  expect((await run('shield', 'list', '--guild', GUILD)).out).toBe('The list is empty.\n');
 });
 
 test.each([
@@ -111,7 +111,7 @@ test.each([
   [['remove', '--game-id', '99'], 'The player is not on this list'],
   [['remove'], '--game-id is required'],
   [['list', '--cursor', 'x'], '--cursor must be a whole number'],
-])('shield %j fails on standard error alone', async (words, message) => {
+])('shield %j fails, and prints the fault to standard error only', async (words, message) => {
   const { status, out, error } = await run('shield', ...words, '--json');
   expect({ status, out }).toEqual({ status: 1, out: '' });
   expect(error).toContain(message);

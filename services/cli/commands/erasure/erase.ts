@@ -1,145 +1,140 @@
 import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
-import type { Command, Input, Output, Screen } from '../command.ts';
-import type { Connections } from '../connections.ts';
-import { Erasing, type Removed, SERVICES, type Step } from '../erasing.ts';
-import { table } from '../text.ts';
-import { guildsOfUser } from './guilds-of-user.ts';
-import { type Account, accountsIn, given, guildText, readUser, USER_OPTIONS, USER_USAGE } from './user-accounts.ts';
+import { ACTOR_OPTION, type Command, type Input, type Output, type Terminal } from '../../command.ts';
+import type { Connections } from '../../connections.ts';
+import { table } from '../../text.ts';
+import { type EraseBatch, Erasing, type RemovedRows } from './erasing.ts';
+import { guildsWithProgress } from './guilds-of-user.ts';
+import {
+  type Account,
+  type Accounts,
+  accountsDocument,
+  accountsOf,
+  linkedAccounts,
+  meansEveryGuild,
+  readUser,
+  USER_OPTIONS,
+  USER_USAGE,
+} from './user-accounts.ts';
 
-const CONFIRM = { 'dry-run': { type: 'boolean' }, yes: { type: 'boolean' } } as const;
-const ACTOR = { actor: { type: 'string' } } as const;
+const CONFIRM_OPTIONS = { 'dry-run': { type: 'boolean' }, yes: { type: 'boolean' } } as const;
 const CONFIRM_NOTES = [
   '--dry-run        count the rows, and change nothing',
-  '--yes            erase; there is no way back. Interrupted, it goes on where it was when run again',
+  '--yes            erase; this cannot be undone. After an interruption repeat the command to continue',
 ];
 
 const eraseGuild: Command = {
   name: 'guild erase',
-  summary: 'revoke the keys of a guild and remove all that is stored of it',
+  summary: 'revoke the keys of a guild and erase all of its data',
   usage: '--guild ID (--dry-run | --yes) [--actor NOTE]',
   notes: [
     ...CONFIRM_NOTES,
-    'What stays: in the audit who did which kind of thing and when, without details, and the number of its next key. Keys',
-    'are forgotten 15 s after they were revoked, when every gateway was told. Counters in Redis end within two minutes.',
+    'These stay: the audit entries without their details, and the number of the next key of the guild. Keys are deleted',
+    '15 s after they were revoked, when all gateways have received the change. Counters in Redis expire within 2 minutes.',
   ],
-  options: { guild: { type: 'string' }, ...CONFIRM, ...ACTOR },
-  run: async (input, connections, screen) => {
+  options: { guild: { type: 'string' }, ...CONFIRM_OPTIONS, ...ACTOR_OPTION },
+  run: async (input, connections, terminal) => {
     const guildId = input.requiredText('guild');
-    const dryRun = isDryRun(input);
+    const dryRun = readDryRun(input);
     input.check();
-    const step: Step = (client, dry) => client.eraseGuild({ guildId, dryRun: dry });
-    const erasing = new Erasing(connections, step, screen);
-    if (dryRun) return output({ guild_id: guildId }, true, await erasing.count(SERVICES));
-    const audit = connections.admin(KeyAdminServiceService, 'auth');
-    await audit.revokeGuildKeys({ guildId, actor: input.note });
-    const removed = await recorded(connections, { guildId, what: 'guild', actor: input.note }, () =>
-      erasing.run(SERVICES),
-    );
-    return output({ guild_id: guildId }, false, removed);
+    const eraseBatch: EraseBatch = (client, dry) => client.eraseGuild({ guildId, dryRun: dry });
+    const erasing = new Erasing({ connections, terminal, eraseBatch });
+    if (dryRun) return output({ guild_id: guildId }, true, await erasing.count());
+    const auth = connections.admin(KeyAdminServiceService, 'auth');
+    await auth.revokeGuildKeys({ guildId, actor: input.note });
+    const report = { guildId, what: 'guild', actor: input.note };
+    return output({ guild_id: guildId }, false, await eraseWithAudit(connections, report, erasing));
   },
 };
 
 const eraseUser: Command = {
   name: 'user erase',
-  summary: 'remove all that is stored of a user of a guild, or of every guild',
+  summary: 'erase all data of a user from a guild, or from all guilds',
   usage: `${USER_USAGE} (--dry-run | --yes) [--actor NOTE]`,
   notes: [
     ...CONFIRM_NOTES,
-    '--everywhere     in every guild in which a service has rows about the user, and in what counts in every guild',
-    'The account that it is linked to now is erased too. Bans and mutes of the user end, and game servers are not told:',
-    'lift them first where they are to hear of it. Roles on the chat platform stay: unlink first to take them back.',
-    'What the user decided as a moderator stands without the name. Encrypted answers to repeated writes go within a day.',
+    '--everywhere     erase from all guilds in which a service has rows about the user, and rows about all guilds',
+    'The linked account is erased too. Bans and mutes of the user end, but game servers are not notified: lift them first',
+    'to notify game servers. Roles on the chat platform stay: unlink the account first to remove them. Decisions of the',
+    'user as a moderator stay without the name. Encrypted responses to repeated writes are deleted within a day.',
   ],
-  options: { ...USER_OPTIONS, ...CONFIRM, ...ACTOR },
-  run: async (input, connections, screen) => {
+  options: { ...USER_OPTIONS, ...CONFIRM_OPTIONS, ...ACTOR_OPTION },
+  run: async (input, connections, terminal) => {
     const { guildId, account } = readUser(input);
-    const dryRun = isDryRun(input);
+    const dryRun = readDryRun(input);
     input.check();
-    if (guildId === undefined) return eraseEverywhere(account, dryRun, input, connections, screen);
-    const { accounts, removed } = await eraseIn(guildId, account, dryRun, SERVICES, input, connections, screen);
-    const who = { guild_id: guildId, chat_id: accounts.chatId ?? null, game_id: accounts.gameId ?? null };
-    return output(who, dryRun, removed);
+    const request = { account, dryRun, note: input.note, connections, terminal };
+    if (guildId === undefined) return eraseEverywhere(request);
+    const { accounts, removed } = await eraseFromGuild(guildId, request);
+    return output({ guild_id: guildId, ...accountsDocument(accounts) }, dryRun, removed);
   },
 };
 
 export const eraseCommands: readonly Command[] = [eraseGuild, eraseUser];
 
-/** Erases a user from one guild, or counts what would be erased. */
-async function eraseIn(
-  guildId: string,
-  account: Account,
-  dryRun: boolean,
-  services: readonly string[],
-  input: Input,
-  connections: Connections,
-  screen: Screen,
-) {
-  const accounts = await accountsIn(connections, guildId, account);
-  const step: Step = (client, dry) => client.eraseUser({ guildId, ...accounts, dryRun: dry });
-  const erasing = new Erasing(connections, step, screen);
-  if (dryRun) return { accounts, removed: await erasing.count(services) };
-  const note = { guildId, what: 'user', actor: input.note };
-  // What counts in every guild belongs to none: its audit has an entry by each service.
-  const removed = /^[1-9]/.test(guildId)
-    ? await recorded(connections, note, () => erasing.run(services))
-    : await erasing.run(services);
-  return { accounts, removed };
+interface UserErasure {
+  account: Account;
+  dryRun: boolean;
+  note: string;
+  connections: Connections;
+  terminal: Terminal;
 }
 
 /**
- * One run over every guild. A guild in which nothing names the user costs no call. The linked account of a guild may occur
- * where no service was found for the given one, so all services are called there. Repeating the run after an interruption
- * finds what is left.
+ * Erases a user from one guild, or counts the rows in a dry run. The linked account may occur in other services than the
+ * selected one, so all services are called.
  */
-async function eraseEverywhere(
-  account: Account,
-  dryRun: boolean,
-  input: Input,
-  connections: Connections,
-  screen: Screen,
-): Promise<Output> {
-  let total = 0;
-  for await (const _ of guildsOfUser(connections, given(account))) total++;
-  const tables = new Map<string, Removed>();
-  let guilds = 0;
-  // Listed again while they are erased, not kept: the list goes on behind the guild that was just erased.
-  for await (const { guildId } of guildsOfUser(connections, given(account))) {
-    guilds++;
-    screen.tell(`guild ${guilds} of ${Math.max(guilds, total)}: ${guildText(guildId)}`);
-    const { removed } = await eraseIn(guildId, account, dryRun, SERVICES, input, connections, screen);
-    for (const each of removed) {
-      const rows = (tables.get(each.table)?.rows ?? 0) + each.rows;
-      tables.set(each.table, { ...each, rows });
-    }
-  }
-  const accounts = given(account);
-  const who = { everywhere: true, chat_id: accounts.chatId ?? null, game_id: accounts.gameId ?? null, guilds };
-  return output(who, dryRun, [...tables.values()]);
+async function eraseFromGuild(
+  guildId: string,
+  { account, dryRun, note, connections, terminal }: UserErasure,
+): Promise<{ accounts: Accounts; removed: RemovedRows[] }> {
+  const accounts = await linkedAccounts(connections, guildId, account);
+  const eraseBatch: EraseBatch = (client, dry) => client.eraseUser({ guildId, ...accounts, dryRun: dry });
+  const erasing = new Erasing({ connections, terminal, eraseBatch });
+  if (dryRun) return { accounts, removed: await erasing.count() };
+  // Rows about all guilds have no guild in whose audit the erasure could be recorded. Each service's call is audited.
+  const removed = meansEveryGuild(guildId)
+    ? await erasing.run()
+    : await eraseWithAudit(connections, { guildId, what: 'user', actor: note }, erasing);
+  return { accounts, removed };
 }
 
-/** The audit says that an erasure was begun before it is, and what it removed. */
-async function recorded(
+/** Erases a user from all guilds. Repeating it after an interruption finds the remaining rows. */
+async function eraseEverywhere(request: UserErasure): Promise<Output> {
+  const { account, dryRun, connections, terminal } = request;
+  const removed = new Map<string, RemovedRows>();
+  let guilds = 0;
+  for await (const guildId of guildsWithProgress(connections, account, terminal)) {
+    guilds++;
+    for (const each of (await eraseFromGuild(guildId, request)).removed) {
+      removed.set(each.table, { ...each, rows: (removed.get(each.table)?.rows ?? 0) + each.rows });
+    }
+  }
+  const user = { everywhere: true, ...accountsDocument(accountsOf(account)), guilds };
+  return output(user, dryRun, [...removed.values()]);
+}
+
+/** Records the erasure in the audit before it starts, and its result after it ended. */
+async function eraseWithAudit(
   connections: Connections,
-  note: { guildId: string; what: string; actor: string },
-  erase: () => Promise<Removed[]>,
-): Promise<Removed[]> {
-  const audit = connections.admin(KeyAdminServiceService, 'auth');
-  await audit.recordErasure({ ...note, state: 'begun', removed: [] });
-  const removed = await erase();
-  await audit.recordErasure({ ...note, state: 'done', removed: rowsOf(removed) });
+  report: { guildId: string; what: string; actor: string },
+  erasing: Erasing,
+): Promise<RemovedRows[]> {
+  const auth = connections.admin(KeyAdminServiceService, 'auth');
+  await auth.recordErasure({ ...report, state: 'begun', removed: [] });
+  const removed = await erasing.run();
+  const rows = removed.map((each) => ({ table: each.table, rows: each.rows }));
+  await auth.recordErasure({ ...report, state: 'done', removed: rows });
   return removed;
 }
 
-/** A fault unless exactly one of the two is given. */
-const isDryRun = (input: Input) => input.oneOf('dry-run', 'yes') === 'dry-run';
+/** Reads `--dry-run` and `--yes`. It is a fault unless exactly one of them is given. */
+const readDryRun = (input: Input) => input.oneOf('dry-run', 'yes') === 'dry-run';
 
-const rowsOf = (removed: readonly Removed[]) => removed.map(({ table: name, rows }) => ({ table: name, rows }));
-
-function output(who: Record<string, unknown>, dryRun: boolean, removed: readonly Removed[]): Output {
+function output(subject: Record<string, unknown>, dryRun: boolean, removed: readonly RemovedRows[]): Output {
   const total = removed.reduce((sum, { rows }) => sum + rows, 0);
-  const document = { ...who, dry_run: dryRun, removed, total };
-  const what = dryRun ? 'Nothing was changed. There are' : 'Removed:';
+  const document = { ...subject, dry_run: dryRun, removed, total };
   if (total === 0) return { document, text: dryRun ? 'There is nothing to erase.' : 'Nothing was left to erase.' };
   const rows = removed.map((each) => [each.service, each.table, String(each.rows)]);
-  return { document, text: `${what} ${total} rows\n\n${table(['SERVICE', 'TABLE', 'ROWS'], rows)}` };
+  const summary = dryRun ? `Nothing was changed. There are ${total} rows` : `Removed: ${total} rows`;
+  return { document, text: `${summary}\n\n${table(['SERVICE', 'TABLE', 'ROWS'], rows)}` };
 }

@@ -1,58 +1,70 @@
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
-import type { Command, Screen, Write } from '../command.ts';
-import type { Connections } from '../connections.ts';
-import { SERVICES } from '../erasing.ts';
-import { guildsOfUser } from './guilds-of-user.ts';
-import { type Account, accountsIn, given, guildText, readUser, USER_OPTIONS, USER_USAGE } from './user-accounts.ts';
+import { ACTOR_OPTION, type Command, type Terminal, type Write } from '../../command.ts';
+import type { Connections } from '../../connections.ts';
+import { SERVICES } from './erasing.ts';
+import { guildsWithProgress } from './guilds-of-user.ts';
+import {
+  type Account,
+  type Accounts,
+  accountsDocument,
+  accountsOf,
+  linkedAccounts,
+  readUser,
+  USER_OPTIONS,
+  USER_USAGE,
+} from './user-accounts.ts';
 
 const exportUser: Command = {
   name: 'user export',
-  summary: 'everything that is stored of a user of a guild, or of every guild, as a JSON document',
+  summary: 'print all data of a user in a guild, or in all guilds, as a JSON document',
   usage: USER_USAGE,
   notes: [
-    '--everywhere     of every guild in which a service has rows about the user, and of what counts in every guild',
+    '--everywhere     export from all guilds in which a service has rows about the user, and rows about all guilds',
     'The document is {chat_id, game_id, guilds: [{guild_id, chat_id, game_id, services: {SERVICE: {TABLE: [row, …]}}}]},',
-    'with --json too. It holds what `user erase` would remove, and nothing of other people. The account that the user is',
-    'linked to now is in it too. It is written while it is read: a failure leaves it unfinished, with status 1.',
+    'also without --json. It contains the rows that `user erase` would remove, including those of the linked account, and no',
+    'data of other people. It is written while it is read: after a failure it is incomplete, and the exit status is 1.',
   ],
-  options: { ...USER_OPTIONS, actor: { type: 'string' } },
-  run: async (input, connections, screen) => {
+  options: { ...USER_OPTIONS, ...ACTOR_OPTION },
+  run: async (input, connections, terminal) => {
     const { guildId, account } = readUser(input);
     input.check();
-    return { write: (write) => writeExport(write, connections, screen, guildId, account) };
+    return { write: (write) => writeExport(write, { connections, terminal, guildId, account }) };
   },
 };
 
 export const exportCommands: readonly Command[] = [exportUser];
 
-async function writeExport(
-  write: Write,
-  connections: Connections,
-  screen: Screen,
-  only: string | undefined,
-  account: Account,
-): Promise<void> {
-  const { chatId, gameId } = given(account);
-  let opening = `{"chat_id":${json(chatId ?? null)},"game_id":${json(gameId ?? null)},"guilds":[`;
-  const guilds = only === undefined ? guildsOfUser(connections, given(account)) : [{ guildId: only }];
-  let total = 0;
-  if (only === undefined) for await (const _ of guildsOfUser(connections, given(account))) total++;
-  let count = 0;
-  for await (const { guildId } of guilds) {
-    count++;
-    if (only === undefined) screen.tell(`guild ${count} of ${Math.max(count, total)}: ${guildText(guildId)}`);
-    const accounts = await accountsIn(connections, guildId, account);
-    const ids = `"chat_id":${json(accounts.chatId ?? null)},"game_id":${json(accounts.gameId ?? null)}`;
-    await write(`${opening}{"guild_id":${json(guildId)},${ids},"services":{`);
-    await writeServices(write, connections, guildId, accounts);
-    await write('}}');
-    opening = ',';
-  }
-  await write(`${count === 0 ? opening : ''}]}\n`);
+interface UserExport {
+  connections: Connections;
+  terminal: Terminal;
+  /** undefined = all guilds. */
+  guildId: string | undefined;
+  account: Account;
 }
 
-/** `"service":{"schema.table":[row,…],…},…`; services that know nothing of the user are left out. */
-async function writeServices(write: Write, connections: Connections, guildId: string, accounts: object): Promise<void> {
+async function writeExport(write: Write, { connections, terminal, guildId: only, account }: UserExport): Promise<void> {
+  const guilds = only === undefined ? guildsWithProgress(connections, account, terminal) : [only];
+  // Written together with the first guild, so that nothing is printed if the first call fails.
+  const opening = `${JSON.stringify(accountsDocument(accountsOf(account))).slice(0, -1)},"guilds":[`;
+  let separator = opening;
+  for await (const guildId of guilds) {
+    const accounts = await linkedAccounts(connections, guildId, account);
+    const guild = JSON.stringify({ guild_id: guildId, ...accountsDocument(accounts) });
+    await write(`${separator}${guild.slice(0, -1)},"services":{`);
+    await writeServices(write, connections, guildId, accounts);
+    await write('}}');
+    separator = ',';
+  }
+  await write(`${separator === opening ? opening : ''}]}\n`);
+}
+
+/** Writes `"service":{"schema.table":[row,…],…},…`, without the services that have no rows about the user. */
+async function writeServices(
+  write: Write,
+  connections: Connections,
+  guildId: string,
+  accounts: Accounts,
+): Promise<void> {
   let isFirstService = true;
   for (const service of SERVICES) {
     const client = connections.admin(ErasureServiceService, service);
@@ -61,8 +73,8 @@ async function writeServices(write: Write, connections: Connections, guildId: st
     do {
       const { rows, nextCursor } = await client.exportUser({ guildId, ...accounts, cursor });
       for (const { table, row } of rows) {
-        if (current === '') await write(`${isFirstService ? '' : ','}${json(service)}:{`);
-        if (table !== current) await write(`${current === '' ? '' : '],'}${json(table)}:[${row}`);
+        if (current === '') await write(`${isFirstService ? '' : ','}${JSON.stringify(service)}:{`);
+        if (table !== current) await write(`${current === '' ? '' : '],'}${JSON.stringify(table)}:[${row}`);
         else await write(`,${row}`);
         current = table;
         isFirstService = false;
@@ -72,5 +84,3 @@ async function writeServices(write: Write, connections: Connections, guildId: st
     if (current !== '') await write(']}');
   }
 }
-
-const json = (value: unknown) => JSON.stringify(value);

@@ -1,44 +1,60 @@
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
-import type { Connections } from '../connections.ts';
-import { SERVICES } from '../erasing.ts';
-import type { Accounts } from './user-accounts.ts';
+import type { Terminal } from '../../command.ts';
+import type { Connections } from '../../connections.ts';
+import { SERVICES } from './erasing.ts';
+import { type Account, type Accounts, accountsOf, meansEveryGuild } from './user-accounts.ts';
 
-/** A guild in which a user occurs, and the services whose rows name the user there. */
-export interface Occurrence {
-  guildId: string;
-  services: string[];
+/** Yields every guild in which a service has rows about an account, and reports the progress before each of them. */
+export async function* guildsWithProgress(
+  connections: Connections,
+  account: Account,
+  terminal: Terminal,
+): AsyncGenerator<string, void> {
+  const accounts = accountsOf(account);
+  let total = 0;
+  for await (const _ of guildsOfUser(connections, accounts)) total++;
+  let count = 0;
+  // Listed a second time instead of stored, so that memory does not grow with the number of guilds.
+  for await (const guildId of guildsOfUser(connections, accounts)) {
+    count++;
+    const guild = meansEveryGuild(guildId) ? 'rows about all guilds' : `guild ${guildId}`;
+    terminal.report(`guild ${count} of ${Math.max(count, total)}: ${guild}`);
+    yield guildId;
+  }
 }
 
 /**
- * The guilds in which any service has rows about a user, in ascending order. Each service lists its own, page by page, and
- * the lists are merged as they are read: memory does not grow with the number of guilds.
+ * Yields the guilds in which any service has rows about a user, in ascending order. The services list their guilds page by
+ * page, and the lists are merged while they are read.
  */
-export async function* guildsOfUser(connections: Connections, accounts: Accounts): AsyncGenerator<Occurrence, void> {
-  const lists = SERVICES.map((service) => ({ service, guilds: guildsIn(connections, service, accounts) }));
-  const heads = await Promise.all(lists.map(({ guilds }) => guilds.next()));
+async function* guildsOfUser(connections: Connections, accounts: Accounts): AsyncGenerator<string, void> {
+  const lists = SERVICES.map((service) => guildsInService(connections, service, accounts));
+  const heads = await Promise.all(lists.map((list) => list.next()));
   for (;;) {
     const pending = heads.flatMap(({ done, value }) => (done || value === undefined ? [] : [value]));
     const [guildId] = pending.toSorted();
     if (guildId === undefined) return;
-    const services: string[] = [];
-    for (const [index, { service, guilds }] of lists.entries()) {
+    for (const [index, list] of lists.entries()) {
       const head = heads[index];
-      if (head?.done || head?.value !== guildId) continue;
-      services.push(service);
-      heads[index] = await guilds.next();
+      if (!head?.done && head?.value === guildId) heads[index] = await list.next();
     }
-    yield { guildId, services };
+    yield guildId;
   }
 }
 
-async function* guildsIn(connections: Connections, service: string, accounts: Accounts): AsyncGenerator<string, void> {
+async function* guildsInService(
+  connections: Connections,
+  service: string,
+  accounts: Accounts,
+): AsyncGenerator<string, void> {
   const client = connections.admin(ErasureServiceService, service);
   let afterGuildId: string | undefined;
   do {
     const { guildIds, searchedTo } = await client.listGuildsOfUser({ ...accounts, afterGuildId });
     yield* guildIds;
-    if (searchedTo !== undefined && searchedTo === afterGuildId)
-      throw new Error(`${service} lists the same guilds twice`);
+    if (searchedTo !== undefined && searchedTo === afterGuildId) {
+      throw new Error(`${service} returned the same page of guilds twice`);
+    }
     afterGuildId = searchedTo;
   } while (afterGuildId !== undefined);
 }

@@ -1,55 +1,62 @@
 import { type ApiKey, readApiKey } from '#kit/security/api-key.ts';
 
-/** A key of a scanner's report, and where it was found; empty where the report does not say. */
-export interface Finding {
+/** A key in a scanner's report, and where it was found; `url` and `source` are empty if the report does not say. */
+export interface LeakedKey {
   key: ApiKey;
   url: string;
   source: string;
 }
 
-/** Key-format.md: what secret scanners search for. */
+type Place = Pick<LeakedKey, 'url' | 'source'>;
+
+/** The pattern of services/auth/domain/key-format.md, which secret scanners use. */
 const KEY = /(?<![0-9A-Za-z_])service_[1-9][0-9]{16,19}_[0-9A-Za-z]{38}(?![0-9A-Za-z_])/g;
-const URL_SHAPE = /https?:\/\/[^\s"'<>]+/;
-const MAX_URL = 1_000;
-const MAX_SOURCE = 100;
+const URL_PATTERN = /https?:\/\/[^\s"'<>]+/;
+const MAX_URL_LENGTH = 1_000;
+const MAX_SOURCE_LENGTH = 100;
 
 /**
- * The keys in a scanner's report: a JSON array or lines of JSON objects such as `{token, type, url, source}`, or plain
- * lines. Wherever in an object or line a key stands, it counts; what has no checksum of a key does not. The same key with
- * the same place counts once.
+ * Returns the keys in a scanner's report: a JSON array or lines of JSON objects such as `{token, type, url, source}`, or
+ * lines of text. A key may be anywhere in an object or a line. Texts with a wrong checksum are ignored, and so are
+ * duplicates with the same URL.
  */
-export function readReport(text: string): Finding[] {
-  const found = findingsOf(text);
-  return [...new Map(found.map((finding) => [`${finding.key.hashText} ${finding.url}`, finding])).values()];
+export function readReport(text: string): LeakedKey[] {
+  const found = keysInReport(text);
+  return [...new Map(found.map((leaked) => [`${leaked.key.hashText} ${leaked.url}`, leaked])).values()];
 }
 
-function findingsOf(text: string): Finding[] {
-  const whole = parseJson(text);
-  if (whole !== undefined) return [whole].flat().flatMap(objectFindings);
+function keysInReport(text: string): LeakedKey[] {
+  const report = parseJson(text);
+  if (report !== undefined) return keysInJson(report);
   return text.split('\n').flatMap((line) => {
     const parsed = parseJson(line);
-    return parsed === undefined ? textFindings(line, place(line)) : [parsed].flat().flatMap(objectFindings);
+    return parsed === undefined ? keysInText(line, { url: urlIn(line), source: '' }) : keysInJson(parsed);
   });
 }
 
-function objectFindings(value: unknown): Finding[] {
-  if (typeof value !== 'object' || value === null) return textFindings(JSON.stringify(value), place(''));
-  const { url, source } = value as Record<string, unknown>;
-  const where = {
-    url: typeof url === 'string' ? url.slice(0, MAX_URL) : '',
-    source: typeof source === 'string' ? source.slice(0, MAX_SOURCE) : '',
-  };
-  return textFindings(JSON.stringify(value), where);
+/** The keys in a JSON object or in each item of a JSON array. */
+function keysInJson(json: unknown): LeakedKey[] {
+  const items: unknown[] = Array.isArray(json) ? json : [json];
+  return items.flatMap((item) => keysInText(JSON.stringify(item), placeOf(item)));
 }
 
-const place = (line: string) => ({ url: (URL_SHAPE.exec(line)?.[0] ?? '').slice(0, MAX_URL), source: '' });
+function placeOf(item: unknown): Place {
+  const { url, source } = Object(item) as Record<string, unknown>;
+  return {
+    url: typeof url === 'string' ? url.slice(0, MAX_URL_LENGTH) : '',
+    source: typeof source === 'string' ? source.slice(0, MAX_SOURCE_LENGTH) : '',
+  };
+}
 
-function textFindings(text: string, where: { url: string; source: string }): Finding[] {
-  return (text.match(KEY) ?? []).flatMap((shaped) => {
-    const key = readApiKey(shaped);
-    // A URL may hold the key itself, which goes nowhere.
-    const url = where.url.includes(shaped) ? where.url.replaceAll(shaped, key?.prefix ?? '') : where.url;
-    return key ? [{ key, source: where.source.replaceAll(shaped, key.prefix), url }] : [];
+const urlIn = (line: string) => (URL_PATTERN.exec(line)?.[0] ?? '').slice(0, MAX_URL_LENGTH);
+
+function keysInText(text: string, { url, source }: Place): LeakedKey[] {
+  return (text.match(KEY) ?? []).flatMap((candidate) => {
+    const key = readApiKey(candidate);
+    if (!key) return [];
+    // The URL may contain the key itself, which must not be sent or printed.
+    const redact = (place: string) => place.replaceAll(candidate, key.prefix);
+    return [{ key, url: redact(url), source: redact(source) }];
   });
 }
 
