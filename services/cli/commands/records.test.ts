@@ -6,7 +6,7 @@ import { moderationService } from '#services/moderation/service.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
 import { startAuthForOperators, type TestAuth } from '#test/system/auth.ts';
 import { TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
-import { guildctl } from '../guildctl.ts';
+import { guildctlJson, runGuildctl } from '../fixtures/guildctl.ts';
 
 const GUILD = '900000000000000001';
 const CHAT = '920000000000000001';
@@ -65,21 +65,15 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function run(...words: string[]): Promise<{ status: number; out: string; error: string }> {
-  const said = { out: '', error: '' };
+function environment() {
   const addresses = Object.entries(services).map(([name, { addresses }]) => [
     `GUILDCTL_${name.toUpperCase()}`,
     addresses.grpc,
   ]);
-  const status = await guildctl([...words, '--guild', GUILD], {
-    environment: { ...Object.fromEntries(addresses), GUILDCTL_AUTH: auth.address, ADMIN_SECRETS: ADMIN_SECRET },
-    user: 'ada',
-    out: (text) => (said.out += text),
-    error: (text) => (said.error += text),
-  });
-  return { status, ...said };
+  return { ...Object.fromEntries(addresses), GUILDCTL_AUTH: auth.address, ADMIN_SECRETS: ADMIN_SECRET };
 }
-const json = async (...words: string[]) => JSON.parse((await run(...words, '--json')).out) as unknown;
+const run = (...words: string[]) => runGuildctl([...words, '--guild', GUILD], environment());
+const json = (...words: string[]) => guildctlJson<unknown>([...words, '--guild', GUILD], environment());
 
 test.each([
   ['--chat-id', CHAT],

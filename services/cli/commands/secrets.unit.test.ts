@@ -3,23 +3,14 @@ import { parseAllDocuments } from 'yaml';
 import { internalKeysOf, parseKeys } from '#kit/security/process-keys.ts';
 import { KEY_HOLDERS } from '#kit/security/purposes.ts';
 import type { Environment } from '#kit/service/config.ts';
-import { guildctl } from '../guildctl.ts';
+import { runGuildctl } from '../fixtures/guildctl.ts';
 
 const [INTERNAL, OLD_INTERNAL, ADMIN] = ['internal', 'old-internal', 'admin'].map((name) => name.padEnd(40, 'x'));
 const ROOTS = { INTERNAL_SECRETS: `${INTERNAL},${OLD_INTERNAL}`, ADMIN_SECRETS: ADMIN };
 const expected = (name: string) =>
   internalKeysOf(name, { internal: [INTERNAL ?? '', OLD_INTERNAL ?? ''], admin: [ADMIN ?? ''] });
 
-async function run(words: string[], environment: Environment = ROOTS) {
-  const said = { out: '', error: '' };
-  const status = await guildctl(['secrets', ...words], {
-    environment,
-    user: 'ada',
-    out: (text) => (said.out += text),
-    error: (text) => (said.error += text),
-  });
-  return { status, ...said };
-}
+const run = (words: string[], environment: Environment = ROOTS) => runGuildctl(['secrets', ...words], environment);
 
 test('generate prints two new root secrets each time, from which keys can be derived', async () => {
   const [one, other] = [await run(['generate'], {}), await run(['generate', '--json'], {})];

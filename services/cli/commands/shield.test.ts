@@ -4,7 +4,7 @@ import { moderationService } from '#services/moderation/service.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { startAuthForOperators, type TestAuth } from '#test/system/auth.ts';
 import { TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
-import { guildctl } from '../guildctl.ts';
+import { guildctlJson, runGuildctl } from '../fixtures/guildctl.ts';
 
 const GUILD = '900000000000000001';
 const [ADMIN_SECRET = ''] = TEST_ADMIN_SECRETS;
@@ -25,26 +25,13 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function run(...words: string[]): Promise<{ status: number; out: string; error: string }> {
-  const said = { out: '', error: '' };
-  const status = await guildctl(words, {
-    environment: {
-      GUILDCTL_AUTH: auth.address,
-      GUILDCTL_MODERATION: moderation.addresses.grpc,
-      ADMIN_SECRETS: ADMIN_SECRET,
-    },
-    user: 'ada',
-    out: (text) => (said.out += text),
-    error: (text) => (said.error += text),
-  });
-  return { status, ...said };
-}
-
-async function json(...words: string[]): Promise<Record<string, unknown>> {
-  const { status, out, error } = await run(...words, '--json');
-  expect({ status, error }).toEqual({ status: 0, error: '' });
-  return JSON.parse(out) as Record<string, unknown>;
-}
+const environment = () => ({
+  GUILDCTL_AUTH: auth.address,
+  GUILDCTL_MODERATION: moderation.addresses.grpc,
+  ADMIN_SECRETS: ADMIN_SECRET,
+});
+const run = (...words: string[]) => runGuildctl(words, environment());
+const json = (...words: string[]) => guildctlJson<Record<string, unknown>>(words, environment());
 
 test('shield add, list and remove print the documented output', async () => {
   expect(await json('shield', 'list')).toEqual({ entries: [], next_cursor: null });

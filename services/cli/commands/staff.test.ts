@@ -4,7 +4,7 @@ import { StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts'
 import { ActivityFixture, ADMIN_SECRET, newGuild } from '#services/activity/fixture.ts';
 import { connect } from '#test/network/grpc.ts';
 import { startAuthForOperators, type TestAuth } from '#test/system/auth.ts';
-import { guildctl } from '../guildctl.ts';
+import { guildctlJson, runGuildctl } from '../fixtures/guildctl.ts';
 
 const OFFICER = '910000000000000001';
 const CAPTAIN = '910000000000000002';
@@ -22,26 +22,13 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-async function run(...words: string[]) {
-  const said = { out: '', error: '' };
-  const status = await guildctl(['staff', ...words], {
-    environment: {
-      GUILDCTL_AUTH: auth.address,
-      GUILDCTL_ACTIVITY: fixture.activity.addresses.grpc,
-      ADMIN_SECRETS: ADMIN_SECRET,
-    },
-    user: 'ada',
-    out: (text) => (said.out += text),
-    error: (text) => (said.error += text),
-  });
-  return { status, ...said };
-}
-
-async function json(...words: string[]): Promise<unknown> {
-  const { status, out, error } = await run(...words, '--json');
-  expect({ status, error }).toEqual({ status: 0, error: '' });
-  return JSON.parse(out);
-}
+const environment = () => ({
+  GUILDCTL_AUTH: auth.address,
+  GUILDCTL_ACTIVITY: fixture.activity.addresses.grpc,
+  ADMIN_SECRETS: ADMIN_SECRET,
+});
+const run = (...words: string[]) => runGuildctl(['staff', ...words], environment());
+const json = (...words: string[]) => guildctlJson<unknown>(['staff', ...words], environment());
 
 test('staff set, list and remove print the documented output', async () => {
   const guild = ['--guild', newGuild()];

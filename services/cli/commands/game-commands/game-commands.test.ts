@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
 import { ActivityFixture, ADMIN_SECRET, newGuild } from '#services/activity/fixture.ts';
 import { startAuthForOperators, type TestAuth } from '#test/system/auth.ts';
-import { guildctl } from '../../guildctl.ts';
+import { guildctlJson, runGuildctl } from '../../fixtures/guildctl.ts';
 
 const fixture = new ActivityFixture();
 let auth: TestAuth;
@@ -17,28 +17,15 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-async function run(...words: string[]) {
-  const said = { out: '', error: '' };
-  const status = await guildctl(words, {
-    environment: {
-      GUILDCTL_AUTH: auth.address,
-      GUILDCTL_ACTIVITY: fixture.activity.addresses.grpc,
-      ADMIN_SECRETS: ADMIN_SECRET,
-    },
-    user: 'ada',
-    out: (text) => (said.out += text),
-    error: (text) => (said.error += text),
-  });
-  return { status, ...said };
-}
+const environment = () => ({
+  GUILDCTL_AUTH: auth.address,
+  GUILDCTL_ACTIVITY: fixture.activity.addresses.grpc,
+  ADMIN_SECRETS: ADMIN_SECRET,
+});
+const run = (...words: string[]) => runGuildctl(words, environment());
+const json = (...words: string[]) => guildctlJson<Record<string, unknown[]>>(words, environment());
 
 const idOf = (command: unknown) => (command as { command_id: string }).command_id;
-
-async function json(...words: string[]) {
-  const { status, out, error } = await run(...words, '--json');
-  expect({ status, error }).toEqual({ status: 0, error: '' });
-  return JSON.parse(out) as Record<string, unknown[]>;
-}
 
 test('commands send, list and show print the documented output', async () => {
   const guild = newGuild();
