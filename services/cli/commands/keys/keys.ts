@@ -182,7 +182,7 @@ const revoke: Command = {
     ...YES_OPTION,
     ...ACTOR_OPTION,
   },
-  run: async (input, connections, screen) => {
+  run: async (input, connections, terminal) => {
     const guildId = input.text('guild');
     const isLeaked = input.flag('leaked');
     const isAll = input.flag('all');
@@ -192,7 +192,7 @@ const revoke: Command = {
     }
     if (input.flag('dry-run') && !isLeaked) input.fault('--dry-run requires --leaked');
     input.check();
-    if (isLeaked) return revokeLeaked(input, connections, readReport(await screen.readInput()));
+    if (isLeaked) return revokeLeaked(input, connections, readReport(await terminal.readInput()));
     if (guildId !== undefined) return revokeAll(guildId, input, connections);
     const { key } = await admin(connections).revokeKey({ keyId: requiredKeyId(input), actor: input.note });
     return keyOutput(required(key, 'key'));
