@@ -14,13 +14,13 @@ const shape = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
-  /** How long the audit is kept; 0 keeps it. The database keeps 30 days whatever is asked. */
+  /** How long audit entries are stored; 0 = forever. The database never deletes entries younger than 30 days. */
   RETENTION_AUDIT_SECONDS: number(730 * DAY).refine((value) => value === 0 || value >= MIN_AUDIT_SECONDS, {
     error: `must be 0 or at least ${MIN_AUDIT_SECONDS}`,
   }),
 };
 
-/** What auth is told; throws a ConfigError that lists every fault. */
+/** Reads the configuration of auth from environment variables. Throws a ConfigError that lists every fault. */
 export const readAuthConfig = (environment: Environment) => readConfig(shape, environment);
 
 export type AuthConfig = ReturnType<typeof readAuthConfig>;

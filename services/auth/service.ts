@@ -11,30 +11,33 @@ import { AuditKeeper } from './domain/audit/keeper.ts';
 import { decodeChange, recentChanges } from './domain/changes.ts';
 import { GuildAdmin } from './domain/guilds.ts';
 import { KeyAdmin } from './domain/keys.ts';
-import { Authority } from './domain/operators/guard.ts';
+import { Authority } from './domain/operators/authority.ts';
 import { Operators } from './domain/operators/operators.ts';
 import { Watchers } from './domain/watchers.ts';
 import { erasureRules } from './erasure.ts';
 import { keyAdminHandlers } from './grpc/admin.ts';
 import { authHandlers } from './grpc/auth.ts';
+import { AuthOperatorGuard } from './grpc/operator-guard.ts';
 import { operatorHandlers } from './grpc/operators.ts';
 import { CHANGES_CHANNEL } from './store/keys.ts';
-import { AuthEvents } from './telemetry.ts';
+import { AuthTelemetry } from './telemetry.ts';
 
 export const authService: ServiceDefinition<AuthConfig> = {
   name: 'auth',
   readConfig: readAuthConfig,
   build(service) {
-    const { config, metrics, log, lifecycle } = service;
+    const { config, metrics, log, lifecycle, clock, ring } = service;
     const database = service.database(config);
-    const { clock } = service;
-    const events = new AuthEvents(metrics, log);
-    const keys = new KeyAdmin({ database, clock, random: randomBytes, events });
+    const telemetry = new AuthTelemetry(metrics, log);
+    const keys = new KeyAdmin({ database, clock, random: randomBytes, telemetry });
+    const guilds = new GuildAdmin({ database, clock, telemetry });
+    const operators = new Operators({ database, clock, telemetry });
+    const authority = new Authority({ database, clock, telemetry });
 
     const watchers = new Watchers({
-      recent: () => recentChanges(database, clock.now()),
-      isHearing: () => listener.isHearing,
-      events,
+      readRecentChanges: () => recentChanges(database, clock.now()),
+      isReceivingNotifications: () => listener.isHearing,
+      telemetry,
     });
     const listener = new Listener({
       url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
@@ -44,31 +47,28 @@ export const authService: ServiceDefinition<AuthConfig> = {
       log,
       onNotification: (payload) => {
         const change = decodeChange(payload);
-        if (change) watchers.tell(change);
-        else void watchers.lookAgain();
+        if (change) watchers.sendChange(change);
+        else void watchers.rereadRecentChanges();
       },
-      onListening: () => watchers.tellRecent(),
-      onProof: () => watchers.beat(),
+      onListening: () => watchers.sendRecentChanges(),
+      onProof: () => watchers.sendBeat(),
     });
     lifecycle.add(listener);
     lifecycle.add(watchers);
 
     const grpc = service.serveGrpc(config);
-    service.serveInternal(grpc, AuthServiceService, authHandlers(database, clock, watchers, events));
-    const { ring } = service;
-    const authority = new Authority({ database, root: service.operators, clock, events });
-    const guilds = new GuildAdmin({ database, clock, events });
-    const operators = new Operators({ database, clock, events });
-    grpc.addForOperators(KeyAdminServiceService, keyAdminHandlers({ database, keys, guilds, ring, clock }), authority);
+    service.serveInternal(grpc, AuthServiceService, authHandlers({ database, clock, watchers, telemetry }));
+    const guard = new AuthOperatorGuard({ database, root: service.operators, authority });
+    grpc.addForOperators(KeyAdminServiceService, keyAdminHandlers({ database, keys, guilds, ring, clock }), guard);
     grpc.addForOperators(
       OperatorAdminServiceService,
       operatorHandlers({ authority, operators, tickets: ring, clock: service.processClock }),
-      authority,
+      guard,
     );
-    const isGuildFree = (guildId: string) => keys.mayBeForgotten(guildId);
+    const isGuildFree = (guildId: string) => keys.mayBeDeleted(guildId);
     const erasure = erasureMethods({ database, rules: erasureRules, log, isGuildFree });
-    grpc.addForOperators(ErasureServiceService, erasure, authority);
+    grpc.addForOperators(ErasureServiceService, erasure, guard);
     const retentionSeconds = config.RETENTION_AUDIT_SECONDS;
-    lifecycle.add(new AuditKeeper({ database, clock, ring, events, retentionSeconds }));
+    lifecycle.add(new AuditKeeper({ database, clock, ring, telemetry, retentionSeconds }));
   },
 };

@@ -4,34 +4,45 @@ import { formatKeyId, type KeyRef } from './domain/key.ts';
 
 export type KeyAction = 'create' | 'update' | 'rotate' | 'revoke' | 'suspend' | 'resume';
 
-/** What auth counts and logs of its business: never a secret, never a hash. */
-export class AuthEvents {
+/** Metrics and log lines of auth. They never contain a secret or a hash. */
+export class AuthTelemetry {
   readonly #log: Logger;
   readonly #changed;
-  readonly #refused;
+  readonly #overLimit;
   readonly #verified;
   readonly #watchers;
-  readonly #operators;
-  readonly #audit;
+  readonly #operatorCalls;
+  readonly #auditChains;
 
   constructor(metrics: Metrics, log: Logger) {
     this.#log = log;
-    this.#changed = metrics.counter('auth_keys_changed_total', 'Keys created and changed', ['action']);
-    this.#refused = metrics.counter('auth_keys_over_limit_total', 'Keys refused because the guild has its ten');
-    this.#verified = metrics.counter('auth_keys_verified_total', 'Secrets looked up', ['result']);
-    this.#operators = metrics.counterOf(
+    this.#changed = metrics.counter(
+      'auth_keys_changed_total',
+      'API keys created, updated, rotated, revoked, suspended or resumed by operators',
+      ['action'],
+    );
+    this.#overLimit = metrics.counter(
+      'auth_keys_over_limit_total',
+      'Key creations and updates rejected because the guild already has ten active keys',
+    );
+    this.#verified = metrics.counter(
+      'auth_keys_verified_total',
+      'Key hashes that gateways sent for verification, by whether auth knows them',
+      ['result'],
+    );
+    this.#operatorCalls = metrics.counterOf(
       'auth_operator_calls_total',
-      'Calls of operators to other services that change something and were authorised, and calls that their role refused',
+      'Operator calls that change data of another service and were authorised, and operator calls rejected because of the role',
       'result',
       ['authorised', 'refused'],
     );
-    this.#audit = metrics.counterOf(
+    this.#auditChains = metrics.counterOf(
       'auth_audit_chains_total',
       'Audit chains that the hourly check signed or found broken',
       'result',
       ['signed', 'broken'],
     );
-    this.#watchers = metrics.gauge('auth_watchers', 'Streams that are told changes of keys');
+    this.#watchers = metrics.gauge('auth_watchers', 'Open Watch streams, over which gateways receive key changes');
   }
 
   keysChanged(action: KeyAction, keys: readonly KeyRef[]): void {
@@ -40,12 +51,12 @@ export class AuthEvents {
   }
 
   erasureRecorded(guildId: string, action: string, state: string): void {
-    this.#log.info({ guild_id: guildId, action, state }, 'erasure recorded');
+    this.#log.info({ guild_id: guildId, action, state }, 'erasure recorded in the audit');
   }
 
-  keyRefusedOverLimit(guildId: string): void {
-    this.#refused.inc();
-    this.#log.info({ guild_id: guildId }, 'a key was refused: the guild has as many as it may');
+  keyRejectedOverLimit(guildId: string): void {
+    this.#overLimit.inc();
+    this.#log.info({ guild_id: guildId }, 'key rejected: the guild has the maximum number of active keys');
   }
 
   guildChanged(guildId: string, action: 'suspend' | 'resume', keys: number): void {
@@ -54,21 +65,21 @@ export class AuthEvents {
   }
 
   operatorChanged(name: string, change: 'added' | 'revoked', role: string): void {
-    this.#log.info({ operator_name: name, role, change }, 'operator changed');
+    this.#log.info({ operator_name: name, role, change }, 'operator added or revoked');
   }
 
   changeAuthorised(operator: string, method: string, guildId: string): void {
-    this.#operators.inc({ result: 'authorised' });
+    this.#operatorCalls.inc({ result: 'authorised' });
     this.#log.info({ operator, method, guild_id: guildId }, 'operator change authorised');
   }
 
-  operatorRefused(operator: string, method: string): void {
-    this.#operators.inc({ result: 'refused' });
-    this.#log.warn({ operator, method }, 'operator call refused: the role does not include it');
+  operatorRejected(operator: string, method: string): void {
+    this.#operatorCalls.inc({ result: 'refused' });
+    this.#log.warn({ operator, method }, 'operator call rejected: the role does not include this method');
   }
 
   auditSigned(guildId: string, sequence: number, chain: string): void {
-    this.#audit.inc({ result: 'signed' });
+    this.#auditChains.inc({ result: 'signed' });
     this.#log.info({ guild_id: guildId, sequence, chain }, 'audit checkpoint signed');
   }
 
@@ -77,12 +88,12 @@ export class AuthEvents {
   }
 
   auditBroken(guildId: string, sequence: number, reason: string): void {
-    this.#audit.inc({ result: 'broken' });
+    this.#auditChains.inc({ result: 'broken' });
     this.#log.error({ guild_id: guildId, sequence, reason }, 'audit chain is broken');
   }
 
-  auditNotKept(error: unknown): void {
-    this.#log.warn({ err: error }, 'audit checkpoints could not be made, will retry in an hour');
+  auditRunFailed(error: unknown): void {
+    this.#log.warn({ err: error }, 'failed to sign or prune the audit, will retry in an hour');
   }
 
   secretsVerified(known: number, unknown: number): void {
@@ -90,21 +101,21 @@ export class AuthEvents {
     this.#verified.inc({ result: 'unknown' }, unknown);
   }
 
-  watcherCame(count: number): void {
+  watcherConnected(count: number): void {
     this.#watchers.set(count);
-    this.#log.info({ watchers: count }, 'a watcher of keys came');
+    this.#log.info({ watchers: count }, 'key watcher connected');
   }
 
-  watcherWent(count: number): void {
+  watcherDisconnected(count: number): void {
     this.#watchers.set(count);
-    this.#log.info({ watchers: count }, 'a watcher of keys went');
+    this.#log.info({ watchers: count }, 'key watcher disconnected');
   }
 
-  watcherWasTooSlow(): void {
-    this.#log.warn('a watcher of keys took what it was told too slowly and was cut off');
+  watcherTooSlow(): void {
+    this.#log.warn('key watcher disconnected: it received changes too slowly');
   }
 
-  changesUnreadable(error: unknown): void {
-    this.#log.warn({ err: error }, 'the latest changes of keys could not be read; no beats until they are');
+  recentChangesUnreadable(error: unknown): void {
+    this.#log.warn({ err: error }, 'failed to read recent key changes, no beats are sent until this succeeds');
   }
 }

@@ -27,7 +27,7 @@ async function list(guildId: string): Promise<Key[]> {
   return (await service.admin.listKeys({ guildId, limit: 0, cursor: '' })).keys;
 }
 
-test('rotated secrets work until their grace is over, each by itself; the key stays the same', async () => {
+test('each rotated secret works until its own grace period ends, and the key keeps its ID and settings', async () => {
   const guildId = newGuild();
   const { key, secret: first } = await createKey(service, { guildId, name: 'Servers', rateLimit: 7 });
   const rotate = (graceSeconds: number) => service.admin.rotateKey({ keyId: key.id, graceSeconds, actor: 'ada' });
@@ -51,7 +51,7 @@ test('rotated secrets work until their grace is over, each by itself; the key st
   expect((await rotate(604_800)).key?.rotatedUntil).toBe(now() + 604_800);
 });
 
-test('secrets long past their grace are forgotten at the next rotation', async () => {
+test('a rotation deletes secrets whose grace period ended more than an hour ago', async () => {
   const { key, secret } = await createKey(service, { guildId: newGuild() });
   const rotate = () => service.admin.rotateKey({ keyId: key.id, graceSeconds: 0, actor: 'ada' });
   await rotate();
@@ -66,7 +66,7 @@ test('secrets long past their grace are forgotten at the next rotation', async (
   expect(hashes.some(({ hash }) => readApiKey(secret)?.hash.equals(hash))).toBe(false);
 });
 
-test('a revoked key is unknown, with its rotated secrets; revoking it again succeeds and changes nothing', async () => {
+test('a revoked key and its rotated secrets are unknown; revoking it again succeeds and changes nothing', async () => {
   const guildId = newGuild();
   const { key, secret } = await createKey(service, { guildId });
   const { secret: second } = await service.admin.rotateKey({ keyId: key.id, graceSeconds: 60, actor: 'ada' });
@@ -88,7 +88,7 @@ test('a revoked key is unknown, with its rotated secrets; revoking it again succ
   await expect(renaming).rejects.toMatchObject({ code: 'CONFLICT' });
 });
 
-test('all keys of a guild are revoked at once, and no other', async () => {
+test('revoking all keys of a guild does not affect other guilds', async () => {
   const [guildId, other] = [newGuild(), newGuild()];
   const made = await Promise.all(
     [guildId, guildId, guildId, other].map((guild) => createKey(service, { guildId: guild })),
@@ -101,14 +101,14 @@ test('all keys of a guild are revoked at once, and no other', async () => {
   expect((await service.admin.revokeGuildKeys({ guildId, actor: 'bruno' })).keys).toEqual([]);
 });
 
-test('secrets are answered in the order asked; an expired key is told with its expiry', async () => {
+test('results are in the order of the hashes, and the grant of an expired key contains its expiry', async () => {
   const expiring = await createKey(service, { guildId: newGuild(), expiresAt: now() + 1 });
   const revoked = await createKey(service, { guildId: newGuild() });
   const good = await createKey(service, { guildId: newGuild() });
   await service.admin.revokeKey({ keyId: revoked.key.id, actor: 'ada' });
   clock.advance(1_000);
-  const asked = [good, revoked, expiring, good, revoked].map(({ secret }) => secret);
-  const grants = await verifyKeys(service, ...asked);
+  const secrets = [good, revoked, expiring, good, revoked].map(({ secret }) => secret);
+  const grants = await verifyKeys(service, ...secrets);
   expect(grants.map((grant) => grant?.keyId)).toEqual([
     good.key.id,
     undefined,
@@ -125,7 +125,7 @@ test('secrets are answered in the order asked; an expired key is told with its e
   await expect(service.auth.verify({ keys: sixtyFive })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
 });
 
-test('the time of last use moves forward only, a minute or more, also when many tell it at once', async () => {
+test('the time of last use only moves forward, by at least a minute, even with concurrent reports', async () => {
   const guildId = newGuild();
   const made = await Promise.all(Array.from({ length: 5 }, () => createKey(service, { guildId })));
   clock.advance(1_000_000);

@@ -11,7 +11,7 @@ const GUILD = '900000000000000001';
 let database: TestDatabase;
 let proxy: TcpProxy;
 let client: Client;
-/** Two replicas on one database; `far` hears its changes through the proxy. */
+/** Two replicas on one database; `far` receives notifications through the proxy. */
 let near: TestAuth;
 let far: TestAuth;
 const watchers: Watched[] = [];
@@ -39,7 +39,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function watching(replica: TestAuth): Promise<Watched> {
+async function watchUntilBeat(replica: TestAuth): Promise<Watched> {
   const watched = watchKeys(replica.auth);
   watchers.push(watched);
   await expect.poll(() => toldBeats(watched)).toBeGreaterThan(0);
@@ -59,13 +59,13 @@ function changesOf({ told }: Watched, keyId: string): KeyChange[] {
   return told.flatMap(({ event }) => (event.$case === 'change' && event.value.keyId === keyId ? [event.value] : []));
 }
 
-test('a change on one replica reaches the watchers of another within a second, with every hash of the key', async () => {
+test('a change on one replica reaches the watchers of another within a second, with all hashes of the key', async () => {
   const keyId = await newKey();
-  const watched = await watching(far);
+  const watched = await watchUntilBeat(far);
   await near.admin.rotateKey({ keyId, graceSeconds: 60, actor: 'ada' });
   const rotatedAt = performance.now();
   await expect.poll(() => toldVersions(watched, keyId), { interval: 5 }).toContain(2);
-  withinBound('a change is told by another replica of auth', performance.now() - rotatedAt, 1_000);
+  withinBound('a change is sent by another replica of auth', performance.now() - rotatedAt, 1_000);
   const { hashes, changedAtMs, guildId } = changesOf(watched, keyId).find(
     (change) => change.version === 2,
   ) as KeyChange;
@@ -74,33 +74,33 @@ test('a change on one replica reaches the watchers of another within a second, w
   expect(guildId).toBe(GUILD);
 });
 
-test('a new watcher is told the changes of the last 15 s before the first beat', async () => {
+test('a new watcher receives the changes of the last 15 s before the first beat', async () => {
   const old = await newKey();
   await client.query("UPDATE auth.keys SET changed_at = now() - interval '16 seconds' WHERE number = $1", [
     numberOf(old),
   ]);
   const fresh = await newKey();
-  const watched = await watching(near);
+  const watched = await watchUntilBeat(near);
   const firstBeat = watched.told.findIndex(({ event }) => event.$case === 'beat');
   const before = watched.told.slice(0, firstBeat);
   const keys = before.map(({ event }) => event.$case === 'change' && event.value.keyId);
   expect(keys).toContain(fresh);
-  // Making the fresh key revoked the old one, which was a change: only what nobody touched is left out.
+  // newKey() revokes the keys before, so `old` has changed too. Only keys without a recent change are omitted.
   await client.query("UPDATE auth.keys SET changed_at = now() - interval '16 seconds'");
-  const later = await watching(near);
+  const later = await watchUntilBeat(near);
   expect(later.told.every(({ event }) => event.$case === 'beat')).toBe(true);
 });
 
-test('a change that is rolled back is not told', async () => {
+test('a change that is rolled back is not sent', async () => {
   const keyId = await newKey();
-  const watched = await watching(far);
+  const watched = await watchUntilBeat(far);
   // The commit itself fails, after all statements of the change.
   await client.query(`
-    CREATE FUNCTION auth.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
-    CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON auth.audit DEFERRABLE INITIALLY DEFERRED
-      FOR EACH ROW WHEN (NEW.action = 'update') EXECUTE FUNCTION auth.refuse();`);
+    CREATE FUNCTION auth.reject_update() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'rejected'; END $$;
+    CREATE CONSTRAINT TRIGGER reject_update AFTER INSERT ON auth.audit DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW WHEN (NEW.action = 'update') EXECUTE FUNCTION auth.reject_update();`);
   await expect(near.admin.updateKey({ keyId, name: 'x', actor: 'ada' })).rejects.toMatchObject({ code: 'INTERNAL' });
-  await client.query('DROP FUNCTION auth.refuse CASCADE');
+  await client.query('DROP FUNCTION auth.reject_update CASCADE');
   await near.admin.rotateKey({ keyId, graceSeconds: 0, actor: 'ada' });
   await expect.poll(() => toldVersions(watched, keyId)).toContain(2);
   // The update would have been version 2 with one secret.
@@ -108,9 +108,9 @@ test('a change that is rolled back is not told', async () => {
   expect(second.map((change) => change.hashes.length)).toEqual(second.map(() => 2));
 });
 
-test('a change that was not heard is told within 5 s, also when it is committed after later ones', async () => {
+test('a change without a notification is sent within 5 s, even if it commits after later changes', async () => {
   const [late, other] = [await newKey(), await newKey()];
-  const watched = await watching(near);
+  const watched = await watchUntilBeat(near);
   const writer = new Client({ connectionString: database.url });
   await writer.connect();
   await writer.query('BEGIN');
@@ -121,12 +121,12 @@ test('a change that was not heard is told within 5 s, also when it is committed 
   const committedAt = performance.now();
   await writer.end();
   await expect.poll(() => toldVersions(watched, late)).toContain(7);
-  withinBound('a change that was not heard is told', performance.now() - committedAt, 5_000);
+  withinBound('a change without a notification is sent', performance.now() - committedAt, 5_000);
 });
 
-test('a key with more secrets than a notification holds is told all the same', async () => {
+test('a change of a key with too many secrets for a notification is sent', async () => {
   const keyId = await newKey();
-  const watched = await watching(far);
+  const watched = await watchUntilBeat(far);
   await client.query(
     `INSERT INTO auth.key_secrets (guild_id, hash, number, prefix, valid_until)
      SELECT $1, sha256(n::text::bytea), $2, 'x', now() + interval '1 day' FROM generate_series(1, 300) AS n`,
@@ -137,32 +137,32 @@ test('a key with more secrets than a notification holds is told all the same', a
   expect(changesOf(watched, keyId).at(-1)?.hashes).toHaveLength(301);
 });
 
-test('a notification that nobody can read does no harm', async () => {
+test('an invalid notification does not prevent later ones from being sent', async () => {
   const keyId = await newKey();
-  const watched = await watching(far);
+  const watched = await watchUntilBeat(far);
   for (const payload of ['', 'nonsense', '{}', '[1]'])
     await client.query('SELECT pg_notify($1, $2)', ['auth_keys', payload]);
   await near.admin.revokeKey({ keyId, actor: 'ada' });
   await expect.poll(() => toldVersions(watched, keyId)).toContain(2);
 });
 
-test('beats come once a second', async () => {
-  const watched = await watching(near);
+test('beats are sent once a second', async () => {
+  const watched = await watchUntilBeat(near);
   await expect.poll(() => toldBeats(watched)).toBeGreaterThanOrEqual(4);
   const [first, second, third] = watched.told.filter(({ event }) => event.$case === 'beat').slice(1);
   expect((third?.at ?? 0) - (second?.at ?? 0)).toBeGreaterThan(800);
   withinBound('two beats take', (third?.at ?? 0) - (first?.at ?? 0), 2_800);
 });
 
-test('beats stop within three seconds when LISTEN goes deaf, and come again when it hears, the missed told first', async () => {
+test('beats stop within three seconds if LISTEN receives nothing, and resume after the missed changes were sent', async () => {
   const keyId = await newKey();
-  const watched = await watching(far);
+  const watched = await watchUntilBeat(far);
   proxy.freezeAll();
   const frozenAt = performance.now();
   await near.admin.revokeKey({ keyId, actor: 'ada' });
   const lastBeat = () => watched.told.findLast(({ event }) => event.$case === 'beat')?.at ?? 0;
   await expect.poll(() => performance.now() - lastBeat()).toBeGreaterThan(3_500);
-  withinBound('the last beat after LISTEN went deaf', lastBeat() - frozenAt, 3_000);
+  withinBound('the last beat after LISTEN stopped receiving', lastBeat() - frozenAt, 3_000);
   const metrics = await fetch(`http://${far.service.addresses.admin}/metrics`);
   expect(await metrics.text()).toContain('listener_hearing{channel="auth_keys"} 0');
   const beats = toldBeats(watched);
@@ -174,27 +174,27 @@ test('beats stop within three seconds when LISTEN goes deaf, and come again when
     0,
     all.findIndex((event) => event === resumed),
   );
-  const told = before.map((event) => event.$case === 'change' && `${event.value.keyId} ${event.value.version}`);
-  expect(told).toContain(`${keyId} 2`);
+  const changes = before.map((event) => event.$case === 'change' && `${event.value.keyId} ${event.value.version}`);
+  expect(changes).toContain(`${keyId} 2`);
 });
 
-test('a LISTEN connection that is ended is made anew', async () => {
+test('a LISTEN connection that is terminated is replaced', async () => {
   const keyId = await newKey();
-  const watched = await watching(far);
-  const ended = await client.query(
+  const watched = await watchUntilBeat(far);
+  const terminated = await client.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
      WHERE application_name = 'auth listener' AND datname = current_database()`,
   );
-  expect(ended.rowCount).toBe(2);
+  expect(terminated.rowCount).toBe(2);
   const beats = toldBeats(watched);
   await near.admin.revokeKey({ keyId, actor: 'ada' });
   await expect.poll(() => toldVersions(watched, keyId)).toContain(2);
   await expect.poll(() => toldBeats(watched)).toBeGreaterThan(beats);
 });
 
-test('a service that stops ends its streams and stops at once', async () => {
+test('a service that stops ends its streams and stops within two seconds', async () => {
   const replica = await startTestAuth({ databaseUrl: database.url });
-  const watched = await watching(replica);
+  const watched = await watchUntilBeat(replica);
   const began = performance.now();
   await replica.stop();
   withinBound('a service that ends its streams stops', performance.now() - began, 2_000);

@@ -1,21 +1,21 @@
 import type { Command } from './command.ts';
 import { auditCommands } from './commands/audit.ts';
-import { eraseCommands } from './commands/erase.ts';
-import { exportCommands } from './commands/export.ts';
-import { gameCommands } from './commands/game-commands.ts';
+import { eraseCommands } from './commands/erasure/erase.ts';
+import { exportCommands } from './commands/erasure/export.ts';
+import { gameCommands } from './commands/game-commands/game-commands.ts';
 import { guildCommands } from './commands/guilds.ts';
 import { jobCommands } from './commands/jobs.ts';
-import { keyCommands } from './commands/keys.ts';
+import { keyCommands } from './commands/keys/keys.ts';
 import { operatorCommands } from './commands/operators.ts';
 import { queueCommands } from './commands/queue.ts';
+import { recordCommands } from './commands/records.ts';
 import { secretCommands } from './commands/secrets.ts';
 import { serverCommands } from './commands/servers.ts';
 import { shieldCommands } from './commands/shield.ts';
 import { staffCommands } from './commands/staff.ts';
-import { topCommands } from './commands/top.ts';
-import { showCommands } from './show.ts';
+import { topCommands } from './commands/top/top.ts';
 
-/** All that guildctl can do, in the order of its help. */
+/** All commands of guildctl, in the order of its help. */
 export const COMMANDS: readonly Command[] = [
   ...keyCommands,
   ...guildCommands,
@@ -25,7 +25,7 @@ export const COMMANDS: readonly Command[] = [
   ...serverCommands,
   ...jobCommands,
   ...shieldCommands,
-  ...showCommands,
+  ...recordCommands,
   ...staffCommands,
   ...queueCommands,
   ...eraseCommands,

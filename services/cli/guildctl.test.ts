@@ -10,13 +10,7 @@ import { GAME_SCOPES, SCOPES } from '#proto/rest/scopes.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { ADMIN_SECRET, INTERNAL_SECRET, startTestAuth, type TestAuth } from '#test/system/auth.ts';
 import { inheritedEnvironment } from '#test/system/processes.ts';
-import { guildctl as run } from './guildctl.ts';
-
-interface Result {
-  status: number;
-  out: string;
-  error: string;
-}
+import { type GuildctlResult, runGuildctl } from './fixtures/guildctl.ts';
 
 const REPOSITORY = join(import.meta.dirname, '..', '..');
 const SECRET = /service_\d+_\w{38}/;
@@ -40,8 +34,8 @@ afterAll(async () => {
 
 const newGuild = () => String(++lastGuild);
 
-/** Runs guildctl as a process of its own, as an operator does. */
-function guildctl(words: string[], environment?: Environment): Promise<Result> {
+/** Runs guildctl as a separate process, as an operator does. */
+function guildctl(words: string[], environment?: Environment): Promise<GuildctlResult> {
   const access = environment ?? { GUILDCTL_AUTH: service.address, ADMIN_SECRETS: ADMIN_SECRET };
   const env = { ...inheritedEnvironment(), DATA_DIR: folder, ...access };
   const main = join(REPOSITORY, 'services', 'cli', 'main.ts');
@@ -52,7 +46,7 @@ function guildctl(words: string[], environment?: Environment): Promise<Result> {
   });
 }
 
-/** The one JSON document that a command prints. */
+/** Runs a command with `--json`, and returns the document that it prints. */
 async function json<Document = Record<string, unknown>>(...words: string[]): Promise<Document> {
   const { status, out, error } = await guildctl([...words, '--json']);
   expect({ status, error }).toEqual({ status: 0, error: '' });
@@ -88,7 +82,7 @@ test('keys create prints the new key with all its settings', async () => {
   expect(await json('keys', 'create', '--guild', guild, '--for', 'game')).toMatchObject({ scopes: GAME_SCOPES });
 });
 
-test('keys list, update, rotate, revoke and audit list answer as documented', async () => {
+test('keys list, update, rotate, revoke and audit list print the documented output', async () => {
   const guild = newGuild();
   const named = ['--guild', guild, '--legacy', '--name', 'A'];
   const { key: first, ...record } = await json<KeyDocument>('keys', 'create', ...named);
@@ -153,7 +147,7 @@ test('keys list, update, rotate, revoke and audit list answer as documented', as
   expect(later).toEqual({ entries: [], next_cursor: null });
 });
 
-test('people read aligned text, and the key once', async () => {
+test('text output is aligned, and the key is printed only by the command that creates it', async () => {
   const guild = newGuild();
   const words = ['--guild', guild, '--scopes', 'lookup:read', '--name', 'Servers', '--expires-at', '4102444800'];
   const created = await guildctl(['keys', 'create', ...words]);
@@ -202,19 +196,14 @@ test.each([
   [['audit', 'list', '--guild', GUILD, '--since', 'yesterday'], '--since must be a time: Unix seconds'],
   [['keys', 'burn'], 'there is no command "keys burn"'],
   [[], 'a command is required'],
-])('%j fails on standard error alone', async (words, message) => {
-  const said = { out: '', error: '' };
-  const status = await run([...words, '--json'], {
-    environment: { GUILDCTL_AUTH: service.address, ADMIN_SECRETS: ADMIN_SECRET },
-    user: 'ada',
-    out: (text) => (said.out += text),
-    error: (text) => (said.error += text),
-  });
-  expect({ status, out: said.out }).toEqual({ status: 1, out: '' });
-  expect(said.error).toContain(message);
+])('%j fails, and prints the fault to standard error only', async (words, message) => {
+  const environment = { GUILDCTL_AUTH: service.address, ADMIN_SECRETS: ADMIN_SECRET };
+  const { status, out, error } = await runGuildctl([...words, '--json'], environment);
+  expect({ status, out }).toEqual({ status: 1, out: '' });
+  expect(error).toContain(message);
 });
 
-test('all faults of a request are told at once', async () => {
+test('all faults of a request are reported together', async () => {
   const words = ['keys', 'create', '--guild', '1', '--scopes', 'a,b', '--allow-ip', 'x', '--rate-limit', '2000000'];
   const { status, out, error } = await guildctl(words);
   expect({ status, out }).toEqual({ status: 1, out: '' });
@@ -239,7 +228,7 @@ test('all faults of a request are told at once', async () => {
   }
 });
 
-test('help is an answer, for all commands and for each', async () => {
+test('--help prints all commands, or the help of one command, to standard output', async () => {
   const overview = await guildctl(['--help']);
   expect(overview).toMatchObject({ status: 0, error: '' });
   expect(overview.out).toMatch(/keys rotate +give a key a new secret/);
@@ -249,7 +238,7 @@ test('help is an answer, for all commands and for each', async () => {
     expect(update.out).toContain(option);
 });
 
-test('the address and the secret of the system that runs here are found in its folder', async () => {
+test('guildctl finds the address and the secret of the system that npm start runs on this machine', async () => {
   const secrets = join(folder, 'secrets');
   mkdirSync(secrets);
   writeFileSync(join(secrets, 'admin'), `${ADMIN_SECRET}\n`);
@@ -258,7 +247,7 @@ test('the address and the secret of the system that runs here are found in its f
   writeUp(process.pid);
   const found = await guildctl(['keys', 'list', '--guild', newGuild(), '--json'], {});
   expect(found).toEqual({ status: 0, out: '{"keys":[],"next_cursor":null}\n', error: '' });
-  // No process has this number: the largest is 4194304.
+  // No process has this ID, because the largest one is 4194304.
   writeUp(99_999_999);
   const killed = await guildctl(['keys', 'list', '--guild', newGuild()], {});
   expect(killed).toMatchObject({ status: 1, out: '' });
@@ -268,7 +257,7 @@ test('the address and the secret of the system that runs here are found in its f
   expect(stopped.error).toMatch(/^guildctl: auth is not running here: start it with `npm start`, or .*\n$/);
 });
 
-test('a wrong secret, a wrong configuration and a service that is away are told as such, without the secret', async () => {
+test('the errors for a wrong secret, an invalid configuration and an unreachable service contain no secret', async () => {
   const words = ['keys', 'list', '--guild', newGuild()];
   const wrong = await guildctl(words, { GUILDCTL_AUTH: service.address, ADMIN_SECRETS: 'w'.repeat(40) });
   expect(wrong).toMatchObject({ status: 1, out: '' });
@@ -278,12 +267,12 @@ test('a wrong secret, a wrong configuration and a service that is away are told 
   expect(short.error).toContain('GUILDCTL_AUTH must be host:port');
   expect(short.error).toContain('ADMIN_SECRETS must hold secrets of at least 32 bytes');
   expect(short.error).not.toContain('short-secret');
-  const away = await guildctl(words, { GUILDCTL_AUTH: '127.0.0.1:1', ADMIN_SECRETS: ADMIN_SECRET });
-  expect(away).toMatchObject({ status: 1, out: '' });
-  expect(away.error).toContain('can not be reached: is it running');
+  const unreachable = await guildctl(words, { GUILDCTL_AUTH: '127.0.0.1:1', ADMIN_SECRETS: ADMIN_SECRET });
+  expect(unreachable).toMatchObject({ status: 1, out: '' });
+  expect(unreachable.error).toContain('cannot be reached: is it running');
 });
 
-test('guildctl calls services with the keys that were derived for it, and with those of a service it does not', async () => {
+test('guildctl accepts the keys that were derived for it, and rejects those of a service', async () => {
   const roots = { internal: [INTERNAL_SECRET], admin: [ADMIN_SECRET] };
   const words = ['keys', 'list', '--guild', newGuild()];
   const as = (name: string) =>
@@ -291,5 +280,7 @@ test('guildctl calls services with the keys that were derived for it, and with t
   expect(await as('guildctl')).toMatchObject({ status: 0, error: '' });
   const lookup = await as('lookup');
   expect(lookup).toMatchObject({ status: 1, out: '' });
-  expect(lookup.error).toContain('INTERNAL_KEYS has no key for call:operators:auth: give guildctl its own');
+  expect(lookup.error).toContain(
+    'INTERNAL_KEYS has no key for call:operators:auth: set the keys that were derived for guildctl',
+  );
 });

@@ -2,88 +2,86 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { ApiError, type Fault } from '#kit/errors.ts';
 import { redactKeys } from '#kit/security/redact.ts';
 import { ConfigError, type Environment } from '#kit/service/config.ts';
-import {
-  type Command,
-  CommandFailure,
-  ConfirmationError,
-  Input,
-  type Output,
-  type Screen,
-  UsageError,
-  type Write,
-} from './command.ts';
+import { type Command, CommandFailure, Input, type Output, type Terminal, type Write } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { ConnectionError, Connections, explain } from './connections.ts';
-import { UnfinishedError } from './erasing.ts';
+import { Connections } from './connections.ts';
+import { ConfirmationError, ConnectionError, UnfinishedError, UsageError } from './errors.ts';
+import { explain } from './explain.ts';
 
-export interface Surroundings {
+/** The environment in which a command line runs. */
+export interface GuildctlOptions {
+  /** Environment variables. */
   environment: Environment;
-  /** The operating system's user: who asks, where `--actor` does not say. */
+  /** The name of the operating system's user. */
   user: string;
-  /** Standard output and standard error, a text at a time. */
+  /** Standard output and standard error. */
   out: Write;
   error: (text: string) => void;
-  /** Standard input; empty when left out. */
+  /** Standard input; empty by default. */
   input?: AsyncIterable<unknown>;
-  /** Whether a person looks at standard output. */
+  /** True if standard output is a terminal; false by default. */
   isTerminal?: boolean;
 }
 
-const COMMON = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } satisfies ParseArgsOptionsConfig;
+const COMMON_OPTIONS = {
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} satisfies ParseArgsOptionsConfig;
 
 /**
- * Runs one command line. A failure repeats what was typed, but no key that was typed by mistake. Returns the exit
- * status: 0, or 1 after a failure was told on standard error.
+ * Runs one command line. Returns the exit status: 0, or 1 after a failure was reported on standard error. Error messages
+ * may quote the command line, so API keys in them are redacted.
  */
-export async function guildctl(words: readonly string[], surroundings: Surroundings): Promise<number> {
-  const { out } = surroundings;
-  const error = (text: string) => surroundings.error(redactKeys(text));
+export async function guildctl(words: readonly string[], options: GuildctlOptions): Promise<number> {
+  const { out } = options;
+  const error = (text: string) => options.error(redactKeys(text));
   const command = COMMANDS.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '));
   if (!command) {
-    if (words.some((word) => word === '--help' || word === '-h')) return say(out, overview(), 0);
+    if (words.some((word) => word === '--help' || word === '-h')) return print(out, overview(), 0);
     const typed = words.slice(0, 2).join(' ');
     const problem = /^(?:-|$)/.test(typed) ? 'a command is required' : `there is no command "${typed}"`;
-    return say(error, `guildctl: ${problem}\n\n${overview()}`, 1);
+    return print(error, `guildctl: ${problem}\n\n${overview()}`, 1);
   }
   try {
-    return await runCommand(command, words.slice(command.name.split(' ').length), surroundings);
+    return await runCommand(command, words.slice(command.name.split(' ').length), options);
   } catch (thrown) {
-    return await say(error, `guildctl: ${reason(thrown, command)}`, 1);
+    return await print(error, `guildctl: ${explainFailure(thrown, command)}`, 1);
   }
 }
 
-async function runCommand(command: Command, rest: string[], surroundings: Surroundings): Promise<number> {
-  const { values, positionals } = read(command, rest);
-  if (values['help']) return say(surroundings.out, help(command), 0);
-  const input = new Input(values, positionals[0], surroundings.user);
-  const connections = new Connections(surroundings.environment);
-  connections.note = input.note;
+async function runCommand(command: Command, rest: string[], options: GuildctlOptions): Promise<number> {
+  const { values, positionals } = parse(command, rest);
+  if (values['help']) return print(options.out, help(command), 0);
+  const input = new Input({ values, argument: positionals[0], user: options.user });
+  const connections = new Connections({ environment: options.environment, note: input.note });
+  const isJson = values['json'] === true;
+  const printOutput = (output: Output, status: number) =>
+    print(options.out, isJson ? JSON.stringify(output.document) : output.text, status);
   try {
-    const isJson = values['json'] === true;
-    const print = (output: Output, status: number) =>
-      say(surroundings.out, isJson ? JSON.stringify(output.document) : output.text, status);
-    const output = await command
-      .run(input, connections, screenOf(surroundings, isJson))
-      .catch((error: unknown) => (error instanceof CommandFailure ? error : Promise.reject(error)));
-    if (output instanceof CommandFailure) return await print(output.output, 1);
-    if ('document' in output) return await print(output, 0);
-    await output.write(surroundings.out, isJson);
+    const output = await command.run(input, connections, terminalOf(options, isJson));
+    if ('document' in output) return await printOutput(output, 0);
+    await output.write(options.out, isJson);
     return 0;
+  } catch (error) {
+    if (error instanceof CommandFailure) return await printOutput(error.output, 1);
+    throw error;
   } finally {
     connections.close();
   }
 }
 
+/** Escape sequences that move the cursor to the top left and clear the terminal. */
 const CLEAR = '\u001b[H\u001b[2J';
 
-function screenOf({ out, error, input, isTerminal = false }: Surroundings, isForPrograms: boolean): Screen {
+/** With JSON output nothing is reported or redrawn, because a program reads the output. */
+function terminalOf({ out, error, input, isTerminal = false }: GuildctlOptions, isJson: boolean): Terminal {
   const readInput = () => readAll(input ?? []);
-  if (isForPrograms) return { tell: () => undefined, redraw: undefined, readInput };
+  if (isJson) return { report: () => undefined, redraw: undefined, readInput };
   const redraw = (text: string) => void out(`${CLEAR}${text}\n`);
-  return { tell: (line) => error(`${line}\n`), redraw: isTerminal ? redraw : undefined, readInput };
+  return { report: (line) => error(`${line}\n`), redraw: isTerminal ? redraw : undefined, readInput };
 }
 
-/** Of standard input: a report of some 100,000 findings. */
+/** The maximum size of standard input; a scanner's report with about 100,000 leaked keys is smaller. */
 const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
 async function readAll(input: AsyncIterable<unknown> | Iterable<unknown>): Promise<string> {
@@ -92,17 +90,17 @@ async function readAll(input: AsyncIterable<unknown> | Iterable<unknown>): Promi
   for await (const part of input) {
     const bytes = Buffer.from(part as Buffer);
     length += bytes.length;
-    if (length > MAX_INPUT_BYTES) throw new UsageError(['standard input holds more than 64 MiB']);
+    if (length > MAX_INPUT_BYTES) throw new UsageError(['standard input is larger than 64 MiB']);
     parts.push(bytes);
   }
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** Throws a UsageError for what the command does not take. */
-function read({ options, argument }: Command, words: string[]) {
+/** Throws a UsageError for unknown options and surplus arguments. */
+function parse({ options, argument }: Command, words: string[]) {
   try {
-    const parsed = parseArgs({ args: words, options: { ...options, ...COMMON }, allowPositionals: true });
-    const [, surplus] = argument === undefined ? [undefined, ...parsed.positionals] : parsed.positionals;
+    const parsed = parseArgs({ args: words, options: { ...options, ...COMMON_OPTIONS }, allowPositionals: true });
+    const surplus = parsed.positionals[argument === undefined ? 0 : 1];
     if (surplus !== undefined) throw new UsageError([`"${surplus}" is one argument too many`]);
     return parsed;
   } catch (error) {
@@ -111,25 +109,24 @@ function read({ options, argument }: Command, words: string[]) {
   }
 }
 
-async function say(write: Write, text: string, status: number): Promise<number> {
+async function print(write: Write, text: string, status: number): Promise<number> {
   await write(`${text}\n`);
   return status;
 }
 
-function reason(error: unknown, command: Command): string {
+function explainFailure(error: unknown, command: Command): string {
   if (error instanceof UsageError) {
     return `${error.faults.join('\n          ')}\n\n${usage(command)}\nMore with --help.`;
   }
   for (const kind of [ConfigError, ConfirmationError, ConnectionError, UnfinishedError])
     if (error instanceof kind) return error.message;
-  if (!(error instanceof ApiError))
-    return `something went wrong: ${error instanceof Error ? error.message : 'unknown'}`;
+  if (!(error instanceof ApiError)) return `unexpected error: ${error instanceof Error ? error.message : 'unknown'}`;
   const faults = (error.details['errors'] as Fault[] | undefined) ?? [];
   return faults.length > 0 ? faults.map(faultText).join('\n          ') : explain(error);
 }
 
-/** Options that are not named like their fields. */
-const OPTIONS: Record<string, string> = {
+/** The options and arguments that have another name than the field of the request. */
+const OPTION_NAMES: Record<string, string> = {
   guild_id: '--guild',
   guildId: '--guild',
   account: 'the account',
@@ -142,7 +139,7 @@ const OPTIONS: Record<string, string> = {
 /** `request.ip_allowlist[1]` as the second `--allow-ip`. */
 function faultText({ path, message }: Fault): string {
   const [, field = path, index] = /^request\.(\w+)(?:\[(\d+)\])?/.exec(path) ?? [];
-  const option = OPTIONS[field] ?? `--${field.replaceAll('_', '-')}`;
+  const option = OPTION_NAMES[field] ?? `--${field.replaceAll('_', '-')}`;
   return `${option}${index === undefined ? '' : ` (number ${Number(index) + 1})`} ${message}`;
 }
 

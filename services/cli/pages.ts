@@ -1,7 +1,7 @@
 import type { Input, StreamedOutput, Write } from './command.ts';
 import { Table } from './text.ts';
 
-/** What a service returns in a page at most, and unless `--limit` says otherwise. */
+/** The maximum size of a page, and its size without `--limit`. */
 const MAX_PAGE = 1_000;
 const DEFAULT_PAGE = 100;
 
@@ -12,12 +12,12 @@ export const PAGE_OPTIONS = {
   all: { type: 'boolean' },
 } as const;
 
-/** For `Command.usage` and `Command.notes` of a list. */
+/** The usage and the notes of PAGE_OPTIONS, for `Command.usage` and `Command.notes`. */
 export const PAGE_USAGE = '[--limit N | --all] [--cursor CURSOR]';
 export const PAGE_NOTES: readonly string[] = [
-  `--limit N        entries of this page: 1 to ${MAX_PAGE}; ${DEFAULT_PAGE} when left out`,
-  '--cursor CURSOR  continue where an earlier page ended: its next_cursor',
-  '--all            every page, written as it arrives',
+  `--limit N        the size of the page: 1 to ${MAX_PAGE}; ${DEFAULT_PAGE} by default`,
+  '--cursor CURSOR  continue after an earlier page, with its next_cursor',
+  '--all            print all pages, each as soon as it arrives',
 ];
 
 export interface PageRequest {
@@ -29,16 +29,16 @@ export interface PageRequest {
 
 export interface Page<Item> {
   items: readonly Item[];
-  /** Where the next page begins; empty (or undefined) on the last page. */
+  /** The cursor of the next page; empty or undefined on the last page. */
   nextCursor: string | undefined;
 }
 
 export interface ListOptions<Item> {
   /** The name of the array in the JSON document, such as `keys`. */
   field: string;
-  /** Fields of the JSON document in front of the array. */
+  /** Fields of the JSON document before the array. */
   head?: Readonly<Record<string, unknown>>;
-  /** What is printed where the list is empty. */
+  /** The text that is printed if the list is empty. */
   none: string;
   headings: readonly string[];
   cells(item: Item): readonly string[];
@@ -48,18 +48,18 @@ export interface ListOptions<Item> {
   page(request: PageRequest): Promise<Page<Item>>;
 }
 
-/** Reads `--limit`, `--cursor` and `--all`; call it before `input.check()`. */
+/** Reads `--limit`, `--cursor` and `--all`. Call it before `input.check()`. */
 export function readPageOptions(input: Input): { first: PageRequest; isAll: boolean } {
-  input.notBoth('limit', 'all');
+  input.forbidBoth('limit', 'all');
   const isAll = input.flag('all');
   const limit = input.wholeNumber('limit', { min: 1, max: MAX_PAGE }) ?? (isAll ? MAX_PAGE : DEFAULT_PAGE);
   return { first: { limit, cursor: input.text('cursor') ?? '' }, isAll };
 }
 
 /**
- * A list as one page, or with `--all` as every page. Pages are written as they arrive, so that memory does not grow with
- * the list. With `--json` it is one document, `{<field>: […], next_cursor}`; a failure on a later page leaves that
- * document unfinished, so that no program takes a part for the whole.
+ * The output of a list: one page, or all pages with `--all`. Pages are written as they arrive, so that memory does not grow
+ * with the list. With `--json` it is one document, `{<field>: […], next_cursor}`. If a later page fails, the document stays
+ * incomplete, so that no program accepts a part as the whole list.
  */
 export function listOutput<Item>(
   { first, isAll }: { first: PageRequest; isAll: boolean },
@@ -73,7 +73,7 @@ export function listOutput<Item>(
   };
 }
 
-/** Every page from the first one on, or only that one. Throws when a service repeats a cursor: that would never end. */
+/** Yields the first page, or all pages. Throws if a service repeats a cursor, because the list would never end. */
 export async function* pagesOf<Item>(
   { page }: Pick<ListOptions<Item>, 'page'>,
   first: PageRequest,
@@ -90,7 +90,7 @@ export async function* pagesOf<Item>(
 }
 
 async function writeJson<Item>(write: Write, pages: AsyncIterable<Page<Item>>, options: ListOptions<Item>) {
-  // Written with the first page, so that a list that cannot be read at all prints nothing.
+  // Written together with the first page, so that nothing is printed if the first page fails.
   let opening = openingOf(options);
   let separator = '';
   let next: string | undefined;
@@ -104,7 +104,7 @@ async function writeJson<Item>(write: Write, pages: AsyncIterable<Page<Item>>, o
   await write(`],"next_cursor":${JSON.stringify(next || null)}}\n`);
 }
 
-/** The document up to its first item. */
+/** The JSON document up to its first item. */
 function openingOf({ head = {}, field }: Pick<ListOptions<unknown>, 'head' | 'field'>): string {
   const fields = Object.entries(head).map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)},`);
   return `{${fields.join('')}${JSON.stringify(field)}:[`;

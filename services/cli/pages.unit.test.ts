@@ -2,13 +2,11 @@ import { expect, test } from 'vitest';
 import { Input } from './command.ts';
 import { listOutput, type PageRequest, readPageOptions } from './pages.ts';
 
-/** A service with numbered items, and the pages that were requested of it. */
+/** A service with numbered items. It records the requested pages. */
 function service(count: number) {
   const requested: PageRequest[] = [];
-  let kept = 0;
   const page = async (request: PageRequest) => {
     requested.push(request);
-    kept = Math.max(kept, request.limit);
     const from = Number(request.cursor || 0);
     const items = Array.from({ length: Math.min(request.limit, count - from) }, (_, index) => from + index + 1);
     const end = from + items.length;
@@ -26,7 +24,7 @@ const OPTIONS = {
 };
 
 async function print(values: Record<string, unknown>, count: number, isJson: boolean, head = {}) {
-  const input = new Input(values, undefined, 'tester');
+  const input = new Input({ values, user: 'tester' });
   const { page, requested } = service(count);
   const written: string[] = [];
   const options = readPageOptions(input);
@@ -35,7 +33,7 @@ async function print(values: Record<string, unknown>, count: number, isJson: boo
   return { text: written.join(''), written, requested };
 }
 
-test('a page says where the next one begins', async () => {
+test('a page has the cursor of the next page', async () => {
   const { text, requested } = await print({ limit: '2', cursor: '3' }, 10, true, { guild_id: '1' });
   expect(JSON.parse(text)).toEqual({ guild_id: '1', numbers: [{ number: 4 }, { number: 5 }], next_cursor: '5' });
   expect(requested).toEqual([{ limit: 2, cursor: '3' }]);
@@ -44,13 +42,13 @@ test('a page says where the next one begins', async () => {
   );
 });
 
-test('the last page has no next cursor, and an empty list is one too', async () => {
+test('the last page and an empty list have no next cursor', async () => {
   expect(JSON.parse((await print({}, 1, true)).text)).toEqual({ numbers: [{ number: 1 }], next_cursor: null });
   expect(JSON.parse((await print({}, 0, true)).text)).toEqual({ numbers: [], next_cursor: null });
   expect((await print({}, 0, false)).text).toBe('There are none.\n');
 });
 
-test('--all is one document of every page, written as the pages arrive', async () => {
+test('--all prints one document with all pages, which are written as they arrive', async () => {
   const { text, written, requested } = await print({ all: true }, 2_500, true);
   expect(JSON.parse(text).numbers).toHaveLength(2_500);
   expect(JSON.parse(text).next_cursor).toBeNull();
@@ -59,7 +57,7 @@ test('--all is one document of every page, written as the pages arrive', async (
   expect((await print({ all: true }, 2_500, false)).text.split('\n')).toHaveLength(2_502);
 });
 
-test('--all survives pages without items, and refuses to read the same page forever', async () => {
+test('--all skips pages without items, and fails if a page repeats', async () => {
   const pages = [
     { items: [1], nextCursor: 'a' },
     { items: [], nextCursor: 'b' },
@@ -79,7 +77,7 @@ test('--all survives pages without items, and refuses to read the same page fore
 });
 
 test('--limit and --all exclude each other', () => {
-  const input = new Input({ limit: '5', all: true }, undefined, 'tester');
+  const input = new Input({ values: { limit: '5', all: true }, user: 'tester' });
   readPageOptions(input);
   expect(() => input.check()).toThrow('--limit and --all exclude each other');
 });

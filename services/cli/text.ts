@@ -1,4 +1,4 @@
-/** Rows under headings, printed a page at a time: columns are as wide as their widest cell so far. */
+/** A table that is printed page by page. Columns are as wide as their widest cell so far. */
 export class Table {
   readonly #headings: readonly string[];
   readonly #widths: number[];
@@ -9,7 +9,7 @@ export class Table {
     this.#widths = headings.map(({ length }) => length);
   }
 
-  /** The text of further rows, the first ones under the headings; without a newline at its end. */
+  /** The text of more rows, without a final newline. The first call also returns the headings. */
   rows(rows: readonly (readonly string[])[]): string {
     for (const row of rows)
       for (const [column, cell] of row.entries())
@@ -27,18 +27,23 @@ export class Table {
   }
 }
 
-/** Rows under headings, in columns as wide as their widest cell. */
+/** A table with columns as wide as their widest cell. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   return new Table(headings).rows(rows);
 }
 
-/** Names and values, aligned. */
+/** Lines of names and values, with the values aligned. */
 export function properties(values: readonly (readonly [string, string])[]): string {
   const width = Math.max(...values.map(([name]) => name.length));
   return values.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
 }
 
-/** Unix seconds as `2026-11-21 09:30:00 UTC`. */
+/** Formats Unix seconds as `2026-11-21 09:30:00 UTC`. */
 export function time(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace('T', ' ').replace('.000Z', ' UTC');
+}
+
+/** Formats Unix seconds, or returns `missing` if there is no time. */
+export function optionalTime(seconds: number | undefined, missing: string): string {
+  return seconds === undefined ? missing : time(seconds);
 }

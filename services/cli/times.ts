@@ -3,19 +3,19 @@ const DURATION = /^([0-9]{1,9})([smhdw])$/;
 const UNIX_SECONDS = /^[0-9]{1,12}$/;
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
-/** What help texts say about a time. */
+/** The formats of times, for help texts and errors. */
 export const TIME_FORMATS =
   'Unix seconds, a date (2026-11-21, 2026-11-21T09:30:00Z) or relative: 90s, 30m, 1h, 14d, 2w';
 
-/** `90s`, `30m`, `1h`, `14d` or `2w` in seconds; undefined when the text is something else. */
+/** Converts a duration such as `90s`, `30m`, `1h`, `14d` or `2w` to seconds; undefined if the text is not a duration. */
 export function readDuration(text: string): number | undefined {
   const [, count, unit = ''] = DURATION.exec(text) ?? [];
   return count === undefined ? undefined : Number(count) * (SECONDS[unit] as number);
 }
 
 /**
- * A time in Unix seconds: given as such, as a date in UTC or with an offset, or relative to `nowSeconds`, before it
- * (`ago`) or after it (`ahead`). undefined when the text is none of these.
+ * Converts a time to Unix seconds. The text is Unix seconds, a date in UTC or with an offset, or a duration before
+ * (`ago`) or after (`ahead`) `nowSeconds`. Returns undefined if it is none of these.
  */
 export function readTime(text: string, direction: 'ago' | 'ahead', nowSeconds: number): number | undefined {
   if (UNIX_SECONDS.test(text)) return Number(text);

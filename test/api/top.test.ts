@@ -74,7 +74,7 @@ it('a terminal is drawn anew for each view, and without one there is one view', 
 it('a process that does not answer is told as such, and holds up no other', async () => {
   const { status, out } = await top(['--once', '--admin', 'lookup=127.0.0.1:1', '--admin', admins()[0] ?? '']);
   expect(status).toBe(0);
-  expect(out).toMatch(/^lookup .* DOWN: no answer$/m);
+  expect(out).toMatch(/^lookup .* DOWN: no response$/m);
   expect(out).toMatch(/^auth +[0-9.]+ /m);
 });
 
@@ -98,5 +98,5 @@ it.each([
   const { processes, keys } = JSON.parse(out);
   expect(processes[0]).toMatchObject({ figures: expect.anything(), reason: null });
   expect(keys).toBeNull();
-  expect((await top(['--once'], false, environment)).out).toContain('Keys are shown to operators alone');
+  expect((await top(['--once'], false, environment)).out).toContain('Keys are only shown to operators');
 });

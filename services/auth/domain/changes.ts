@@ -3,9 +3,9 @@ import type { Queryable } from '#kit/postgres/pool.ts';
 import { selectChangesAfter } from '../store/keys.ts';
 import type { KeyChange } from './key.ts';
 
-/** PostgreSQL refuses payloads of 8000 bytes. */
+/** PostgreSQL rejects notification payloads of 8000 bytes and more. */
 const MAX_PAYLOAD_BYTES = 7_999;
-/** How far back changes are read again: longer than any transaction that made one may have taken. */
+/** The age up to which changes are read again. It is longer than any transaction that changes keys can take. */
 export const RECENT_MS = 15_000;
 const PAGE = 1_000;
 
@@ -19,14 +19,14 @@ const changePayload = z
     hashes: hashes.map((hash) => Buffer.from(hash, 'base64')),
   }));
 
-/** A change as the payload of a notification; empty when it is too long for one. */
+/** The payload of the notification of a change; empty if the change does not fit into a payload. */
 export function encodeChange({ guildId, number, version, changedAt, hashes }: KeyChange): string {
-  const shown = hashes.map((hash) => hash.toString('base64'));
-  const payload = JSON.stringify([guildId, number, version, changedAt.getTime(), shown]);
+  const encodedHashes = hashes.map((hash) => hash.toString('base64'));
+  const payload = JSON.stringify([guildId, number, version, changedAt.getTime(), encodedHashes]);
   return Buffer.byteLength(payload) <= MAX_PAYLOAD_BYTES ? payload : '';
 }
 
-/** The change in a payload; undefined when it holds none that can be read, so that the changes must be read again. */
+/** The change in a payload; undefined if the payload contains no valid change, so that recent changes must be read again. */
 export function decodeChange(payload: string): KeyChange | undefined {
   try {
     return changePayload.parse(JSON.parse(payload));
@@ -36,8 +36,8 @@ export function decodeChange(payload: string): KeyChange | undefined {
 }
 
 /**
- * The changes of the last 15 s by their time: a transaction that commits after later ones is not overlooked.
- * A page at a time.
+ * Yields pages of the changes of the last RECENT_MS. They are selected by time and not by version or order of commit, so
+ * that a transaction that commits late is included.
  */
 export async function* recentChanges(database: Queryable, now: number): AsyncGenerator<KeyChange[], void> {
   let after = { changedAt: new Date(now - RECENT_MS), guildId: '', number: 0 };

@@ -4,17 +4,17 @@ import type { Database } from '#kit/postgres/pool.ts';
 import { appendEntries } from '../store/audit.ts';
 import { type GuildRecord, lockSuspension, selectGuild, selectGuilds, setSuspended } from '../store/guilds.ts';
 import * as store from '../store/keys.ts';
-import type { AuthEvents } from '../telemetry.ts';
+import type { AuthTelemetry } from '../telemetry.ts';
 import { ownEntry } from './audit/entry.ts';
 import { encodeChange } from './changes.ts';
 
 export interface GuildAdminOptions {
   database: Database;
   clock: Clock;
-  events: AuthEvents;
+  telemetry: AuthTelemetry;
 }
 
-/** Lists guilds, suspends and resumes them. */
+/** Lists, suspends and resumes guilds. `note` is the operator's note for the audit; empty for none. */
 export class GuildAdmin {
   readonly #options: GuildAdminOptions;
 
@@ -22,24 +22,24 @@ export class GuildAdmin {
     this.#options = options;
   }
 
-  /** A page of guilds behind one. */
+  /** A page of guilds, ordered by ID, starting after the guild `after`. */
   list(after: string, limit: number): Promise<GuildRecord[]> {
     return selectGuilds(this.#options.database, after, this.#now(), limit);
   }
 
-  /** Refuses every key of the guild as if it were revoked. NOT_FOUND where the guild never had a key. */
+  /** Makes every key of the guild invalid until `resume`. NOT_FOUND if the guild never had a key. */
   suspend(guildId: string, note: string): Promise<GuildRecord> {
-    return this.#set(guildId, true, note);
+    return this.#setSuspended(guildId, true, note);
   }
 
-  /** Undoes `suspend`. */
+  /** Makes the keys of the guild valid again. NOT_FOUND if the guild never had a key. */
   resume(guildId: string, note: string): Promise<GuildRecord> {
-    return this.#set(guildId, false, note);
+    return this.#setSuspended(guildId, false, note);
   }
 
-  /** The change and its entry are one transaction, under the lock of the guild, as every change of its keys. */
-  async #set(guildId: string, isSuspended: boolean, note: string): Promise<GuildRecord> {
-    const { database, events } = this.#options;
+  /** Like every change of keys, it holds the lock of the guild, and is one transaction with its audit entry. */
+  async #setSuspended(guildId: string, isSuspended: boolean, note: string): Promise<GuildRecord> {
+    const { database, telemetry } = this.#options;
     const action = isSuspended ? 'suspend' : 'resume';
     const changed = await database.transaction(async (transaction) => {
       const guild = await lockSuspension(transaction, guildId);
@@ -52,9 +52,9 @@ export class GuildAdmin {
       await store.notifyChanges(transaction, changes.map(encodeChange));
       return numbers;
     });
-    if (changed) events.guildChanged(guildId, action, changed.length);
+    if (changed) telemetry.guildChanged(guildId, action, changed.length);
     const guild = await selectGuild(database, guildId, this.#now());
-    if (!guild) throw new Error('a guild that was just changed is not there');
+    if (!guild) throw new Error('a guild that was just changed does not exist');
     return guild;
   }
 

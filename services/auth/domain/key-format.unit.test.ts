@@ -14,7 +14,7 @@ const GUILD = '900000000000000001';
 
 const found = (text: string) => text.match(new RegExp(PATTERN, 'g')) ?? [];
 
-/** CRC-32 bit by bit, as anybody would write it from its definition. */
+/** CRC-32 computed bit by bit from its definition, independently of zlib. */
 function crc32(text: string): number {
   let crc = 0xffffffff;
   for (const byte of Buffer.from(text, 'ascii')) {
@@ -24,7 +24,7 @@ function crc32(text: string): number {
   return (crc ^ 0xffffffff) >>> 0;
 }
 
-/** The checksum as the page describes it. */
+/** The checksum as key-format.md describes it. */
 function checksum(text: string): string {
   let rest = crc32(text);
   let written = '';
@@ -35,7 +35,7 @@ function checksum(text: string): string {
   return written;
 }
 
-test('the published pattern finds every key that is made, of the shortest and the longest guild IDs', () => {
+test('the published pattern finds every generated key, for guild IDs of all lengths', () => {
   const random = seededRandom(62);
   const made = Array.from({ length: amount(10_000, 1_000_000) }, () => {
     const digits = Array.from({ length: 16 + wholeNumber(random, 4) }, () => wholeNumber(random, 10)).join('');
@@ -57,16 +57,16 @@ test.each([
   ['a guild ID that is too short', `service_9000000000000001_${'a'.repeat(38)}`],
   ['a guild ID that is too long', `service_900000000000000000001_${'a'.repeat(38)}`],
   ['a guild ID that begins with 0', `service_0${GUILD}_${'a'.repeat(38)}`],
-  ['a character too few', key.slice(0, -1)],
-  ['a character too many', `${key}0`],
-  ['a character that no key has', `${key.slice(0, -1)}-`],
+  ['one character too few', key.slice(0, -1)],
+  ['one character too many', `${key}0`],
+  ['a character that is not allowed in keys', `${key.slice(0, -1)}-`],
   ['only its prefix', key.slice(0, -32)],
-  ['what a log shows of it', redactKeys(key)],
-])('%s is not found', (_what, text) => {
+  ['the redacted form that logs contain', redactKeys(key)],
+])('%s is not found', (_, text) => {
   expect(found(text)).toEqual([]);
 });
 
-test('the checksum tells keys from what only looks like one, and the sample of the page is right', () => {
+test('a wrong checksum is detected, and the sample in key-format.md is correct', () => {
   const wrong = `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`;
   expect(found(wrong)).toEqual([wrong]);
   expect(checksum(wrong.slice(0, -6))).not.toBe(wrong.slice(-6));

@@ -1,18 +1,18 @@
 import type { Scope } from '#proto/rest/scopes.ts';
 
-/** The most keys of a guild that are neither revoked nor expired (specification, section 2.2). */
+/** The maximum number of keys of a guild that are neither revoked nor expired (specification, section 2.2). */
 export const MAX_ACTIVE_KEYS = 10;
 
-/** Which key: the n-th of a guild. */
+/** Identifies a key: the guild, and the number of the key within the guild. */
 export interface KeyRef {
   guildId: string;
   number: number;
 }
 
-/** What the owner of a key chooses. */
+/** The settings that operators choose for a key. */
 export interface KeySettings {
   name: string;
-  /** null = a legacy key, which reaches everything. */
+  /** null = a legacy key, which has access to everything. */
   scopes: Scope[] | null;
   ipAllowlist: string[];
   /** Requests a minute. */
@@ -20,48 +20,53 @@ export interface KeySettings {
   expiresAt: Date | null;
 }
 
-/** A key as its owner may see it. */
+/** A key without its secrets. */
 export interface KeyRecord extends KeyRef, KeySettings {
-  /** Of its current secret. */
+  /** The prefix of its current secret. */
   prefix: string;
   createdAt: Date;
   revokedAt: Date | null;
-  /** Until when the newest of the rotated secrets still works. */
+  /** When the last of the rotated secrets stops working. */
   rotatedUntil: Date | null;
   lastUsedAt: Date | null;
 }
 
-/** What one secret of a key allows. */
+/** The access that one secret of a key gives. */
 export interface Grant extends KeyRef, Omit<KeySettings, 'name'> {
-  /** Of the secret that was shown. */
+  /** The prefix of the verified secret. */
   prefix: string;
   /** When this secret stops working because it was rotated. */
   validUntil: Date | null;
   version: number;
 }
 
-/** That a key has changed. */
+/** A change of a key, as it is sent to gateways. */
 export interface KeyChange extends KeyRef {
   version: number;
   changedAt: Date;
-  /** SHA-256 of its secrets, the rotated ones too. */
+  /** SHA-256 of its secrets, including the rotated ones. */
   hashes: Buffer[];
+}
+
+/** The last key of a page of keys. */
+export interface KeyPosition extends KeyRef {
+  isRevoked: boolean;
 }
 
 const KEY_ID = /^([1-9][0-9]{16,19})-([1-9][0-9]{0,8})$/;
 
-/** A key's ID: opaque to callers, and it carries the guild. */
+/** Returns the ID of a key. It is opaque to callers, and it contains the guild ID. */
 export function formatKeyId({ guildId, number }: KeyRef): string {
   return `${guildId}-${number}`;
 }
 
-/** undefined when the text is no key's ID. */
+/** Returns undefined if the text is not the ID of a key. */
 export function parseKeyId(text: string): KeyRef | undefined {
   const [, guildId, number] = KEY_ID.exec(text) ?? [];
   return guildId && number ? { guildId, number: Number(number) } : undefined;
 }
 
-/** Whether a key counts among the ten of its guild. */
+/** True if the key counts towards MAX_ACTIVE_KEYS. */
 export function isActive(key: Pick<KeyRecord, 'revokedAt' | 'expiresAt'>, now: Date): boolean {
   return key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now);
 }

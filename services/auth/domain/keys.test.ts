@@ -33,16 +33,16 @@ async function audit(guildId: string) {
   return entries.map(({ action, keyId, actor, details }) => ({ action, keyId, actor, details: JSON.parse(details) }));
 }
 
-async function refusal(promise: Promise<unknown>): Promise<ApiError> {
+async function errorOf(promise: Promise<unknown>): Promise<ApiError> {
   const error = await promise.then(
     () => undefined,
     (thrown: unknown) => thrown as ApiError,
   );
-  if (!error) throw new Error('it was not refused');
+  if (!error) throw new Error('the call succeeded');
   return error;
 }
 
-test('a new key is verified by its hash and says what it allows', async () => {
+test('a new key is verified by its hash, and the grant contains its settings', async () => {
   const guildId = newGuild();
   const expiresAt = now() + 60;
   const { key, secret } = await createKey(service, {
@@ -67,24 +67,24 @@ test('a new key is verified by its hash and says what it allows', async () => {
   expect(await list(guildId)).toEqual([key]);
 });
 
-test('a legacy key has no scopes until it is given some, and is an ordinary key from then on', async () => {
+test('a legacy key becomes an ordinary key when it is given scopes', async () => {
   const { key, secret } = await createKey(service, { guildId: newGuild(), legacy: true, scopes: [] });
   expect(await verifyKeys(service, secret)).toMatchObject([{ legacy: true, scopes: [] }]);
   await service.admin.updateKey({ keyId: key.id, scopes: { values: ['members:read'] }, actor: 'ada' });
   expect(await verifyKeys(service, secret)).toMatchObject([{ legacy: false, scopes: ['members:read'], version: 2 }]);
 });
 
-test('14 creations at once leave exactly ten keys', async () => {
+test('of 14 concurrent creations exactly ten succeed', async () => {
   const guildId = newGuild();
   const results = await Promise.allSettled(Array.from({ length: 14 }, () => createKey(service, { guildId })));
-  const refused = results.filter((result) => result.status === 'rejected');
-  expect(refused.map(({ reason }) => (reason as ApiError).code)).toEqual(Array(4).fill('CONFLICT'));
+  const rejected = results.filter((result) => result.status === 'rejected');
+  expect(rejected.map(({ reason }) => (reason as ApiError).code)).toEqual(Array(4).fill('CONFLICT'));
   const keys = await list(guildId);
   expect(keys.map((key) => key.id)).toEqual(Array.from({ length: 10 }, (_, index) => `${guildId}-${10 - index}`));
   expect(await audit(guildId)).toHaveLength(10);
 });
 
-test('a revoked or expired key makes room for another, in its own guild alone', async () => {
+test('revoking or expiry of a key allows another one, in the same guild only', async () => {
   const guildId = newGuild();
   const [first] = await Promise.all(
     Array.from({ length: 10 }, () => createKey(service, { guildId, expiresAt: now() + 10 })),
@@ -99,7 +99,7 @@ test('a revoked or expired key makes room for another, in its own guild alone', 
   await expect(createKey(service, { guildId })).rejects.toMatchObject({ code: 'CONFLICT' });
 });
 
-test('an update can not make an expired key the eleventh active one, also not against a creation', async () => {
+test('an update cannot make an expired key the eleventh active one, even concurrently with a creation', async () => {
   const guildId = newGuild();
   const { key } = await createKey(service, { guildId, expiresAt: now() + 10 });
   clock.advance(10_000);
@@ -113,7 +113,7 @@ test('an update can not make an expired key the eleventh active one, also not ag
   await expect(revive()).rejects.toMatchObject({ code: 'CONFLICT' });
 });
 
-test('an update changes what it names and nothing else; 0 and an empty list take settings away', async () => {
+test('an update changes only the given settings; 0 and an empty list remove a setting', async () => {
   const { key } = await createKey(service, { guildId: newGuild(), name: 'Old', rateLimit: 5, expiresAt: now() + 60 });
   const renamed = await service.admin.updateKey({ keyId: key.id, name: 'New', actor: 'ada' });
   expect(renamed.key).toEqual({ ...key, name: 'New' });
@@ -125,8 +125,8 @@ test('an update changes what it names and nothing else; 0 and an empty list take
   expect([cleared.key?.rateLimit, cleared.key?.expiresAt]).toEqual([undefined, undefined]);
 });
 
-test('every fault of a request is told at once', async () => {
-  const asked = {
+test('all faults of a request are reported together', async () => {
+  const request = {
     guildId: '12',
     name: 'x'.repeat(101),
     scopes: ['lookup:read', 'admin:all'],
@@ -135,7 +135,7 @@ test('every fault of a request is told at once', async () => {
     expiresAt: now(),
     actor: '',
   };
-  const { code, details } = await refusal(createKey(service, asked));
+  const { code, details } = await errorOf(createKey(service, request));
   expect(code).toBe('INVALID_REQUEST');
   expect((details['errors'] as { path: string }[]).map(({ path }) => path)).toEqual([
     'request.guild_id',
@@ -148,7 +148,7 @@ test('every fault of a request is told at once', async () => {
     'request.expires_at',
   ]);
   const { key } = await createKey(service, { guildId: newGuild() });
-  for (const [wrong, path] of [
+  for (const [call, path] of [
     [() => createKey(service, { guildId: newGuild(), legacy: true }), 'request.scopes'],
     [() => createKey(service, { guildId: newGuild(), rateLimit: 0 }), 'request.rate_limit'],
     [() => createKey(service, { guildId: newGuild(), expiresAt: clock.now() + 1e6 }), 'request.expires_at'],
@@ -160,13 +160,13 @@ test('every fault of a request is told at once', async () => {
       'request.limit',
     ],
   ] as const) {
-    expect((await refusal(wrong())).details).toMatchObject({ errors: [{ path }] });
+    expect((await errorOf(call())).details).toMatchObject({ errors: [{ path }] });
   }
   const missing = service.admin.revokeKey({ keyId: `${key.guildId}-99`, actor: 'ada' });
   await expect(missing).rejects.toMatchObject({ code: 'NOT_FOUND' });
 });
 
-test('the audit says who did what to which key, the newest first, from a time on', async () => {
+test('the audit lists who changed which key and how, the newest first, since a given time', async () => {
   const guildId = newGuild();
   const { key } = await createKey(service, { guildId, name: 'Servers' });
   clock.advance(10_000);
@@ -197,7 +197,7 @@ test('the audit says who did what to which key, the newest first, from a time on
   ).toHaveLength(1);
 });
 
-test('no key stands in the database or in the log', async () => {
+test('neither the database nor the log contains a key', async () => {
   const { key, secret } = await createKey(service, { guildId: newGuild(), name: 'Secret' });
   const rotated = await service.admin.rotateKey({ keyId: key.id, graceSeconds: 60, actor: 'ada' });
   const tables = await databaseRows<{ name: string }>(
@@ -215,11 +215,11 @@ test('no key stands in the database or in the log', async () => {
   }
 });
 
-test('key administration takes the secret of administrators, and no other', async () => {
+test('key administration accepts only the secret of administrators', async () => {
   const guildId = newGuild();
   for (const secret of [INTERNAL_SECRET, 'x'.repeat(32)]) {
     const { client, close } = connect(KeyAdminServiceService, 'auth', service.address, clock, [secret]);
-    const error = await refusal(client.listKeys({ guildId, limit: 0, cursor: '' }));
+    const error = await errorOf(client.listKeys({ guildId, limit: 0, cursor: '' }));
     expect(error.cause).toMatchObject({ code: 16, details: 'a valid call token is required' });
     close();
   }

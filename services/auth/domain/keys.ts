@@ -1,189 +1,182 @@
-import type { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
-import { decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { makeApiKey, readApiKey } from '#kit/security/api-key.ts';
 import type { RandomBytes } from '#kit/security/base62.ts';
-import type { requests } from '../grpc/requests.ts';
 import { appendEntries } from '../store/audit.ts';
 import * as store from '../store/keys.ts';
-import type { AuthEvents } from '../telemetry.ts';
-import { type Deed, ownEntry } from './audit/entry.ts';
+import type { AuthTelemetry } from '../telemetry.ts';
+import { type OperatorAction, ownEntry } from './audit/entry.ts';
 import { encodeChange, RECENT_MS } from './changes.ts';
-import {
-  formatKeyId,
-  isActive,
-  type KeyRecord,
-  type KeyRef,
-  type KeySettings,
-  MAX_ACTIVE_KEYS,
-  parseKeyId,
-} from './key.ts';
+import { isActive, type KeyPosition, type KeyRecord, type KeyRef, type KeySettings, MAX_ACTIVE_KEYS } from './key.ts';
 
-/** How long rotated secrets are kept after they stopped working: whoever reads changes late still learns of them. */
+/** How long rotated secrets are stored after they stop working, so that changes that are read late include their hashes. */
 const RETIRED_SECRET_MS = 3_600_000;
 
-type Asked<Name extends keyof typeof requests> = z.output<
-  (typeof requests)[Name] extends (now: number) => infer Schema ? Schema : (typeof requests)[Name]
->;
-
-export interface NewSecret {
+/** A key whose secret was just created. */
+export interface KeyWithSecret {
   key: KeyRecord;
-  /** The key itself, for its owner: it is nowhere else. */
+  /** The key as clients send it. Only its hash is stored, so it cannot be shown again. */
   secret: string;
+}
+
+/** The settings to change; a setting that is undefined stays as it is. */
+export type SettingChanges = { [Name in keyof KeySettings]: KeySettings[Name] | undefined };
+
+/** The keys to list. With one of the times, only active keys that expire before it or were not used since it. */
+export interface KeyListFilter {
+  /** null = all guilds. */
+  guildId: string | null;
+  expiresBefore: Date | null;
+  unusedSince: Date | null;
+}
+
+/** The erasure of a guild or a user, as guildctl reports its start and its end. */
+export interface ErasureReport {
+  guildId: string;
+  what: 'guild' | 'user';
+  state: 'begun' | 'done';
+  removed: readonly { table: string; rows: number }[];
+  note: string;
 }
 
 export interface KeyAdminOptions {
   database: Database;
   clock: Clock;
   random: RandomBytes;
-  events: AuthEvents;
+  telemetry: AuthTelemetry;
 }
 
 /**
- * Makes and changes keys. Each change is one transaction under the lock of the guild, with its row in the audit and
- * with the notification, so that it is told if and only if it was committed.
+ * Creates and changes keys. Each change holds the lock of the guild, and is one transaction with its audit entry and its
+ * notification, so that gateways are notified if and only if the change is committed. `note` is the operator's note for
+ * the audit; empty for none.
  */
 export class KeyAdmin {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #random: RandomBytes;
-  readonly #events: AuthEvents;
+  readonly #telemetry: AuthTelemetry;
 
-  constructor({ database, clock, random, events }: KeyAdminOptions) {
+  constructor({ database, clock, random, telemetry }: KeyAdminOptions) {
     this.#database = database;
     this.#clock = clock;
     this.#random = random;
-    this.#events = events;
+    this.#telemetry = telemetry;
   }
 
-  /** CONFLICT when the guild has ten active keys. */
-  async create(asked: Asked<'create'>): Promise<NewSecret> {
-    const { guild_id: guildId, note } = asked;
-    const settings: KeySettings = {
-      name: asked.name,
-      scopes: asked.legacy ? null : asked.scopes,
-      ipAllowlist: asked.ip_allowlist,
-      rateLimit: asked.rate_limit,
-      expiresAt: asDate(asked.expires_at),
-    };
+  /** CONFLICT if the guild has ten active keys. */
+  async create(request: { guildId: string; settings: KeySettings; note: string }): Promise<KeyWithSecret> {
+    const { guildId, settings, note } = request;
     const { secret, ...stored } = this.#newSecret(guildId);
     const key = await this.#database.transaction(async (transaction) => {
       const number = await store.takeNumber(transaction, guildId);
       const now = this.#now();
-      await this.#refuseEleventh(transaction, guildId, now);
+      await this.#requireFreeKey(transaction, guildId, now);
       await store.insertKey(transaction, { guildId, number }, settings, now);
       await store.insertSecret(transaction, { guildId, number }, stored);
-      const details = { ...describe(settings), prefix: stored.prefix };
+      const details = { ...describe(settings), legacy: settings.scopes === null, prefix: stored.prefix };
       return this.#finishOne(transaction, { guildId, number }, now, { action: 'create', note, details });
     });
-    this.#events.keysChanged('create', [key]);
+    this.#telemetry.keysChanged('create', [key]);
     return { key, secret };
   }
 
-  /** CONFLICT when the key is revoked, or when it would be active again and the guild has ten others. */
-  async update({ key_id: ref, note, ...asked }: Asked<'update'>): Promise<KeyRecord> {
+  /** CONFLICT if the key is revoked, or if the change would make it the eleventh active key of the guild. */
+  async update(request: { key: KeyRef; changes: SettingChanges; note: string }): Promise<KeyRecord> {
+    const { key: ref, changes, note } = request;
     const key = await this.#change(ref, async (transaction, before, now) => {
-      if (before.revokedAt) throw new ApiError('CONFLICT', { message: 'The key is revoked and can not be changed' });
+      if (before.revokedAt) throw new ApiError('CONFLICT', { message: 'The key is revoked and cannot be changed' });
       const after: KeySettings = {
-        name: asked.name ?? before.name,
-        scopes: asked.scopes ?? before.scopes,
-        ipAllowlist: asked.ip_allowlist ?? before.ipAllowlist,
-        rateLimit: asked.rate_limit === undefined ? before.rateLimit : asked.rate_limit,
-        expiresAt: asked.expires_at === undefined ? before.expiresAt : asDate(asked.expires_at),
+        name: changes.name ?? before.name,
+        scopes: changes.scopes === undefined ? before.scopes : changes.scopes,
+        ipAllowlist: changes.ipAllowlist ?? before.ipAllowlist,
+        rateLimit: changes.rateLimit === undefined ? before.rateLimit : changes.rateLimit,
+        expiresAt: changes.expiresAt === undefined ? before.expiresAt : changes.expiresAt,
       };
-      const isRevived = !isActive(before, now) && isActive({ ...before, ...after }, now);
-      if (isRevived) await this.#refuseEleventh(transaction, ref.guildId, now);
+      const becomesActive = !isActive(before, now) && isActive({ ...before, ...after }, now);
+      if (becomesActive) await this.#requireFreeKey(transaction, ref.guildId, now);
       await store.updateSettings(transaction, ref, after, now);
-      return this.#finishOne(transaction, ref, now, { action: 'update', note, details: defined(asked) });
+      return this.#finishOne(transaction, ref, now, { action: 'update', note, details: describe(changes) });
     });
-    this.#events.keysChanged('update', [key]);
+    this.#telemetry.keysChanged('update', [key]);
     return key;
   }
 
-  /** A new secret for the same key; the one before works for the grace that is asked. CONFLICT when it is revoked. */
-  async rotate({ key_id: ref, grace_seconds: grace, note }: Asked<'rotate'>): Promise<NewSecret> {
+  /** Gives a key a new secret; the current one works for `graceSeconds` more. CONFLICT if the key is revoked. */
+  async rotate(request: { key: KeyRef; graceSeconds: number; note: string }): Promise<KeyWithSecret> {
+    const { key: ref, graceSeconds, note } = request;
     const { secret, ...stored } = this.#newSecret(ref.guildId);
     const key = await this.#change(ref, async (transaction, before, now) => {
-      if (before.revokedAt) throw new ApiError('CONFLICT', { message: 'The key is revoked and can not be rotated' });
-      await store.retireSecret(transaction, ref, new Date(now.getTime() + grace * 1000), now);
+      if (before.revokedAt) throw new ApiError('CONFLICT', { message: 'The key is revoked and cannot be rotated' });
+      await store.retireSecret(transaction, ref, new Date(now.getTime() + graceSeconds * 1000), now);
       await store.deleteRetiredSecrets(transaction, ref, new Date(now.getTime() - RETIRED_SECRET_MS));
       await store.insertSecret(transaction, ref, stored);
-      const details = { grace_seconds: grace, from: before.prefix, to: stored.prefix };
+      const details = { grace_seconds: graceSeconds, from: before.prefix, to: stored.prefix };
       return this.#finishOne(transaction, ref, now, { action: 'rotate', note, details });
     });
-    this.#events.keysChanged('rotate', [key]);
+    this.#telemetry.keysChanged('rotate', [key]);
     return { key, secret };
   }
 
-  /** A key that is revoked already stays as it is. */
-  async revoke(asked: Asked<'revoke'>): Promise<KeyRecord> {
-    return (await this.revokeOnce(asked, {})).key;
-  }
-
-  /** Revokes a key, and tells whether it was not revoked before. `details` go into the audit. */
-  async revokeOnce(
-    { key_id: ref, note }: Asked<'revoke'>,
-    details: Record<string, unknown>,
-  ): Promise<{ key: KeyRecord; isNew: boolean }> {
-    let revoked = false;
+  /**
+   * Revokes a key. A key that is already revoked stays as it is, and `isNew` is false. `details` are written into the
+   * audit.
+   */
+  async revoke(request: {
+    key: KeyRef;
+    note: string;
+    details?: Record<string, unknown>;
+  }): Promise<{ key: KeyRecord; isNew: boolean }> {
+    const { key: ref, note, details = {} } = request;
+    let isNew = false;
     const key = await this.#change(ref, async (transaction, before, now) => {
       if (before.revokedAt) return before;
-      revoked = true;
+      isNew = true;
       await store.revokeKeys(transaction, ref.guildId, ref.number, now);
       return this.#finishOne(transaction, ref, now, { action: 'revoke', note, details });
     });
-    if (revoked) this.#events.keysChanged('revoke', [key]);
-    return { key, isNew: revoked };
+    if (isNew) this.#telemetry.keysChanged('revoke', [key]);
+    return { key, isNew };
   }
 
-  /** Revokes all keys of a guild that are not revoked yet, and returns those. */
-  async revokeGuild({ guild_id: guildId, note }: Asked<'revokeGuild'>): Promise<KeyRecord[]> {
+  /** Revokes all keys of a guild, and returns those that were not revoked before. */
+  async revokeGuild(guildId: string, note: string): Promise<KeyRecord[]> {
     const keys = await this.#database.transaction(async (transaction) => {
       await store.lockGuild(transaction, guildId);
       const now = this.#now();
       const numbers = await store.revokeKeys(transaction, guildId, null, now);
       return this.#finish(transaction, guildId, numbers, now, { action: 'revoke', note, details: { all: true } });
     });
-    this.#events.keysChanged('revoke', keys);
+    this.#telemetry.keysChanged('revoke', keys);
     return keys;
   }
 
   /**
-   * A page of the keys of a guild, those not revoked first, the newest first; with a filter only active keys, of one guild
-   * or of all, ordered by guild.
+   * A page of keys, starting after the key `after`. Without times: the keys of the guild, those that are not revoked
+   * first, the newest first. With times: ordered by guild and number.
    */
-  async list(asked: Asked<'list'>): Promise<{ keys: KeyRecord[]; nextCursor: string }> {
-    const { guild_id: guildId, limit, cursor, expires_before: expiresBefore, unused_since: unusedSince } = asked;
-    const filters = { expiresBefore, unusedSince };
-    // Without the times: those that are relative to now are others with each page.
-    const scope = { route: 'keys', guildId: guildId ?? '' };
-    const position = cursor === '' ? undefined : decodeCursor(scope, cursor, 'request.cursor');
-    const keys =
-      guildId !== null && !expiresBefore && !unusedSince
-        ? await store.selectKeyPage(this.#database, guildId, this.#now(), readState(position), limit)
-        : await store.selectFilteredKeys(this.#database, { guildId, ...filters }, this.#now(), refOf(position), limit);
-    const last = keys.at(-1);
-    const isLast = keys.length < limit || last === undefined;
-    const state = last?.revokedAt ? 'revoked' : 'active';
-    return { keys, nextCursor: isLast ? '' : encodeCursor(scope, `${state} ${formatKeyId(last)}`) };
+  list(filter: KeyListFilter, after: KeyPosition | undefined, limit: number): Promise<KeyRecord[]> {
+    const { guildId, expiresBefore, unusedSince } = filter;
+    return guildId !== null && !expiresBefore && !unusedSince
+      ? store.selectKeyPage(this.#database, guildId, this.#now(), after, limit)
+      : store.selectFilteredKeys(this.#database, filter, this.#now(), after, limit);
   }
 
-  /** Notes an erasure. Of a user it says nothing: the audit is kept, and what it is about is not. */
-  async recordErasure({ guild_id: guildId, what, state, removed, note }: Asked<'erasure'>): Promise<void> {
+  /** Writes an erasure into the audit. The entry does not say which user was erased, because the audit is not erased. */
+  async recordErasure({ guildId, what, state, removed, note }: ErasureReport): Promise<void> {
     const action = what === 'guild' ? 'erase_guild' : 'erase_user';
     const rows = Object.fromEntries(removed.map((each) => [each.table, each.rows]));
     const details = state === 'done' ? { state, removed: rows } : { state };
     await appendEntries(this.#database, guildId, [null], ownEntry(this.#now(), { action, note, details }));
-    this.#events.erasureRecorded(guildId, action, state);
+    this.#telemetry.erasureRecorded(guildId, action, state);
   }
 
   /**
-   * Whether the keys of a guild may be forgotten: all are revoked, and for so long that every gateway has heard of it,
-   * also one that had to read the latest changes again. CONFLICT while one is not revoked.
+   * True if the keys of a guild may be deleted: all of them were revoked so long ago that every gateway has received the
+   * change, even one that missed the notification. CONFLICT if a key is not revoked.
    */
-  async mayBeForgotten(guildId: string): Promise<boolean> {
+  async mayBeDeleted(guildId: string): Promise<boolean> {
     const { areRevoked, changedAt } = await store.selectKeyStates(this.#database, guildId);
     if (!areRevoked) throw new ApiError('CONFLICT', { message: 'The guild has keys that are not revoked' });
     return changedAt === null || changedAt.getTime() + RECENT_MS < this.#clock.now();
@@ -196,18 +189,18 @@ export class KeyAdmin {
   #newSecret(guildId: string): { secret: string; hash: Buffer; prefix: string } {
     const secret = makeApiKey(guildId, this.#random);
     const read = readApiKey(secret);
-    if (!read) throw new Error('a new key could not be read');
+    if (!read) throw new Error('the new key could not be parsed');
     return { secret, hash: read.hash, prefix: read.prefix };
   }
 
-  /** A change of one key, under the lock of its guild; NOT_FOUND when there is no such key. */
+  /** Changes one key under the lock of its guild. NOT_FOUND if the key does not exist. */
   #change(
     { guildId, number }: KeyRef,
     work: (transaction: Queryable, before: KeyRecord, now: Date) => Promise<KeyRecord>,
   ): Promise<KeyRecord> {
     return this.#database.transaction(async (transaction) => {
       await store.lockGuild(transaction, guildId);
-      // Read with the lock held: what waited for it must not look older than what went before.
+      // Read while the lock is held: a change that waited for the lock must not be older than the change before it.
       const now = this.#now();
       const [before] = await store.selectKeys(transaction, guildId, now, [number]);
       if (!before) throw new ApiError('NOT_FOUND', { message: 'There is no such key' });
@@ -215,64 +208,50 @@ export class KeyAdmin {
     });
   }
 
-  async #refuseEleventh(transaction: Queryable, guildId: string, now: Date): Promise<void> {
+  /** CONFLICT if the guild has the maximum number of active keys. */
+  async #requireFreeKey(transaction: Queryable, guildId: string, now: Date): Promise<void> {
     if ((await store.countActive(transaction, guildId, now)) < MAX_ACTIVE_KEYS) return;
-    this.#events.keyRefusedOverLimit(guildId);
+    this.#telemetry.keyRejectedOverLimit(guildId);
     throw new ApiError('CONFLICT', {
-      message: `The guild has ${MAX_ACTIVE_KEYS} active keys, which is the most: revoke one first`,
+      message: `The guild has ${MAX_ACTIVE_KEYS} active keys, which is the maximum: revoke one first`,
     });
   }
 
-  async #finishOne(transaction: Queryable, { guildId, number }: KeyRef, now: Date, deed: Deed): Promise<KeyRecord> {
-    const [key] = await this.#finish(transaction, guildId, [number], now, deed);
-    if (!key) throw new Error('a key that was just changed is not there');
+  async #finishOne(
+    transaction: Queryable,
+    { guildId, number }: KeyRef,
+    now: Date,
+    action: OperatorAction,
+  ): Promise<KeyRecord> {
+    const [key] = await this.#finish(transaction, guildId, [number], now, action);
+    if (!key) throw new Error('a key that was just changed does not exist');
     return key;
   }
 
-  /** Writes the audit, lets the change be told once it is committed, and reads what the keys are now. */
+  /** Writes the audit, notifies gateways when the transaction commits, and returns the keys as they are now. */
   async #finish(
     transaction: Queryable,
     guildId: string,
     numbers: number[],
     now: Date,
-    deed: Deed,
+    action: OperatorAction,
   ): Promise<KeyRecord[]> {
     if (numbers.length === 0) return [];
-    await appendEntries(transaction, guildId, numbers, ownEntry(now, deed));
+    await appendEntries(transaction, guildId, numbers, ownEntry(now, action));
     const changes = await store.selectChanges(transaction, guildId, numbers);
     await store.notifyChanges(transaction, changes.map(encodeChange));
     return store.selectKeys(transaction, guildId, now, numbers);
   }
 }
 
-/** The key that a cursor names. */
-function refOf(position: string | undefined): KeyRef {
-  return parseKeyId(position?.split(' ')[1] ?? '') ?? { guildId: '', number: 0 };
-}
-
-function readState(position: string | undefined): { isRevoked: boolean; number: number } | undefined {
-  return position === undefined
-    ? undefined
-    : { isRevoked: position.startsWith('revoked'), number: refOf(position).number };
-}
-
-function asDate(seconds: number | null): Date | null {
-  return seconds === null ? null : new Date(seconds * 1000);
-}
-
-/** Settings as the audit shows them. */
-function describe({ name, scopes, ipAllowlist, rateLimit, expiresAt }: KeySettings): Record<string, unknown> {
-  const expiry = expiresAt && expiresAt.getTime() / 1000;
-  return {
+/** The settings that are not undefined, under the names that the audit uses. */
+function describe({ name, scopes, ipAllowlist, rateLimit, expiresAt }: SettingChanges): Record<string, unknown> {
+  const settings = {
     name,
     scopes,
-    legacy: scopes === null,
     ip_allowlist: ipAllowlist,
     rate_limit: rateLimit,
-    expires_at: expiry,
+    expires_at: expiresAt && expiresAt.getTime() / 1000,
   };
-}
-
-function defined(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 }

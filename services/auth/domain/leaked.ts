@@ -3,24 +3,25 @@ import { findSecret } from '../store/guilds.ts';
 import { formatKeyId } from './key.ts';
 import type { KeyAdmin } from './keys.ts';
 
-/** A key that somebody found in public. */
+/** A key that was found in public. */
 export interface LeakedKey {
   guildId: string;
   hash: Buffer;
-  /** Where, and by whom; empty where that is not known. */
+  /** The URL at which it was found; empty if unknown. */
   url: string;
+  /** The kind of place where it was found, as the scanner names it; empty if unknown. */
   source: string;
 }
 
 export interface LeakedResult {
   result: 'revoked' | 'already_revoked' | 'unknown';
-  /** Empty where the key is unknown. */
+  /** Empty if the key is unknown. */
   keyId: string;
 }
 
 /**
- * Revokes the keys that leaked, also those of which an older secret did; the audit notes where each was found. A dry run
- * says `revoked` of keys that would be.
+ * Revokes leaked keys, including those of which an older secret leaked. The audit entry contains the place of the leak.
+ * In a dry run the result `revoked` means that the key would be revoked.
  */
 export async function revokeLeaked(
   database: Database,
@@ -31,14 +32,14 @@ export async function revokeLeaked(
   const results: LeakedResult[] = [];
   for (const { guildId, hash, url, source } of leaked) {
     const found = await findSecret(database, guildId, hash);
-    const keyId = found ? formatKeyId({ guildId, number: found.number }) : '';
-    if (!found || found.isRevoked || isDryRun) {
-      results.push({ result: !found ? 'unknown' : found.isRevoked ? 'already_revoked' : 'revoked', keyId });
+    if (!found) {
+      results.push({ result: 'unknown', keyId: '' });
       continue;
     }
+    const key = { guildId, number: found.number };
     const details = { leaked: true, ...(url && { url }), ...(source && { source }) };
-    const { isNew } = await keys.revokeOnce({ key_id: { guildId, number: found.number }, note }, details);
-    results.push({ result: isNew ? 'revoked' : 'already_revoked', keyId });
+    const isRevoked = found.isRevoked || (!isDryRun && !(await keys.revoke({ key, note, details })).isNew);
+    results.push({ result: isRevoked ? 'already_revoked' : 'revoked', keyId: formatKeyId(key) });
   }
   return results;
 }

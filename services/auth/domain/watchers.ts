@@ -1,48 +1,49 @@
+import { once } from 'node:events';
 import type { Part } from '#kit/service/lifecycle.ts';
-import type { AuthEvents } from '../telemetry.ts';
+import type { AuthTelemetry } from '../telemetry.ts';
 import type { KeyChange } from './key.ts';
 
-const SWEEP_EVERY_MS = 5_000;
-/** A watcher that has so much still to take is cut off: it comes back and is told the latest. */
-const MAX_WAITING = 10_000;
+const SWEEP_INTERVAL_MS = 5_000;
+/** A watcher with more unsent messages is disconnected. It reconnects, and receives the recent changes. */
+const MAX_UNSENT = 10_000;
 
-/** Whoever is told changes of keys. */
+/** A gateway that receives key changes over a stream. */
 export interface Watcher {
-  tell(change: KeyChange): void;
-  beat(): void;
-  /** How much of what it was told it has not taken yet. */
-  readonly waiting: number;
-  /** Aborted when it has gone. */
+  sendChange(change: KeyChange): void;
+  sendBeat(): void;
+  /** The number of messages that are queued because the watcher receives them too slowly. */
+  readonly unsent: number;
+  /** Aborted when the watcher disconnects. */
   signal: AbortSignal;
 }
 
-interface Watching {
+interface WatcherState {
   watcher: Watcher;
-  /** Beats begin when it has been told the latest changes. */
+  /** True once the watcher has received the recent changes. It gets no beats before that. */
   isReady: boolean;
-  cut: AbortController;
+  disconnect: AbortController;
 }
 
 export interface WatchersOptions {
-  /** The changes of the last seconds, a page at a time. */
-  recent(): AsyncIterable<KeyChange[]>;
-  /** Whether changes are heard as they are made. */
-  isHearing(): boolean;
-  events: AuthEvents;
+  /** Yields pages of the changes of the last seconds. */
+  readRecentChanges(): AsyncIterable<KeyChange[]>;
+  /** True while notifications of changes arrive from the database. */
+  isReceivingNotifications(): boolean;
+  telemetry: AuthTelemetry;
 }
 
 /**
- * Tells every watcher each change, and beats while it is sure to hear them all. What is heard is only a hint: every
- * five seconds the latest changes are read and told again, older versions are for the watcher to pass over.
+ * Sends every key change to all watchers, and beats while no change can be missed. A notification can be lost, so the
+ * recent changes are read and sent again every five seconds; watchers ignore versions that they know.
  */
 export class Watchers implements Part {
   readonly name = 'watchers';
-  readonly #all = new Set<Watching>();
+  readonly #all = new Set<WatcherState>();
   readonly #options: WatchersOptions;
   #timer: NodeJS.Timeout | undefined;
-  /** Whether everything that was heard has been told. */
+  /** False while a change may not have been sent. */
   #isComplete = true;
-  #isWanted = false;
+  #isSweepRequested = false;
   #sweeping: Promise<void> | undefined;
 
   constructor(options: WatchersOptions) {
@@ -50,85 +51,89 @@ export class Watchers implements Part {
   }
 
   async start(): Promise<void> {
-    this.#timer = setInterval(() => void this.sweep(), SWEEP_EVERY_MS).unref();
+    this.#timer = setInterval(() => void this.sweep(), SWEEP_INTERVAL_MS).unref();
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
   }
 
-  /** Tells the watcher the latest changes, then whatever comes; resolves when it has gone or was too slow. */
+  /** Sends the recent changes to the watcher, then every new one. Resolves when it disconnects or is too slow. */
   async watch(watcher: Watcher): Promise<void> {
-    const cut = new AbortController();
-    const watching: Watching = { watcher, isReady: false, cut };
-    // Before the changes are read: none may fall between what is read and what is heard.
-    this.#all.add(watching);
-    this.#options.events.watcherCame(this.#all.size);
+    const state: WatcherState = { watcher, isReady: false, disconnect: new AbortController() };
+    // Added before the recent changes are read, so that no change is missed between the two.
+    this.#all.add(state);
+    this.#options.telemetry.watcherConnected(this.#all.size);
     try {
-      for await (const changes of this.#options.recent()) for (const change of changes) watcher.tell(change);
-      watching.isReady = true;
-      if (this.#mayBeat) watcher.beat();
-      await aborted(AbortSignal.any([watcher.signal, cut.signal]));
+      for await (const changes of this.#options.readRecentChanges()) {
+        for (const change of changes) watcher.sendChange(change);
+      }
+      state.isReady = true;
+      if (this.#canBeat) watcher.sendBeat();
+      await aborted(AbortSignal.any([watcher.signal, state.disconnect.signal]));
     } finally {
-      this.#all.delete(watching);
-      this.#options.events.watcherWent(this.#all.size);
+      this.#all.delete(state);
+      this.#options.telemetry.watcherDisconnected(this.#all.size);
     }
   }
 
-  tell(change: KeyChange): void {
-    for (const { watcher, cut } of this.#all) {
-      watcher.tell(change);
-      if (watcher.waiting <= MAX_WAITING) continue;
-      this.#options.events.watcherWasTooSlow();
-      cut.abort();
+  /** Sends a change to all watchers, and disconnects those that receive too slowly. */
+  sendChange(change: KeyChange): void {
+    for (const { watcher, disconnect } of this.#all) {
+      watcher.sendChange(change);
+      if (watcher.unsent <= MAX_UNSENT) continue;
+      this.#options.telemetry.watcherTooSlow();
+      disconnect.abort();
     }
   }
 
-  beat(): void {
+  /** Sends a beat to all watchers that are ready, unless a change may have been missed. */
+  sendBeat(): void {
     if (!this.#isComplete) void this.sweep();
-    for (const { watcher, isReady } of this.#all) if (isReady && this.#mayBeat) watcher.beat();
+    for (const { watcher, isReady } of this.#all) if (isReady && this.#canBeat) watcher.sendBeat();
   }
 
-  /** Something changed that could not be told: no beat before it was read. */
-  async lookAgain(): Promise<void> {
+  /** Reads the recent changes because a notification could not be decoded. No beats are sent until this succeeds. */
+  async rereadRecentChanges(): Promise<void> {
     this.#isComplete = false;
     await this.sweep();
   }
 
-  /** Reads the latest changes and tells them, one sweep at a time; while that fails there are no beats. */
+  /** Reads and sends the recent changes, one sweep at a time. If that fails, no beats are sent until it succeeds. */
   async sweep(): Promise<void> {
-    this.#isWanted = true;
-    this.#sweeping ??= this.#sweepWhileWanted();
+    this.#isSweepRequested = true;
+    this.#sweeping ??= this.#sweepWhileRequested();
     await this.#sweeping;
   }
 
-  /** As `sweep`, for whoever can do something about a failure. */
-  async tellRecent(): Promise<void> {
+  /** Reads the recent changes and sends them to all watchers. Rejects if they cannot be read. */
+  async sendRecentChanges(): Promise<void> {
     if (this.#all.size === 0) return;
-    for await (const changes of this.#options.recent()) for (const change of changes) this.tell(change);
+    for await (const changes of this.#options.readRecentChanges()) {
+      for (const change of changes) this.sendChange(change);
+    }
   }
 
-  async #sweepWhileWanted(): Promise<void> {
-    while (this.#isWanted) {
-      this.#isWanted = false;
+  async #sweepWhileRequested(): Promise<void> {
+    while (this.#isSweepRequested) {
+      this.#isSweepRequested = false;
       try {
-        await this.tellRecent();
-        this.#isComplete = !this.#isWanted;
+        await this.sendRecentChanges();
+        this.#isComplete = !this.#isSweepRequested;
       } catch (error) {
         this.#isComplete = false;
-        this.#options.events.changesUnreadable(error);
+        this.#options.telemetry.recentChangesUnreadable(error);
       }
     }
     this.#sweeping = undefined;
   }
 
-  get #mayBeat(): boolean {
-    return this.#isComplete && this.#options.isHearing();
+  get #canBeat(): boolean {
+    return this.#isComplete && this.#options.isReceivingNotifications();
   }
 }
 
 /** Resolves when the signal is aborted. */
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import { AuthEvents } from '../telemetry.ts';
+import { AuthTelemetry } from '../telemetry.ts';
 import type { KeyChange } from './key.ts';
 import { Watchers } from './watchers.ts';
 
@@ -13,95 +13,96 @@ const change = (version: number): KeyChange => ({
   hashes: [],
 });
 
-/** Watchers over changes and a hearing that the test decides. */
+/** Watchers with recent changes and a database listener that the test controls. */
 async function setUp() {
-  const world = { recent: async (): Promise<KeyChange[]> => [], isHearing: true };
+  const database = { recentChanges: async (): Promise<KeyChange[]> => [], isSendingNotifications: true };
   const log = await createLog({ service: 'auth', level: 'silent' });
   const watchers = new Watchers({
-    recent: async function* () {
-      yield await world.recent();
+    readRecentChanges: async function* () {
+      yield await database.recentChanges();
     },
-    isHearing: () => world.isHearing,
-    events: new AuthEvents(new Metrics(), log),
+    isReceivingNotifications: () => database.isSendingNotifications,
+    telemetry: new AuthTelemetry(new Metrics(), log),
   });
-  return { world, watchers };
+  return { database, watchers };
 }
 
 function newWatcher() {
-  const gone = new AbortController();
-  const told: (number | 'beat')[] = [];
+  const connection = new AbortController();
+  /** The versions of the changes and the beats, in the order of their arrival. */
+  const received: (number | 'beat')[] = [];
   const watcher = {
-    tell: ({ version }: KeyChange) => void told.push(version),
-    beat: () => void told.push('beat'),
-    waiting: 0,
-    signal: gone.signal,
+    sendChange: ({ version }: KeyChange) => void received.push(version),
+    sendBeat: () => void received.push('beat'),
+    unsent: 0,
+    signal: connection.signal,
   };
-  return { watcher, told, leave: () => gone.abort() };
+  return { watcher, received, disconnect: () => connection.abort() };
 }
 
-test('what happens while the latest changes are read is told too, and no beat before them', async () => {
-  const { world, watchers } = await setUp();
+test('changes that happen while the recent changes are read are sent, and no beat is sent before all of them', async () => {
+  const { database, watchers } = await setUp();
   const reading = Promise.withResolvers<KeyChange[]>();
-  world.recent = () => reading.promise;
-  const { watcher, told, leave } = newWatcher();
+  database.recentChanges = () => reading.promise;
+  const { watcher, received, disconnect } = newWatcher();
   const watched = watchers.watch(watcher);
-  watchers.tell(change(2));
-  watchers.beat();
-  expect(told).toEqual([2]);
+  watchers.sendChange(change(2));
+  watchers.sendBeat();
+  expect(received).toEqual([2]);
   reading.resolve([change(1)]);
-  await expect.poll(() => told).toEqual([2, 1, 'beat']);
-  leave();
+  await expect.poll(() => received).toEqual([2, 1, 'beat']);
+  disconnect();
   await watched;
-  watchers.tell(change(3));
-  expect(told).toHaveLength(3);
+  watchers.sendChange(change(3));
+  expect(received).toHaveLength(3);
 });
 
-test('a watcher is not told a beat while changes are not heard', async () => {
-  const { world, watchers } = await setUp();
-  world.isHearing = false;
-  const { watcher, told, leave } = newWatcher();
+test('no beats are sent while no notifications arrive from the database', async () => {
+  const { database, watchers } = await setUp();
+  database.isSendingNotifications = false;
+  const { watcher, received, disconnect } = newWatcher();
   const watched = watchers.watch(watcher);
-  world.recent = async () => [change(1)];
+  database.recentChanges = async () => [change(1)];
   await watchers.sweep();
-  watchers.beat();
-  expect(told).toEqual([1]);
-  leave();
+  watchers.sendBeat();
+  expect(received).toEqual([1]);
+  disconnect();
   await watched;
 });
 
-test('there are no beats while the latest changes can not be read; the next proof reads them again', async () => {
-  const { world, watchers } = await setUp();
-  const { watcher, told, leave } = newWatcher();
+test('no beats are sent while recent changes cannot be read, and the next beat reads them again', async () => {
+  const { database, watchers } = await setUp();
+  const { watcher, received, disconnect } = newWatcher();
   const watched = watchers.watch(watcher);
-  await expect.poll(() => told).toEqual(['beat']);
-  world.recent = () => Promise.reject(new Error('no database'));
-  await watchers.lookAgain();
-  watchers.beat();
-  expect(told).toEqual(['beat']);
-  world.recent = async () => [change(4)];
-  watchers.beat();
-  await expect.poll(() => told).toEqual(['beat', 4]);
-  watchers.beat();
-  expect(told).toEqual(['beat', 4, 'beat']);
-  leave();
+  await expect.poll(() => received).toEqual(['beat']);
+  database.recentChanges = () => Promise.reject(new Error('no database'));
+  await watchers.rereadRecentChanges();
+  watchers.sendBeat();
+  expect(received).toEqual(['beat']);
+  database.recentChanges = async () => [change(4)];
+  watchers.sendBeat();
+  await expect.poll(() => received).toEqual(['beat', 4]);
+  watchers.sendBeat();
+  expect(received).toEqual(['beat', 4, 'beat']);
+  disconnect();
   await watched;
 });
 
-test('a watcher that does not take what it is told is cut off, the others are not', async () => {
+test('a watcher that receives too slowly is disconnected, and the others are not', async () => {
   const { watchers } = await setUp();
   const [slow, quick] = [newWatcher(), newWatcher()];
-  const [cutOff, kept] = [watchers.watch(slow.watcher), watchers.watch(quick.watcher)];
-  slow.watcher.waiting = 10_001;
-  watchers.tell(change(1));
-  await cutOff;
-  watchers.tell(change(2));
-  expect(quick.told.filter((item) => item !== 'beat')).toEqual([1, 2]);
-  quick.leave();
-  await kept;
+  const [slowStream, quickStream] = [watchers.watch(slow.watcher), watchers.watch(quick.watcher)];
+  slow.watcher.unsent = 10_001;
+  watchers.sendChange(change(1));
+  await slowStream;
+  watchers.sendChange(change(2));
+  expect(quick.received.filter((item) => item !== 'beat')).toEqual([1, 2]);
+  quick.disconnect();
+  await quickStream;
 });
 
-test('a watcher is refused when the latest changes can not be read', async () => {
-  const { world, watchers } = await setUp();
-  world.recent = () => Promise.reject(new Error('no database'));
+test('a watcher is rejected if the recent changes cannot be read', async () => {
+  const { database, watchers } = await setUp();
+  database.recentChanges = () => Promise.reject(new Error('no database'));
   await expect(watchers.watch(newWatcher().watcher)).rejects.toThrow('no database');
 });

@@ -13,16 +13,16 @@ test.each([
   ['::ffff:192.0.2.1', '192.0.2.1'],
   ['::ffff:192.0.2.1/120', '192.0.2.0/24'],
   ['::FFFF:c000:201/128', '192.0.2.1/32'],
-])('%s is kept as %s', (given, kept) => {
-  expect(normaliseAllowlistEntry(given)).toBe(kept);
+])('%s is stored as %s', (given, stored) => {
+  expect(normaliseAllowlistEntry(given)).toBe(stored);
 });
 
-const WRONG = [
+const INVALID = [
   ['', 'localhost', '10.1', '010.0.0.1', '0x7f.0.0.1', '256.0.0.1', ' 10.0.0.1', '1.2.3.4:80', '[::1]', '*'],
   ['10.0.0.0/', '10.0.0.0/33', '10.0.0.0/08', '10.0.0.0/-1', '10.0.0.0/8/8', '10.0.0.0/8 ', '10.0.0.0/255.0.0.0'],
   ['::1/129', 'fe80::1%eth0', '::ffff:10.0.0.0/95'],
 ].flat();
 
-test.each(WRONG)('%j is no address', (given) => {
+test.each(INVALID)('%j is not an address', (given) => {
   expect(normaliseAllowlistEntry(given)).toBeUndefined();
 });

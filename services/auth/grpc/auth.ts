@@ -6,36 +6,43 @@ import type { AuthServiceService, KeyHash, KeyUse } from '#proto/gen/guild/auth/
 import { parseKeyId } from '../domain/key.ts';
 import type { Watchers } from '../domain/watchers.ts';
 import * as store from '../store/keys.ts';
-import type { AuthEvents } from '../telemetry.ts';
+import type { AuthTelemetry } from '../telemetry.ts';
 import { changeView, grantView } from './views.ts';
 
 const MAX_HASHES = 64;
 const HASH_BYTES = 32;
 const MAX_USES = 10_000;
 
-/** What the gateway calls. */
-export function authHandlers(
-  database: Database,
-  clock: Clock,
-  watchers: Watchers,
-  events: AuthEvents,
-): GrpcHandlers<typeof AuthServiceService> {
+export interface AuthHandlersOptions {
+  database: Database;
+  clock: Clock;
+  watchers: Watchers;
+  telemetry: AuthTelemetry;
+}
+
+/** AuthService, which the gateways call. */
+export function authHandlers({
+  database,
+  clock,
+  watchers,
+  telemetry,
+}: AuthHandlersOptions): GrpcHandlers<typeof AuthServiceService> {
   const now = () => new Date(clock.now());
   return {
     verify: async ({ keys }) => {
-      refuseBadHashes(keys);
+      checkHashes(keys);
       const guildIds = keys.map((key) => key.guildId);
       const hashes = keys.map((key) => key.hash);
       const grants = await store.verifyHashes(database, guildIds, hashes, now());
       const known = grants.filter((grant) => grant !== null).length;
-      events.secretsVerified(known, grants.length - known);
+      telemetry.secretsVerified(known, grants.length - known);
       return { results: grants.map((grant) => (grant ? { grant: grantView(grant) } : {})) };
     },
     watch: async (_request, stream) => {
       await watchers.watch({
-        tell: (change) => stream.write({ event: { $case: 'change', value: changeView(change) } }),
-        beat: () => stream.write({ event: { $case: 'beat', value: {} } }),
-        get waiting() {
+        sendChange: (change) => stream.write({ event: { $case: 'change', value: changeView(change) } }),
+        sendBeat: () => stream.write({ event: { $case: 'beat', value: {} } }),
+        get unsent() {
           return stream.waiting;
         },
         signal: stream.signal,
@@ -48,7 +55,7 @@ export function authHandlers(
   };
 }
 
-function refuseBadHashes(keys: readonly KeyHash[]): void {
+function checkHashes(keys: readonly KeyHash[]): void {
   if (keys.length > MAX_HASHES) {
     throw invalidRequest([{ path: 'request.keys', message: `must hold at most ${MAX_HASHES}` }]);
   }

@@ -9,26 +9,26 @@ const MAX_ALLOWLIST = 100;
 const MAX_RATE_LIMIT = 1_000_000;
 const MAX_GRACE_SECONDS = 7 * 24 * 3600;
 const MAX_TABLES = 200;
-/** The end of the year 9999: what lies beyond was meant as milliseconds. */
-const LATEST = 253_402_300_799;
+/** The end of the year 9999 in Unix seconds. A later time is most likely meant in milliseconds. */
+const MAX_TIME = 253_402_300_799;
 
-/** What an operator notes beside a change. */
+/** The operator's note for the audit. */
 const note = text(0, 100);
 const MAX_PAGE = 1_000;
-const USUAL_PAGE = 100;
+const DEFAULT_PAGE = 100;
 const MAX_LEAKED = 64;
 const HASH_BYTES = 32;
 const MAX_REQUEST_BYTES = 64 * 1024;
 
-const pageSize = (usual: number) =>
+const pageSize = (defaultSize: number) =>
   z
     .int()
     .min(0)
     .max(MAX_PAGE, { error: `must be 1 to ${MAX_PAGE}` })
-    .transform((value) => value || usual);
+    .transform((value) => value || defaultSize);
 const cursor = z.string().max(1_000);
-const bytes = (size: number, what: string) =>
-  z.instanceof(Buffer).refine(({ length }) => length === size, { error: `must be ${what}` });
+const bytes = (size: number, description: string) =>
+  z.instanceof(Buffer).refine(({ length }) => length === size, { error: `must be ${description}` });
 const name = text(0, 100);
 const legacy = z.boolean();
 const keyId = z.string().transform((value, context) => {
@@ -38,7 +38,7 @@ const keyId = z.string().transform((value, context) => {
   return z.NEVER;
 });
 
-/** Each once, in the order of the table. */
+/** Without duplicates, in the order of SCOPES. */
 const scopes = z
   .array(z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }))
   .transform((given): Scope[] => SCOPES.filter((scope) => given.includes(scope)));
@@ -56,18 +56,12 @@ const ipAllowlist = z
 
 const between = (min: number, max: number, message: string) =>
   z.number().min(min, { error: message }).max(max, { error: message });
-const rateLimit = (least: number) =>
-  between(least, MAX_RATE_LIMIT, `must be 1 to ${MAX_RATE_LIMIT} requests a minute`).transform(orNone);
-const expiresAt = between(0, LATEST, 'must be Unix seconds').transform(orNone);
+const rateLimit = (min: number) =>
+  between(min, MAX_RATE_LIMIT, `must be 1 to ${MAX_RATE_LIMIT} requests a minute`).transform((limit) => limit || null);
+const time = between(0, MAX_TIME, 'must be Unix seconds');
+const toDate = (seconds: number | undefined) => (seconds === undefined ? null : new Date(seconds * 1000));
 const graceSeconds = between(0, MAX_GRACE_SECONDS, `must be 0 to ${MAX_GRACE_SECONDS} seconds`);
 
-/** In requests 0 stands for none. */
-function orNone(value: number): number | null {
-  return value === 0 ? null : value;
-}
-
-const moment = between(0, LATEST, 'must be Unix seconds');
-const asDate = (seconds: number | undefined) => (seconds === undefined ? null : new Date(seconds * 1000));
 const operatorName = z.string().regex(/^[a-z][a-z0-9-]{1,31}$/, {
   error: 'must be 2 to 32 of a-z, 0-9 and -, beginning with a letter',
 });
@@ -77,7 +71,10 @@ const erasedTable = z.object({
   rows: z.int().min(0),
 });
 
-/** What the callers of key administration may ask; `now` in Unix milliseconds. */
+/**
+ * The schemas of the requests of operators, with the field names that faults are reported under. In updates 0 removes
+ * the rate limit or the expiry, which is null in the result. `now` is in Unix milliseconds.
+ */
 export const requests = {
   create: (now: number) =>
     z
@@ -88,14 +85,14 @@ export const requests = {
         scopes,
         ip_allowlist: ipAllowlist,
         rate_limit: rateLimit(1).default(null),
-        expires_at: between(Math.floor(now / 1000) + 1, LATEST, 'must be Unix seconds in the future')
-          .nullable()
-          .default(null),
+        expires_at: between(Math.floor(now / 1000) + 1, MAX_TIME, 'must be Unix seconds in the future')
+          .optional()
+          .transform(toDate),
         note,
       })
       .refine((request) => !request.legacy || !request.scopes.length, {
         path: ['scopes'],
-        error: 'must be empty for a legacy key, which reaches everything',
+        error: 'must be empty for a legacy key, which has access to everything',
         when: () => true,
       }),
   update: z
@@ -105,7 +102,7 @@ export const requests = {
       scopes: scopes.optional(),
       ip_allowlist: ipAllowlist.optional(),
       rate_limit: rateLimit(0).optional(),
-      expires_at: expiresAt.optional(),
+      expires_at: time.transform((seconds) => toDate(seconds || undefined)).optional(),
       note,
     })
     .refine(
@@ -117,7 +114,6 @@ export const requests = {
     ),
   rotate: z.object({ key_id: keyId, grace_seconds: graceSeconds, note }),
   revoke: z.object({ key_id: keyId, note }),
-  revokeGuild: z.object({ guild_id: guildId, note }),
   erasure: z.object({
     guild_id: guildId,
     what: z.enum(['guild', 'user'], { error: 'must be guild or user' }),
@@ -129,24 +125,24 @@ export const requests = {
     guild_id: z.union([z.literal('').transform(() => null), guildId]),
     limit: pageSize(MAX_PAGE),
     cursor,
-    expires_before: moment.optional().transform(asDate),
-    unused_since: moment.optional().transform(asDate),
+    expires_before: time.optional().transform(toDate),
+    unused_since: time.optional().transform(toDate),
   }),
   audit: z
     .object({
       guild_id: z.union([z.literal(''), guildId]),
-      since: moment.default(0),
+      since: time.default(0),
       limit: pageSize(MAX_PAGE),
       cursor,
       is_installation: z.boolean(),
     })
     .refine((request) => request.is_installation === (request.guild_id === ''), {
       path: ['guild_id'],
-      error: 'is required, unless the audit of the installation is meant',
+      error: 'is required, unless the audit of the installation is requested',
       when: () => true,
     }),
   verifyAudit: z.object({ guild_id: z.union([z.literal(''), guildId]), cursor }),
-  page: z.object({ limit: pageSize(USUAL_PAGE), cursor }),
+  page: z.object({ limit: pageSize(DEFAULT_PAGE), cursor }),
   leaked: z.object({
     keys: z
       .array(

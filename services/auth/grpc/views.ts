@@ -7,7 +7,7 @@ import type { AuditRow } from '../store/audit.ts';
 import type { GuildRecord } from '../store/guilds.ts';
 import type { OperatorRecord } from '../store/operators.ts';
 
-/** A key as its owner may see it. */
+/** A key without its secret. */
 export function keyView(key: KeyRecord): Key {
   return {
     id: formatKeyId(key),
@@ -54,7 +54,7 @@ export function operatorView({ name, role, createdAt, createdBy, revokedAt }: Op
   return { name, role, createdAt: unixSeconds(createdAt), createdBy, revokedAt: optionalSeconds(revokedAt) };
 }
 
-/** What the gateway needs to know of a secret that was shown; 0 stands for none. */
+/** The grant that the gateway caches for a secret. 0 means that there is no rate limit, no expiry or no end of validity. */
 export function grantView(grant: Grant): KeyGrant {
   return {
     keyId: formatKeyId(grant),

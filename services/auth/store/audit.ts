@@ -1,6 +1,6 @@
 import { longRunning, type Queryable } from '#kit/postgres/pool.ts';
 
-/** The guild ID of what concerns no guild. */
+/** The guild ID of entries that concern the installation and not a guild. */
 export const INSTALLATION = '';
 
 export interface AuditRow {
@@ -12,15 +12,18 @@ export interface AuditRow {
   service: string;
   /** The full method path. */
   method: string;
-  /** Of the key that it concerns. */
+  /** The number of the key that it concerns; null if it concerns no key. */
   number: number | null;
-  /** null once it was erased. */
+  /** null after they were erased. */
   details: Record<string, unknown> | null;
 }
 
 export type NewEntry = Omit<AuditRow, 'sequence' | 'number'>;
 
-/** Appends an entry for each of the keys; null is an entry that concerns no key. The database gives it its place. */
+/**
+ * Appends an entry for each of the key numbers; null stands for an entry that concerns no key. A trigger of the database
+ * assigns the sequence and the chain value.
+ */
 export async function appendEntries(
   transaction: Queryable,
   guildId: string,
@@ -43,7 +46,7 @@ export async function appendEntries(
   );
 }
 
-/** A page of a guild's entries since a time and before a place in the chain, the newest first. */
+/** A page of a guild's entries since a time and before a sequence, the newest first. */
 export function selectEntries(
   database: Queryable,
   guildId: string,
@@ -56,13 +59,18 @@ export function selectEntries(
   );
 }
 
-export interface Head {
-  guildId: string;
+/** An entry of a chain, and the chain value up to it. */
+export interface ChainPosition {
   sequence: number;
   chain: Buffer;
 }
 
-/** Where a guild's chain ends; undefined where it never began. */
+/** The end of a guild's chain. */
+export interface Head extends ChainPosition {
+  guildId: string;
+}
+
+/** The end of a guild's chain; undefined if it has no entries and never had any. */
 export async function selectHead(database: Queryable, guildId: string): Promise<Head | undefined> {
   const [head] = await database.query<Head>(
     `SELECT guild_id AS "guildId", sequence, chain FROM auth.audit_heads WHERE guild_id = $1`,
@@ -71,7 +79,7 @@ export async function selectHead(database: Queryable, guildId: string): Promise<
   return head;
 }
 
-/** A page of the ends of all chains behind a guild; from the beginning without one. */
+/** A page of the ends of all chains, ordered by guild, after the guild `after` or from the beginning. */
 export function selectHeads(database: Queryable, after: string | undefined, limit: number): Promise<Head[]> {
   return database.query<Head>(
     `SELECT guild_id AS "guildId", sequence, chain FROM auth.audit_heads
@@ -80,19 +88,19 @@ export function selectHeads(database: Queryable, after: string | undefined, limi
   );
 }
 
-/** An entry as verification reads it: what was hashed, made anew from what is stored. */
+/** An entry with the texts that its hashes were computed from. */
 export interface LinkRow {
   sequence: number;
   salt: Buffer | null;
-  /** The details as text; null once erased. */
+  /** The details as text; null after they were erased. */
   text: string | null;
   digest: Buffer;
-  /** What the chain adds to the link before, except the digest's own check. */
+  /** The text that is hashed together with the chain value of the entry before. */
   link: string;
   chain: Buffer;
 }
 
-/** Entries of a guild behind a place, in order. The expression of `link` is that of auth.audit_link (migration 0003). */
+/** Entries of a guild after a sequence, in order. `link` is the same expression as in auth.audit_link (migration 0003). */
 export function selectLinks(database: Queryable, guildId: string, after: number, limit: number): Promise<LinkRow[]> {
   return database.query<LinkRow>(
     `SELECT sequence, salt, details::text AS text, digest, chain,
@@ -104,13 +112,13 @@ export function selectLinks(database: Queryable, guildId: string, after: number,
 }
 
 export interface Checkpoint extends Head {
-  /** Names the key of the signature. */
+  /** The ID of the key of the signature. */
   keyId: string;
   createdAt: Date;
   signature: Buffer;
 }
 
-/** The checkpoints of a guild, in order. */
+/** The checkpoints of a guild, in the order of their sequence. */
 export function selectCheckpoints(database: Queryable, guildId: string): Promise<Checkpoint[]> {
   return database.query<Checkpoint>(
     `SELECT guild_id AS "guildId", sequence, key_id AS "keyId", chain, created_at AS "createdAt", signature
@@ -119,7 +127,7 @@ export function selectCheckpoints(database: Queryable, guildId: string): Promise
   );
 }
 
-/** Two replicas may make the same checkpoint: the first one counts. */
+/** Returns false if another replica has already inserted the same checkpoint. */
 export async function insertCheckpoint(database: Queryable, checkpoint: Checkpoint): Promise<boolean> {
   const { guildId, sequence, keyId, chain, createdAt, signature } = checkpoint;
   const inserted = await database.query(
@@ -130,7 +138,7 @@ export async function insertCheckpoint(database: Queryable, checkpoint: Checkpoi
   return inserted.length > 0;
 }
 
-/** A page of the chains that went on since they were last signed under a key, with where they end. */
+/** A page of the ends of the chains that have no checkpoint at their end under a key. Pages as in selectHeads. */
 export function selectUnsignedHeads(
   database: Queryable,
   keyId: string,
@@ -147,7 +155,10 @@ export function selectUnsignedHeads(
   );
 }
 
-/** Deletes entries up to a checkpoint, and the checkpoints before it. 0 when anything of it is younger than 30 days. */
+/**
+ * Deletes the entries up to a checkpoint, and the checkpoints before it. Returns the number of deleted entries, which is 0
+ * if one of them is younger than 30 days.
+ */
 export async function pruneTo(database: Queryable, guildId: string, sequence: number): Promise<number> {
   const [pruned] = await database.query<{ rows: number }>(longRunning('SELECT auth.prune_audit($1, $2) AS rows'), [
     guildId,
@@ -156,14 +167,14 @@ export async function pruneTo(database: Queryable, guildId: string, sequence: nu
   return pruned?.rows ?? 0;
 }
 
-/** The last of the oldest entries of a guild that are all older than a time; undefined where the oldest is not. */
+/** The last of the entries that can be pruned: they and all entries before them are older than `before`. */
 export async function selectPrunable(
   database: Queryable,
   guildId: string,
   before: Date,
   limit: number,
-): Promise<{ sequence: number; chain: Buffer } | undefined> {
-  const [last] = await database.query<{ sequence: number; chain: Buffer }>(
+): Promise<ChainPosition | undefined> {
+  const [last] = await database.query<ChainPosition>(
     `WITH oldest AS (
        SELECT sequence, chain, bool_and(at < $2) OVER (ORDER BY sequence) AS "isOld"
        FROM auth.audit WHERE guild_id = $1 ORDER BY sequence LIMIT $3)

@@ -13,7 +13,7 @@ const KEYS_A_GUILD = 10;
 let testDatabase: TestDatabase;
 let database: Database;
 
-/** So many guilds with ten keys each. */
+/** Inserts a number of guilds with ten keys each. */
 async function fill(into: TestDatabase, guilds: number): Promise<void> {
   await databaseRows(
     into.url,
@@ -45,16 +45,16 @@ const hashOf = (guildId: string, number: number) => createHash('sha256').update(
 
 const now = new Date();
 const key = { guildId: guild(77), number: 3 };
-const asked = Array.from({ length: 64 }, (_, index) => guild(1 + 97 * index));
-const hashes = asked.map((guildId) => hashOf(guildId, 5));
+const requested = Array.from({ length: 64 }, (_, index) => guild(1 + 97 * index));
+const hashes = requested.map((guildId) => hashOf(guildId, 5));
 const unfiltered = { expiresBefore: null, unusedSince: null };
 const entry = { at: now, actor: 'ada', action: 'update', service: 'auth', method: '', details: {} };
-const verify = (on: Queryable) => store.verifyHashes(on, asked, hashes, now);
+const verify = (on: Queryable) => store.verifyHashes(on, requested, hashes, now);
 
 test.each([
   ['freshly loaded', ''],
   ['analysed', 'ANALYZE auth.guilds, auth.keys, auth.key_secrets, auth.audit'],
-])('no statement reads 100,000 keys through, %s', async (_, prepare) => {
+])('no statement scans the table of 100,000 keys, %s', async (_, prepare) => {
   if (prepare) await databaseRows(testDatabase.url, prepare);
   expect(await scansOf(database, verify)).toEqual(['key_secrets_pkey', 'keys_pkey', 'guilds_pkey']);
   const statements: [string, (db: Queryable) => Promise<unknown>][] = [
@@ -63,12 +63,12 @@ test.each([
       (db) =>
         store.recordUse(
           db,
-          asked.map((guildId) => ({ guildId, number: 5, usedAt: now })),
+          requested.map((guildId) => ({ guildId, number: 5, usedAt: now })),
           now,
         ),
     ],
     ['countActive', (db) => store.countActive(db, key.guildId, now)],
-    ['selectKeyPage', (db) => store.selectKeyPage(db, key.guildId, now, { isRevoked: false, number: 5 }, 1000)],
+    ['selectKeyPage', (db) => store.selectKeyPage(db, key.guildId, now, { ...key, isRevoked: false }, 1000)],
     ['selectGuilds', (db) => selectGuilds(db, key.guildId, now, 100)],
     ['setSuspended', (db) => setSuspended(db, key.guildId, now, now)],
     ['findSecret', (db) => findSecret(db, key.guildId, hashOf(key.guildId, 3))],
@@ -87,22 +87,22 @@ test.each([
     ['revokeKey', (db) => store.revokeKeys(db, key.guildId, 3, now)],
     ['revokeGuild', (db) => store.revokeKeys(db, key.guildId, null, now)],
   ];
-  // A page over all guilds: without statistics the planner takes any table for a small one.
+  // Without statistics the planner assumes that every table is small.
   if (prepare)
     statements.push([
       'selectFilteredKeys',
       (db) => store.selectFilteredKeys(db, { guildId: null, ...unfiltered }, now, key, 1000),
     ]);
-  const readThrough: string[] = [];
-  for (const [name, run] of statements) if ((await nodesOf(database, run)).includes('Seq Scan')) readThrough.push(name);
-  expect(readThrough).toEqual([]);
+  const scanning: string[] = [];
+  for (const [name, run] of statements) if ((await nodesOf(database, run)).includes('Seq Scan')) scanning.push(name);
+  expect(scanning).toEqual([]);
 });
 
-test('the plan of a verification is kept', async () => {
+test('the plan of a verification is cached', async () => {
   expect(await keptPlansOf(database, verify)).toBe(5);
 });
 
-test('to verify hashes looks into indexes where there are few keys too', async () => {
+test('verification uses the indexes even if there are few keys', async () => {
   const few = await createTestDatabase();
   await fill(few, 400);
   const pool = await openTestPool(few.url);
@@ -111,7 +111,7 @@ test('to verify hashes looks into indexes where there are few keys too', async (
   await few.drop();
 });
 
-test('64 of 100,000 keys are verified in one statement, each as what it is', async () => {
+test('64 of 100,000 keys are verified in one statement, and each grant belongs to its hash', async () => {
   const counted: Queryable & { count: number } = {
     count: 0,
     query: (...statement) => {
@@ -121,5 +121,5 @@ test('64 of 100,000 keys are verified in one statement, each as what it is', asy
   };
   const grants = await verify(counted);
   expect(counted.count).toBe(1);
-  expect(grants.map((grant) => [grant?.guildId, grant?.number])).toEqual(asked.map((guildId) => [guildId, 5]));
+  expect(grants.map((grant) => [grant?.guildId, grant?.number])).toEqual(requested.map((guildId) => [guildId, 5]));
 });

@@ -1,10 +1,10 @@
 import { longRunning, prepared, type Queryable } from '#kit/postgres/pool.ts';
-import type { Grant, KeyChange, KeyRecord, KeyRef, KeySettings } from '../domain/key.ts';
+import type { Grant, KeyChange, KeyPosition, KeyRecord, KeyRef, KeySettings } from '../domain/key.ts';
 
-/** The channel on which changes of keys are told. */
+/** The channel of the notifications of key changes. */
 export const CHANGES_CHANNEL = 'auth_keys';
 
-/** Locks the guild and takes its next number; makes the guild's row the first time. */
+/** Locks the guild and returns its next key number. Inserts the guild's row for its first key. */
 export async function takeNumber(transaction: Queryable, guildId: string): Promise<number> {
   const [row] = await transaction.query<{ number: number }>(
     `INSERT INTO auth.guilds AS g (guild_id, next_number) VALUES ($1, 2)
@@ -21,7 +21,7 @@ export async function lockGuild(transaction: Queryable, guildId: string): Promis
   await transaction.query('SELECT 1 FROM auth.guilds WHERE guild_id = $1 FOR UPDATE', [guildId]);
 }
 
-/** How many keys of a guild are neither revoked nor expired. */
+/** The number of keys of a guild that are neither revoked nor expired. */
 export async function countActive(transaction: Queryable, guildId: string, now: Date): Promise<number> {
   const [row] = await transaction.query<{ count: number }>(
     `SELECT count(*) AS count FROM auth.keys
@@ -31,7 +31,7 @@ export async function countActive(transaction: Queryable, guildId: string, now: 
   return row?.count ?? 0;
 }
 
-/** Stores a key as its version 1. */
+/** Stores a new key with version 1. */
 export async function insertKey(transaction: Queryable, key: KeyRef, settings: KeySettings, now: Date): Promise<void> {
   await transaction.query(
     `INSERT INTO auth.keys
@@ -60,7 +60,7 @@ function settingValues({ name, scopes, ipAllowlist, rateLimit, expiresAt }: KeyS
   return [name, scopes, ipAllowlist, rateLimit, expiresAt];
 }
 
-/** Adds the current secret of a key. */
+/** Stores a new secret as the current one of a key. */
 export async function insertSecret(
   transaction: Queryable,
   key: KeyRef,
@@ -72,7 +72,7 @@ export async function insertSecret(
   );
 }
 
-/** Lets the current secret of a key work until `until` only. */
+/** Makes the current secret of a key a rotated one, which works until `until`. */
 export async function retireSecret(transaction: Queryable, key: KeyRef, until: Date, now: Date): Promise<void> {
   await transaction.query(
     `WITH changed AS (
@@ -82,7 +82,7 @@ export async function retireSecret(transaction: Queryable, key: KeyRef, until: D
   );
 }
 
-/** Forgets the rotated secrets of a key that stopped working before `before`. */
+/** Deletes the rotated secrets of a key that stopped working before `before`. */
 export async function deleteRetiredSecrets(transaction: Queryable, key: KeyRef, before: Date): Promise<void> {
   await transaction.query('DELETE FROM auth.key_secrets WHERE guild_id = $1 AND number = $2 AND valid_until < $3', [
     key.guildId,
@@ -91,14 +91,14 @@ export async function deleteRetiredSecrets(transaction: Queryable, key: KeyRef, 
   ]);
 }
 
-/** Revokes the keys of a guild that are not revoked yet, or one of them; returns their numbers. */
+/** Revokes one key of a guild, or all if `number` is null. Returns the numbers of the keys that were not revoked before. */
 export async function revokeKeys(
   transaction: Queryable,
   guildId: string,
   number: number | null,
   now: Date,
 ): Promise<number[]> {
-  // Locked in the order in which recordUse locks them: they would wait for each other otherwise.
+  // Locked in the same order as in recordUse, because another order can cause deadlocks.
   const rows = await transaction.query<{ number: number }>(
     `WITH locked AS (
        SELECT number FROM auth.keys
@@ -117,13 +117,13 @@ const KEY = `k.guild_id AS "guildId", k.number, k.name, k.scopes, k.ip_allowlist
   k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt", s.prefix,
   CASE WHEN k.revoked_at IS NULL THEN s.rotated_until END AS "rotatedUntil"`;
 
-/** The secrets of the key `k`; `$1` is now. */
+/** The current prefix of the key `k`, and when the last of its rotated secrets stops working; `$1` is now. */
 const WITH_SECRETS = `CROSS JOIN LATERAL (
   SELECT max(prefix) FILTER (WHERE valid_until IS NULL) AS prefix,
     max(valid_until) FILTER (WHERE valid_until > $1) AS rotated_until
   FROM auth.key_secrets WHERE guild_id = k.guild_id AND number = k.number) s`;
 
-/** Those keys of a guild. */
+/** The keys of a guild with the given numbers. */
 export function selectKeys(
   database: Queryable,
   guildId: string,
@@ -137,37 +137,37 @@ export function selectKeys(
   );
 }
 
-/** A page of the keys of a guild, those not revoked first, the newest first. `after` is the last key of the page before. */
+/** A page of the keys of a guild after the key `after`, those that are not revoked first, the newest first. */
 export function selectKeyPage(
   database: Queryable,
   guildId: string,
   now: Date,
-  after: { isRevoked: boolean; number: number } | undefined,
+  after: KeyPosition | undefined,
   limit: number,
 ): Promise<KeyRecord[]> {
   return database.query<KeyRecord>(
     `SELECT ${KEY} FROM auth.keys k ${WITH_SECRETS}
      WHERE k.guild_id = $2 AND (k.revoked_at IS NOT NULL, -k.number) > ($3, $4)
      ORDER BY k.revoked_at IS NOT NULL, -k.number LIMIT $5`,
-    [now, guildId, after?.isRevoked ?? false, after ? -after.number : -NO_NUMBER, limit],
+    [now, guildId, after?.isRevoked ?? false, after ? -after.number : -MAX_NUMBER, limit],
   );
 }
 
 /** Greater than the number of any key. */
-const NO_NUMBER = 2_000_000_000;
+const MAX_NUMBER = 2_000_000_000;
 
-/** Which active keys are listed: those that expire before a time, those not used since a time. */
+/** Selects active keys that expire before a time and were not used since a time; null = any. */
 export interface KeyFilter {
   expiresBefore: Date | null;
   unusedSince: Date | null;
 }
 
-/** A page of active keys, of one guild or of all, ordered by guild and number, from behind a key. */
+/** A page of active keys of one guild or of all (`guildId` is null), ordered by guild and number, after the key `after`. */
 export function selectFilteredKeys(
   database: Queryable,
   { guildId, expiresBefore, unusedSince }: KeyFilter & { guildId: string | null },
   now: Date,
-  after: KeyRef,
+  after: KeyRef | undefined,
   limit: number,
 ): Promise<KeyRecord[]> {
   return database.query<KeyRecord>(
@@ -177,11 +177,11 @@ export function selectFilteredKeys(
        AND ($5::timestamptz IS NULL OR k.expires_at < $5)
        AND ($6::timestamptz IS NULL OR (k.created_at < $6 AND (k.last_used_at IS NULL OR k.last_used_at < $6)))
      ORDER BY k.guild_id, k.number LIMIT $7`),
-    [now, after.guildId, after.number, guildId, expiresBefore, unusedSince, limit],
+    [now, after?.guildId ?? '', after?.number ?? 0, guildId, expiresBefore, unusedSince, limit],
   );
 }
 
-/** Whether all keys of a guild are revoked, and when the last of them was changed; null where there are none. */
+/** True if all keys of a guild are revoked, and the time of the last change of any of them; null if it has no keys. */
 export async function selectKeyStates(
   database: Queryable,
   guildId: string,
@@ -197,7 +197,7 @@ export async function selectKeyStates(
 const CHANGE = `k.guild_id AS "guildId", k.number, k.version, k.changed_at AS "changedAt",
   ARRAY(SELECT s.hash FROM auth.key_secrets s WHERE s.guild_id = k.guild_id AND s.number = k.number) AS hashes`;
 
-/** Keys of a guild as their watchers are told of them. */
+/** The keys of a guild with the given numbers, as they are sent to gateways. */
 export function selectChanges(
   transaction: Queryable,
   guildId: string,
@@ -209,10 +209,10 @@ export function selectChanges(
   );
 }
 
-/** Where the next page of changes begins. */
+/** The last change of a page. */
 export type ChangePosition = KeyRef & Pick<KeyChange, 'changedAt'>;
 
-/** Keys in the order of their last change, from behind a position. */
+/** A page of keys in the order of their last change, starting after a position. */
 export function selectChangesAfter(database: Queryable, after: ChangePosition, limit: number): Promise<KeyChange[]> {
   return database.query<KeyChange>(
     `SELECT ${CHANGE} FROM auth.keys k
@@ -222,7 +222,7 @@ export function selectChangesAfter(database: Queryable, after: ChangePosition, l
   );
 }
 
-/** Tells whoever listens, once the transaction has committed. */
+/** Notifies the listeners of CHANGES_CHANNEL when the transaction commits. */
 export async function notifyChanges(transaction: Queryable, payloads: readonly string[]): Promise<void> {
   await transaction.query('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [
     CHANGES_CHANNEL,
@@ -230,24 +230,24 @@ export async function notifyChanges(transaction: Queryable, payloads: readonly s
   ]);
 }
 
-/** One look into each index for each hash, however few keys there are: the planner would read small tables whole. */
+/** The LATERAL join makes the planner look up each hash in the indexes. It would otherwise scan small tables. */
 const VERIFY_HASHES = prepared(
   `SELECT found.*
-   FROM unnest((SELECT $1::text[]), (SELECT $2::bytea[])) WITH ORDINALITY AS asked (guild_id, hash, position)
+   FROM unnest((SELECT $1::text[]), (SELECT $2::bytea[])) WITH ORDINALITY AS requested (guild_id, hash, position)
    LEFT JOIN LATERAL (
      SELECT k.guild_id AS "guildId", k.number, k.scopes, k.ip_allowlist AS "ipAllowlist",
        k.rate_limit AS "rateLimit", k.expires_at AS "expiresAt", k.version, s.prefix, s.valid_until AS "validUntil"
      FROM auth.key_secrets s
      JOIN auth.keys k ON k.guild_id = s.guild_id AND k.number = s.number
      JOIN auth.guilds g ON g.guild_id = k.guild_id
-     WHERE s.guild_id = asked.guild_id AND s.hash = asked.hash AND (s.valid_until IS NULL OR s.valid_until > $3)
+     WHERE s.guild_id = requested.guild_id AND s.hash = requested.hash AND (s.valid_until IS NULL OR s.valid_until > $3)
        AND k.revoked_at IS NULL AND g.suspended_at IS NULL
      LIMIT 1
    ) AS found ON true
-   ORDER BY asked.position`,
+   ORDER BY requested.position`,
 );
 
-/** For each guild and hash, in order, what the secret allows; null for one that is unknown, revoked or past its grace. */
+/** The grant of each guild and hash, in order; null if the secret is unknown, revoked or past its grace period. */
 export async function verifyHashes(
   database: Queryable,
   guildIds: readonly string[],
@@ -263,8 +263,8 @@ export interface KeyUse extends KeyRef {
 }
 
 /**
- * Moves the time of last use forward, never back, and never past `now`; by a minute or more, so that a key is written
- * once a minute however many gateways tell of it, and is two minutes behind at most.
+ * Moves the time of last use forward, but not past `now`, and only by a minute or more. A key is therefore written at most
+ * once a minute, however many gateways report it, and its time of last use is at most two minutes behind.
  */
 export async function recordUse(database: Queryable, uses: readonly KeyUse[], now: Date): Promise<void> {
   await database.query(

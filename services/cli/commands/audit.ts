@@ -5,20 +5,20 @@ import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, pagesOf, readPageOpti
 import { properties, time } from '../text.ts';
 import { TIME_FORMATS } from '../times.ts';
 
-const HEADS = 1_000;
-/** Broken chains that are reported; the rest is counted. */
+const HEADS_PAGE_SIZE = 1_000;
+/** The maximum number of broken chains that are listed. All of them are counted. */
 const MAX_REPORTED = 100;
 
-const OWNER = { guild: { type: 'string' }, installation: { type: 'boolean' } } as const;
-const INSTALLATION =
-  '--installation   what concerns no guild: operators, and entries of the flagged list for every guild';
+const OWNER_OPTIONS = { guild: { type: 'string' }, installation: { type: 'boolean' } } as const;
+const INSTALLATION_NOTE =
+  '--installation   changes that concern no guild: operators, and players who are flagged in all guilds';
 
 const list: Command = {
   name: 'audit list',
-  summary: 'which operator did what to a guild, the newest first',
+  summary: 'list the changes that operators made to a guild, the newest first',
   usage: `(--guild ID | --installation) [--since TIME] ${PAGE_USAGE}`,
-  notes: [INSTALLATION, `--since TIME     ${TIME_FORMATS}`, ...PAGE_NOTES],
-  options: { ...OWNER, since: { type: 'string' }, ...PAGE_OPTIONS },
+  notes: [INSTALLATION_NOTE, `--since TIME     ${TIME_FORMATS}`, ...PAGE_NOTES],
+  options: { ...OWNER_OPTIONS, since: { type: 'string' }, ...PAGE_OPTIONS },
   run: async (input, connections) => {
     input.oneOf('guild', 'installation');
     const guildId = input.text('guild') ?? '';
@@ -27,7 +27,7 @@ const list: Command = {
     input.check();
     return listOutput(pages, {
       field: 'entries',
-      none: 'Nothing was done there.',
+      none: 'There are no entries.',
       headings: ['TIME', 'OPERATOR', 'SERVICE', 'ACTION', 'KEY', 'DETAILS'],
       cells: ({ at, actor, service, action, keyId, details }: AuditEntry) => [
         time(at),
@@ -39,16 +39,16 @@ const list: Command = {
       ],
       document: entryDocument,
       page: async (page) => {
-        const asked = { guildId, isInstallation: input.flag('installation'), since, ...page };
-        const { entries, nextCursor } = await admin(connections).listAudit(asked);
+        const request = { guildId, isInstallation: input.flag('installation'), since, ...page };
+        const { entries, nextCursor } = await admin(connections).listAudit(request);
         return { items: entries, nextCursor };
       },
     });
   },
 };
 
-/** What was found of one chain. */
-interface Chain {
+/** The result of verifying one chain, as JSON. */
+interface VerifiedChain {
   guild_id: string | null;
   entries: number;
   first_break: { sequence: number; reason: string } | null;
@@ -59,33 +59,32 @@ interface Chain {
 
 const verify: Command = {
   name: 'audit verify',
-  summary: 'recompute the chain of the audit, and report where it breaks first',
+  summary: 'verify the chain of the audit, and report the first entry at which it is broken',
   usage: '(--guild ID | --installation | --all)',
   notes: [
-    INSTALLATION,
-    '--all            of every guild, and of the installation',
-    'The exit status is 1 when a chain is broken. Whoever keeps `last_chain` elsewhere can tell later whether it is still',
-    'a part of the chain.',
+    INSTALLATION_NOTE,
+    '--all            the chains of all guilds and of the installation',
+    'The exit status is 1 if a chain is broken. Store `last_chain` elsewhere to check later that it is still in the chain.',
   ],
-  options: { ...OWNER, all: { type: 'boolean' } },
-  run: async (input, connections, screen) => {
+  options: { ...OWNER_OPTIONS, all: { type: 'boolean' } },
+  run: async (input, connections, terminal) => {
     const chosen = input.oneOf('guild', 'installation', 'all');
     const guildId = input.text('guild') ?? '';
     input.check();
-    if (chosen !== 'all') return oneOutput(await verifyChain(connections, guildId));
-    let count = 0;
+    if (chosen !== 'all') return chainOutput(await verifyChain(connections, guildId));
+    let chains = 0;
     let broken = 0;
-    const reported: Chain[] = [];
+    const reported: VerifiedChain[] = [];
     for await (const owner of allOwners(connections)) {
       const chain = await verifyChain(connections, owner);
-      count++;
+      chains++;
       if (!chain.first_break) continue;
       broken++;
-      screen.tell(chainText(chain));
+      terminal.report(chainText(chain));
       if (reported.length < MAX_REPORTED) reported.push(chain);
     }
-    const document = { chains: count, broken_chains: broken, broken: reported };
-    const output = { document, text: `${count} chains, ${broken} of them broken.` };
+    const document = { chains, broken_chains: broken, broken: reported };
+    const output = { document, text: `${chains} chains, ${broken} of them broken.` };
     if (broken > 0) throw new CommandFailure(output);
     return output;
   },
@@ -95,19 +94,19 @@ export const auditCommands: readonly Command[] = [list, verify];
 
 const admin = (connections: Connections) => connections.admin(KeyAdminServiceService, 'auth');
 
-/** Every guild that has an audit; the empty ID is the installation. */
+/** Yields the IDs of all guilds with audit entries, and the empty ID of the installation. */
 async function* allOwners(connections: Connections): AsyncGenerator<string, void> {
   const page = async (request: { limit: number; cursor: string }) => {
     const { heads, nextCursor } = await admin(connections).listAuditHeads(request);
     return { items: heads, nextCursor };
   };
-  for await (const { items } of pagesOf({ page }, { limit: HEADS, cursor: '' }, true)) {
+  for await (const { items } of pagesOf({ page }, { limit: HEADS_PAGE_SIZE, cursor: '' }, true)) {
     for (const { guildId } of items) yield guildId;
   }
 }
 
-/** Part by part, since a chain may be long. */
-async function verifyChain(connections: Connections, guildId: string): Promise<Chain> {
+/** Verifies a chain part by part, because it may be long. */
+async function verifyChain(connections: Connections, guildId: string): Promise<VerifiedChain> {
   let entries = 0;
   for (let cursor = ''; ; ) {
     const part = await admin(connections).verifyAudit({ guildId, cursor });
@@ -125,7 +124,7 @@ async function verifyChain(connections: Connections, guildId: string): Promise<C
   }
 }
 
-function oneOutput(chain: Chain): Output {
+function chainOutput(chain: VerifiedChain): Output {
   const text = properties([
     ['Result', chainText(chain)],
     ['Entries', String(chain.entries)],
@@ -138,9 +137,9 @@ function oneOutput(chain: Chain): Output {
   return output;
 }
 
-function chainText({ guild_id: guildId, first_break: broken }: Chain): string {
+function chainText({ guild_id: guildId, first_break: broken }: VerifiedChain): string {
   const owner = guildId === null ? 'installation' : `guild ${guildId}`;
-  return broken ? `${owner}: broken at entry ${broken.sequence}: ${broken.reason}` : `${owner}: sound`;
+  return broken ? `${owner}: broken at entry ${broken.sequence}: ${broken.reason}` : `${owner}: intact`;
 }
 
 function entryDocument({ id, at, actor, action, keyId, details, service, method, sequence }: AuditEntry) {

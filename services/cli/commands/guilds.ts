@@ -1,14 +1,15 @@
 import { type Guild, KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
-import { type Command, type Output, YES_OPTION } from '../command.ts';
+import { ACTOR_OPTION, type Command, type Output, YES_OPTION } from '../command.ts';
 import type { Connections } from '../connections.ts';
 import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from '../pages.ts';
-import { properties, time } from '../text.ts';
+import { required } from '../responses.ts';
+import { optionalTime, properties, time } from '../text.ts';
 
 const list: Command = {
   name: 'guilds list',
-  summary: 'the guilds that have or had keys, with their use',
+  summary: 'list the guilds that have or had keys, with their last use',
   usage: PAGE_USAGE,
-  notes: [...PAGE_NOTES, 'The last use of a key is known within two minutes.'],
+  notes: [...PAGE_NOTES, 'The time of the last use may be up to two minutes behind.'],
   options: PAGE_OPTIONS,
   run: async (input, connections) => {
     const pages = readPageOptions(input);
@@ -22,7 +23,7 @@ const list: Command = {
         state(guild),
         String(guild.activeKeys),
         String(guild.keys),
-        guild.lastUsedAt === undefined ? 'never' : time(guild.lastUsedAt),
+        optionalTime(guild.lastUsedAt, 'never'),
       ],
       document: guildDocument,
       page: async (page) => {
@@ -35,29 +36,29 @@ const list: Command = {
 
 const suspend: Command = {
   name: 'guilds suspend',
-  summary: 'refuse every key of a guild as if it were revoked, until it is resumed',
+  summary: 'make all keys of a guild invalid until it is resumed',
   usage: '--guild ID --yes [--actor NOTE]',
-  notes: ['Requests get 401 INVALID_API_KEY within a second. Nothing that is stored of the guild changes.'],
-  options: { guild: { type: 'string' }, actor: { type: 'string' }, ...YES_OPTION },
+  notes: ['Within a second requests get 401 INVALID_API_KEY. The data of the guild does not change.'],
+  options: { guild: { type: 'string' }, ...ACTOR_OPTION, ...YES_OPTION },
   run: async (input, connections) => {
     const guildId = input.requiredText('guild');
     input.check();
-    input.confirm(`refuses every request of guild ${guildId} until it is resumed`);
+    input.confirm(`rejects every request of guild ${guildId} until it is resumed`);
     const { guild } = await admin(connections).suspendGuild({ guildId, actor: input.note });
-    return guildOutput(guild);
+    return guildOutput(required(guild, 'guild'));
   },
 };
 
 const resume: Command = {
   name: 'guilds resume',
-  summary: 'let the keys of a suspended guild work as before',
+  summary: 'make the keys of a suspended guild valid again',
   usage: '--guild ID [--actor NOTE]',
-  options: { guild: { type: 'string' }, actor: { type: 'string' } },
+  options: { guild: { type: 'string' }, ...ACTOR_OPTION },
   run: async (input, connections) => {
     const guildId = input.requiredText('guild');
     input.check();
     const { guild } = await admin(connections).resumeGuild({ guildId, actor: input.note });
-    return guildOutput(guild);
+    return guildOutput(required(guild, 'guild'));
   },
 };
 
@@ -77,8 +78,7 @@ function guildDocument(guild: Guild) {
   };
 }
 
-function guildOutput(guild: Guild | undefined): Output {
-  if (!guild) throw new Error('the service answered without a guild');
+function guildOutput(guild: Guild): Output {
   const text = properties([
     ['Guild', guild.guildId],
     ['State', state(guild)],

@@ -1,10 +1,9 @@
-import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readApiKey } from '#kit/security/api-key.ts';
 import type { Environment } from '#kit/service/config.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
 import { ADMIN_SECRET, startTestAuth, type TestAuth, toldVersions, verifyKeys, watchKeys } from '#test/system/auth.ts';
-import { guildctl } from '../guildctl.ts';
+import { guildctlJson, runGuildctl } from '../fixtures/guildctl.ts';
 
 let database: TestDatabase;
 let service: TestAuth;
@@ -26,30 +25,20 @@ interface Options {
   input?: string;
 }
 
-async function run(words: string[], { environment, input = '' }: Options = {}) {
-  const said = { out: '', error: '' };
-  const access = environment ?? { ADMIN_SECRETS: ADMIN_SECRET };
-  const status = await guildctl(words, {
-    environment: { GUILDCTL_AUTH: service.address, DATA_DIR: '/nonexistent', ...access },
-    user: 'ada',
-    input: Readable.from([input]),
-    out: (text) => (said.out += text),
-    error: (text) => (said.error += text),
-  });
-  return { status, ...said };
-}
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests look at what they expect
-async function json(words: string[], options?: Options): Promise<any> {
-  const { status, out, error } = await run([...words, '--json'], options);
-  expect({ status, error }).toEqual({ status: 0, error: '' });
-  return JSON.parse(out);
-}
+const access = (environment: Environment = { ADMIN_SECRETS: ADMIN_SECRET }) => ({
+  GUILDCTL_AUTH: service.address,
+  DATA_DIR: '/nonexistent',
+  ...environment,
+});
+const run = (words: string[], { environment, input }: Options = {}) => runGuildctl(words, access(environment), input);
+// oxlint-disable-next-line typescript/no-explicit-any -- the tests check the fields of documents
+const json = (words: string[], { environment, input }: Options = {}): Promise<any> =>
+  guildctlJson(words, access(environment), input);
 
 const createKey = (guild: string, ...more: string[]) => json(['keys', 'create', '--guild', guild, '--legacy', ...more]);
 
 describe('operators', () => {
-  test('add prints a credential once, with which a person acts by name within a role, until it is revoked', async () => {
+  test('add prints a credential with which a person acts under a name and a role until it is revoked', async () => {
     const added = await json(['operators', 'add', 'ben', '--role', 'admin']);
     expect(added).toEqual({
       name: 'ben',
@@ -64,9 +53,9 @@ describe('operators', () => {
     await json(['keys', 'create', '--guild', guild, '--legacy', '--actor', 'for Ada'], { environment });
     const { entries } = await json(['audit', 'list', '--guild', guild], { environment });
     expect(entries).toMatchObject([{ actor: 'ben', action: 'create', details: { note: 'for Ada' } }]);
-    const refused = await run(['operators', 'add', 'eve', '--role', 'owner'], { environment });
-    expect(refused).toMatchObject({ status: 1, out: '' });
-    expect(refused.error).toContain('The operator ben has the role admin, and this needs owner');
+    const rejected = await run(['operators', 'add', 'eve', '--role', 'owner'], { environment });
+    expect(rejected).toMatchObject({ status: 1, out: '' });
+    expect(rejected.error).toContain('The operator ben has the role admin, but this call requires the role owner');
     expect((await json(['operators', 'list'])).operators).toMatchObject([{ name: 'ben', role: 'admin' }]);
     expect((await json(['operators', 'revoke', 'ben'])).revoked_at).toEqual(expect.any(Number));
     const late = await run(['keys', 'list', '--guild', guild], { environment });
@@ -85,28 +74,28 @@ describe('operators', () => {
     [['operators', 'add', 'carl', '--role', 'king'], '--role must be one of viewer, support, admin, owner'],
     [['operators', 'add', 'carl'], '--role is required'],
     [['operators', 'revoke', 'nobody'], 'There is no operator nobody'],
-  ])('%j is refused', async (words, message) => {
+  ])('%j fails', async (words, message) => {
     const { status, out, error } = await run(words);
     expect({ status, out }).toEqual({ status: 1, out: '' });
     expect(error).toContain(message);
   });
 
-  test('what is no credential is refused before anything is called', async () => {
+  test('an invalid credential is rejected before a service is called', async () => {
     const { status, error } = await run(['keys', 'list', '--guild', newGuild()], {
       environment: { OPERATOR_CREDENTIAL: 'operator_ben_short' },
     });
     expect(status).toBe(1);
-    expect(error).toContain('OPERATOR_CREDENTIAL holds no credential');
+    expect(error).toContain('OPERATOR_CREDENTIAL does not contain a credential');
   });
 });
 
 describe('audit verify', () => {
-  test('reports a sound chain, and the first break of one that was changed', async () => {
+  test('reports an intact chain, and the first changed entry of a broken one', async () => {
     const guild = newGuild();
     for (let n = 0; n < 3; n++) await createKey(guild);
-    const sound = await json(['audit', 'verify', '--guild', guild]);
-    expect(sound).toMatchObject({ guild_id: guild, entries: 3, first_break: null, last_sequence: 3 });
-    expect(sound.last_chain).toMatch(/^[0-9a-f]{64}$/);
+    const intact = await json(['audit', 'verify', '--guild', guild]);
+    expect(intact).toMatchObject({ guild_id: guild, entries: 3, first_break: null, last_sequence: 3 });
+    expect(intact.last_chain).toMatch(/^[0-9a-f]{64}$/);
     await databaseRows(database.url, `UPDATE auth.audit SET actor = 'eve' WHERE guild_id = $1 AND sequence = 2`, [
       guild,
     ]);
@@ -123,7 +112,7 @@ describe('audit verify', () => {
 });
 
 describe('lists', () => {
-  test('continue page by page to the end, each entry once', async () => {
+  test('continue page by page to the end, with each entry once', async () => {
     const guild = newGuild();
     for (let n = 0; n < 12; n++) {
       const { id } = await createKey(guild, '--name', `key ${n}`);
@@ -145,7 +134,7 @@ describe('lists', () => {
     expect(sequences).toEqual(Array.from({ length: 16 }, (_, index) => 16 - index));
   });
 
-  test('a cursor of another list is refused', async () => {
+  test('a cursor of another list is rejected', async () => {
     const guild = newGuild();
     for (let n = 0; n < 2; n++) await createKey(guild);
     const { next_cursor: cursor } = await json(['keys', 'list', '--guild', guild, '--limit', '1']);
@@ -154,7 +143,7 @@ describe('lists', () => {
     expect(error).toContain('--cursor is not a next_cursor of this list');
   });
 
-  test('keys that expire soon and keys that nobody uses are found over all guilds', async () => {
+  test('keys that expire soon and unused keys are found in all guilds', async () => {
     const [one, other] = [newGuild(), newGuild()];
     const soon = await createKey(one, '--expires-at', '7d');
     await createKey(one, '--expires-at', '30d');
@@ -174,7 +163,7 @@ describe('lists', () => {
 });
 
 describe('guilds', () => {
-  test('are listed with their use', async () => {
+  test('are listed with the number and the last use of their keys', async () => {
     const guild = newGuild();
     const { id } = await createKey(guild);
     await createKey(guild);
@@ -189,17 +178,17 @@ describe('guilds', () => {
     });
   });
 
-  test('that are suspended have no valid key, old or new, until they are resumed', async () => {
+  test('that are suspended have no valid keys, old or new, until they are resumed', async () => {
     const guild = newGuild();
     const first = await createKey(guild);
     const watched = watchKeys(service.auth);
     const unconfirmed = await run(['guilds', 'suspend', '--guild', guild]);
     expect(unconfirmed.status).toBe(1);
-    expect(unconfirmed.error).toContain(`refuses every request of guild ${guild}`);
+    expect(unconfirmed.error).toContain(`rejects every request of guild ${guild}`);
     expect(await verifyKeys(service, first.key)).not.toContain(undefined);
     const suspended = await json(['guilds', 'suspend', '--guild', guild, '--yes']);
     expect(suspended.suspended_at).toEqual(expect.any(Number));
-    // What gateways are told, which forget the key then.
+    // Gateways remove the key from their caches when they receive this change.
     await expect.poll(() => toldVersions(watched, first.id)).toContain(2);
     const second = await createKey(guild);
     expect(await verifyKeys(service, first.key, second.key)).toEqual([undefined, undefined]);
@@ -215,18 +204,18 @@ describe('guilds', () => {
 });
 
 describe('keys revoke', () => {
-  test('--all says what it would do, and does it with --yes', async () => {
+  test('--all requires --yes, and prints the number of keys without it', async () => {
     const guild = newGuild();
     for (let n = 0; n < 3; n++) await createKey(guild);
     const { status, out, error } = await run(['keys', 'revoke', '--guild', guild, '--all', '--json']);
     expect({ status, out }).toEqual({ status: 1, out: '' });
-    expect(error).toContain(`revokes 3 keys of guild ${guild}, for good. Nothing was changed`);
+    expect(error).toContain(`permanently revokes 3 keys of guild ${guild}. Nothing was changed`);
     const { keys } = await json(['keys', 'list', '--guild', guild]);
     expect(keys.every(({ revoked_at: at }: { revoked_at: unknown }) => at === null)).toBe(true);
     expect((await json(['keys', 'revoke', '--guild', guild, '--all', '--yes'])).keys).toHaveLength(3);
   });
 
-  test("--leaked revokes the keys of a scanner's report, and notes where they were found", async () => {
+  test("--leaked revokes the keys in a scanner's report, and records in the audit where they were found", async () => {
     const guild = newGuild();
     const keys = [];
     for (let n = 0; n < 4; n++) keys.push((await createKey(guild)).key as string);
@@ -268,7 +257,7 @@ describe('keys revoke', () => {
     for (const key of keys) expect(listed.out + service.log.join('')).not.toContain(key);
   });
 
-  test('--leaked finds a key that was rotated, and reports keys that nobody knows', async () => {
+  test('--leaked finds keys that were rotated, and reports unknown keys', async () => {
     const guild = newGuild();
     const { key, id } = await createKey(guild);
     await json(['keys', 'rotate', id, '--grace', '3600']);

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { makeCredential, readCredential } from '#kit/grpc/operators.ts';
 import { type Operator, OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
-import type { Command, Input, Output } from '../command.ts';
+import { ACTOR_OPTION, type Command, type Input } from '../command.ts';
 import type { Connections } from '../connections.ts';
 import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from '../pages.ts';
+import { required } from '../responses.ts';
 import { properties, time } from '../text.ts';
 
-const ROLES = [
+const ROLE_NOTES = [
   '--role ROLE      viewer: lists and reads',
   '                 support: also flags players, sends commands, revokes a key',
   '                 admin: also creates and changes keys, staff and guilds, exports and erases',
@@ -15,14 +16,14 @@ const ROLES = [
 
 const add: Command = {
   name: 'operators add',
-  summary: 'make a credential for a person; it is shown this once',
+  summary: 'add an operator and create a credential, which is printed only once',
   usage: 'NAME --role ROLE [--actor NOTE]',
   notes: [
-    ...ROLES,
-    'The credential is made here: auth is told its public key and nothing else. Its holder sets OPERATOR_CREDENTIAL.',
+    ...ROLE_NOTES,
+    'The credential is created here: auth receives only its public key. The operator sets it as OPERATOR_CREDENTIAL.',
   ],
   argument: 'NAME',
-  options: { role: { type: 'string' }, actor: { type: 'string' } },
+  options: { role: { type: 'string' }, ...ACTOR_OPTION },
   run: async (input, connections) => {
     const name = requiredName(input);
     const role = input.requiredText('role');
@@ -33,43 +34,44 @@ const add: Command = {
       input.fault('NAME must be 2 to 32 of a-z, 0-9 and -, beginning with a letter');
       input.check();
     }
-    const asked = { name, role, publicKey: publicKey ?? Buffer.alloc(0), note: input.note };
-    const { operator } = await admin(connections).addOperator(asked);
-    const { document, text } = operatorOutput(operator);
+    const request = { name, role, publicKey: publicKey ?? Buffer.alloc(0), note: input.note };
+    const { operator } = await admin(connections).addOperator(request);
+    const added = required(operator, 'operator');
     return {
-      document: { ...document, credential },
-      text: `${text}\n\nThe credential, shown this once:\n${credential}`,
+      document: { ...operatorDocument(added), credential },
+      text: `${operatorText(added)}\n\nThe credential, which is not shown again:\n${credential}`,
     };
   },
 };
 
 const revoke: Command = {
   name: 'operators revoke',
-  summary: 'refuse the credential of a person from the next call on',
+  summary: 'revoke the credential of an operator immediately',
   usage: 'NAME [--actor NOTE]',
-  notes: ['What the operator did stays in the audit, and the name is never given again.'],
+  notes: ['The audit entries of the operator stay, and the name cannot be used again.'],
   argument: 'NAME',
-  options: { actor: { type: 'string' } },
+  options: ACTOR_OPTION,
   run: async (input, connections) => {
     const name = requiredName(input);
     input.check();
     const { operator } = await admin(connections).revokeOperator({ name, note: input.note });
-    return operatorOutput(operator);
+    const revoked = required(operator, 'operator');
+    return { document: operatorDocument(revoked), text: operatorText(revoked) };
   },
 };
 
 const list: Command = {
   name: 'operators list',
-  summary: 'who may administer the installation',
+  summary: 'list the operators of the installation',
   usage: PAGE_USAGE,
-  notes: [...PAGE_NOTES, 'Whoever holds ADMIN_SECRETS is the operator root, who is in no list.'],
+  notes: [...PAGE_NOTES, 'The operator root, who calls with ADMIN_SECRETS, is not listed.'],
   options: PAGE_OPTIONS,
   run: async (input, connections) => {
     const pages = readPageOptions(input);
     input.check();
     return listOutput(pages, {
       field: 'operators',
-      none: 'There are no operators but root.',
+      none: 'The only operator is root.',
       headings: ['NAME', 'ROLE', 'STATE', 'ADDED', 'BY'],
       cells: (operator: Operator) => [
         operator.name,
@@ -102,13 +104,11 @@ function operatorDocument({ name, role, createdAt, createdBy, revokedAt }: Opera
   return { name, role, created_at: createdAt, created_by: createdBy, revoked_at: revokedAt ?? null };
 }
 
-function operatorOutput(operator: Operator | undefined): Output & { document: object } {
-  if (!operator) throw new Error('the service answered without an operator');
-  const text = properties([
+function operatorText(operator: Operator): string {
+  return properties([
     ['Name', operator.name],
     ['Role', operator.role],
     ['State', state(operator)],
     ['Added', `${time(operator.createdAt)} by ${operator.createdBy}`],
   ]);
-  return { document: operatorDocument(operator), text };
 }

@@ -3,7 +3,7 @@ import { internalKeysOf } from '#kit/security/process-keys.ts';
 import { KEY_HOLDERS } from '#kit/security/purposes.ts';
 import type { Command, Input } from '../command.ts';
 
-/** INTERNAL_KEYS of each process, by its name. */
+/** The value of INTERNAL_KEYS for each process, by its name. */
 type KeysByProcess = Readonly<Record<string, string>>;
 
 const FORMATS: Record<string, (keys: KeysByProcess, prefix: string) => string> = {
@@ -23,14 +23,14 @@ const FORMATS: Record<string, (keys: KeysByProcess, prefix: string) => string> =
 };
 
 const DEFAULT_PREFIX = 'guild-data-keys';
-/** Names of Kubernetes; the longest name of a process follows. */
+/** A prefix of a Kubernetes name; it leaves space for the longest name of a process. */
 const PREFIX = /^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$/;
 
 const generate: Command = {
   name: 'secrets generate',
-  summary: 'makes the two root secrets, from which the keys of all processes are derived',
+  summary: 'generate the two root secrets, from which the keys of all processes are derived',
   usage: '',
-  notes: ['Prints them once, as variables. Keep them where no process that serves requests can read them.'],
+  notes: ['Prints them as variables. Store them where no process that serves requests can read them.'],
   options: {},
   run: async (input) => {
     input.check();
@@ -42,14 +42,14 @@ const generate: Command = {
 
 const derive: Command = {
   name: 'secrets derive',
-  summary: 'prints the keys of each process, derived from INTERNAL_SECRETS and ADMIN_SECRETS',
+  summary: 'print the keys of each process, derived from INTERNAL_SECRETS and ADMIN_SECRETS',
   usage: '[--process NAME] [--format env|compose|kubernetes] [--prefix NAME]',
   notes: [
-    'Reads both variables, each one secret or two parted by a comma, the newest first, and calls nobody.',
-    `--process NAME  one of ${KEY_HOLDERS.join(', ')}; all of them unless given`,
-    '--format        env: INTERNAL_KEYS of each process; compose: lines for .env of docker-compose.yml;',
+    'Reads both variables: one secret, or two separated by a comma, the newest first. It calls no service.',
+    `--process NAME  one of ${KEY_HOLDERS.join(', ')}; all by default`,
+    '--format        env (default): INTERNAL_KEYS of each process; compose: lines for .env of docker-compose.yml;',
     '                kubernetes: a Secret for each process, for `kubectl apply -f -`',
-    `--prefix NAME   what the names of these Secrets begin with, ${DEFAULT_PREFIX} unless given`,
+    `--prefix NAME   the prefix of the names of these Secrets; ${DEFAULT_PREFIX} by default`,
   ],
   options: {
     process: { type: 'string' },

@@ -3,25 +3,16 @@ import { parseAllDocuments } from 'yaml';
 import { internalKeysOf, parseKeys } from '#kit/security/process-keys.ts';
 import { KEY_HOLDERS } from '#kit/security/purposes.ts';
 import type { Environment } from '#kit/service/config.ts';
-import { guildctl } from '../guildctl.ts';
+import { runGuildctl } from '../fixtures/guildctl.ts';
 
 const [INTERNAL, OLD_INTERNAL, ADMIN] = ['internal', 'old-internal', 'admin'].map((name) => name.padEnd(40, 'x'));
 const ROOTS = { INTERNAL_SECRETS: `${INTERNAL},${OLD_INTERNAL}`, ADMIN_SECRETS: ADMIN };
 const expected = (name: string) =>
   internalKeysOf(name, { internal: [INTERNAL ?? '', OLD_INTERNAL ?? ''], admin: [ADMIN ?? ''] });
 
-async function run(words: string[], environment: Environment = ROOTS) {
-  const said = { out: '', error: '' };
-  const status = await guildctl(['secrets', ...words], {
-    environment,
-    user: 'ada',
-    out: (text) => (said.out += text),
-    error: (text) => (said.error += text),
-  });
-  return { status, ...said };
-}
+const run = (words: string[], environment: Environment = ROOTS) => runGuildctl(['secrets', ...words], environment);
 
-test('generate prints two roots, other ones each time, from which keys can be derived', async () => {
+test('generate prints two new root secrets each time, from which keys can be derived', async () => {
   const [one, other] = [await run(['generate'], {}), await run(['generate', '--json'], {})];
   const roots = Object.fromEntries(
     one.out
@@ -34,7 +25,7 @@ test('generate prints two roots, other ones each time, from which keys can be de
   expect((await run(['derive'], roots)).status).toBe(0);
 });
 
-test('derive prints the keys of one process, those of both roots during a rotation, and no root', async () => {
+test('derive prints the keys of one process, from both secrets during a rotation, and no root secret', async () => {
   const { out } = await run(['derive', '--process', 'lookup']);
   expect(out).toBe(`# lookup\nINTERNAL_KEYS=${expected('lookup')}\n`);
   const keys = parseKeys(expected('lookup'));
@@ -68,7 +59,7 @@ test.each([
   [['derive', '--process', 'lokup'], ROOTS, '--process must be one of auth, lookup,'],
   [['derive', '--format', 'yaml'], ROOTS, '--format must be one of env, compose, kubernetes'],
   [['derive', '--prefix', 'A b'], ROOTS, '--prefix must be a name'],
-])('%j is refused, and no secret is repeated', async (words, environment, message) => {
+])('%j fails, and the error contains no secret', async (words, environment, message) => {
   const { status, out, error } = await run(words, environment);
   expect({ status, out }).toEqual({ status: 1, out: '' });
   expect(error).toContain(message);

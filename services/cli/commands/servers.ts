@@ -3,17 +3,15 @@ import type { Command } from '../command.ts';
 import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from '../pages.ts';
 import { time } from '../text.ts';
 
-const PLACE_ID = { min: 1, max: Number.MAX_SAFE_INTEGER };
-
 const list: Command = {
   name: 'servers list',
-  summary: 'the live game servers of a guild',
+  summary: 'list the live game servers of a guild',
   usage: `--guild ID [--place PLACE_ID] ${PAGE_USAGE}`,
   notes: ['--place ID       only servers of this place', ...PAGE_NOTES],
   options: { guild: { type: 'string' }, place: { type: 'string' }, ...PAGE_OPTIONS },
   run: async (input, connections) => {
     const guildId = input.requiredText('guild');
-    const placeId = input.wholeNumber('place', PLACE_ID);
+    const placeId = input.numericId('place');
     const pages = readPageOptions(input);
     input.check();
     return listOutput(pages, {

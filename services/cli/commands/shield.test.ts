@@ -4,7 +4,7 @@ import { moderationService } from '#services/moderation/service.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { startAuthForOperators, type TestAuth } from '#test/system/auth.ts';
 import { TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
-import { guildctl } from '../guildctl.ts';
+import { guildctlJson, runGuildctl } from '../fixtures/guildctl.ts';
 
 const GUILD = '900000000000000001';
 const [ADMIN_SECRET = ''] = TEST_ADMIN_SECRETS;
@@ -25,28 +25,15 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function run(...words: string[]): Promise<{ status: number; out: string; error: string }> {
-  const said = { out: '', error: '' };
-  const status = await guildctl(words, {
-    environment: {
-      GUILDCTL_AUTH: auth.address,
-      GUILDCTL_MODERATION: moderation.addresses.grpc,
-      ADMIN_SECRETS: ADMIN_SECRET,
-    },
-    user: 'ada',
-    out: (text) => (said.out += text),
-    error: (text) => (said.error += text),
-  });
-  return { status, ...said };
-}
+const environment = () => ({
+  GUILDCTL_AUTH: auth.address,
+  GUILDCTL_MODERATION: moderation.addresses.grpc,
+  ADMIN_SECRETS: ADMIN_SECRET,
+});
+const run = (...words: string[]) => runGuildctl(words, environment());
+const json = (...words: string[]) => guildctlJson<Record<string, unknown>>(words, environment());
 
-async function json(...words: string[]): Promise<Record<string, unknown>> {
-  const { status, out, error } = await run(...words, '--json');
-  expect({ status, error }).toEqual({ status: 0, error: '' });
-  return JSON.parse(out) as Record<string, unknown>;
-}
-
-test('the list is empty; shield add, list and remove answer as documented', async () => {
+test('shield add, list and remove print the documented output', async () => {
   expect(await json('shield', 'list')).toEqual({ entries: [], next_cursor: null });
   const settings = ['--reason', 'Verkauft Gegenstände', '--category', 'scammer'];
   const common = await json('shield', 'add', '--game-id', '7001', ...settings);
@@ -75,7 +62,7 @@ test('the list is empty; shield add, list and remove answer as documented', asyn
   expect(await json('shield', 'list', '--guild', GUILD)).toEqual({ entries: [], next_cursor: null });
 });
 
-test('a list is read page by page, or as a whole', async () => {
+test('shield list prints one page, or all pages', async () => {
   for (const id of ['11', '12', '13']) {
     await json('shield', 'add', '--guild', GUILD, '--game-id', id, '--reason', 'R', '--category', 'c');
   }
@@ -86,15 +73,15 @@ test('a list is read page by page, or as a whole', async () => {
   for (const id of ['11', '12', '13']) await json('shield', 'remove', '--guild', GUILD, '--game-id', id);
 });
 
-test('people read aligned text', async () => {
+test('text output is aligned', async () => {
   const added = await run('shield', 'add', '--game-id', '5', '--reason', 'Two\nlines', '--category', 'exploiter');
-  expect(added.out).toMatch(/^Player +5\nName +-\nCounts in +every guild\nCategory +exploiter\n/);
+  expect(added.out).toMatch(/^Player +5\nName +-\nApplies to +all guilds\nCategory +exploiter\n/);
   const listed = await run('shield', 'list');
   expect(listed.out).toMatch(
     /^PLAYER +NAME +CATEGORY +SOURCE +FLAGGED +EXPIRES +BY +REASON\n5 +- +exploiter +operator /,
   );
   expect(listed.out).toContain('"Two\\nlines"');
-  expect((await run('shield', 'list', '--guild', GUILD)).out).toBe('Nobody is on this list.\n');
+  expect((await run('shield', 'list', '--guild', GUILD)).out).toBe('The list is empty.\n');
 });
 
 test.each([
@@ -111,7 +98,7 @@ test.each([
   [['remove', '--game-id', '99'], 'The player is not on this list'],
   [['remove'], '--game-id is required'],
   [['list', '--cursor', 'x'], '--cursor must be a whole number'],
-])('shield %j fails on standard error alone', async (words, message) => {
+])('shield %j fails, and prints the fault to standard error only', async (words, message) => {
   const { status, out, error } = await run('shield', ...words, '--json');
   expect({ status, out }).toEqual({ status: 1, out: '' });
   expect(error).toContain(message);

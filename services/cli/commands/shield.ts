@@ -1,27 +1,26 @@
 import { ShieldAdminServiceService, type ShieldEntry } from '#proto/gen/guild/moderation/v1/admin.ts';
-import type { Command, Input, Output } from '../command.ts';
+import { ACTOR_OPTION, type Command, type Output } from '../command.ts';
 import type { Connections } from '../connections.ts';
 import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from '../pages.ts';
-import { properties, time } from '../text.ts';
+import { required } from '../responses.ts';
+import { optionalTime, properties, time } from '../text.ts';
 
-const ID = { min: 1, max: Number.MAX_SAFE_INTEGER };
-
-const PLAYER = { guild: { type: 'string' }, 'game-id': { type: 'string' }, actor: { type: 'string' } } as const;
-const OWNER = '--guild ID        the guild in which it counts; every guild when left out';
+const PLAYER_OPTIONS = { guild: { type: 'string' }, 'game-id': { type: 'string' }, ...ACTOR_OPTION } as const;
+const GUILD_NOTE = '--guild ID        the guild to which the entry applies; all guilds by default';
 
 const add: Command = {
   name: 'shield add',
-  summary: 'flag a player, in place of an earlier entry',
+  summary: 'flag a player; an earlier entry is replaced',
   usage:
     '--game-id ID --reason TEXT --category TEXT [--guild ID] [--source TEXT] [--game-username NAME] [--expires-at UNIX] [--actor NAME]',
   notes: [
-    OWNER,
-    '--category TEXT   what kind of player it is, such as exploiter',
-    '--source TEXT     who says so; operator when left out',
-    '--expires-at N    Unix seconds after which the entry no longer counts',
+    GUILD_NOTE,
+    '--category TEXT   the kind of player, such as exploiter',
+    '--source TEXT     the origin of the entry; operator by default',
+    '--expires-at N    when the entry expires, in Unix seconds',
   ],
   options: {
-    ...PLAYER,
+    ...PLAYER_OPTIONS,
     reason: { type: 'string' },
     category: { type: 'string' },
     source: { type: 'string' },
@@ -31,49 +30,53 @@ const add: Command = {
   run: async (input, connections) => {
     const entry = {
       guildId: input.text('guild') ?? '',
-      gameId: requiredGameId(input),
+      gameId: input.requiredNumericId('game-id'),
       gameUsername: input.text('game-username'),
       reason: input.requiredText('reason'),
       category: input.requiredText('category'),
       source: input.text('source'),
-      expiresAt: input.wholeNumber('expires-at', ID),
+      expiresAt: input.numericId('expires-at'),
       actor: input.actor,
     };
     input.check();
     const { entry: added } = await admin(connections).addEntry(entry);
-    return entryOutput(given(added));
+    return entryOutput(required(added, 'entry'));
   },
 };
 
 const remove: Command = {
   name: 'shield remove',
-  summary: 'take a player off the flagged list',
+  summary: 'remove a player from the flagged list',
   usage: '--game-id ID [--guild ID] [--actor NAME]',
-  notes: [OWNER],
-  options: PLAYER,
+  notes: [GUILD_NOTE],
+  options: PLAYER_OPTIONS,
   run: async (input, connections) => {
-    const named = { guildId: input.text('guild') ?? '', gameId: requiredGameId(input), actor: input.actor };
+    const request = {
+      guildId: input.text('guild') ?? '',
+      gameId: input.requiredNumericId('game-id'),
+      actor: input.actor,
+    };
     input.check();
-    const { entry: removed } = await admin(connections).removeEntry(named);
-    return entryOutput(given(removed));
+    const { entry: removed } = await admin(connections).removeEntry(request);
+    return entryOutput(required(removed, 'entry'));
   },
 };
 
 const list: Command = {
   name: 'shield list',
-  summary: 'the flagged players of a guild, or those flagged for every guild, ordered by player',
+  summary: 'list the players who are flagged in a guild, or in all guilds, ordered by game ID',
   usage: `[--guild ID] ${PAGE_USAGE}`,
-  notes: [OWNER, ...PAGE_NOTES],
+  notes: [GUILD_NOTE, ...PAGE_NOTES],
   options: { guild: { type: 'string' }, ...PAGE_OPTIONS },
   run: async (input, connections) => {
     const guildId = input.text('guild') ?? '';
     const pages = readPageOptions(input);
-    // The cursor is the last player of the page before.
-    input.wholeNumber('cursor', ID);
+    // The cursor is the game ID of the last player of the previous page.
+    input.numericId('cursor');
     input.check();
     return listOutput(pages, {
       field: 'entries',
-      none: 'Nobody is on this list.',
+      none: 'The list is empty.',
       headings: ['PLAYER', 'NAME', 'CATEGORY', 'SOURCE', 'FLAGGED', 'EXPIRES', 'BY', 'REASON'],
       cells: (entry) => [
         String(entry.gameId),
@@ -81,7 +84,7 @@ const list: Command = {
         entry.category,
         entry.source,
         time(entry.flaggedAt),
-        ending(entry),
+        optionalTime(entry.expiresAt, 'never'),
         entry.actor,
         JSON.stringify(entry.reason),
       ],
@@ -101,19 +104,6 @@ function admin(connections: Connections) {
   return connections.admin(ShieldAdminServiceService, 'moderation');
 }
 
-function requiredGameId(input: Input): number {
-  input.requiredText('game-id');
-  return input.wholeNumber('game-id', ID) ?? 0;
-}
-
-/** protobuf can not say that a message is always there. */
-function given(entry: ShieldEntry | undefined): ShieldEntry {
-  if (!entry) throw new Error('the service answered without an entry');
-  return entry;
-}
-
-const ending = ({ expiresAt }: ShieldEntry) => (expiresAt === undefined ? 'never' : time(expiresAt));
-
 function entryDocument(entry: ShieldEntry) {
   return {
     guild_id: entry.guildId || null,
@@ -132,12 +122,12 @@ function entryOutput(entry: ShieldEntry): Output {
   const text = properties([
     ['Player', String(entry.gameId)],
     ['Name', entry.gameUsername ?? '-'],
-    ['Counts in', entry.guildId ? `guild ${entry.guildId}` : 'every guild'],
+    ['Applies to', entry.guildId ? `guild ${entry.guildId}` : 'all guilds'],
     ['Category', entry.category],
     ['Source', entry.source],
     ['Reason', entry.reason],
     ['Flagged', time(entry.flaggedAt)],
-    ['Expires', ending(entry)],
+    ['Expires', optionalTime(entry.expiresAt, 'never')],
     ['By', entry.actor],
   ]);
   return { document: entryDocument(entry), text };

@@ -4,7 +4,7 @@ import { StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts'
 import { ActivityFixture, ADMIN_SECRET, newGuild } from '#services/activity/fixture.ts';
 import { connect } from '#test/network/grpc.ts';
 import { startAuthForOperators, type TestAuth } from '#test/system/auth.ts';
-import { guildctl } from '../guildctl.ts';
+import { guildctlJson, runGuildctl } from '../fixtures/guildctl.ts';
 
 const OFFICER = '910000000000000001';
 const CAPTAIN = '910000000000000002';
@@ -14,7 +14,7 @@ let auth: TestAuth;
 beforeAll(async () => {
   await fixture.start();
   auth = await startAuthForOperators(fixture.testDatabase.url);
-  // guildctl goes by the machine's clock.
+  // guildctl uses the machine's clock.
   fixture.clock.advance(systemClock.now() - fixture.clock.now());
 });
 afterAll(async () => {
@@ -22,28 +22,15 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-async function run(...words: string[]) {
-  const said = { out: '', error: '' };
-  const status = await guildctl(['staff', ...words], {
-    environment: {
-      GUILDCTL_AUTH: auth.address,
-      GUILDCTL_ACTIVITY: fixture.activity.addresses.grpc,
-      ADMIN_SECRETS: ADMIN_SECRET,
-    },
-    user: 'ada',
-    out: (text) => (said.out += text),
-    error: (text) => (said.error += text),
-  });
-  return { status, ...said };
-}
+const environment = () => ({
+  GUILDCTL_AUTH: auth.address,
+  GUILDCTL_ACTIVITY: fixture.activity.addresses.grpc,
+  ADMIN_SECRETS: ADMIN_SECRET,
+});
+const run = (...words: string[]) => runGuildctl(['staff', ...words], environment());
+const json = (...words: string[]) => guildctlJson<unknown>(['staff', ...words], environment());
 
-async function json(...words: string[]): Promise<unknown> {
-  const { status, out, error } = await run(...words, '--json');
-  expect({ status, error }).toEqual({ status: 0, error: '' });
-  return JSON.parse(out);
-}
-
-test('staff set, list and remove answer as documented', async () => {
+test('staff set, list and remove print the documented output', async () => {
   const guild = ['--guild', newGuild()];
   expect((await run('list', ...guild)).out).toBe('The guild has no staff roles.\n');
   const settings = ['--level', '5', '--name', 'Officer', '--permissions', 'mute, kick,mute'];
@@ -67,7 +54,7 @@ test('staff set, list and remove answer as documented', async () => {
   expect(again).toEqual({ status: 1, out: '', error: 'guildctl: The guild has no such staff role\n' });
 });
 
-test('a guild has at most 100 staff roles, also when many are set at once; those that it has can be changed', async () => {
+test('concurrent calls cannot set more than 100 staff roles in a guild, and existing roles can be changed', async () => {
   const guild = newGuild();
   const { client, close } = connect(
     StaffAdminServiceService,
@@ -87,11 +74,11 @@ test('a guild has at most 100 staff roles, also when many are set at once; those
     });
   const settle = (from: number, to: number) =>
     Promise.allSettled(Array.from({ length: to - from }, (_, index) => set(from + index)));
-  // Those before the last leave room for few; more at once would only wait for connections.
+  // Only the last calls exceed the limit. More concurrent calls would only wait for database connections.
   for (const from of [0, 30, 60]) await settle(from, from + 30);
   const outcomes = await settle(90, 103);
-  const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
-  expect(refused.map(({ reason }) => (reason as { code: string }).code)).toEqual(Array(3).fill('CONFLICT'));
+  const rejected = outcomes.filter((outcome) => outcome.status === 'rejected');
+  expect(rejected.map(({ reason }) => (reason as { code: string }).code)).toEqual(Array(3).fill('CONFLICT'));
   const { roles } = await client.listStaffRoles({ guildId: guild });
   expect(roles).toHaveLength(100);
   const [first] = roles;
@@ -99,7 +86,7 @@ test('a guild has at most 100 staff roles, also when many are set at once; those
   close();
 });
 
-test('the secret of services alone makes nobody staff', async () => {
+test('the secret of services is rejected for the administration of staff roles', async () => {
   const { client, close } = connect(
     StaffAdminServiceService,
     'activity',
@@ -122,7 +109,7 @@ test.each([
   ],
   [['list'], ['--guild is required']],
   [['remove'], ['--guild is required', '--role is required']],
-])('staff %j fails on standard error alone, with every fault', async (words, faults) => {
+])('staff %j fails, and prints every fault to standard error only', async (words, faults) => {
   const { status, out, error } = await run(...words);
   expect({ status, out }).toEqual({ status: 1, out: '' });
   for (const fault of faults) expect(error).toContain(fault);

@@ -1,21 +1,22 @@
 import { StaffAdminServiceService, type StaffRole } from '#proto/gen/guild/activity/v1/admin.ts';
-import type { Command, Output } from '../command.ts';
+import { ACTOR_OPTION, type Command, type Output } from '../command.ts';
 import type { Connections } from '../connections.ts';
+import { required } from '../responses.ts';
 import { properties, table, time } from '../text.ts';
 
 const LEVEL = { min: 0, max: 10 };
-const NAMED = { guild: { type: 'string' }, role: { type: 'string' }, actor: { type: 'string' } } as const;
+const ROLE_OPTIONS = { guild: { type: 'string' }, role: { type: 'string' }, ...ACTOR_OPTION } as const;
 
 const set: Command = {
   name: 'staff set',
-  summary: 'make a chat role a staff role, or write it anew',
+  summary: 'make a chat role a staff role, or replace its settings',
   usage: '--guild ID --role CHAT_ROLE_ID --level 0..10 --name TEXT [--permissions a,b] [--actor NAME]',
   notes: [
-    '--level N        of several staff roles of a member the highest counts',
-    '--name TEXT      what the game calls it',
-    '--permissions    names that the game gives a meaning; a member has those of all staff roles',
+    '--level N        the level of a member is the highest level of its staff roles',
+    '--name TEXT      the name of the role in the game',
+    '--permissions    names that the game defines; a member has the permissions of all its staff roles',
   ],
-  options: { ...NAMED, level: { type: 'string' }, name: { type: 'string' }, permissions: { type: 'string' } },
+  options: { ...ROLE_OPTIONS, level: { type: 'string' }, name: { type: 'string' }, permissions: { type: 'string' } },
   run: async (input, connections) => {
     input.requiredText('level');
     const role = {
@@ -28,13 +29,13 @@ const set: Command = {
     };
     input.check();
     const { role: saved } = await admin(connections).setStaffRole(role);
-    return roleOutput(given(saved));
+    return roleOutput(required(saved, 'role'));
   },
 };
 
 const list: Command = {
   name: 'staff list',
-  summary: 'the staff roles of a guild, the highest level first',
+  summary: 'list the staff roles of a guild, the highest level first',
   usage: '--guild ID',
   options: { guild: { type: 'string' } },
   run: async (input, connections) => {
@@ -56,31 +57,25 @@ const list: Command = {
 
 const remove: Command = {
   name: 'staff remove',
-  summary: 'make a chat role no staff role',
+  summary: 'make a staff role an ordinary chat role',
   usage: '--guild ID --role CHAT_ROLE_ID [--actor NAME]',
-  notes: ['Game servers may go by what they were told for up to 5 minutes.'],
-  options: NAMED,
+  notes: ['Game servers may use the previous staff roles for up to 5 minutes.'],
+  options: ROLE_OPTIONS,
   run: async (input, connections) => {
-    const named = {
+    const request = {
       guildId: input.requiredText('guild'),
       chatRoleId: input.requiredText('role'),
       actor: input.actor,
     };
     input.check();
-    const { role: removed } = await admin(connections).removeStaffRole(named);
-    return roleOutput(given(removed));
+    const { role: removed } = await admin(connections).removeStaffRole(request);
+    return roleOutput(required(removed, 'role'));
   },
 };
 
 export const staffCommands: readonly Command[] = [set, list, remove];
 
 const admin = (connections: Connections) => connections.admin(StaffAdminServiceService, 'activity');
-
-/** protobuf can not say that a message is always there. */
-function given(role: StaffRole | undefined): StaffRole {
-  if (!role) throw new Error('the service answered without a role');
-  return role;
-}
 
 const roleDocument = (role: StaffRole) => ({
   chat_role_id: role.chatRoleId,

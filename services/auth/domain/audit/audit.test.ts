@@ -6,7 +6,7 @@ import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
 import * as store from '../../store/audit.ts';
-import { AuthEvents } from '../../telemetry.ts';
+import { AuthTelemetry } from '../../telemetry.ts';
 import { AuditKeeper } from './keeper.ts';
 import { verifyPart } from './verify.ts';
 
@@ -19,7 +19,7 @@ const clock = systemClock;
 const log: string[] = [];
 let testDatabase: TestDatabase;
 let database: Database;
-let events: AuthEvents;
+let telemetry: AuthTelemetry;
 let lastGuild = 900000000000000000n;
 
 const newGuild = () => String(++lastGuild);
@@ -33,7 +33,7 @@ beforeAll(async () => {
   });
   const metrics = new Metrics();
   database = openDatabase({ url: testDatabase.url, poolMax: WRITERS, name: 'test', metrics, log: logger });
-  events = new AuthEvents(new Metrics(), logger);
+  telemetry = new AuthTelemetry(new Metrics(), logger);
 });
 afterAll(async () => {
   await database.close();
@@ -52,14 +52,14 @@ async function chainOf(entries: number): Promise<string> {
 }
 
 const verify = (guildId: string, by = ring) => verifyPart(database, by, guildId, undefined);
-/** As the owner of the tables may, and whoever broke into the database. */
+/** Runs a statement as the owner of the tables, as an attacker with full access to the database could. */
 const tamper = (statement: string, ...values: unknown[]) => databaseRows(testDatabase.url, statement, values);
 
 function keeper(retentionSeconds = 0, by = ring): AuditKeeper {
-  return new AuditKeeper({ database, clock, ring: by, events, retentionSeconds });
+  return new AuditKeeper({ database, clock, ring: by, telemetry, retentionSeconds });
 }
 
-test('16 concurrent writers leave a chain without gaps and forks, whatever they roll back', async () => {
+test('16 concurrent writers produce a chain without gaps and forks, even if some of them roll back', async () => {
   const guildId = newGuild();
   const other = newGuild();
   let committed = 0;
@@ -87,7 +87,7 @@ test('16 concurrent writers leave a chain without gaps and forks, whatever they 
   expect((await verify(other)).firstBreak).toBeUndefined();
 });
 
-test('a chain that is appended to while it is verified is sound', async () => {
+test('a chain is intact if entries are appended while it is verified', async () => {
   const guildId = await chainOf(3);
   const writing = (async () => {
     for (let n = 0; n < 200; n++) await append(guildId, { n });
@@ -103,26 +103,30 @@ test('a chain that is appended to while it is verified is sound', async () => {
   expect((await verify(guildId)).entries).toBe(203);
 });
 
-describe('whoever may write everything in the database is noticed', () => {
+describe('tampering by an attacker with full access to the database is detected', () => {
   test.each([
     ['the details of an entry', `UPDATE auth.audit SET details = '{"n": 99}' WHERE guild_id = $1 AND sequence = 3`, 3],
     ['the operator of an entry', `UPDATE auth.audit SET actor = 'eve' WHERE guild_id = $1 AND sequence = 3`, 3],
     ['the time of an entry', `UPDATE auth.audit SET at = at - interval '1 s' WHERE guild_id = $1 AND sequence = 2`, 2],
     ['the method of an entry', `UPDATE auth.audit SET method = '/a/B' WHERE guild_id = $1 AND sequence = 1`, 1],
-    ['half of what erasing takes', `UPDATE auth.audit SET salt = NULL WHERE guild_id = $1 AND sequence = 4`, 4],
+    [
+      'only one of the two columns that erasure clears',
+      `UPDATE auth.audit SET salt = NULL WHERE guild_id = $1 AND sequence = 4`,
+      4,
+    ],
     ['an entry, by deleting it', `DELETE FROM auth.audit WHERE guild_id = $1 AND sequence = 3`, 3],
     ['the first entry, by deleting it', `DELETE FROM auth.audit WHERE guild_id = $1 AND sequence = 1`, 2],
     ['the last entries, by deleting them', `DELETE FROM auth.audit WHERE guild_id = $1 AND sequence >= 4`, 4],
     ['everything, by deleting it', `DELETE FROM auth.audit WHERE guild_id = $1`, 1],
-    ['the recorded end', `UPDATE auth.audit_heads SET sequence = 4 WHERE guild_id = $1`, 6],
-  ])('who changes %s', async (_, statement, sequence) => {
+    ['the recorded end of the chain', `UPDATE auth.audit_heads SET sequence = 4 WHERE guild_id = $1`, 6],
+  ])('changing %s', async (_, statement, sequence) => {
     const guildId = await chainOf(5);
     expect((await verify(guildId)).firstBreak).toBeUndefined();
     await tamper(statement, guildId);
     expect((await verify(guildId)).firstBreak?.sequence).toBe(sequence);
   });
 
-  test('who swaps two entries', async () => {
+  test('swapping two entries', async () => {
     const guildId = await chainOf(5);
     await tamper(
       `WITH moved AS (SELECT sequence, details, salt, digest FROM auth.audit WHERE guild_id = $1 AND sequence IN (2, 4))
@@ -133,7 +137,7 @@ describe('whoever may write everything in the database is noticed', () => {
     expect((await verify(guildId)).firstBreak).toMatchObject({ sequence: 2 });
   });
 
-  test('who cuts the end off before a checkpoint, and writes the head anew to match', async () => {
+  test('deleting the last entries up to a checkpoint, and changing the head accordingly', async () => {
     const guildId = await chainOf(5);
     await keeper().run();
     await tamper('DELETE FROM auth.audit WHERE guild_id = $1 AND sequence > 3', guildId);
@@ -148,7 +152,7 @@ describe('whoever may write everything in the database is noticed', () => {
     });
   });
 
-  test('who rebuilds the whole chain over other entries, with the checkpoint', async () => {
+  test('rebuilding the whole chain with other entries, including the checkpoint', async () => {
     const guildId = await chainOf(5);
     await keeper().run();
     await tamper('DELETE FROM auth.audit WHERE guild_id = $1', guildId);
@@ -164,7 +168,7 @@ describe('whoever may write everything in the database is noticed', () => {
   });
 });
 
-test('erasing takes what entries say of a person and leaves the chain sound', async () => {
+test('erasure removes the details about a person, and the chain stays intact', async () => {
   const guildId = await chainOf(5);
   await append(guildId, { chat_id: '920000000000000001' });
   const erased = await database.query('SELECT auth.erase_audit_of_user($1, 7002, $2, 1000) AS rows', [
@@ -175,11 +179,11 @@ test('erasing takes what entries say of a person and leaves the chain sound', as
   const entries = await store.selectEntries(database, guildId, { since: new Date(0), before: 100, limit: 100 });
   expect(entries.filter(({ details }) => details === null).map(({ sequence }) => sequence)).toEqual([6, 2]);
   expect(entries.every(({ actor }) => actor === 'ada')).toBe(true);
-  const left = await tamper(
+  const remaining = await tamper(
     'SELECT 1 FROM auth.audit WHERE guild_id = $1 AND (game_id = 7002 OR chat_id IS NOT NULL)',
     guildId,
   );
-  expect(left).toEqual([]);
+  expect(remaining).toEqual([]);
   expect(await verify(guildId)).toMatchObject({ entries: 6, firstBreak: undefined });
   await database.query('SELECT auth.erase_audit_of_guild($1, 1000)', [guildId]);
   expect(await tamper('SELECT 1 FROM auth.audit WHERE guild_id = $1 AND details IS NOT NULL', guildId)).toEqual([]);
@@ -189,7 +193,7 @@ test('erasing takes what entries say of a person and leaves the chain sound', as
 describe('retention', () => {
   const old = () => new Date(Date.now() - 400 * DAY_MS);
 
-  test('deletes old entries behind a signed checkpoint, and the rest stays verifiable', async () => {
+  test('deletes old entries up to a signed checkpoint, and the other entries can still be verified', async () => {
     const guildId = newGuild();
     for (let n = 1; n <= 4; n++) await append(guildId, { n }, old());
     for (let n = 5; n <= 6; n++) await append(guildId, { n }, new Date());
@@ -204,7 +208,7 @@ describe('retention', () => {
     expect((await verify(guildId)).firstBreak).toMatchObject({ sequence: 6 });
   });
 
-  test('a chain that is pruned to its end goes on from the checkpoint', async () => {
+  test('a chain whose entries were all pruned continues from the checkpoint', async () => {
     const guildId = newGuild();
     for (let n = 1; n <= 3; n++) await append(guildId, { n }, old());
     await keeper(365 * 24 * 3600).run();
@@ -213,7 +217,7 @@ describe('retention', () => {
     expect(await verify(guildId)).toMatchObject({ entries: 1, firstBreak: undefined });
   });
 
-  test('a broken chain is neither signed nor pruned, and reported', async () => {
+  test('a broken chain is reported, and neither signed nor pruned', async () => {
     const guildId = newGuild();
     for (let n = 1; n <= 3; n++) await append(guildId, { n }, old());
     await tamper(`UPDATE auth.audit SET actor = 'eve' WHERE guild_id = $1 AND sequence = 2`, guildId);
@@ -223,7 +227,7 @@ describe('retention', () => {
     expect(log.some((line) => line.includes('audit chain is broken') && line.includes(guildId))).toBe(true);
   });
 
-  test('the database deletes nothing that is younger than 30 days or that no checkpoint covers', async () => {
+  test('the database does not delete entries that are younger than 30 days or not covered by a checkpoint', async () => {
     const guildId = await chainOf(3);
     await keeper().run();
     expect(await store.pruneTo(database, guildId, 3)).toBe(0);
@@ -233,7 +237,7 @@ describe('retention', () => {
   });
 });
 
-test('checkpoints outlive a rotation of the secret: everything is signed under the new one', async () => {
+test('checkpoints survive a rotation of the secret, because all of them are signed again under the new one', async () => {
   const guildId = newGuild();
   for (let n = 1; n <= 4; n++) await append(guildId, { n }, new Date(Date.now() - 400 * DAY_MS));
   await append(guildId, { n: 5 }, new Date());
@@ -241,7 +245,7 @@ test('checkpoints outlive a rotation of the secret: everything is signed under t
   const [before, both, after] = [ring, new SecretRing([SECRETS[1], SECRETS[0]]), new SecretRing([SECRETS[1]])];
   expect((await verify(guildId, before)).firstBreak).toBeUndefined();
   expect((await verify(guildId, both)).firstBreak).toBeUndefined();
-  expect((await verify(guildId, after)).firstBreak?.reason).toMatch(/dropped too soon/);
+  expect((await verify(guildId, after)).firstBreak?.reason).toMatch(/its secret was removed too soon/);
   await keeper(0, both).run();
   expect((await verify(guildId, after)).firstBreak).toBeUndefined();
 });

@@ -4,25 +4,25 @@ import type { Checkpoint, Head } from '../../store/audit.ts';
 const PURPOSE = 'audit-checkpoint';
 const KEY_ID_LENGTH = 16;
 
-/** What a checkpoint signs. */
+/** The text that a checkpoint signs. */
 const statementOf = ({ guildId, sequence, chain }: Head) =>
   JSON.stringify(['audit checkpoint', guildId, sequence, chain.toString('hex')]);
 
 const keyIdOf = (mac: Buffer) => mac.toString('hex').slice(0, KEY_ID_LENGTH);
-/** Of every secret of the ring, the newest first. */
+/** The key IDs of every secret of the ring, the newest first. */
 const keyIdsOf = (ring: KeyRing) => ring.macs(PURPOSE, 'key id').map(keyIdOf);
 
-/** Names the key under which checkpoints are signed now. */
+/** The ID of the key that signs new checkpoints. */
 export const currentKeyId = (ring: KeyRing) => keyIdOf(ring.mac(PURPOSE, 'key id'));
 
-/** Signs where a chain ends: HMAC-SHA-256 under a key that auth holds for nothing else. */
+/** Signs the end of a chain with HMAC-SHA-256, under a key that auth uses for nothing else. */
 export function signCheckpoint(ring: KeyRing, head: Head, now: Date): Checkpoint {
   return { ...head, keyId: currentKeyId(ring), createdAt: now, signature: ring.mac(PURPOSE, statementOf(head)) };
 }
 
 /**
- * The first of the checkpoints that auth did not sign. One that was signed under a secret that is gone counts only beside
- * another signature of the same entry.
+ * Returns the first checkpoint that auth did not sign. A signature under a secret that is no longer in the ring cannot be
+ * verified: such a checkpoint is accepted only if another checkpoint of the same entry has a valid signature.
  */
 export function forgedCheckpoint(ring: KeyRing, checkpoints: readonly Checkpoint[]): Checkpoint | undefined {
   const known = keyIdsOf(ring);

@@ -2,16 +2,16 @@ import { requestContext } from '#kit/context.ts';
 import { currentOperator } from '#kit/grpc/operators.ts';
 import type { NewEntry } from '../../store/audit.ts';
 
-/** What was done by a call of auth itself. */
-export interface Deed {
+/** A change that an operator made through a method of auth. */
+export interface OperatorAction {
   action: string;
-  /** What the operator noted beside it; empty for none. */
+  /** The operator's note; empty for none. */
   note: string;
   details: Record<string, unknown>;
 }
 
-/** The entry for what the current call does; its actor is the operator who makes the call. */
-export function ownEntry(at: Date, { action, note, details }: Deed): NewEntry {
+/** The audit entry of the current call of auth. Its actor is the operator who makes the call. */
+export function ownEntry(at: Date, { action, note, details }: OperatorAction): NewEntry {
   const actor = currentOperator();
   const method = requestContext.getStore()?.route ?? '';
   return { at, actor, action, service: 'auth', method, details: note === '' ? details : { ...details, note } };

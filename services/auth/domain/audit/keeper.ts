@@ -3,30 +3,33 @@ import type { Database } from '#kit/postgres/pool.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import * as store from '../../store/audit.ts';
-import type { AuthEvents } from '../../telemetry.ts';
+import type { AuthTelemetry } from '../../telemetry.ts';
 import { currentKeyId, signCheckpoint } from './checkpoints.ts';
 import { verifyPart } from './verify.ts';
 
-const EVERY_MS = 3_600_000;
-/** Soon after a start: it may follow a rotation of the secret, and processes may be replaced more often than hourly. */
-const FIRST_MS = 300_000;
-/** Chains of a statement. */
-const PAGE = 500;
-/** Entries that are pruned of a guild at once. */
+const INTERVAL_MS = 3_600_000;
+/**
+ * The maximum delay of the first run. It is short because a start may follow a rotation of the secret, and because
+ * processes may be replaced more often than once an hour.
+ */
+const MAX_FIRST_DELAY_MS = 300_000;
+/** The number of chains that one statement reads. */
+const PAGE_SIZE = 500;
+/** The maximum number of entries of a guild that one run prunes. */
 const MAX_PRUNED = 5_000;
 
 export interface AuditKeeperOptions {
   database: Database;
   clock: Clock;
   ring: KeyRing;
-  events: AuthEvents;
-  /** Older entries are pruned; 0 keeps all. */
+  telemetry: AuthTelemetry;
+  /** Entries that are older are pruned; 0 = never. */
   retentionSeconds: number;
 }
 
 /**
- * Once an hour signs a checkpoint of every chain that went on, and deletes the entries that are older than they are
- * kept. A chain is recomputed before anything of it is signed or deleted, so that tampering is not covered up.
+ * Once an hour signs a checkpoint of every chain that has new entries, and deletes entries that are older than the
+ * retention. A chain is verified before it is signed or pruned, so that tampering is not covered up.
  */
 export class AuditKeeper implements Part {
   readonly name = 'audit keeper';
@@ -40,8 +43,8 @@ export class AuditKeeper implements Part {
   }
 
   async start(): Promise<void> {
-    // At random, so that replicas do not recompute the same chains at once.
-    this.#schedule(FIRST_MS * Math.random());
+    // At a random time, so that replicas do not verify the same chains concurrently.
+    this.#schedule(MAX_FIRST_DELAY_MS * Math.random());
   }
 
   async drain(): Promise<void> {
@@ -53,32 +56,35 @@ export class AuditKeeper implements Part {
   #schedule(delayMs: number): void {
     if (this.#isStopped) return;
     this.#timer = setTimeout(() => {
-      this.#running = this.run().finally(() => this.#schedule(EVERY_MS));
+      this.#running = this.run().finally(() => this.#schedule(INTERVAL_MS));
     }, delayMs).unref();
   }
 
-  /** Signs and prunes what is due. Failures are logged: the next run tries again. */
+  /** Signs and prunes all chains that are due. A failure is logged, and the next run tries again. */
   async run(): Promise<void> {
     try {
       const keyId = currentKeyId(this.#options.ring);
       const { database } = this.#options;
-      await this.#each(
-        (after) => store.selectUnsignedHeads(database, keyId, after, PAGE),
+      await this.#forEachHead(
+        (after) => store.selectUnsignedHeads(database, keyId, after, PAGE_SIZE),
         (head) => this.#sign(head),
       );
       if (this.#options.retentionSeconds === 0) return;
-      await this.#each(
-        (after) => store.selectHeads(database, after, PAGE),
+      await this.#forEachHead(
+        (after) => store.selectHeads(database, after, PAGE_SIZE),
         (head) => this.#prune(head.guildId),
       );
     } catch (error) {
-      this.#options.events.auditNotKept(error);
+      this.#options.telemetry.auditRunFailed(error);
     }
   }
 
-  async #each(page: (after: string | undefined) => Promise<store.Head[]>, work: (head: store.Head) => Promise<void>) {
+  async #forEachHead(
+    page: (after: string | undefined) => Promise<store.Head[]>,
+    work: (head: store.Head) => Promise<void>,
+  ) {
     let after: string | undefined;
-    for (let size = PAGE; size === PAGE && !this.#isStopped; ) {
+    for (let size = PAGE_SIZE; size === PAGE_SIZE && !this.#isStopped; ) {
       const heads = await page(after);
       size = heads.length;
       for (const head of heads) if (!this.#isStopped) await work(head);
@@ -87,8 +93,8 @@ export class AuditKeeper implements Part {
   }
 
   async #sign(head: store.Head): Promise<void> {
-    if (!(await this.#isSound(head.guildId))) return;
-    // After a rotation the earlier ones need a signature under the new key too.
+    if (!(await this.#isIntact(head.guildId))) return;
+    // After a rotation of the key the earlier checkpoints need a signature under the new key too.
     const keyId = currentKeyId(this.#options.ring);
     const checkpoints = await store.selectCheckpoints(this.#options.database, head.guildId);
     const signed = new Set(checkpoints.filter((each) => each.keyId === keyId).map(({ sequence }) => sequence));
@@ -97,22 +103,22 @@ export class AuditKeeper implements Part {
   }
 
   async #prune(guildId: string): Promise<void> {
-    const { database, clock, retentionSeconds, events } = this.#options;
+    const { database, clock, retentionSeconds, telemetry } = this.#options;
     const before = new Date(clock.now() - retentionSeconds * 1000);
     const last = await store.selectPrunable(database, guildId, before, MAX_PRUNED);
-    if (!last || !(await this.#isSound(guildId))) return;
+    if (!last || !(await this.#isIntact(guildId))) return;
     await this.#checkpoint({ guildId, ...last });
     const pruned = await store.pruneTo(database, guildId, last.sequence);
-    if (pruned > 0) events.auditPruned(guildId, last.sequence, pruned);
+    if (pruned > 0) telemetry.auditPruned(guildId, last.sequence, pruned);
   }
 
-  async #isSound(guildId: string): Promise<boolean> {
-    const { database, ring, events } = this.#options;
-    let from: { sequence: number; chain: Buffer } | undefined;
+  async #isIntact(guildId: string): Promise<boolean> {
+    const { database, ring, telemetry } = this.#options;
+    let from: store.ChainPosition | undefined;
     do {
       const { firstBreak, next } = await verifyPart(database, ring, guildId, from);
       if (firstBreak) {
-        events.auditBroken(guildId, firstBreak.sequence, firstBreak.reason);
+        telemetry.auditBroken(guildId, firstBreak.sequence, firstBreak.reason);
         return false;
       }
       from = next;
@@ -120,11 +126,11 @@ export class AuditKeeper implements Part {
     return true;
   }
 
-  /** Whoever collects the logs has the chain's value outside of the database. */
+  /** Signs a checkpoint. Its log line also records the chain value outside of the database. */
   async #checkpoint({ guildId, sequence, chain }: store.Head): Promise<void> {
-    const { database, clock, ring, events } = this.#options;
+    const { database, clock, ring, telemetry } = this.#options;
     const head = { guildId, sequence, chain };
     if (await store.insertCheckpoint(database, signCheckpoint(ring, head, new Date(clock.now()))))
-      events.auditSigned(head.guildId, head.sequence, head.chain.toString('hex'));
+      telemetry.auditSigned(head.guildId, head.sequence, head.chain.toString('hex'));
   }
 }

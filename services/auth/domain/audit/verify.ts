@@ -4,46 +4,47 @@ import type { KeyRing } from '#kit/security/keyring.ts';
 import * as store from '../../store/audit.ts';
 import { forgedCheckpoint } from './checkpoints.ts';
 
-/** Entries that one call recomputes. */
-const PART = 5_000;
-const NOTHING = Buffer.alloc(0);
+/** The number of entries that one call recomputes. */
+const PART_SIZE = 5_000;
+/** The chain value before the first entry. */
+const EMPTY_CHAIN = Buffer.alloc(0);
 
-/** Where a chain breaks first. */
-export interface Break {
+/** The first place at which a chain is broken. */
+export interface ChainBreak {
+  /** The sequence of the entry that is changed or missing. */
   sequence: number;
   reason: string;
 }
 
-export interface Part {
+/** The result of verifying a part of a chain. */
+export interface VerifiedPart {
+  /** The number of entries that are intact. */
   entries: number;
-  firstBreak: Break | undefined;
-  /** Where the next part begins; undefined when the chain is at its end, or broken. */
-  next: Position | undefined;
-  last: { sequence: number; chain: Buffer };
+  firstBreak: ChainBreak | undefined;
+  /** The last entry of this part, which the next part follows; undefined at the end of the chain and if it is broken. */
+  next: store.ChainPosition | undefined;
+  /** The recorded end of the chain. */
+  last: store.ChainPosition;
+  /** The sequence of the newest checkpoint; 0 if there is none. */
   checkpoint: number;
 }
 
-/** The last entry that was recomputed. */
-export interface Position {
-  sequence: number;
-  chain: Buffer;
-}
-
 /**
- * Recomputes a part of a guild's chain from what is stored, in this process and not in the database, and compares it
- * with the checkpoints and, at its end, with the head. `from` is undefined for the first part.
+ * Recomputes a part of a guild's chain from the stored entries, and compares it with the checkpoints and, at its end, with
+ * the recorded head. It is computed in this process, because the database itself may have been tampered with. `from` is the
+ * last entry of the part before; undefined for the first part.
  */
 export async function verifyPart(
   database: Queryable,
   ring: KeyRing,
   guildId: string,
-  from: Position | undefined,
-): Promise<Part> {
-  const head = (await store.selectHead(database, guildId)) ?? { guildId, sequence: 0, chain: NOTHING };
+  from: store.ChainPosition | undefined,
+): Promise<VerifiedPart> {
+  const head = (await store.selectHead(database, guildId)) ?? { guildId, sequence: 0, chain: EMPTY_CHAIN };
   const checkpoints = await store.selectCheckpoints(database, guildId);
-  const rows = await store.selectLinks(database, guildId, from?.sequence ?? 0, PART);
+  const rows = await store.selectLinks(database, guildId, from?.sequence ?? 0, PART_SIZE);
   const result = { last: head, checkpoint: checkpoints.at(-1)?.sequence ?? 0 };
-  const broken = (sequence: number, reason: string, entries = 0): Part => ({
+  const broken = (sequence: number, reason: string, entries = 0): VerifiedPart => ({
     ...result,
     entries,
     firstBreak: { sequence, reason },
@@ -51,30 +52,31 @@ export async function verifyPart(
   });
   const forged = forgedCheckpoint(ring, checkpoints);
   if (forged)
-    return broken(forged.sequence, 'the checkpoint is not signed by auth, or under a secret dropped too soon');
+    return broken(forged.sequence, 'the checkpoint is not signed by auth, or its secret was removed too soon');
   const bySequence = new Map(checkpoints.map((checkpoint) => [checkpoint.sequence, checkpoint]));
-  const start = from ?? beginningOf(rows[0]?.sequence, head, bySequence);
-  if (!start) return broken(rows[0]?.sequence ?? 1, 'the entries before it are gone, and no checkpoint ends there');
+  const start = from ?? startOf(rows[0]?.sequence, head, bySequence);
+  if (!start) return broken(rows[0]?.sequence ?? 1, 'the entries before it are missing, and no checkpoint covers them');
   let { sequence, chain } = start;
   for (const [entries, row] of rows.entries()) {
     const reason = faultOf(row, sequence, chain, bySequence.get(row.sequence));
     if (reason) return broken(Math.min(row.sequence, sequence + 1), reason, entries);
     ({ sequence, chain } = row);
   }
-  if (rows.length === PART) return { ...result, entries: PART, firstBreak: undefined, next: { sequence, chain } };
+  if (rows.length === PART_SIZE)
+    return { ...result, entries: PART_SIZE, firstBreak: undefined, next: { sequence, chain } };
   const after = (await store.selectHead(database, guildId)) ?? head;
   const reason = faultOfEnd({ sequence, chain }, head, after, result.checkpoint);
   if (reason) return broken(sequence + 1, reason, rows.length);
   return { ...result, entries: rows.length, firstBreak: undefined, next: undefined };
 }
 
-/** What the first entry follows: nothing, or the checkpoint behind which everything was pruned. */
-function beginningOf(
+/** The position before the first entry: the beginning of the chain, or the checkpoint up to which entries were pruned. */
+function startOf(
   first: number | undefined,
   head: store.Head,
   checkpoints: ReadonlyMap<number, store.Checkpoint>,
-): Position | undefined {
-  if (first === 1 || (first === undefined && head.sequence === 0)) return { sequence: 0, chain: NOTHING };
+): store.ChainPosition | undefined {
+  if (first === 1 || (first === undefined && head.sequence === 0)) return { sequence: 0, chain: EMPTY_CHAIN };
   return checkpoints.get(first === undefined ? head.sequence : first - 1);
 }
 
@@ -85,16 +87,24 @@ function faultOf(
   checkpoint: store.Checkpoint | undefined,
 ): string | undefined {
   if (row.sequence !== before + 1) return 'an entry is missing';
-  if ((row.salt === null) !== (row.text === null)) return 'a part of what the entry says is missing';
+  if ((row.salt === null) !== (row.text === null)) return 'some of the details of the entry are missing';
   if (row.salt !== null && !sha256(row.salt, row.text ?? '').equals(row.digest))
-    return 'what the entry says was changed';
-  if (!sha256(chain, row.link).equals(row.chain)) return 'the entry was changed, or moved from another place';
-  if (checkpoint && !checkpoint.chain.equals(row.chain)) return 'the checkpoint was signed over another chain';
+    return 'the details of the entry were changed';
+  if (!sha256(chain, row.link).equals(row.chain)) return 'the entry was changed, or moved from another position';
+  if (checkpoint && !checkpoint.chain.equals(row.chain)) return 'the checkpoint was signed for another chain';
   return undefined;
 }
 
-/** The head was read before the entries and again after them: what is appended meanwhile lies between the two. */
-function faultOfEnd(end: Position, before: Position, after: Position, checkpoint: number): string | undefined {
+/**
+ * `before` and `after` are the heads that were read before and after the entries, because entries may be appended in
+ * between.
+ */
+function faultOfEnd(
+  end: store.ChainPosition,
+  before: store.ChainPosition,
+  after: store.ChainPosition,
+  checkpoint: number,
+): string | undefined {
   if (end.sequence < checkpoint) return `the entries up to the signed checkpoint ${checkpoint} are missing`;
   if (end.sequence < before.sequence) return `the entries up to ${before.sequence} are missing`;
   if (end.sequence > after.sequence) return 'the recorded end of the chain was moved back';

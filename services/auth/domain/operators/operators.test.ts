@@ -28,7 +28,7 @@ import { testEnvironment } from '#test/system/signed-calls.ts';
 import type { Role } from './roles.ts';
 
 const GUILD = '900000000000000001';
-/** What gRPC answers before a request is read. */
+/** The error that gRPC returns before it reads the request. */
 const UNAUTHENTICATED = { cause: { code: 16 } };
 const ADD_ENTRY = ShieldAdminServiceService.addEntry;
 
@@ -55,7 +55,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Calls a service with headers of the test's choice. */
+/** A client that sends the given headers. */
 function channel<Definition extends DefinitionShape>(
   definition: Definition,
   service: string,
@@ -67,10 +67,10 @@ function channel<Definition extends DefinitionShape>(
   return client;
 }
 
-/** Calls auth with a credential. */
+/** A client of auth that calls with an operator's credential. */
 function as<Definition extends DefinitionShape>(definition: Definition, text: string): GrpcClient<Definition> {
   const credential = readCredential(text);
-  if (!credential) throw new Error('no credential');
+  if (!credential) throw new Error('not a credential');
   return channel(definition, 'auth', auth.address, async (method, request) => ({
     [OPERATOR_HEADER]: signCall(credential, { service: 'auth', method, digest: digestOf(request) }, systemClock.now()),
   }));
@@ -83,7 +83,7 @@ async function add(name: string, role: Role): Promise<string> {
   return credential;
 }
 
-/** Calls moderation with a given ticket. */
+/** A client of moderation that calls with the given ticket. */
 const withTicket = (ticket: string) =>
   channel(ShieldAdminServiceService, 'moderation', moderation.addresses.grpc ?? '', async () => ({
     [TICKET_HEADER]: ticket,
@@ -102,7 +102,7 @@ const authorize = (credential: string, request: Buffer, method: string = ADD_ENT
   as(OperatorAdminServiceService, credential).authorize({ service, method, request, note: 'asked by Ben' });
 
 describe('roles', () => {
-  test('each role may do what its row of the table says, and no more', async () => {
+  test('each role can call the methods that the table of roles lists for it, and no others', async () => {
     const credentials = new Map<Role, string>();
     for (const role of ['viewer', 'support', 'admin', 'owner'] as const)
       credentials.set(role, await add(`r-${role}`, role));
@@ -134,7 +134,7 @@ describe('roles', () => {
     expect(await may('owner')).toEqual(['read', 'flag', 'create', 'operators']);
   });
 
-  test('a method that is in no row may be called by nobody', async () => {
+  test('no operator can call a method that the table of roles does not list', async () => {
     const credential = await add('curious', 'owner');
     await expect(authorize(credential, Buffer.alloc(0), '/guild.x.v1.Y/Z')).rejects.toMatchObject({
       code: 'NOT_FOUND',
@@ -145,7 +145,7 @@ describe('roles', () => {
   });
 });
 
-test('the actor in the audit is the operator of the credential, whatever the request says', async () => {
+test('the actor in the audit is the operator of the credential, even if the request names somebody else', async () => {
   const credential = await add('mallory', 'admin');
   const { key } = await as(KeyAdminServiceService, credential).createKey({
     guildId: GUILD,
@@ -160,7 +160,7 @@ test('the actor in the audit is the operator of the credential, whatever the req
   expect(JSON.parse(created?.details ?? '')).toMatchObject({ note: 'somebody else' });
 });
 
-test('a change of another service is in the audit, with what was requested, before it can be made', async () => {
+test('a change in another service is in the audit, with the fields of the request, before it can be made', async () => {
   const credential = await add('grace', 'support');
   const request = entry(7001);
   const { ticket, operator } = await authorize(credential, bytesOf(request));
@@ -177,7 +177,7 @@ test('a change of another service is in the audit, with what was requested, befo
   expect(added.entry).toMatchObject({ gameId: 7001, actor: 'grace' });
 });
 
-test('without its entry in the audit no change is allowed', async () => {
+test('a change is rejected if its audit entry cannot be written', async () => {
   const credential = await add('unwritten', 'support');
   await databaseRows(
     database.url,
@@ -190,7 +190,7 @@ test('without its entry in the audit no change is allowed', async () => {
   }
 });
 
-describe('a ticket is good for nothing but', () => {
+describe('a ticket is valid only for', () => {
   test('this request, this method, this service', async () => {
     const credential = await add('heidi', 'support');
     const { ticket } = await authorize(credential, bytesOf(entry(8001)));
@@ -203,8 +203,8 @@ describe('a ticket is good for nothing but', () => {
       UNAUTHENTICATED,
     );
     const [payload = '', mac = ''] = ticket.split('.');
-    const forged = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
-    const renamed = Buffer.from(JSON.stringify({ ...forged, operator: 'root' })).toString('base64url');
+    const decoded = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
+    const renamed = Buffer.from(JSON.stringify({ ...decoded, operator: 'root' })).toString('base64url');
     await expect(withTicket(`${renamed}.${mac}`).addEntry(entry(8001))).rejects.toMatchObject(UNAUTHENTICATED);
     expect((await withTicket(ticket).addEntry(entry(8001))).entry?.actor).toBe('heidi');
   });
@@ -224,7 +224,7 @@ describe('a ticket is good for nothing but', () => {
   });
 });
 
-test('a service takes no call token for what operators do, not even one made from ADMIN_SECRETS', async () => {
+test('a service rejects call tokens for administrative methods, even one that is derived from ADMIN_SECRETS', async () => {
   const metrics = new Metrics();
   const breakers = new Breakers(metrics);
   const tokens = new GrpcChannel({
@@ -243,7 +243,7 @@ test('a service takes no call token for what operators do, not even one made fro
 });
 
 describe('credentials', () => {
-  test('revoking one takes effect with the next call, and twice succeeds', async () => {
+  test('revoking a credential takes effect with the next call, and can be repeated', async () => {
     const credential = await add('ivan', 'admin');
     const keys = as(KeyAdminServiceService, credential);
     await keys.listKeys({ guildId: GUILD, limit: 0, cursor: '' });
@@ -260,7 +260,7 @@ describe('credentials', () => {
     ]);
   });
 
-  test('another secret for a known name is refused', async () => {
+  test('a credential with a known name and another secret is rejected', async () => {
     await add('judy', 'owner');
     const forged = makeCredential('judy', randomBytes);
     await expect(authorize(forged, bytesOf(entry(1)))).rejects.toMatchObject({ code: 'INVALID_API_KEY' });
@@ -269,9 +269,9 @@ describe('credentials', () => {
     });
   });
 
-  test('a signature is good for one request only', async () => {
+  test('a signature is valid for one request only', async () => {
     const credential = readCredential(await add('kim', 'admin'));
-    if (!credential) throw new Error('no credential');
+    if (!credential) throw new Error('not a credential');
     const other = { service: 'auth', digest: digestOf(Buffer.from('another request')) };
     const keys = channel(KeyAdminServiceService, 'auth', auth.address, async (method) => ({
       [OPERATOR_HEADER]: signCall(credential, { ...other, method }, systemClock.now()),
@@ -281,7 +281,7 @@ describe('credentials', () => {
     });
   });
 
-  test('a name is given once, and never root', async () => {
+  test('a name is assigned only once, and never root', async () => {
     await add('lena', 'viewer');
     await root.revokeOperator({ name: 'lena', note: '' });
     await expect(add('lena', 'owner')).rejects.toMatchObject({ code: 'CONFLICT' });
@@ -291,7 +291,7 @@ describe('credentials', () => {
     expect(operators.find(({ name }) => name === 'lena')).toMatchObject({ role: 'viewer', createdBy: 'root' });
   });
 
-  test('neither the database nor the log holds one', async () => {
+  test('neither the database nor the log contains a credential', async () => {
     const credential = await add('nina', 'viewer');
     await as(KeyAdminServiceService, credential).listKeys({ guildId: GUILD, limit: 0, cursor: '' });
     const rows = await databaseRows(database.url, `SELECT name, encode(public_key, 'escape') FROM auth.operators`);

@@ -4,17 +4,20 @@ import { currentOperator, ROOT } from '#kit/grpc/operators.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import { appendEntries, INSTALLATION } from '../../store/audit.ts';
 import * as store from '../../store/operators.ts';
-import type { AuthEvents } from '../../telemetry.ts';
+import type { AuthTelemetry } from '../../telemetry.ts';
 import { ownEntry } from '../audit/entry.ts';
 import type { Role } from './roles.ts';
 
 export interface OperatorsOptions {
   database: Database;
   clock: Clock;
-  events: AuthEvents;
+  telemetry: AuthTelemetry;
 }
 
-/** Adds, revokes and lists operators. Each change is one transaction with its entry in the audit. */
+/**
+ * Adds, revokes and lists operators. Each change is one transaction with its audit entry. `note` is the operator's note
+ * for the audit; empty for none.
+ */
 export class Operators {
   readonly #options: OperatorsOptions;
 
@@ -22,39 +25,39 @@ export class Operators {
     this.#options = options;
   }
 
-  /** CONFLICT when the name was ever used. */
-  async add(asked: { name: string; role: Role; publicKey: Buffer; note: string }): Promise<store.OperatorRecord> {
-    const { name, role, publicKey, note } = asked;
-    const { database, clock, events } = this.#options;
+  /** CONFLICT if the name was ever used. */
+  async add(request: { name: string; role: Role; publicKey: Buffer; note: string }): Promise<store.OperatorRecord> {
+    const { name, role, publicKey, note } = request;
+    const { database, clock, telemetry } = this.#options;
     const now = new Date(clock.now());
     const createdBy = currentOperator();
     const operator = await database.transaction(async (transaction) => {
       const added = await store.insertOperator(transaction, { name, role, publicKey, createdAt: now, createdBy });
       if (!added || name === ROOT) throw new ApiError('CONFLICT', { message: `The name ${name} is or was in use` });
-      const deed = { action: 'add_operator', note, details: { operator: name, role } };
-      await appendEntries(transaction, INSTALLATION, [null], ownEntry(now, deed));
+      const action = { action: 'add_operator', note, details: { operator: name, role } };
+      await appendEntries(transaction, INSTALLATION, [null], ownEntry(now, action));
       return added;
     });
-    events.operatorChanged(name, 'added', role);
+    telemetry.operatorChanged(name, 'added', role);
     return operator;
   }
 
-  /** An operator that is revoked already stays as it is. NOT_FOUND when there is none. */
+  /** An operator that is already revoked stays as it is. NOT_FOUND if no operator has this name. */
   async revoke(name: string, note: string): Promise<store.OperatorRecord> {
-    const { database, clock, events } = this.#options;
+    const { database, clock, telemetry } = this.#options;
     return database.transaction(async (transaction) => {
       const operator = await store.lockOperator(transaction, name);
       if (!operator) throw new ApiError('NOT_FOUND', { message: `There is no operator ${name}` });
       if (operator.revokedAt) return operator;
       const now = new Date(clock.now());
-      const deed = { action: 'revoke_operator', note, details: { operator: name } };
-      await appendEntries(transaction, INSTALLATION, [null], ownEntry(now, deed));
-      events.operatorChanged(name, 'revoked', operator.role);
+      const action = { action: 'revoke_operator', note, details: { operator: name } };
+      await appendEntries(transaction, INSTALLATION, [null], ownEntry(now, action));
+      telemetry.operatorChanged(name, 'revoked', operator.role);
       return (await store.setRevoked(transaction, name, now)) ?? operator;
     });
   }
 
-  /** A page of operators behind a name. */
+  /** A page of operators, ordered by name, starting after the name `after`. */
   list(after: string, limit: number): Promise<store.OperatorRecord[]> {
     return store.selectOperators(this.#options.database, after, limit);
   }

@@ -1,47 +1,50 @@
+import { isSnowflake } from '#proto/rest/schemas.ts';
 import { INSTALLATION } from '../../store/audit.ts';
 
-/** What the audit holds of a request at most, as JSON; of a larger one it holds the digest. */
+/** The maximum size of a request in the audit, as JSON. Of a larger request the audit contains the SHA-256 digest. */
 const MAX_DETAILS_BYTES = 16 * 1024;
 
-/** What is in an entry beside the request, or is empty. */
-const LEFT_OUT = ['guildId', 'actor', 'note'];
+/** Fields that an audit entry contains elsewhere. */
+const EXCLUDED_FIELDS = ['guildId', 'actor', 'note'];
 
-/** What moderation calls the guild of entries for all guilds. */
+/** The guild ID that moderation uses for entries of all guilds. */
 const EVERY_GUILD = '0';
 
-const GUILD_ID = /^[1-9][0-9]{16,19}$/;
-const MAX_GUILD_ID = 40;
+const MAX_GUILD_ID_LENGTH = 40;
 
-/** A request of another service, as the audit shows it. */
+/** The audit's description of a request of another service. */
 export interface RequestDetails {
-  /** Empty where the request concerns no guild. */
+  /** INSTALLATION if the request is not about a guild. */
   guildId: string;
   details: Record<string, unknown>;
 }
 
 /**
- * The guild that a decoded request names, and its fields. `game_id` and `chat_id`, where the request names a person, stand
- * at the top, so that the entry is found when that person is erased.
+ * Returns the guild and the fields of a decoded request. If the request names a person, `game_id` and `chat_id` are fields
+ * at the top level, wherever the request has them, so that the entry is found when the data of that person is erased.
  */
 export function describeRequest(request: unknown, digest: string): RequestDetails {
-  const fields = request as Record<string, unknown>;
-  const kept = Object.entries(fields).filter(([name, value]) => !LEFT_OUT.includes(name) && value !== undefined);
-  const details = Object.fromEntries(kept.map(([name, value]) => [snakeCase(name), plain(value)]));
-  const subject = subjectOf(fields);
-  const isLarge = Buffer.byteLength(JSON.stringify(details)) > MAX_DETAILS_BYTES;
-  const given = typeof fields['guildId'] === 'string' ? fields['guildId'] : '';
-  // What is no guild is for the service to refuse; its entry is the installation's.
-  const guildId = GUILD_ID.test(given) ? given : INSTALLATION;
-  if (guildId !== given && given !== EVERY_GUILD) details['guild_id'] = given.slice(0, MAX_GUILD_ID);
-  return { guildId, details: isLarge ? { ...subject, sha256: digest } : { ...details, ...subject } };
+  const fields = Object.entries(request as Record<string, unknown>);
+  const included = fields.filter(([name, value]) => !EXCLUDED_FIELDS.includes(name) && value !== undefined);
+  const details = Object.fromEntries(included.map(([name, value]) => [snakeCase(name), toJson(value)]));
+  const person = personIn(request);
+  const isTooLarge = Buffer.byteLength(JSON.stringify(details)) > MAX_DETAILS_BYTES;
+  const { guildId: given } = request as { guildId?: unknown };
+  const requested = typeof given === 'string' ? given : '';
+  // The called service rejects an invalid guild ID. Until then the entry belongs to the installation.
+  const guildId = isSnowflake(requested) ? requested : INSTALLATION;
+  if (guildId !== requested && requested !== EVERY_GUILD) {
+    details['guild_id'] = requested.slice(0, MAX_GUILD_ID_LENGTH);
+  }
+  return { guildId, details: isTooLarge ? { ...person, sha256: digest } : { ...details, ...person } };
 }
 
-/** The person that a request names, wherever in it. */
-function subjectOf(value: unknown): { game_id?: number; chat_id?: string } {
+/** The person that a request names, at any depth. */
+function personIn(value: unknown): { game_id?: number; chat_id?: string } {
   if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return {};
-  const found = Object.values(value).map(subjectOf);
+  const found = Object.values(value).map(personIn);
   const { gameId, chatId, $case, value: chosen } = value as Record<string, unknown>;
-  // A oneof is `{ $case: 'gameId', value: 7001 }`.
+  // A protobuf oneof is decoded as `{ $case: 'gameId', value: 7001 }`.
   const game = gameId ?? ($case === 'gameId' ? chosen : undefined);
   const chat = chatId ?? ($case === 'chatId' ? chosen : undefined);
   return Object.assign(
@@ -52,16 +55,17 @@ function subjectOf(value: unknown): { game_id?: number; chat_id?: string } {
   );
 }
 
-function plain(value: unknown): unknown {
+/** A decoded field as JSON with snake_case names; bytes become base64. */
+function toJson(value: unknown): unknown {
   if (Buffer.isBuffer(value)) return value.toString('base64');
-  // PostgreSQL takes no NUL in JSON.
+  // PostgreSQL rejects NUL characters in JSON.
   if (typeof value === 'string') return value.replaceAll('\0', '');
-  if (Array.isArray(value)) return value.map(plain);
+  if (Array.isArray(value)) return value.map(toJson);
   if (typeof value !== 'object' || value === null) return value;
   const { $case, value: chosen, ...fields } = value as Record<string, unknown>;
-  if (typeof $case === 'string') return { [snakeCase($case)]: plain(chosen) };
+  if (typeof $case === 'string') return { [snakeCase($case)]: toJson(chosen) };
   const entries = Object.entries(fields).filter(([, field]) => field !== undefined);
-  return Object.fromEntries(entries.map(([name, field]) => [snakeCase(name), plain(field)]));
+  return Object.fromEntries(entries.map(([name, field]) => [snakeCase(name), toJson(field)]));
 }
 
 const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

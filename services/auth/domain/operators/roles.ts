@@ -9,27 +9,27 @@ import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 
-/** What an operator may do, each role with everything before it. */
+/** The roles of operators. Each role includes the roles before it. */
 export const ROLES = ['viewer', 'support', 'admin', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What an operator needs for a method, and what becomes of it in the audit. */
+/** The role that a method requires, and how its calls are audited. */
 export interface MethodRule {
   role: Role;
   /**
-   * `before`: an entry is committed before the call can be made. `itself`: auth's own method writes it with the change.
-   * `never`: it only reads.
+   * `before`: an audit entry is committed before the call can be made. `itself`: the method belongs to auth and writes the
+   * entry in the transaction of its change. `never`: the method only reads.
    */
   audited: 'before' | 'itself' | 'never';
-  /** The entry does not say whom the request names: it is about removing that. */
+  /** The audit entry contains no data of the request, because the call is about erasing or exporting a user's data. */
   isAnonymous?: true;
 }
 
 const read = (role: Role): MethodRule => ({ role, audited: 'never' });
 const change = (role: Role): MethodRule => ({ role, audited: 'before' });
-const own = (role: Role): MethodRule => ({ role, audited: 'itself' });
+const changeInAuth = (role: Role): MethodRule => ({ role, audited: 'itself' });
 
-/** The services of a definition, by the names that callers use, and a rule for each of its methods. */
+/** The services that implement a gRPC service definition, and a rule for each of its methods. */
 interface Rules<Definition extends DefinitionShape> {
   services: readonly string[];
   definition: Definition;
@@ -38,36 +38,36 @@ interface Rules<Definition extends DefinitionShape> {
 
 const rulesOf = <Definition extends DefinitionShape>(rules: Rules<Definition>): Rules<DefinitionShape> => rules;
 
-/** Who may do what: every method that operators can call, and nothing else. A method without a rule does not compile. */
+/** All methods that operators can call. A method without a rule does not compile. */
 const RULES = [
   rulesOf({
     services: ['auth'],
     definition: KeyAdminServiceService,
     methods: {
-      createKey: own('admin'),
+      createKey: changeInAuth('admin'),
       listKeys: read('viewer'),
-      updateKey: own('admin'),
-      rotateKey: own('admin'),
-      revokeKey: own('support'),
-      revokeGuildKeys: own('admin'),
-      revokeLeakedKeys: own('support'),
+      updateKey: changeInAuth('admin'),
+      rotateKey: changeInAuth('admin'),
+      revokeKey: changeInAuth('support'),
+      revokeGuildKeys: changeInAuth('admin'),
+      revokeLeakedKeys: changeInAuth('support'),
       listAudit: read('viewer'),
       verifyAudit: read('viewer'),
       listAuditHeads: read('viewer'),
-      recordErasure: own('admin'),
+      recordErasure: changeInAuth('admin'),
       listGuilds: read('viewer'),
-      suspendGuild: own('admin'),
-      resumeGuild: own('admin'),
+      suspendGuild: changeInAuth('admin'),
+      resumeGuild: changeInAuth('admin'),
     },
   }),
   rulesOf({
     services: ['auth'],
     definition: OperatorAdminServiceService,
     methods: {
-      // What is authorised has a rule of its own.
+      // The method that is to be authorised has its own rule.
       authorize: read('viewer'),
-      addOperator: own('owner'),
-      revokeOperator: own('owner'),
+      addOperator: changeInAuth('owner'),
+      revokeOperator: changeInAuth('owner'),
       listOperators: read('admin'),
     },
   }),
@@ -132,7 +132,7 @@ const RULES = [
 
 /** A method that operators can call. */
 export interface AdminMethod extends MethodRule {
-  /** Such as `AddEntry`. */
+  /** The name of the method without its service, such as `AddEntry`. */
   name: string;
   decode(request: Buffer): unknown;
 }
@@ -150,15 +150,15 @@ const METHODS = new Map<string, AdminMethod>(
   ),
 );
 
-/** The rule of a method; undefined where operators cannot call it. */
+/** The rule of a method of a service; undefined if operators cannot call it. */
 export function adminMethod(service: string, path: string): AdminMethod | undefined {
   return METHODS.get(`${service} ${path}`);
 }
 
-/** The paths of all methods with a rule, for a test that none is missing. */
+/** The paths of all methods with a rule. A test checks that no method is missing. */
 export const ADMIN_PATHS: ReadonlySet<string> = new Set([...METHODS.keys()].map((key) => key.split(' ')[1] as string));
 
-/** Whether a role includes another. */
-export function includesRole(role: Role, needed: Role): boolean {
-  return ROLES.indexOf(role) >= ROLES.indexOf(needed);
+/** True if an operator with `role` may call methods that require `required`. */
+export function includesRole(role: Role, required: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(required);
 }

@@ -1,4 +1,4 @@
-/** One line of a process's metrics. */
+/** One sample of a metric. */
 export interface Line {
   labels: Readonly<Record<string, string>>;
   value: number;
@@ -7,13 +7,13 @@ export interface Line {
 const LINE = /^([A-Za-z_:][A-Za-z0-9_:]*)(?:\{(.*)\})? (\S+)(?: \d+)?$/;
 const LABEL = /([A-Za-z_][A-Za-z0-9_]*)="((?:\\.|[^"\\])*)"/g;
 
-/** The metrics of a process at one moment. */
+/** The metrics of a process at one time. */
 export class Page {
   /** Unix milliseconds. */
   readonly at: number;
   readonly #lines = new Map<string, Line[]>();
 
-  /** `text` in the format that Prometheus reads; comments and lines that are none are left out. */
+  /** `text` is in the Prometheus text format. Comments and invalid lines are ignored. */
   constructor(text: string, at: number) {
     this.at = at;
     for (const line of text.split('\n')) {
@@ -25,7 +25,7 @@ export class Page {
     }
   }
 
-  /** Every name that has a line. */
+  /** The names of all metrics. */
   get names(): string[] {
     return [...this.#lines.keys()];
   }
@@ -34,7 +34,7 @@ export class Page {
     return this.#lines.get(name) ?? [];
   }
 
-  /** The sum over the lines of a name that are wanted; undefined where there is none of that name. */
+  /** The sum of the lines of a metric that match `isWanted`; undefined if the metric does not exist. */
   sum(name: string, isWanted: (labels: Line['labels']) => boolean = () => true): number | undefined {
     const lines = this.#lines.get(name);
     return lines?.filter(({ labels }) => isWanted(labels)).reduce((sum, { value }) => sum + value, 0);

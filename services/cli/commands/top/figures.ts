@@ -2,12 +2,12 @@ import { ERRORS, type ErrorCode } from '#kit/errors.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import type { Line, Page } from './exposition.ts';
 
-/** What a process does, between two moments and at the later one; null where it has no such thing. */
+/** The load of a process. Rates are measured between two times; all else is at the later time. null = not applicable. */
 export interface Figures {
   requests_per_second: number;
-  /** Answered with 500 and above, and the like over gRPC. */
+  /** Responses with status 500 and above, and the corresponding gRPC errors. */
   errors_per_second: number;
-  /** In seconds; polls that wait are left out. */
+  /** Without long polls and streams. */
   p99_seconds: number | null;
   in_flight: number | null;
   event_loop_ratio: number | null;
@@ -21,7 +21,7 @@ export interface Figures {
   unacknowledged_commands: number | null;
   oldest_command_seconds: number | null;
   unfinished_jobs: number | null;
-  /** Not hearing changes in the database, or a schema that is too old. */
+  /** Such as a listener that receives no notifications, or an outdated schema. */
   faults: string[];
 }
 
@@ -29,22 +29,22 @@ type Labels = Line['labels'];
 type Wanted = (labels: Labels) => boolean;
 
 const POLLS = new Set(ROUTES.filter(({ longPoll }) => longPoll).map(({ name }) => name));
-/** Streams last for as long as both sides live. */
+/** True for long polls and streams, whose duration says nothing about load. */
 const isPoll = ({ route = '', method = '' }: Labels) => POLLS.has(route) || method.endsWith('/Watch');
-const isFault = ({ code = '' }: Labels) => Number(code) >= 500 || (ERRORS[code as ErrorCode]?.http ?? 0) >= 500;
+const isError = ({ code = '' }: Labels) => Number(code) >= 500 || (ERRORS[code as ErrorCode]?.http ?? 0) >= 500;
 const REQUESTS = ['http_requests_total', 'grpc_server_handled_total'];
 const DURATIONS = ['http_request_duration_seconds_bucket', 'grpc_server_handling_seconds_bucket'];
 
-/** The figures of a process between two of its pages. */
+/** The figures of a process, from its metrics at two times. */
 export function figuresOf(before: Page, after: Page): Figures {
   const seconds = Math.max(0.001, (after.at - before.at) / 1000);
-  const grown = (name: string, isWanted?: Wanted) => growth(before, after, name, isWanted);
+  const increase = (name: string, isWanted?: Wanted) => counterIncrease(before, after, name, isWanted);
   const rate = (names: readonly string[], isWanted?: Wanted) =>
-    names.reduce((sum, name) => sum + (grown(name, isWanted) ?? 0), 0) / seconds;
-  const limited = grown('gateway_limit_decisions_total', ({ decision }) => decision === 'refused');
+    names.reduce((sum, name) => sum + (increase(name, isWanted) ?? 0), 0) / seconds;
+  const limited = increase('gateway_limit_decisions_total', ({ decision }) => decision === 'refused');
   return {
     requests_per_second: rate(REQUESTS),
-    errors_per_second: rate(REQUESTS, isFault),
+    errors_per_second: rate(REQUESTS, isError),
     p99_seconds: quantile(0.99, before, after),
     in_flight: value(after, 'gateway_in_flight_requests'),
     event_loop_ratio: value(after, 'event_loop_utilisation_ratio'),
@@ -55,7 +55,7 @@ export function figuresOf(before: Page, after: Page): Figures {
       .map(({ labels }) => labels['dependency'] ?? ''),
     limited_per_second: limited === undefined ? null : limited / seconds,
     limiter_degraded: flag(after, 'gateway_limiter_degraded'),
-    key_cache_hit_ratio: hitRatio(grown),
+    key_cache_hit_ratio: hitRatio(increase),
     key_stream_alive: flag(after, 'gateway_key_stream_alive'),
     waiting_polls: value(after, 'activity_open_polls'),
     unacknowledged_commands: value(after, 'activity_unacknowledged_commands'),
@@ -65,11 +65,12 @@ export function figuresOf(before: Page, after: Page): Figures {
   };
 }
 
-/** How much a counter has grown; one that is smaller than it was has begun anew. */
-function growth(before: Page, after: Page, name: string, isWanted?: Wanted): number | undefined {
-  const [was = 0, is] = [before.sum(name, isWanted), after.sum(name, isWanted)];
-  if (is === undefined) return undefined;
-  return is >= was ? is - was : is;
+/** The increase of a counter. A smaller value than before means that the process has restarted. */
+function counterIncrease(before: Page, after: Page, name: string, isWanted?: Wanted): number | undefined {
+  const earlier = before.sum(name, isWanted) ?? 0;
+  const later = after.sum(name, isWanted);
+  if (later === undefined) return undefined;
+  return later >= earlier ? later - earlier : later;
 }
 
 const value = (page: Page, name: string) => page.sum(name) ?? null;
@@ -85,25 +86,28 @@ function poolOf(page: Page): Figures['pool'] {
   return max === undefined ? null : { used: of('used'), waiting: of('waiting'), max };
 }
 
-function hitRatio(grown: (name: string, isWanted?: Wanted) => number | undefined): number | null {
-  const all = grown('gateway_key_cache_total') ?? 0;
-  const missed = grown('gateway_key_cache_total', ({ outcome }) => outcome === 'miss') ?? 0;
+function hitRatio(increase: (name: string, isWanted?: Wanted) => number | undefined): number | null {
+  const all = increase('gateway_key_cache_total') ?? 0;
+  const missed = increase('gateway_key_cache_total', ({ outcome }) => outcome === 'miss') ?? 0;
   return all === 0 ? null : (all - missed) / all;
 }
 
 function faultsOf(page: Page): string[] {
-  const deaf = page.lines('listener_hearing').filter((line) => line.value === 0);
-  const isBehind = page.sum('schema_current') === 0;
-  return [...deaf.map(({ labels }) => `does not hear ${labels['channel'] ?? ''}`), ...(isBehind ? ['old schema'] : [])];
+  const disconnected = page.lines('listener_hearing').filter((line) => line.value === 0);
+  const isOutdated = page.sum('schema_current') === 0;
+  return [
+    ...disconnected.map(({ labels }) => `no notifications on ${labels['channel'] ?? ''}`),
+    ...(isOutdated ? ['outdated schema'] : []),
+  ];
 }
 
-/** Within its bucket a quantile lies where it would if all that fell into it were spread evenly; null without any. */
+/** Estimates a quantile by linear interpolation within its bucket, like Prometheus; null without observations. */
 function quantile(share: number, before: Page, after: Page): number | null {
   const bounds = new Set(DURATIONS.flatMap((name) => after.lines(name).map(({ labels }) => labels['le'] ?? '')));
   const buckets = [...bounds]
     .map((le) => {
       const isWanted = (labels: Labels) => labels['le'] === le && !isPoll(labels);
-      const count = DURATIONS.reduce((sum, name) => sum + (growth(before, after, name, isWanted) ?? 0), 0);
+      const count = DURATIONS.reduce((sum, name) => sum + (counterIncrease(before, after, name, isWanted) ?? 0), 0);
       return { upTo: le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le), count };
     })
     .toSorted((one, other) => one.upTo - other.upTo);

@@ -5,7 +5,7 @@ import { figuresOf } from './figures.ts';
 const page = (text: string, at = 0) => new Page(text, at);
 const between = (before: string, after: string) => figuresOf(page(before, 0), page(after, 2_000));
 
-test('metrics are read line by line, with any label value, and what is no line is left out', () => {
+test('metrics are parsed line by line, with any label value, and invalid lines are ignored', () => {
   const read = page(
     '# HELP a text\n# TYPE a gauge\na 1\na{x="1,y=\\"2\\"",z="\\\\n\\n"} 2.5e3\nb NaN\n\nnot a line here\n',
   );
@@ -16,7 +16,7 @@ test('metrics are read line by line, with any label value, and what is no line i
   expect([read.sum('a'), read.sum('c'), read.sum('a', ({ x }) => x !== undefined)]).toEqual([2_501, undefined, 2_500]);
 });
 
-test('rates are those between two moments, over REST and gRPC, and faults are those of both', () => {
+test('rates are measured between two times, and include the requests and errors of REST and gRPC', () => {
   const { requests_per_second, errors_per_second } = between(
     'http_requests_total{route="a",code="200"} 10\nhttp_requests_total{route="a",code="503"} 5\ngrpc_server_handled_total{code="OK"} 1',
     [
@@ -28,7 +28,7 @@ test('rates are those between two moments, over REST and gRPC, and faults are th
   expect([requests_per_second, errors_per_second]).toEqual([15, 1.5]);
 });
 
-test('a process that was started again is counted from its start', () => {
+test('the counters of a restarted process are counted from its start', () => {
   expect(between('http_requests_total{code="200"} 1000', 'http_requests_total{code="200"} 8').requests_per_second).toBe(
     4,
   );
@@ -37,7 +37,7 @@ test('a process that was started again is counted from its start', () => {
 const bucket = (le: string, count: number, labels = 'route="getLink"') =>
   `http_request_duration_seconds_bucket{le="${le}",${labels}} ${count}\n`;
 
-test('the 99th percentile is taken within its bucket, of what came in between, without polls that wait', () => {
+test('the 99th percentile is interpolated within its bucket, between two times and without long polls', () => {
   const before = bucket('0.01', 100) + bucket('0.1', 100) + bucket('+Inf', 100);
   const after = bucket('0.01', 190) + bucket('0.1', 200) + bucket('+Inf', 200);
   expect(between(before, after).p99_seconds).toBeCloseTo(0.01 + 0.09 * 0.9);
@@ -49,7 +49,7 @@ test('the 99th percentile is taken within its bucket, of what came in between, w
   expect(between('', bucket('0.01', 1) + bucket('+Inf', 100)).p99_seconds).toBe(0.01);
 });
 
-test('of a process that has them, pool, breakers, limiter, key cache, polls, commands and jobs are told', () => {
+test('pool, breakers, limiter, key cache, polls, commands and jobs are reported if the process has them', () => {
   const text = `
 gateway_in_flight_requests 7
 event_loop_utilisation_ratio 0.25
@@ -86,11 +86,11 @@ schema_current 0
     unacknowledged_commands: 3,
     oldest_command_seconds: 40,
     unfinished_jobs: 3,
-    faults: ['does not hear auth_keys', 'old schema'],
+    faults: ['no notifications on auth_keys', 'outdated schema'],
   });
 });
 
-test('what a process does not have is null, and no fault', () => {
+test('figures that a process does not have are null, and are not faults', () => {
   const { faults, breakers_open, requests_per_second, errors_per_second, ...rest } = between('', '');
   expect([faults, breakers_open, requests_per_second, errors_per_second]).toEqual([[], [], 0, 0]);
   expect([...new Set(Object.values(rest))]).toEqual([null]);

@@ -1,20 +1,22 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import type { Process } from '../../connections.ts';
+import type { Process } from '../../access.ts';
 
-/** The addresses of a name; throws where there is none. */
+/** Resolves a host name to its addresses; rejects if it has none. */
 export type Lookup = (name: string) => Promise<readonly { address: string; family: number }[]>;
 
-const inDns: Lookup = (name) => lookup(name, { all: true, order: 'ipv4first' });
+const lookupInDns: Lookup = (name) => lookup(name, { all: true, order: 'ipv4first' });
 
-/** A name stands for all replicas, each at an address of its own; an address and `localhost` stand for one process. */
-export async function replicasOf(process: Process, find: Lookup = inDns): Promise<Process[]> {
+/**
+ * Returns the replicas of a process: one for each address of a host name. An IP address and `localhost` are one process.
+ */
+export async function replicasOf(process: Process, find: Lookup = lookupInDns): Promise<Process[]> {
   const url = new URL(process.url);
   if (url.hostname === 'localhost' || url.hostname.startsWith('[') || isIP(url.hostname)) return [process];
   const found = await find(url.hostname);
-  // A replica with addresses of both families is one process.
+  // A replica may have an IPv4 and an IPv6 address, so only the addresses of one family are used.
   const addresses = found.filter(({ family }) => family === found[0]?.family).map(({ address }) => address);
-  // DNS tells them in any order, and a view keeps its own.
+  // Sorted, because DNS returns them in any order and the rows of the view should not move.
   return addresses.toSorted().map((address) => {
     url.hostname = isIP(address) === 6 ? `[${address}]` : address;
     return { name: process.name, url: url.origin };

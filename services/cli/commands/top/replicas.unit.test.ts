@@ -12,7 +12,7 @@ const never: Lookup = () => new Promise(() => {});
 
 const gateway = { name: 'gateway', url: 'http://gateway-pods:9090' };
 
-test('a name is a process at each of its addresses, in an order that stays', async () => {
+test('a host name is one process for each of its addresses, in a stable order', async () => {
   const urls = async (find: Lookup) => (await replicasOf(gateway, find)).map(({ name, url }) => `${name} ${url}`);
   const both = ['gateway http://10.0.0.5:9090', 'gateway http://10.0.0.6:9090'];
   expect(await urls(finding('10.0.0.6', '10.0.0.5'))).toEqual(both);
@@ -22,7 +22,7 @@ test('a name is a process at each of its addresses, in an order that stays', asy
 });
 
 test.each(['http://10.0.0.5:9090', 'http://[::1]:9090', 'http://localhost:9090'])(
-  '%s is one process, and looked up nowhere',
+  '%s is one process, and is not looked up in DNS',
   async (url) => {
     expect(await replicasOf({ name: 'auth', url }, unknown)).toEqual([{ name: 'auth', url }]);
   },
@@ -31,15 +31,15 @@ test.each(['http://10.0.0.5:9090', 'http://[::1]:9090', 'http://localhost:9090']
 test.each([
   ['is unknown', unknown],
   ['has no address', finding()],
-  ['is not answered for', never],
-])('a name that %s is shown as down by that name', async (_, find) => {
+  ['gets no response from DNS', never],
+])('a host name that %s is shown as down', async (_, find) => {
   const samples = await takeSamples([gateway], { now: Date.now, tokenFor: () => undefined, find });
   expect(viewOf(samples, samples, 0).processes).toEqual([
     { name: 'gateway', address: gateway.url, figures: null, reason: 'its name has no address' },
   ]);
 });
 
-test('a replica is compared with itself, whichever come and go', () => {
+test('a replica is compared with itself, even if other replicas start and stop', () => {
   const sample = (address: string, requests: number, at: number) => ({
     process: { name: 'gateway', url: `http://${address}:9090` },
     page: new Page(`http_requests_total{code="200"} ${requests}`, at),

@@ -1,62 +1,62 @@
 import { z } from 'zod';
 import { CALL_TOKEN_HEADER } from '#kit/grpc/call-token.ts';
 import { within } from '#kit/resilience/deadline.ts';
-import type { Process } from '../../connections.ts';
+import type { Process } from '../../access.ts';
 import { Page } from './exposition.ts';
 import { figuresOf } from './figures.ts';
 import { type Lookup, replicasOf } from './replicas.ts';
 import type { KeyCount, View } from './view.ts';
 
-const PATIENCE_MS = 2_000;
-const MOST_SHOWN = 20;
+const TIMEOUT_MS = 2_000;
+const MAX_KEYS = 20;
 const GATEWAY = 'gateway';
 const KEYS_PATH = '/keys';
 
 const keyCount = z.object({ key_id: z.string(), requests: z.number(), refused: z.number() });
 const keysPage = z.object({ data: z.object({ busiest: z.array(keyCount), refused: z.array(keyCount) }) });
 
-/** What a process told; the reason where it told nothing. */
+/** The metrics of a process, or the reason why they could not be read. */
 export interface Sample {
   process: Process;
   page?: Page;
-  /** Null where it shows them to operators alone, and our credential is not theirs. */
+  /** null if the gateway rejects the token, or there is none. Empty for other processes. */
   keys: KeyCount[] | null;
   reason?: string;
 }
 
 export interface Sampling {
   now: () => number;
-  /** The token that lets operators read a page of a process; undefined where there is none. */
+  /** Returns the token with which operators read a page of a process; undefined if there is none. */
   tokenFor: (process: string, path: string) => string | undefined;
   find?: Lookup;
 }
 
-/** Queries all replicas of all processes at once, and waits two seconds at most for each of them and for DNS. */
+/** Queries all replicas of all processes concurrently. Each replica and DNS have two seconds to respond. */
 export async function takeSamples(processes: readonly Process[], sampling: Sampling): Promise<Sample[]> {
   const samples = processes.map(async (process): Promise<Sample[]> => {
-    const replicas = await replicasInTime(process, sampling.find);
+    const replicas = await findReplicas(process, sampling.find);
     if (replicas.length === 0) return [{ process, keys: [], reason: 'its name has no address' }];
     return Promise.all(replicas.map((replica) => takeSample(replica, sampling)));
   });
   return (await Promise.all(samples)).flat();
 }
 
-/** None where the name is unknown, or DNS silent. */
-function replicasInTime(process: Process, find?: Lookup): Promise<Process[]> {
-  return within(PATIENCE_MS, replicasOf(process, find)).catch(() => []);
+/** Empty if the name is unknown or DNS does not respond. */
+function findReplicas(process: Process, find?: Lookup): Promise<Process[]> {
+  return within(TIMEOUT_MS, replicasOf(process, find)).catch(() => []);
 }
 
 async function takeSample(process: Process, { now, tokenFor }: Sampling): Promise<Sample> {
   try {
     const metrics = await read(`${process.url}/metrics`);
-    if (!metrics.ok) return { process, keys: [], reason: `answers ${metrics.status}` };
+    if (!metrics.ok) return { process, keys: [], reason: `HTTP status ${metrics.status}` };
     const page = new Page(metrics.text, now());
-    // Gateways alone have it.
+    // Only gateways have this metric.
     const keys =
       page.lines('gateway_limiter_degraded').length > 0 ? await readKeys(process, tokenFor(GATEWAY, KEYS_PATH)) : [];
     return { process, page, keys };
   } catch {
-    return { process, keys: [], reason: 'no answer' };
+    return { process, keys: [], reason: 'no response' };
   }
 }
 
@@ -72,11 +72,11 @@ async function read(
   url: string,
   headers: Record<string, string> = {},
 ): Promise<{ ok: boolean; status: number; text: string }> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS), redirect: 'error', headers });
+  const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error', headers });
   return { ok: response.ok, status: response.status, text: await response.text() };
 }
 
-/** What happened between two rounds of samples; replicas may have come and gone in between. */
+/** Compares two rounds of samples. A replica that is only in the later one has no figures yet. */
 export function viewOf(before: readonly Sample[], after: readonly Sample[], now: number): View {
   const processes = after.map(({ process, page, reason }) => {
     const earlier = before.find((sample) => sample.process.url === process.url)?.page;
@@ -86,7 +86,7 @@ export function viewOf(before: readonly Sample[], after: readonly Sample[], now:
   return { at: Math.floor(now / 1000), processes, keys: keysOf(after) };
 }
 
-/** The twenty busiest and the twenty most refused keys over all gateways; null unless all of them show theirs. */
+/** The busiest and the most rejected keys of all gateways; null if a gateway rejected the token. */
 function keysOf(samples: readonly Sample[]): View['keys'] {
   if (samples.some(({ keys }) => keys === null)) return null;
   const sums = new Map<string, KeyCount>();
@@ -94,10 +94,10 @@ function keysOf(samples: readonly Sample[]): View['keys'] {
     const sum = sums.get(key_id) ?? { key_id, requests: 0, refused: 0 };
     sums.set(key_id, { key_id, requests: sum.requests + requests, refused: sum.refused + refused });
   }
-  const first = (by: 'requests' | 'refused') =>
+  const top = (by: 'requests' | 'refused') =>
     [...sums.values()]
       .filter((count) => count[by] > 0)
       .toSorted((one, other) => other[by] - one[by])
-      .slice(0, MOST_SHOWN);
-  return { busiest: first('requests'), refused: first('refused') };
+      .slice(0, MAX_KEYS);
+  return { busiest: top('requests'), refused: top('refused') };
 }

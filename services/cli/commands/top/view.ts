@@ -1,29 +1,29 @@
 import { table } from '../../text.ts';
 import type { Figures } from './figures.ts';
 
-/** A key's share in the last minute, as gateways tell it. */
+/** The requests with a key in the last minute, as gateways report them. */
 export interface KeyCount {
   key_id: string;
   requests: number;
   refused: number;
 }
 
-/** Everything that is shown at one moment. */
+/** The data of one view. */
 export interface View {
   /** Unix seconds. */
   at: number;
-  /** `figures` is null of a process that did not answer, with the reason. */
+  /** `figures` is null if the process could not be queried; `reason` says why. */
   processes: { name: string; address: string; figures: Figures | null; reason: string | null }[];
-  /** Null without the operators' credential. */
+  /** null without the operators' keys. */
   keys: { busiest: KeyCount[]; refused: KeyCount[] } | null;
 }
 
 const WIDTH = 100;
-const HEADINGS = ['PROCESS', 'REQ/S', 'ERR/S', 'P99 MS', 'FLIGHT', 'LOOP', 'POOL', 'WHAT ELSE'];
-const KEY_HEADINGS = ['BUSIEST KEYS', 'REQ/MIN', 'REFUSED'];
-const REFUSED_HEADINGS = ['MOST REFUSED KEYS', 'REQ/MIN', 'REFUSED'];
+const HEADINGS = ['PROCESS', 'REQ/S', 'ERR/S', 'P99 MS', 'FLIGHT', 'LOOP', 'POOL', 'NOTES'];
+const KEY_HEADINGS = ['BUSIEST KEYS', 'REQ/MIN', 'REJECTED'];
+const REJECTED_HEADINGS = ['MOST REJECTED KEYS', 'REQ/MIN', 'REJECTED'];
 
-/** A view as text of at most a hundred columns. */
+/** Formats a view as text with at most 100 columns. */
 export function viewText({ at, processes, keys }: View): string {
   const rows = processes.map(({ name, figures, reason }) =>
     figures ? [name, ...columns(figures), notes(figures)] : [name, '-', '-', '-', '-', '-', '-', `DOWN: ${reason}`],
@@ -45,14 +45,14 @@ function columns(figures: Figures): string[] {
   ];
 }
 
-/** What is wrong first: the line may be cut. */
+/** Problems come first, because the line may be truncated. */
 function notes(figures: Figures): string {
   const { breakers_open: open, limiter_degraded: degraded, key_cache_hit_ratio: hits } = figures;
-  const told: (string | null)[] = [
+  const all: (string | null)[] = [
     ...open.map((name) => `BREAKER ${name}`),
     ...figures.faults.map((fault) => fault.toUpperCase()),
     degraded === true ? 'LIMITS APPROXIMATE' : null,
-    figures.key_stream_alive === false ? 'KEY STREAM CUT' : null,
+    figures.key_stream_alive === false ? 'KEY STREAM DISCONNECTED' : null,
     amount(figures.unacknowledged_commands, 'unacknowledged'),
     figures.oldest_command_seconds ? `oldest ${short(figures.oldest_command_seconds)} s` : null,
     amount(figures.waiting_polls, 'polls'),
@@ -61,26 +61,26 @@ function notes(figures: Figures): string {
     figures.limited_per_second ? `429 ${short(figures.limited_per_second)}/s` : null,
     hits === null ? null : `key cache ${percent(hits)}`,
   ];
-  return told.filter((note) => note !== null).join(', ');
+  return all.filter((note) => note !== null).join(', ');
 }
 
 const amount = (count: number | null, what: string) => (count === null ? null : `${count} ${what}`);
 const percent = (ratio: number) => `${Math.round(ratio * 100)}%`;
 
-/** Three digits where there are so many. */
+/** Formats a number with three significant digits, or more before the decimal point. */
 function short(value: number): string {
   if (value >= 100 || value === 0) return String(Math.round(value));
   return value.toFixed(value >= 10 ? 1 : 2);
 }
 
-/** Both lists beside each other. */
+/** The two tables of keys side by side. */
 function keyLines(shown: View['keys']): string[] {
   if (shown === null)
-    return ['Keys are shown to operators alone: ADMIN_SECRETS is missing, or not that of the gateways.'];
+    return ['Keys are only shown to operators: ADMIN_SECRETS is missing, or differs from that of the gateways.'];
   const { busiest, refused } = shown;
   if (busiest.length === 0) return ['No key was used in the last minute.'];
   const left = keyTable(KEY_HEADINGS, busiest);
-  const right = refused.length > 0 ? keyTable(REFUSED_HEADINGS, refused) : ['NO KEY WAS REFUSED'];
+  const right = refused.length > 0 ? keyTable(REJECTED_HEADINGS, refused) : ['NO KEY WAS REJECTED'];
   const width = Math.max(...left.map((line) => line.length));
   const count = Math.max(left.length, right.length);
   return Array.from({ length: count }, (_, index) =>

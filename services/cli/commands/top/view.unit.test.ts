@@ -44,7 +44,7 @@ const broken: Figures = {
   limiter_degraded: true,
   key_stream_alive: false,
   breakers_open: ['lookup (http)', 'bindings (http)', 'a dependency with a long name'],
-  faults: ['does not hear auth_keys'],
+  faults: ['no notifications on auth_keys'],
 };
 const process = (name: string, figures: Figures | null, reason: string | null = null) => ({
   name,
@@ -58,29 +58,29 @@ const key = (number: number, requests: number, refused: number) => ({
   refused,
 });
 
-test('a view is a table of processes, and the keys beside each other', () => {
+test('a view is a table of processes, and two tables of keys side by side', () => {
   const text = viewText({
     at: 1_800_000_000,
-    processes: [process('gateway', gateway), process('activity', activity), process('lookup', null, 'no answer')],
+    processes: [process('gateway', gateway), process('activity', activity), process('lookup', null, 'no response')],
     keys: { busiest: [key(1, 120, 0), key(2, 7, 5)], refused: [key(2, 7, 5)] },
   });
   expect(text).toBe(
     `
 08:00:00 UTC
 
-PROCESS   REQ/S  ERR/S  P99 MS  FLIGHT  LOOP  POOL    WHAT ELSE
+PROCESS   REQ/S  ERR/S  P99 MS  FLIGHT  LOOP  POOL    NOTES
 gateway   1235   0.25   12.3    12      50%   -       limits exact, 429 3.00/s, key cache 99%
 activity  0      0      -       -       1%    5/5 +3  2 unacknowledged, oldest 31.0 s, 40 polls
-lookup    -      -      -       -       -     -       DOWN: no answer
+lookup    -      -      -       -       -     -       DOWN: no response
 
-BUSIEST KEYS          REQ/MIN  REFUSED    MOST REFUSED KEYS     REQ/MIN  REFUSED
-900000000000000001-1  120      0          900000000000000002-1  7        5
+BUSIEST KEYS          REQ/MIN  REJECTED    MOST REJECTED KEYS    REQ/MIN  REJECTED
+900000000000000001-1  120      0           900000000000000002-1  7        5
 900000000000000002-1  7        5
 `.trim(),
   );
 });
 
-test('what is wrong comes first, and no line is longer than a hundred columns', () => {
+test('problems come first, and no line is longer than 100 columns', () => {
   const text = viewText({ at: 0, processes: [process('gateway', broken)], keys: { busiest: [], refused: [] } });
   const lines = text.split('\n');
   expect(lines[3]).toMatch(/ BREAKER lookup \(http\), BREAKER bindings .*…$/);

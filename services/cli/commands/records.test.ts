@@ -6,7 +6,7 @@ import { moderationService } from '#services/moderation/service.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
 import { startAuthForOperators, type TestAuth } from '#test/system/auth.ts';
 import { TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
-import { guildctl } from './guildctl.ts';
+import { guildctlJson, runGuildctl } from '../fixtures/guildctl.ts';
 
 const GUILD = '900000000000000001';
 const CHAT = '920000000000000001';
@@ -65,21 +65,15 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function run(...words: string[]): Promise<{ status: number; out: string; error: string }> {
-  const said = { out: '', error: '' };
+function environment() {
   const addresses = Object.entries(services).map(([name, { addresses }]) => [
     `GUILDCTL_${name.toUpperCase()}`,
     addresses.grpc,
   ]);
-  const status = await guildctl([...words, '--guild', GUILD], {
-    environment: { ...Object.fromEntries(addresses), GUILDCTL_AUTH: auth.address, ADMIN_SECRETS: ADMIN_SECRET },
-    user: 'ada',
-    out: (text) => (said.out += text),
-    error: (text) => (said.error += text),
-  });
-  return { status, ...said };
+  return { ...Object.fromEntries(addresses), GUILDCTL_AUTH: auth.address, ADMIN_SECRETS: ADMIN_SECRET };
 }
-const json = async (...words: string[]) => JSON.parse((await run(...words, '--json')).out) as unknown;
+const run = (...words: string[]) => runGuildctl([...words, '--guild', GUILD], environment());
+const json = (...words: string[]) => guildctlJson<unknown>([...words, '--guild', GUILD], environment());
 
 test.each([
   ['--chat-id', CHAT],
@@ -93,12 +87,12 @@ test.each([
   expect((await run('links', 'show', option, id)).out).toMatch(/^920000000000000001 is linked to 7001 \(Ada\)\.\n\nAT/);
 });
 
-test('links show of an account that was never linked prints null and an empty history', async () => {
+test('links show prints null and an empty history for an account that was never linked', async () => {
   expect(await json('links', 'show', '--game-id', '5')).toEqual({ link: null, history: [] });
   expect((await run('links', 'show', '--game-id', '5')).out).toBe('The account is not linked.\n');
 });
 
-test('bans show prints what is in force, in any place, and the log', async () => {
+test('bans show prints the active bans and mutes of all places, and the log', async () => {
   const decision = {
     reason: 'Cheats',
     moderator_game_id: null,
@@ -112,11 +106,13 @@ test('bans show prints what is in force, in any place, and the log', async () =>
     mutes: [],
     log: [{ id: 2, action: 'ban', ...decision }],
   });
-  expect((await run('bans', 'show', '--game-id', '7001')).out).toMatch(/^In force:\n\nKIND[^]*\n\nACTION[^]*4001/);
-  expect((await run('bans', 'show', '--game-id', '5')).out).toBe('No ban or mute is in force.\n');
+  expect((await run('bans', 'show', '--game-id', '7001')).out).toMatch(
+    /^Active bans and mutes:\n\nKIND[^]*\n\nACTION[^]*4001/,
+  );
+  expect((await run('bans', 'show', '--game-id', '5')).out).toBe('The player has no active ban or mute.\n');
 });
 
-test('bindings show prints all bindings or one; an unknown one is an error', async () => {
+test('bindings show prints all bindings or one, and fails for an unknown one', async () => {
   const binding = {
     id: 1,
     chat_role_id: '910000000000000001',

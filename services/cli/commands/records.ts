@@ -3,19 +3,17 @@ import type { Binding } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { RecordAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 import type { Punishment } from '#proto/gen/guild/moderation/v1/moderation.ts';
-import type { Command } from './command.ts';
-import { table, time } from './text.ts';
-
-const ID = { min: 1, max: Number.MAX_SAFE_INTEGER };
+import type { Command } from '../command.ts';
+import { optionalTime, table, time } from '../text.ts';
 
 const showLink: Command = {
   name: 'links show',
-  summary: 'the link of an account, and what happened to the links of its chat account',
+  summary: 'show the link of an account, and the history of the links of its chat account',
   usage: '--guild ID (--chat-id ID | --game-id ID)',
   options: { guild: { type: 'string' }, 'chat-id': { type: 'string' }, 'game-id': { type: 'string' } },
   run: async (input, connections) => {
     const guildId = input.requiredText('guild');
-    const gameId = input.wholeNumber('game-id', ID);
+    const gameId = input.numericId('game-id');
     const chosen = input.oneOf('chat-id', 'game-id');
     input.check();
     const account =
@@ -33,7 +31,7 @@ const showLink: Command = {
         created_at: change.createdAt,
       })),
     };
-    const now = link
+    const current = link
       ? `${link.chatId} is linked to ${link.gameId} (${link.gameUsername}).`
       : 'The account is not linked.';
     const rows = changes.map((change) => [
@@ -43,19 +41,18 @@ const showLink: Command = {
       String(change.gameId),
       change.gameUsername,
     ]);
-    return { document, text: sections(now, section(['AT', 'ACTION', 'CHAT ID', 'GAME ID', 'NAME'], rows)) };
+    return { document, text: sections(current, section(['AT', 'ACTION', 'CHAT ID', 'GAME ID', 'NAME'], rows)) };
   },
 };
 
 const showBans: Command = {
   name: 'bans show',
-  summary: 'the bans and mutes of a player, and the newest 100 entries of the log',
+  summary: 'show the bans and mutes of a player, and the newest 100 log entries',
   usage: '--guild ID --game-id ID',
   options: { guild: { type: 'string' }, 'game-id': { type: 'string' } },
   run: async (input, connections) => {
     const guildId = input.requiredText('guild');
-    input.requiredText('game-id');
-    const gameId = input.wholeNumber('game-id', ID) ?? 0;
+    const gameId = input.requiredNumericId('game-id');
     input.check();
     const { bans, mutes, log } = await connections
       .admin(RecordAdminServiceService, 'moderation')
@@ -65,13 +62,13 @@ const showBans: Command = {
       mutes: mutes.map(punishmentDocument),
       log: log.map((entry) => ({ id: entry.id, action: entry.action, ...decisionDocument(entry) })),
     };
-    const inForce = [
+    const active = [
       ...bans.map((ban) => ['ban', ...decisionCells(ban)]),
       ...mutes.map((mute) => ['mute', ...decisionCells(mute)]),
     ];
     const text = sections(
-      inForce.length > 0 ? 'In force:' : 'No ban or mute is in force.',
-      section(['KIND', ...DECISION_HEADINGS], inForce),
+      active.length > 0 ? 'Active bans and mutes:' : 'The player has no active ban or mute.',
+      section(['KIND', ...DECISION_HEADINGS], active),
       section(
         ['ACTION', ...DECISION_HEADINGS],
         log.map((entry) => [entry.action, ...decisionCells(entry)]),
@@ -83,7 +80,7 @@ const showBans: Command = {
 
 const showBindings: Command = {
   name: 'bindings show',
-  summary: 'the bindings of a guild, or one of them',
+  summary: 'show the bindings of a guild, or one of them',
   usage: '--guild ID [BINDING_ID]',
   argument: 'BINDING_ID',
   options: { guild: { type: 'string' } },
@@ -103,15 +100,15 @@ const showBindings: Command = {
       String(binding.priority ?? '-'),
       targetText(binding.target),
     ]);
-    const text = rows.length > 0 ? table(['ID', 'ROLE', 'PRIORITY', 'GIVEN FOR'], rows) : 'The guild has no bindings.';
+    const text = rows.length > 0 ? table(['ID', 'ROLE', 'PRIORITY', 'CONDITION'], rows) : 'The guild has no bindings.';
     return { document: { bindings: bindings.map(bindingDocument) }, text };
   },
 };
 
-/** One record at a time, for operators who look into a question. */
-export const showCommands: readonly Command[] = [showLink, showBans, showBindings];
+/** Commands that show the records of one account, player or guild. */
+export const recordCommands: readonly Command[] = [showLink, showBans, showBindings];
 
-/** What bans, mutes and log entries have in common. */
+/** The common fields of bans, mutes and log entries. */
 type Decision = Pick<
   Punishment,
   'reason' | 'moderatorGameId' | 'moderatorChatId' | 'placeId' | 'createdAt' | 'expiresAt'
@@ -122,7 +119,7 @@ const DECISION_HEADINGS = ['AT', 'EXPIRES', 'PLACE', 'MODERATOR', 'REASON'];
 
 const decisionCells = (decision: LoggedDecision) => [
   time(decision.createdAt),
-  decision.expiresAt === undefined ? '-' : time(decision.expiresAt),
+  optionalTime(decision.expiresAt, '-'),
   String(decision.placeId ?? 'all'),
   decision.moderatorChatId ?? String(decision.moderatorGameId ?? '-'),
   JSON.stringify(decision.reason ?? ''),
@@ -176,7 +173,9 @@ function targetText(target: Binding['target']): string {
   return `${type}: ${values.join(', ')}`;
 }
 
+/** A table; empty without rows. */
 const section = (headings: readonly string[], rows: readonly (readonly string[])[]) =>
   rows.length > 0 ? table(headings, rows) : '';
 
+/** Texts with an empty line between them, without the empty texts. */
 const sections = (...texts: readonly string[]) => texts.filter(Boolean).join('\n\n');

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '#kit/clock.ts';
 import { ActivityFixture, ADMIN_SECRET, newGuild } from '#services/activity/fixture.ts';
 import { startAuthForOperators, type TestAuth } from '#test/system/auth.ts';
-import { guildctl } from '../guildctl.ts';
+import { guildctlJson, runGuildctl } from '../../fixtures/guildctl.ts';
 
 const fixture = new ActivityFixture();
 let auth: TestAuth;
 beforeAll(async () => {
   await fixture.start();
   auth = await startAuthForOperators(fixture.testDatabase.url);
-  // guildctl goes by the machine's clock.
+  // guildctl uses the machine's clock.
   await fixture.advance(systemClock.now() - fixture.clock.now());
 });
 afterAll(async () => {
@@ -17,30 +17,17 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-async function run(...words: string[]) {
-  const said = { out: '', error: '' };
-  const status = await guildctl(words, {
-    environment: {
-      GUILDCTL_AUTH: auth.address,
-      GUILDCTL_ACTIVITY: fixture.activity.addresses.grpc,
-      ADMIN_SECRETS: ADMIN_SECRET,
-    },
-    user: 'ada',
-    out: (text) => (said.out += text),
-    error: (text) => (said.error += text),
-  });
-  return { status, ...said };
-}
+const environment = () => ({
+  GUILDCTL_AUTH: auth.address,
+  GUILDCTL_ACTIVITY: fixture.activity.addresses.grpc,
+  ADMIN_SECRETS: ADMIN_SECRET,
+});
+const run = (...words: string[]) => runGuildctl(words, environment());
+const json = (...words: string[]) => guildctlJson<Record<string, unknown[]>>(words, environment());
 
 const idOf = (command: unknown) => (command as { command_id: string }).command_id;
 
-async function json(...words: string[]) {
-  const { status, out, error } = await run(...words, '--json');
-  expect({ status, error }).toEqual({ status: 0, error: '' });
-  return JSON.parse(out) as Record<string, unknown[]>;
-}
-
-test('commands send, list and show answer as documented', async () => {
+test('commands send, list and show print the documented output', async () => {
   const guild = newGuild();
   const details = ['--target', '7001', '--payload', '{"reason":"spam"}', '--ttl', '600'];
   const sent = await json('commands', 'send', '--guild', guild, '--server', 'a', '--type', 'kick', ...details);
@@ -63,8 +50,8 @@ test('commands send, list and show answer as documented', async () => {
     outcome: { servers: 1, ...none },
   };
   expect(await json('commands', 'list', '--guild', guild)).toEqual({ commands: [command], next_cursor: null });
-  const [taken] = await fixture.take('a', '', { guildId: guild });
-  expect(taken?.['issued_by']).toBe('operator');
+  const [delivered] = await fixture.take('a', '', { guildId: guild });
+  expect(delivered?.['issued_by']).toBe('operator');
   await fixture.ack('a', id, { status: 'failed', error: 'gone', result: [1] }, { guildId: guild });
   expect(await json('commands', 'show', id, '--guild', guild)).toEqual({
     command: { ...command, state: 'finished', outcome: { servers: 1, ...none, delivered: 1, failed: 1 } },
@@ -75,7 +62,7 @@ test('commands send, list and show answer as documented', async () => {
   expect(listed).toMatch(/a +kick +7001 +finished +1 +1 delivered, 1 failed +operator/);
 });
 
-test('commands list and show have pages, and a time since when', async () => {
+test('commands list and show print pages, and list filters by time', async () => {
   const guild = newGuild();
   for (const server of ['a', 'b', 'c']) await fixture.beat(server, {}, { guildId: guild });
   const ids: string[] = [];
@@ -98,7 +85,7 @@ test('commands list and show have pages, and a time since when', async () => {
   expect(others).toMatchObject({ servers: [{ server_id: 'c', state: 'queued' }], next_cursor: null });
 });
 
-test('commands send --all states what it would do, and does it with --yes', async () => {
+test('commands send --all requires --yes, and prints the number of servers without it', async () => {
   const guild = newGuild();
   await fixture.beat('a', { place_id: 5 }, { guildId: guild });
   await fixture.beat('b', { place_id: 6 }, { guildId: guild });
@@ -111,16 +98,18 @@ test('commands send --all states what it would do, and does it with --yes', asyn
   expect(await json(...words, '--yes')).toMatchObject({ command_ids: [expect.any(String)], servers: 2 });
 });
 
-test('commands send --place reaches the servers of a place, and says so where none is live', async () => {
+test('commands send --place sends to the live servers of a place, and reports if there are none', async () => {
   const guild = newGuild();
   await fixture.beat('a', { place_id: 6 }, { guildId: guild });
   const send = ['commands', 'send', '--guild', guild, '--type', 'broadcast', '--place'];
   expect(await json(...send, '6')).toMatchObject({ servers: 1 });
   expect(await json(...send, '7')).toMatchObject({ command_ids: [expect.any(String)], servers: 0 });
-  expect((await run(...send, '7')).out).toContain('No server is live there: the command is for no server.');
+  expect((await run(...send, '7')).out).toContain(
+    'No server of this place is live: the command was sent to no server.',
+  );
 });
 
-test('the same --idempotency-key sends nothing again, and is refused for another command', async () => {
+test('an --idempotency-key that was used does not send again, and is rejected for another command', async () => {
   const guild = newGuild();
   await fixture.beat('a', {}, { guildId: guild });
   const words = ['commands', 'send', '--guild', guild, '--place', '40001', '--type', 'broadcast'];
@@ -133,7 +122,7 @@ test('the same --idempotency-key sends nothing again, and is refused for another
   expect((await json(...words))['command_ids']).not.toEqual(first['command_ids']);
 });
 
-test('commands cancel takes a command back from the servers that have not got it', async () => {
+test('commands cancel cancels a command on the servers that have not received it', async () => {
   const guild = newGuild();
   for (const server of ['a', 'b', 'c']) await fixture.beat(server, {}, { guildId: guild });
   const { commandIds } = await fixture.enqueue({ guildId: guild });
@@ -154,7 +143,7 @@ test('commands cancel takes a command back from the servers that have not got it
   expect([unknown.status, unknown.error]).toEqual([1, expect.stringContaining('No such command in this guild')]);
 });
 
-test('servers list has every live server, in pages and of one place', async () => {
+test('servers list prints all live servers, page by page, or those of one place', async () => {
   const guild = newGuild();
   await fixture.beat('a', { place_id: 5, fps: 59.94, age_seconds: 60, plugin_version: '2.4.0' }, { guildId: guild });
   await fixture.beat('b', { place_id: 6 }, { guildId: guild });
@@ -207,7 +196,7 @@ test.each([
     ['commands', 'list', '--guild', '900000000000000001', '--limit', '0'],
     ['--limit must be a whole number from 1 to 1000'],
   ],
-])('%j fails on standard error alone, with every fault', async (words, faults) => {
+])('%j fails, and prints every fault to standard error only', async (words, faults) => {
   const { status, out, error } = await run(...words);
   expect({ status, out }).toEqual({ status: 1, out: '' });
   for (const fault of faults) expect(error).toContain(fault);

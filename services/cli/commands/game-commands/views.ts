@@ -1,13 +1,14 @@
 import type { CommandServer, Command as GameCommand } from '#proto/gen/guild/activity/v1/admin.ts';
-import { time } from '../text.ts';
+import { optionalTime, time } from '../../text.ts';
 
+/** The headings of a table of commands. */
 export const HEADINGS = ['CREATED', 'COMMAND', 'FOR', 'TYPE', 'TARGET', 'STATE', 'SERVERS', 'OUTCOME', 'ISSUED BY'];
 
-/** A command in a table under `HEADINGS`. */
+/** A command in a table under HEADINGS. */
 export const commandCells = (command: GameCommand) => [
   time(command.createdAt),
   command.commandId,
-  reachOf(command),
+  targetServers(command),
   command.type,
   command.target ? String(command.target.gameId) : '',
   command.state,
@@ -16,18 +17,19 @@ export const commandCells = (command: GameCommand) => [
   command.issuedBy ?? '',
 ];
 
-/** A command in lines of text. */
+/** A command as lines of text. */
 export const summaryOf = (command: GameCommand): string[] => [
-  `${command.type} for ${reachOf(command)}, ${command.state}, sent ${time(command.createdAt)}`,
+  `${command.type} for ${targetServers(command)}, ${command.state}, sent ${time(command.createdAt)}`,
   `Servers: ${command.outcome?.servers ?? 0}; ${outcomeText(command) || 'no response yet'}`,
 ];
 
-function reachOf({ serverId, placeId }: GameCommand): string {
+/** The servers that a command was sent to. */
+function targetServers({ serverId, placeId }: GameCommand): string {
   if (serverId !== '') return serverId;
   return placeId === undefined ? 'all servers' : `place ${placeId}`;
 }
 
-/** Only what there is, such as `2 delivered, 1 succeeded`. */
+/** The counts that are not 0, such as `2 delivered, 1 succeeded`. */
 function outcomeText({ outcome }: GameCommand): string {
   const counts = Object.entries(outcome ?? {}).filter(([name, count]) => name !== 'servers' && Number(count) > 0);
   return counts.map(([name, count]) => `${count} ${name}`).join(', ');
@@ -51,16 +53,16 @@ export function commandDocument({ target, ...command }: GameCommand) {
   };
 }
 
-/** What became of a command on a server, in a table. */
+/** The state of a command on a server, in a table. */
 export const serverCells = (server: CommandServer) => [
   server.serverId,
   server.state,
   String(server.attempt),
-  server.ackedAt === undefined ? '' : time(server.ackedAt),
+  optionalTime(server.ackedAt, ''),
   server.error ?? '',
 ];
 
-/** The same as JSON. */
+/** The state of a command on a server, as JSON. */
 export const serverDocument = (server: CommandServer) => ({
   server_id: server.serverId,
   state: server.state,

@@ -1,25 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { COMMAND_TYPES } from '#proto/rest/activity/shapes.ts';
-import { type Command, type Input, YES_OPTION } from '../command.ts';
-import type { Connections } from '../connections.ts';
-import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from '../pages.ts';
-import { repeatable } from '../repeatable.ts';
-import { time } from '../text.ts';
-import { TIME_FORMATS } from '../times.ts';
-import {
-  commandCells,
-  commandDocument,
-  HEADINGS,
-  serverCells,
-  serverDocument,
-  summaryOf,
-} from './game-command-views.ts';
+import { ACTOR_OPTION, type Command, type Input, YES_OPTION } from '../../command.ts';
+import type { Connections } from '../../connections.ts';
+import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from '../../pages.ts';
+import { repeatable } from '../../repeatable.ts';
+import { required } from '../../responses.ts';
+import { time } from '../../text.ts';
+import { TIME_FORMATS } from '../../times.ts';
+import { commandCells, commandDocument, HEADINGS, serverCells, serverDocument, summaryOf } from './views.ts';
 
-const GAME_ID = { min: 1, max: Number.MAX_SAFE_INTEGER };
 const MAX_TTL_SECONDS = 7 * 24 * 3600;
-/** Types of commands that are about a player. */
-const NEEDS_TARGET = ['kick', 'ban', 'unban', 'mute', 'unmute', 'message'];
+/** The types of commands that require a target player. */
+const TYPES_WITH_TARGET = ['kick', 'ban', 'unban', 'mute', 'unmute', 'message'];
 
 const admin = (connections: Connections) => connections.admin(CommandAdminServiceService, 'activity');
 
@@ -29,13 +22,13 @@ const send: Command = {
   usage:
     '--guild ID (--server SERVER_ID | --place PLACE_ID | --all --yes) --type TYPE [--target GAME_ID] [--payload JSON] [--ttl SECONDS] [--idempotency-key KEY] [--actor NAME]',
   notes: [
-    '--server ID      one server, live or not; --place and --all: each that is live now',
-    '--all            every live server of the guild; without --yes it only states what would be done',
+    '--server ID      one server, live or not; --place and --all select only live servers',
+    '--all            all live servers of the guild; without --yes only their number is printed',
     `--type TYPE      ${COMMAND_TYPES.join(', ')}`,
-    `--target ID      the player that it is about; required for ${NEEDS_TARGET.join(', ')}`,
+    `--target ID      the target player; required for ${TYPES_WITH_TARGET.join(', ')}`,
     '--payload JSON   an object of at most 8 KiB',
-    '--ttl N          seconds until it expires; else 4 times the interval of heartbeats, at least 120',
-    '--idempotency-key KEY  repeats an earlier command line safely: the same key sends nothing again',
+    '--ttl N          seconds until it expires; by default 4 times the heartbeat interval, at least 120',
+    '--idempotency-key KEY  repeat an earlier command line safely: with the same key nothing is sent twice',
   ],
   options: {
     guild: { type: 'string' },
@@ -47,11 +40,11 @@ const send: Command = {
     payload: { type: 'string' },
     ttl: { type: 'string' },
     'idempotency-key': { type: 'string' },
-    actor: { type: 'string' },
+    ...ACTOR_OPTION,
     ...YES_OPTION,
   },
-  run: async (input, connections, screen) => {
-    const gameId = input.wholeNumber('target', GAME_ID);
+  run: async (input, connections, terminal) => {
+    const gameId = input.numericId('target');
     const command = {
       guildId: input.requiredText('guild'),
       servers: readServers(input),
@@ -62,7 +55,7 @@ const send: Command = {
       idempotencyKey: input.text('idempotency-key') ?? randomUUID(),
       actor: input.actor,
     };
-    if (NEEDS_TARGET.includes(command.type) && input.text('target') === undefined) {
+    if (TYPES_WITH_TARGET.includes(command.type) && input.text('target') === undefined) {
       input.fault(`--target is required for --type ${command.type}`);
     }
     input.check();
@@ -70,11 +63,11 @@ const send: Command = {
       const { servers } = await admin(connections).countServers({ guildId: command.guildId });
       input.confirm(`sends "${command.type}" to ${servers} live servers, all of guild ${command.guildId}`);
     }
-    const { commandIds, servers, expiresAt } = await repeatable(command.idempotencyKey, screen, () =>
+    const { commandIds, servers, expiresAt } = await repeatable(command.idempotencyKey, terminal, () =>
       admin(connections).enqueueCommands(command),
     );
     const text = `${commandIds.join('\n')}\nSent to ${servers} servers, expires ${time(expiresAt)}.`;
-    const none = `${commandIds.join('\n')}\nNo server is live there: the command is for no server.`;
+    const none = `${commandIds.join('\n')}\nNo server of this place is live: the command was sent to no server.`;
     return {
       document: { command_ids: commandIds, servers, expires_at: expiresAt },
       text: servers > 0 ? text : none,
@@ -84,9 +77,9 @@ const send: Command = {
 
 const list: Command = {
   name: 'commands list',
-  summary: 'the commands of a guild, the newest first, and what became of them',
+  summary: 'list the commands of a guild with their outcomes, the newest first',
   usage: `--guild ID [--since TIME] ${PAGE_USAGE}`,
-  notes: [`--since TIME     only what was sent since then: ${TIME_FORMATS}`, ...PAGE_NOTES],
+  notes: [`--since TIME     only commands that were sent since this time: ${TIME_FORMATS}`, ...PAGE_NOTES],
   options: { guild: { type: 'string' }, since: { type: 'string' }, ...PAGE_OPTIONS },
   run: async (input, connections) => {
     const guildId = input.requiredText('guild');
@@ -109,22 +102,21 @@ const list: Command = {
 
 const show: Command = {
   name: 'commands show',
-  summary: 'one command, and what became of it on each server',
+  summary: 'show a command, and its outcome on each server',
   usage: `COMMAND_ID --guild ID ${PAGE_USAGE}`,
-  notes: ['Pages are of its servers, ordered by ID.', ...PAGE_NOTES],
+  notes: ['The pages contain its servers, ordered by ID.', ...PAGE_NOTES],
   argument: 'COMMAND_ID',
   options: { guild: { type: 'string' }, ...PAGE_OPTIONS },
-  run: async (input, connections, screen) => {
-    const asked = readNamed(input);
+  run: async (input, connections, terminal) => {
+    const request = readCommandRef(input);
     const pages = readPageOptions(input);
     input.check();
-    const read = (limit: number, cursor: string) => admin(connections).readCommand({ ...asked, limit, cursor });
-    // The command is printed in front of its servers, whose first page comes with it.
+    const read = (limit: number, cursor: string) => admin(connections).readCommand({ ...request, limit, cursor });
+    // The command is printed before the table of its servers. Its response contains their first page.
     const { limit, cursor } = pages.first;
     const first = await read(limit, cursor);
-    const { command } = first;
-    if (!command) throw new Error('the service returned no command');
-    for (const line of summaryOf(command)) screen.tell(line);
+    const command = required(first.command, 'command');
+    for (const line of summaryOf(command)) terminal.report(line);
     return listOutput(pages, {
       head: { command: commandDocument(command) },
       field: 'servers',
@@ -132,8 +124,8 @@ const show: Command = {
       headings: ['SERVER', 'STATE', 'ATTEMPT', 'ACKNOWLEDGED', 'ERROR'],
       cells: serverCells,
       document: serverDocument,
-      page: async (request) => {
-        const page = request.cursor === cursor ? first : await read(request.limit, request.cursor);
+      page: async (next) => {
+        const page = next.cursor === cursor ? first : await read(next.limit, next.cursor);
         return { items: page.servers, nextCursor: page.nextCursor };
       },
     });
@@ -142,14 +134,14 @@ const show: Command = {
 
 const cancel: Command = {
   name: 'commands cancel',
-  summary: 'cancel a command for every server to which it was not handed over',
+  summary: 'cancel a command on all servers to which it was not delivered yet',
   usage: 'COMMAND_ID --guild ID [--actor NAME]',
   argument: 'COMMAND_ID',
-  options: { guild: { type: 'string' }, actor: { type: 'string' } },
+  options: { guild: { type: 'string' }, ...ACTOR_OPTION },
   run: async (input, connections) => {
-    const asked = { ...readNamed(input), actor: input.actor };
+    const request = { ...readCommandRef(input), actor: input.actor };
     input.check();
-    const { cancelled } = await admin(connections).cancelCommand(asked);
+    const { cancelled } = await admin(connections).cancelCommand(request);
     const text = cancelled > 0 ? `Cancelled for ${cancelled} servers.` : 'There was nothing left to cancel.';
     return { document: { cancelled }, text };
   },
@@ -157,14 +149,14 @@ const cancel: Command = {
 
 export const gameCommands: readonly Command[] = [send, list, show, cancel];
 
-function readNamed(input: Input): { guildId: string; commandId: string } {
+function readCommandRef(input: Input): { guildId: string; commandId: string } {
   if (!input.argument) input.fault('COMMAND_ID is required');
   return { guildId: input.requiredText('guild'), commandId: input.argument ?? '' };
 }
 
 function readServers(input: Input) {
   const chosen = input.oneOf('server', 'place', 'all');
-  const placeId = input.wholeNumber('place', GAME_ID) ?? 0;
+  const placeId = input.numericId('place') ?? 0;
   if (chosen === 'server') return { $case: 'serverId' as const, value: input.text('server') ?? '' };
   return chosen === 'place' ? { $case: 'placeId' as const, value: placeId } : { $case: 'all' as const, value: true };
 }
