@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { currentOperator } from '#kit/grpc/operators.ts';
 import { checked } from '#kit/http/validate.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
@@ -30,7 +31,7 @@ const recipients = z.discriminatedUnion(
   { error: 'must be a server, a place or all' },
 );
 
-/** The name that the operator gave, for the log. */
+/** A note for the audit of auth, which reads it from the request. The log names the authenticated operator. */
 const actor = text(1, 100);
 const idempotencyKey = z
   .string()
@@ -99,7 +100,7 @@ function writeMethods({ commands }: CommandAdminOptions): Pick<Methods, 'enqueue
         ttlSeconds: request.ttl,
         idempotencyKey: request.idempotency_key,
       };
-      const sent = await commands.enqueue(command, request.actor);
+      const sent = await commands.enqueue(command, currentOperator());
       return {
         commandIds: [sent.commandId],
         fullServers: 0,
@@ -109,7 +110,7 @@ function writeMethods({ commands }: CommandAdminOptions): Pick<Methods, 'enqueue
     },
     async cancelCommand({ guildId: guild, commandId, actor: note }) {
       const request = checked(cancel, { guild_id: guild, command_id: commandId, actor: note }, 'request');
-      return { cancelled: await commands.cancel(request.guild_id, request.command_id, request.actor) };
+      return { cancelled: await commands.cancel(request.guild_id, request.command_id, currentOperator()) };
     },
   };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { currentOperator } from '#kit/grpc/operators.ts';
 import { checked } from '#kit/http/validate.ts';
 import type { StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { chatId, guildId, text } from '#proto/rest/schemas.ts';
@@ -11,7 +12,7 @@ const MAX_PERMISSIONS = 100;
 const LEVEL_ERROR = `must be a whole number from 0 to ${MAX_LEVEL}`;
 
 const permission = z.string().regex(/^[A-Za-z0-9._:*-]{1,64}$/, { error: 'must be 1 to 64 of A-Z a-z 0-9 . _ : * -' });
-/** The name that the operator gave, for the log. */
+/** A note for the audit of auth, which reads it from the request. The log names the authenticated operator. */
 const actor = text(1, 100);
 
 /** The names of fields are those of guildctl's options, which it derives from the paths of faults. */
@@ -32,7 +33,7 @@ export function staffAdminMethods(roles: StaffRoles): GrpcHandlers<typeof StaffA
       const request = checked(setRole, { ...message, guild_id: guild, role: chatRoleId }, 'request');
       const { level, name, permissions } = request;
       const role = { chatRoleId: request.role, level, name, permissions };
-      return { role: staffRoleMessage(await roles.set(request.guild_id, role, request.actor)) };
+      return { role: staffRoleMessage(await roles.set(request.guild_id, role, currentOperator())) };
     },
     async listStaffRoles({ guildId: guild }) {
       const request = checked(listRoles, { guild_id: guild }, 'request');
@@ -40,7 +41,7 @@ export function staffAdminMethods(roles: StaffRoles): GrpcHandlers<typeof StaffA
     },
     async removeStaffRole({ guildId: guild, chatRoleId, actor: note }) {
       const request = checked(removeRole, { guild_id: guild, role: chatRoleId, actor: note }, 'request');
-      return { role: staffRoleMessage(await roles.remove(request.guild_id, request.role, request.actor)) };
+      return { role: staffRoleMessage(await roles.remove(request.guild_id, request.role, currentOperator())) };
     },
   };
 }
