@@ -22,7 +22,7 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-const counted = async (guildId: string) => {
+const countsOf = async (guildId: string) => {
   const [guild] = await fixture.database.query<{ counted: number; live: number }>(
     `SELECT live_servers AS counted,
        (SELECT count(*)::int FROM activity.servers WHERE servers.guild_id = $1 AND is_counted AND live_until > $2) AS live
@@ -41,11 +41,11 @@ describe(`a guild with ${MAX} live servers`, () => {
     for (let n = 0; n < MAX; n++) expect((await fixture.beat(`s${n}`, {}, { guildId, at: small })).status).toBe(200);
   };
 
-  test('gets 409 for the next server, which is not stored, and goes on with those that it has', async () => {
+  test('gets 409 for one more server, which is not stored, while its other servers continue', async () => {
     const guildId = newGuild();
     await fill(guildId);
-    const refused = await fixture.beat('more', { players: [{ game_id: 1 }] }, { guildId, at: small });
-    expect(refused).toMatchObject({
+    const rejected = await fixture.beat('more', { players: [{ game_id: 1 }] }, { guildId, at: small });
+    expect(rejected).toMatchObject({
       status: 409,
       body: {
         message: `The guild has ${MAX} live servers, which is the maximum`,
@@ -57,7 +57,7 @@ describe(`a guild with ${MAX} live servers`, () => {
     expect((await fixture.beat('a', {}, { guildId: newGuild(), at: small })).status).toBe(200);
   });
 
-  test('has room again when one ends, and when one has been silent for three intervals', async () => {
+  test('can have another one after one has ended, or has sent nothing for three intervals', async () => {
     const guildId = newGuild();
     await fill(guildId);
     const next = (server: string) => fixture.beat(server, {}, { guildId, at: small });
@@ -68,30 +68,30 @@ describe(`a guild with ${MAX} live servers`, () => {
     expect((await next('s6')).status).toBe(409);
     await fixture.advance(1_000);
     expect([(await next('s6')).status, (await next('s1')).status]).toEqual([200, 409]);
-    expect(await counted(guildId)).toEqual({ counted: MAX, live: MAX });
+    expect(await countsOf(guildId)).toEqual({ counted: MAX, live: MAX });
   });
 
-  test('never has more of them, however many come at once in several processes', async () => {
+  test('never has more, even if many start concurrently through several processes', async () => {
     const guildId = newGuild();
     const beats = Array.from({ length: 40 }, (_, n) =>
       fixture.beat(`s${n % 20}`, {}, { guildId, at: n % 2 ? small : other }),
     );
-    const answers = await Promise.all(beats);
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 409]));
+    const responses = await Promise.all(beats);
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200, 409]));
     expect(await liveServers(guildId)).toHaveLength(MAX);
-    expect(await counted(guildId)).toEqual({ counted: MAX, live: MAX });
-    // They end and come back at once: what is counted stays what there is.
-    const again = (await liveServers(guildId)).flatMap((server) =>
+    expect(await countsOf(guildId)).toEqual({ counted: MAX, live: MAX });
+    // They end and return concurrently: the stored count must stay equal to the number of live servers.
+    const changes = (await liveServers(guildId)).flatMap((server) =>
       [true, false, true, false].map((final, n) =>
         fixture.beat(server, { final }, { guildId, at: n % 2 ? small : other }),
       ),
     );
-    await Promise.all(again);
-    const after = await counted(guildId);
+    await Promise.all(changes);
+    const after = await countsOf(guildId);
     expect(after?.counted).toBe(after?.live);
   });
 
-  test('acknowledgements of a server that is refused are kept', async () => {
+  test('stores acknowledgements of a rejected server', async () => {
     const guildId = newGuild();
     await fill(guildId);
     const [id = ''] = await fixture.send('more', { guildId });
@@ -102,7 +102,7 @@ describe(`a guild with ${MAX} live servers`, () => {
   });
 });
 
-test('servers that fell silent are no longer counted, also where no other comes', async () => {
+test('servers without heartbeats are removed from the count, even if no other server arrives', async () => {
   const guildId = newGuild();
   const servers = Array.from({ length: 100 }, (_, n) => `s${n}`);
   await Promise.all(servers.map((server) => fixture.beat(server, {}, { guildId })));
@@ -110,10 +110,10 @@ test('servers that fell silent are no longer counted, also where no other comes'
   expect((await fixture.beat('s0', {}, { guildId })).body.data.next_heartbeat_seconds).toBe(25);
   await fixture.advance(60_000);
   await expect.poll(async () => (await fixture.beat('s0', {}, { guildId })).body.data.next_heartbeat_seconds).toBe(15);
-  expect(await counted(guildId)).toEqual({ counted: 1, live: 1 });
+  expect(await countsOf(guildId)).toEqual({ counted: 1, live: 1 });
 });
 
-test('nothing is kept of the players of a server that ended or fell silent, nor of an unknown one that ends', async () => {
+test('the players of a server are deleted when it ends or lapses, and not stored for an unknown one', async () => {
   const guildId = newGuild();
   const players = [{ game_id: 7001 }];
   for (const server of ['ended', 'silent']) await fixture.beat(server, { players }, { guildId });
@@ -121,11 +121,11 @@ test('nothing is kept of the players of a server that ended or fell silent, nor 
   expect((await fixture.beat('unknown', { players, final: true }, { guildId })).status).toBe(200);
   await fixture.advance(45_000);
   await fixture.beat('new', {}, { guildId });
-  const kept = await fixture.database.query(
+  const rows = await fixture.database.query(
     'SELECT server_id, players FROM activity.servers WHERE guild_id = $1 AND server_id <> $2 ORDER BY server_id',
     [guildId, 'new'],
   );
-  expect(kept).toEqual([
+  expect(rows).toEqual([
     { server_id: 'ended', players: null },
     { server_id: 'silent', players: null },
   ]);
@@ -149,7 +149,7 @@ describe('a heartbeat that is written late', () => {
   const playerCount = async (guildId: string) =>
     (await fixture.database.query('SELECT player_count FROM activity.servers WHERE guild_id = $1', [guildId]))[0];
 
-  test('does not make a server live that has ended since', async () => {
+  test('does not make a server live that has ended in the meantime', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     const sentAt = fixture.clock.now();
@@ -160,7 +160,7 @@ describe('a heartbeat that is written late', () => {
     expect((await fixture.enqueue({ guildId })).servers).toBe(0);
   });
 
-  test('does not overwrite a newer one, and one received at the same time is written', async () => {
+  test('does not overwrite a newer one, but overwrites one that was received at the same time', async () => {
     const guildId = newGuild();
     const sentAt = fixture.clock.now();
     await fixture.advance(1_000);
@@ -171,7 +171,7 @@ describe('a heartbeat that is written late', () => {
     expect(await playerCount(guildId)).toEqual({ player_count: 99 });
   });
 
-  test('is answered, changes nothing and takes no command, where it was thought to make a server live', async () => {
+  test('gets a response but changes nothing if it would make a server live again', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     const sentAt = fixture.clock.now();
@@ -183,19 +183,19 @@ describe('a heartbeat that is written late', () => {
       database,
       clock,
       log,
-      events: { quotaExceeded: () => undefined },
+      telemetry: { quotaExceeded: () => undefined },
       maxLiveServers: MAX,
     });
     const admitted = await admissions.admit([late(guildId, sentAt)]);
     expect(admitted).toEqual([{ isLate: true, intervalSeconds: 15 }]);
     expect(await liveServers(guildId)).toEqual([]);
-    expect(await counted(guildId)).toEqual({ counted: 0, live: 0 });
-    // One that was received at the same time, or later, does.
+    expect(await countsOf(guildId)).toEqual({ counted: 0, live: 0 });
+    // A heartbeat that was received at the same time or later makes it live.
     await admissions.admit([late(guildId, sentAt + 1_000)]);
     expect(await liveServers(guildId)).toEqual(['a']);
   });
 
-  test.each([1, 2, 3])('among others and a final one leaves the count right, whatever the order, %#', async () => {
+  test.each([1, 2, 3])('leaves the count correct among concurrent heartbeats and a final one, %#', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     const beats = Array.from({ length: 10 }, (_, n) => {
@@ -203,7 +203,7 @@ describe('a heartbeat that is written late', () => {
       return fixture.beat('a', { final: n === 9 }, { guildId, at: n % 2 ? small : other });
     });
     expect((await Promise.all(beats)).map(({ status }) => status)).toEqual(Array(10).fill(200));
-    const after = await counted(guildId);
+    const after = await countsOf(guildId);
     expect(after?.counted).toBe(after?.live);
   });
 });

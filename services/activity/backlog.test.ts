@@ -17,9 +17,9 @@ async function newBacklog(database: Queryable = fixture.database) {
     const found = (await metrics.registry.getSingleMetric(name)?.get())?.values;
     return found?.find(({ labels }) => labels['state'] === state)?.value;
   };
-  /** Of what was handed over, and of what waits: how many, the age of the oldest, how many have expired. */
+  /** For each state: the number of commands, the age of the oldest, and the number of expired ones. */
   const seen = async () => {
-    await backlog.look();
+    await backlog.update();
     const of = (state: string) =>
       Promise.all(
         [
@@ -33,7 +33,7 @@ async function newBacklog(database: Queryable = fixture.database) {
   return { backlog, seen };
 }
 
-test('tells how old the oldest command is that nobody acknowledged, and how many have expired without it', async () => {
+test('counts unacknowledged and expired commands, and measures the age of the oldest one', async () => {
   const guildId = newGuild();
   const { seen } = await newBacklog();
   expect(await seen()).toEqual({ handedOver: [0, 0, 0], waiting: [0, 0, 0] });
@@ -52,21 +52,21 @@ test('tells how old the oldest command is that nobody acknowledged, and how many
   expect(await seen()).toEqual({ handedOver: [0, 0, 1], waiting: [0, 0, 1] });
 });
 
-test('what expired while the database was away is counted once it is back', async () => {
-  let isAway = false;
+test('commands that expired while the database was down are counted after it is back', async () => {
+  let isDown = false;
   const { seen } = await newBacklog({
-    query: (text, values) => (isAway ? Promise.reject(new Error('away')) : fixture.database.query(text, values)),
+    query: (text, values) => (isDown ? Promise.reject(new Error('down')) : fixture.database.query(text, values)),
   });
   const before = await seen();
   await fixture.send('a', { guildId: newGuild(), ttlSeconds: 5 });
-  isAway = true;
+  isDown = true;
   await fixture.advance(5_000);
   expect((await seen()).waiting).toEqual(before.waiting);
-  isAway = false;
+  isDown = false;
   expect((await seen()).waiting).toEqual([0, 0, 1]);
 });
 
-test('a replica shows it from its start on', async () => {
+test('a replica exports the metrics from its start', async () => {
   await fixture.send('a', { guildId: newGuild(), ttlSeconds: 600 });
   await fixture.advance(7_000);
   const replica = await fixture.startActivity();

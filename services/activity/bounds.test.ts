@@ -9,7 +9,7 @@ afterAll(() => fixture.stop());
 const MAX = 1_000;
 
 describe(`when ${MAX} commands wait for a server`, () => {
-  test('one more for it is refused, until one is acknowledged or has expired', async () => {
+  test('one more is rejected until one is acknowledged or has expired', async () => {
     const guildId = newGuild();
     await fixture.fillQueue(guildId, 'a', MAX - 1);
     const [last = ''] = await fixture.send('a', { guildId, ttlSeconds: 60 });
@@ -23,7 +23,7 @@ describe(`when ${MAX} commands wait for a server`, () => {
     expect(await fixture.send('a', { guildId })).toHaveLength(1);
   });
 
-  test('commands for several servers that wait for it count, too', async () => {
+  test('shared commands that were handed over to it count, too', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     await fixture.fillQueue(guildId, 'a', MAX - 1);
@@ -34,7 +34,7 @@ describe(`when ${MAX} commands wait for a server`, () => {
   });
 });
 
-describe(`when ${MAX} commands for several servers are open in a guild`, () => {
+describe(`when a guild has ${MAX} open commands for several servers`, () => {
   const fill = (guildId: string) =>
     fixture.database.query(
       `INSERT INTO activity.commands (guild_id, server_id, type, payload, created_at, live_at, expires_at, servers)
@@ -42,7 +42,7 @@ describe(`when ${MAX} commands for several servers are open in a guild`, () => {
       [guildId, new Date(fixture.clock.now()), MAX],
     );
 
-  test('one more is a conflict until they have expired, and one for a named server is not', async () => {
+  test('one more is a conflict until they have expired, but one for a named server is not', async () => {
     const guildId = newGuild();
     await fill(guildId);
     const message = 'The guild has 1000 open commands for several servers, which is the maximum';
@@ -52,7 +52,7 @@ describe(`when ${MAX} commands for several servers are open in a guild`, () => {
     expect((await fixture.enqueue({ guildId })).commandIds).toHaveLength(1);
   });
 
-  test('a decision is still sent, and the oldest of them expires instead', async () => {
+  test('a decision is still sent, and the oldest command expires instead', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     await fill(guildId);
@@ -69,7 +69,7 @@ describe(`when ${MAX} commands for several servers are open in a guild`, () => {
 });
 
 describe('when a guild has registered 1,000 places', () => {
-  test('another is a conflict, and those that it has can be registered again', async () => {
+  test('another one is a conflict, while a registered one can be registered again', async () => {
     const guildId = newGuild();
     await fixture.database.query(
       `INSERT INTO activity.games (guild_id, universe_id, place_id, name, registered_at, updated_at)
@@ -82,33 +82,33 @@ describe('when a guild has registered 1,000 places', () => {
     const [registered, ...others] = added.toSorted((a, b) => a.status - b.status);
     expect([registered?.status, ...others.map(({ status }) => status)]).toEqual([200, 409, 409]);
     expect(others[0]?.body).toMatchObject({
-      message: 'The guild has 1000 registered places, the most that it can',
+      message: 'The guild has 1000 registered places, which is the maximum',
       details: { code: 'CONFLICT' },
     });
     expect((await register(500)).body.data.created).toBe(false);
   });
 });
 
-describe('what is counted', () => {
+describe('counters', () => {
   const count = async (name: string, labels = '') => (await fixture.metric(name, labels)) ?? 0;
-  /** By how much a counter grows. */
+  /** The increase of a counter during `work`. */
   async function growth(name: string, labels: string, work: () => Promise<unknown>): Promise<number> {
     const before = await count(name, labels);
     await work();
     return (await count(name, labels)) - before;
   }
 
-  test('a decision that is delivered twice counts once', async () => {
+  test('a decision that is delivered several times counts once', async () => {
     const guildId = newGuild();
     await Promise.all(['a', 'b'].map((server) => fixture.beat(server, {}, { guildId })));
     const decision = { guildId, eventId: randomUUID(), type: 'unmute' };
-    const made = await growth('activity_commands_enqueued_total', '{type="unmute"}', async () => {
+    const increase = await growth('activity_commands_enqueued_total', '{type="unmute"}', async () => {
       for (let call = 0; call < 3; call++) expect(await fixture.deliver(decision)).toBe(2);
     });
-    expect(made).toBe(2);
+    expect(increase).toBe(2);
   });
 
-  test('a session that is ended eight times counts once, and one that was not ended does not', async () => {
+  test('a session that is ended eight times counts once, and an unknown session does not count', async () => {
     const session = { game_id: 7001, server_id: 'a', place_id: 1 };
     const { body } = await fixture.post('/staff/game/session/start', session);
     const ended = await growth('activity_sessions_total', '{change="ended"}', async () => {
@@ -119,16 +119,16 @@ describe('what is counted', () => {
     expect(ended).toBe(1);
   });
 
-  test('nothing that was not committed is counted', async () => {
+  test('a transaction that is rolled back does not count', async () => {
     await fixture.database.query(`
-      CREATE FUNCTION refuse_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
-      CREATE CONSTRAINT TRIGGER refuse AFTER INSERT OR UPDATE ON activity.sessions
-        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_commit()`);
+      CREATE FUNCTION fail_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'failed'; END $$;
+      CREATE CONSTRAINT TRIGGER fail_commit AFTER INSERT OR UPDATE ON activity.sessions
+        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fail_commit()`);
     const started = await growth('activity_sessions_total', '{change="started"}', async () => {
       const session = { game_id: 7002, server_id: 'a', place_id: 1 };
       expect((await fixture.post('/staff/game/session/start', session)).status).toBe(500);
     });
-    await fixture.database.query('DROP TRIGGER refuse ON activity.sessions');
+    await fixture.database.query('DROP TRIGGER fail_commit ON activity.sessions');
     expect(started).toBe(0);
   });
 });

@@ -13,7 +13,7 @@ const idsOf = (commands: { command_id: string }[]) => commands.map(({ command_id
 const unixNow = () => Math.floor(fixture.clock.now() / 1000);
 
 describe('handing over', () => {
-  test('a command has all its fields, and is leased for 30 s', async () => {
+  test('a command has all its fields and is leased for 30 s', async () => {
     const server = newServer();
     const [id] = await fixture.send(server, {
       type: 'kick',
@@ -46,13 +46,13 @@ describe('handing over', () => {
     expect(await fixture.take(server)).toEqual([]);
   });
 
-  test('a command without a target or a payload has null and {}', async () => {
+  test('a command without target and payload has the values null and {}', async () => {
     const server = newServer();
     await fixture.send(server, { payload: '' });
     expect(await fixture.take(server)).toMatchObject([{ type: 'message', target: null, payload: {} }]);
   });
 
-  test('first in, first out; a leased command holds none back, and comes first when it comes again', async () => {
+  test('is first in, first out; a leased command delays no other, and is first again after its lease', async () => {
     const server = newServer();
     const [first, second] = [await fixture.send(server), await fixture.send(server)].flat();
     expect(idsOf(await fixture.take(server, '?limit=1'))).toEqual([first]);
@@ -67,7 +67,7 @@ describe('handing over', () => {
     ]);
   });
 
-  test('a command comes again until it is acknowledged, and not after', async () => {
+  test('a command is handed over again until it is acknowledged', async () => {
     const server = newServer();
     const [id = ''] = await fixture.send(server, { ttlSeconds: 600 });
     for (const attempt of [1, 2, 3]) {
@@ -80,14 +80,14 @@ describe('handing over', () => {
     expect(await fixture.take(server)).toEqual([]);
   });
 
-  test('a command that has expired is not handed over any more', async () => {
+  test('an expired command is not handed over', async () => {
     const server = newServer();
     await fixture.send(server, { ttlSeconds: 10 });
     await fixture.advance(10_000);
     expect(await fixture.take(server)).toEqual([]);
   });
 
-  test('8 polls at once never get the same command, and together get all', async () => {
+  test('8 concurrent polls never get the same command, and together they get all', async () => {
     const server = newServer();
     const sent: string[] = [];
     for (let count = 0; count < 40; count++) sent.push(...(await fixture.send(server)));
@@ -98,14 +98,14 @@ describe('handing over', () => {
     );
     const taken = (await Promise.all(polls)).map(idsOf);
     expect(new Set(taken.flat()).size).toBe(taken.flat().length);
-    // Who came while another was choosing may have got fewer; what is left is not lost.
+    // A poll may get fewer while another one leases commands; the rest is not lost.
     const rest = idsOf(await fixture.take(server, '?limit=50'));
     expect([...taken.flat(), ...rest].toSorted()).toEqual(sent.toSorted());
     for (const own of taken) expect(own).toEqual(sent.filter((id) => own.includes(id)));
     await other.stop();
   });
 
-  test('20 at once unless told otherwise, 50 at most; an unknown server reads as one without commands', async () => {
+  test('returns 20 commands by default and 50 at most; an unknown server gets none', async () => {
     const server = newServer();
     for (let count = 0; count < 71; count++) await fixture.send(server);
     expect(await fixture.take(server)).toHaveLength(20);
@@ -113,29 +113,29 @@ describe('handing over', () => {
     expect(await fixture.take('never-seen')).toEqual([]);
   });
 
-  test("a guild's server gets nothing that is for another guild's server of the same name", async () => {
+  test('a server gets no command of a server with the same ID in another guild', async () => {
     const server = newServer();
     await fixture.send(server);
     expect(await fixture.take(server, '', { guildId: OTHER_GUILD })).toEqual([]);
   });
 });
 
-describe('who gets a command', () => {
-  test('one for a place or a whole guild is one command, which each live server gets', async () => {
+describe('the recipients of a command', () => {
+  test('each live server gets a command for its place or guild, which is one command', async () => {
     const guildId = newGuild();
     const beat = (server: string, fields: object = {}) => fixture.beat(server, fields, { guildId });
-    await Promise.all([beat('a'), beat('b', { place_id: 2 }), beat('gone', { final: true })]);
+    await Promise.all([beat('a'), beat('b', { place_id: 2 }), beat('ended', { final: true })]);
     const toAll = await fixture.enqueue({ guildId });
     const toPlace = await fixture.enqueue({ guildId, servers: { $case: 'placeId', value: 2 } });
     expect([toAll.servers, toPlace.servers]).toEqual([2, 1]);
     const [allId, placeId] = [...toAll.commandIds, ...toPlace.commandIds];
-    const taken = await Promise.all(['a', 'b', 'gone'].map((server) => fixture.take(server, '', { guildId })));
+    const taken = await Promise.all(['a', 'b', 'ended'].map((server) => fixture.take(server, '', { guildId })));
     expect(taken.map(idsOf)).toEqual([[allId], [allId, placeId], []]);
     const toNone = await fixture.enqueue({ guildId, servers: { $case: 'placeId', value: 3 } });
     expect([toNone.commandIds.length, toNone.servers]).toEqual([1, 0]);
   });
 
-  test('a server that has been silent for three times its interval is not live, and may still be named', async () => {
+  test('a server that sent nothing for three intervals is not live, but can still be named', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     await fixture.advance(44_999);
@@ -145,19 +145,19 @@ describe('who gets a command', () => {
     expect(await fixture.send('a', { guildId })).toHaveLength(1);
   });
 
-  test('a command lives for its ttl, else for 120 s or 4 times the interval that its server was told', async () => {
+  test('a command lives for its ttl, by default 4 times the heartbeat interval and at least 120 s', async () => {
     const guildId = newGuild();
     await Promise.all(Array.from({ length: 200 }, (_, n) => fixture.beat(`s${n}`, {}, { guildId })));
     expect((await fixture.beat('s0', {}, { guildId })).body.data.next_heartbeat_seconds).toBe(50);
     await fixture.send('s0', { guildId });
     await fixture.send('s0', { guildId, ttlSeconds: 7 });
-    const lives = (await fixture.take('s0', '', { guildId })).map(
+    const lifetimes = (await fixture.take('s0', '', { guildId })).map(
       (command) => Number(command['expires_at']) - unixNow(),
     );
-    expect(lives).toEqual([200, 7]);
+    expect(lifetimes).toEqual([200, 7]);
   });
 
-  test('a decision reaches each live server of its place once, but not the one that it came from', async () => {
+  test('each live server of its place gets a decision once, except the server that it came from', async () => {
     const guildId = newGuild();
     const beat = (server: string, fields: object = {}) => fixture.beat(server, fields, { guildId });
     await Promise.all([beat('a'), beat('b', { place_id: 2 }), beat('source')]);
@@ -181,9 +181,9 @@ describe('who gets a command', () => {
     expect(await fixture.deliver({ guildId, placeId: 3 })).toBe(0);
   });
 
-  test('a decision that comes late reaches who was live when it was made, though nobody could beat since', async () => {
+  test('a late decision reaches servers that were live when it was made and could not send heartbeats since', async () => {
     const guildId = newGuild();
-    await Promise.all([fixture.beat('a', {}, { guildId }), fixture.beat('gone', { final: true }, { guildId })]);
+    await Promise.all([fixture.beat('a', {}, { guildId }), fixture.beat('ended', { final: true }, { guildId })]);
     await fixture.advance(1_000);
     const createdAt = unixNow();
     await fixture.advance(60_000);
@@ -192,20 +192,20 @@ describe('who gets a command', () => {
     expect(await fixture.take('a', '', { guildId })).toMatchObject([{ type: 'ban' }]);
   });
 
-  test('a decision is told no longer than it is of use', async () => {
+  test('the command of a decision expires with the ban at the latest', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     for (const seconds of [60, 3_600]) await fixture.deliver({ guildId, expiresAt: unixNow() + seconds });
     expect(await fixture.deliver({ guildId, expiresAt: unixNow() })).toBe(0);
-    const lives = (await fixture.take('a', '', { guildId })).map(
+    const lifetimes = (await fixture.take('a', '', { guildId })).map(
       (command) => Number(command['expires_at']) - unixNow(),
     );
-    expect(lives).toEqual([60, 120]);
+    expect(lifetimes).toEqual([60, 120]);
   });
 });
 
 describe('acknowledging', () => {
-  test('is answered with the status and the time, the same again likewise, another is a conflict', async () => {
+  test('returns status and time; a repeat returns the same, another status is a conflict', async () => {
     const server = newServer();
     const [id = ''] = await fixture.send(server);
     await fixture.take(server);
@@ -219,31 +219,31 @@ describe('acknowledging', () => {
     expect(other.body.message).toBe('The command was acknowledged as failed');
   });
 
-  test('of 8 at once with two statuses one status wins, and all who said it are told so', async () => {
+  test('one of two statuses wins among 8 concurrent requests, and those with that status succeed', async () => {
     const server = newServer();
     const [id = ''] = await fixture.send(server);
     const statuses = ['success', 'rejected'];
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 8 }, (_, index) => fixture.ack(server, id, { status: statuses[index % 2] })),
     );
-    const count = (code: number) => answers.filter(({ status }) => status === code).length;
+    const count = (code: number) => responses.filter(({ status }) => status === code).length;
     expect([count(200), count(409)]).toEqual([4, 4]);
   });
 
-  test('a command that is unknown, of another server or of another guild is not found', async () => {
+  test('is 404 for a command that is unknown, or of another server or guild', async () => {
     const server = newServer();
     const [id = ''] = await fixture.send(server);
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       fixture.ack(server, randomUUID()),
       fixture.ack(newServer(), id),
       fixture.ack(server, id, {}, { guildId: OTHER_GUILD }),
     ]);
-    for (const { status, body } of answers) {
+    for (const { status, body } of responses) {
       expect([status, body.details.code, body.message]).toEqual([404, 'NOT_FOUND', 'No such command for this server']);
     }
   });
 
-  test('any JSON is a result, and an Idempotency-Key gives the first answer again', async () => {
+  test('accepts any JSON as a result; a repeat with the same Idempotency-Key returns the first response', async () => {
     const server = newServer();
     for (const result of [null, [], {}, 'text', 0, false, { nested: ['\u0000', '\ud800'] }]) {
       const [id = ''] = await fixture.send(server);
@@ -260,12 +260,12 @@ describe('acknowledging', () => {
     ['a missing status', { status: undefined }, 'body.status', 'is required'],
     ['error', { error: 'x'.repeat(1_001) }, 'body.error', 'must have 0 to 1000 characters'],
     ['guild', { guild_id: undefined }, 'body.guild_id', 'is required'],
-  ])('a fault in %s is told', async (_name, fields, path, message) => {
+  ])('reports a fault in %s', async (_name, fields, path, message) => {
     const { status, body } = await fixture.ack('a', randomUUID(), fields);
     expect([status, body.details]).toEqual([400, { code: 'INVALID_REQUEST', errors: [{ path, message }] }]);
   });
 
-  test('malformed IDs in the path are told, and Luau’s capitals and empty tables are taken', async () => {
+  test("reports malformed IDs in the path, and accepts Luau's capital letters and empty tables", async () => {
     const { status, body } = await fixture.ack('a%20b', 'nonsense');
     expect(status).toBe(400);
     expect(body.details.errors.map((fault: { path: string }) => fault.path)).toEqual([

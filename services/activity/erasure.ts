@@ -1,20 +1,20 @@
 import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.ts';
 
-/** Of a command that a user issued, an export says when and what, and not about whom. */
-const issued = `jsonb_build_object('issued_by', issued_by, 'type', type, 'created_at', created_at)`;
+/** For a command that a user issued, an export shows the time and the type, but not the player whom it concerned. */
+const ISSUED_EXPORT = `jsonb_build_object('issued_by', issued_by, 'type', type, 'created_at', created_at)`;
 
-/** Who decided stands in the command that tells of it, too. */
-const withoutIssuer = {
+/** The payload of a decision's command names the moderator too. */
+const WITHOUT_ISSUER = {
   issued_by: 'NULL',
   payload: `(payload::jsonb - 'moderator_game_id' - 'moderator_chat_id')::json`,
 };
 
-/** What servers answered to commands about a user. */
+/** Deliveries of commands about a user hold the results that servers reported. */
 const ABOUT_USER = `command_id IN (
   SELECT commands.command_id FROM activity.commands
   WHERE commands.guild_id = $1 AND commands.target_game_id = $user)`;
 
-const playing: UserColumn = {
+const PLAYERS: UserColumn = {
   column: 'players',
   account: 'game',
   matches: `EXISTS (SELECT FROM json_array_elements(players) AS player WHERE player->>'game_id' = $user)`,
@@ -26,11 +26,11 @@ const playing: UserColumn = {
     WHERE player->>'game_id' = $user))`,
 };
 
-/** What is removed with a guild, and with a user. */
+/** The rows and fields that are deleted when a guild or a user is erased. */
 export const erasureRules: readonly ErasureRule[] = [
-  { table: 'activity.servers', users: [playing] },
+  { table: 'activity.servers', users: [PLAYERS] },
   {
-    // Before commands, by which they are found.
+    // Must precede the commands: the rows are found through them.
     table: 'activity.deliveries',
     users: [{ column: 'command_id', account: 'game', matches: ABOUT_USER }],
   },
@@ -39,18 +39,18 @@ export const erasureRules: readonly ErasureRule[] = [
     exports: `jsonb_build_object('payload', payload::jsonb - 'moderator_game_id' - 'moderator_chat_id')`,
     users: [
       { column: 'target_game_id', account: 'game' },
-      { column: 'issued_by', account: 'game', empty: withoutIssuer, shows: issued },
-      { column: 'issued_by', account: 'chat', empty: withoutIssuer, shows: issued },
+      { column: 'issued_by', account: 'game', empty: WITHOUT_ISSUER, shows: ISSUED_EXPORT },
+      { column: 'issued_by', account: 'chat', empty: WITHOUT_ISSUER, shows: ISSUED_EXPORT },
     ],
   },
   { table: 'activity.sessions', users: [{ column: 'game_id', account: 'game' }] },
   {
     table: 'activity.actions',
-    // Of what a member of staff did an export does not say to whom, nor what was said of them.
+    // The export of a staff member leaves out the target's ID and the details, which concern another person.
     exports: `'{"details": null}'::jsonb`,
     users: [
       { column: 'actor_game_id', account: 'game' },
-      // What a member of staff did stays; to whom, and what was said of it, does not.
+      // The action of the staff member stays; the target's ID and the details are deleted.
       { column: 'target_game_id', account: 'game', empty: { target_game_id: 'NULL', details: 'NULL' } },
     ],
   },
@@ -58,6 +58,6 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'activity.guilds' },
   { table: 'activity.daily_counts' },
   { table: 'activity.staff_roles' },
-  // Encrypted answers, found by what their callers named them; gone within a day.
+  // Encrypted responses under keys that clients chose; they are deleted within a day.
   { table: 'activity.idempotency' },
 ];

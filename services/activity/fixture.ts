@@ -18,28 +18,28 @@ import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
 import { type SealedAnswer, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { activityService } from './service.ts';
-import { MAX_WAITING } from './store/new-commands.ts';
+import { MAX_OPEN_COMMANDS } from './store/new-commands.ts';
 
 export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
 export const PLACE = 40001;
 export const [ADMIN_SECRET = ''] = TEST_ADMIN_SECRETS;
 
-/** Where lookup and members are for tests that do not need them. */
+/** Addresses of lookup and members for tests that do not need them; nothing listens there. */
 export const NO_PEERS = { LOOKUP_GRPC_ADDRESS: '127.0.0.1:1', MEMBERS_GRPC_ADDRESS: '127.0.0.1:1' };
 
-/** A guild that no other test has. */
+/** A guild that no other test uses. */
 export const newGuild = () => String(++lastGuild);
 let lastGuild = 910000000000000000n;
 
 interface Request {
   key?: string;
   guildId?: string;
-  /** Another replica than the first. */
+  /** The replica that gets the request; the first one by default. */
   at?: RunningService | undefined;
 }
 
-/** What a server is handed. */
+/** A command as a server receives it. */
 export interface Command {
   command_id: string;
   attempt: number;
@@ -47,9 +47,9 @@ export interface Command {
   [field: string]: unknown;
 }
 
-/** A real activity service on a real database, at a time that the test decides. */
+/** A real activity service on a real database, at a time that the test controls. */
 export class ActivityFixture {
-  /** Of the service; leases follow the database's, which `advance` moves with it. */
+  /** The service's clock. Leases use the database's clock, which `advance` moves together with it. */
   readonly clock = new ManualClock(Date.UTC(2026, 10, 21));
   #time!: DatabaseTime;
   testDatabase!: TestDatabase;
@@ -92,7 +92,7 @@ export class ActivityFixture {
     return startService(activityService, { ...this.environment(), ...environment }, { clock: this.clock });
   }
 
-  /** Activity as a process of its own, at the machine's time, once it is ready. */
+  /** Starts activity as a separate process with the machine's clock, and waits until it is ready. */
   async startProcess(databaseUrl: string): Promise<ReplicaProcess> {
     const environment = { ...this.environment(), DATABASE_URL: databaseUrl };
     const replica = await startReplicaProcess(join(import.meta.dirname, 'main.ts'), environment);
@@ -119,7 +119,7 @@ export class ActivityFixture {
   poll = (serverId: string, query = '', request: Request & { signal?: AbortSignal } = {}) =>
     this.get(`/game/servers/${serverId}/commands${query}`, request);
 
-  /** The commands that a poll is answered with. */
+  /** Polls, and returns the commands of the response. */
   async take(serverId: string, query = '', request: Request = {}): Promise<Command[]> {
     return (await this.poll(serverId, query, request)).body.data.commands;
   }
@@ -127,12 +127,12 @@ export class ActivityFixture {
   ack = (serverId: string, commandId: string, fields: object = {}, request: Request = {}) =>
     this.post(`/game/servers/${serverId}/commands/${commandId}/ack`, { status: 'success', ...fields }, request);
 
-  /** Makes commands as guildctl does; for `serverId` unless `servers` says otherwise. */
+  /** Enqueues a command as guildctl does, for `serverId` unless `fields.servers` is given. Returns the command IDs. */
   async send(serverId: string, fields: Partial<EnqueueCommandsRequest> = {}, at?: RunningService): Promise<string[]> {
     return (await this.enqueue({ servers: { $case: 'serverId', value: serverId }, ...fields }, at)).commandIds;
   }
 
-  /** Sends a command to every live server of a guild, unless `servers` says otherwise. */
+  /** Enqueues a command for every live server of a guild, unless `fields.servers` is given. */
   enqueue(fields: Partial<EnqueueCommandsRequest> = {}, at?: RunningService) {
     const servers = { $case: 'all' as const, value: true };
     const command = { guildId: GUILD, servers, type: 'message', payload: '{}', actor: 'ada' };
@@ -141,8 +141,7 @@ export class ActivityFixture {
 
   /** The states of a command's servers, by server. */
   async states(guildId: string, commandId: string): Promise<Record<string, string>> {
-    const read = { guildId, commandId, limit: 0, cursor: '' };
-    const { servers } = await this.admin().readCommand(read);
+    const { servers } = await this.admin().readCommand({ guildId, commandId, limit: 0, cursor: '' });
     return Object.fromEntries(servers.map(({ serverId, state }) => [serverId, state]));
   }
 
@@ -166,8 +165,8 @@ export class ActivityFixture {
     return client;
   }
 
-  /** Makes as many commands for a server as can wait, at once. */
-  async fillQueue(guildId: string, serverId: string, count = MAX_WAITING): Promise<void> {
+  /** Inserts commands for a server, by default as many as its queue can hold. */
+  async fillQueue(guildId: string, serverId: string, count = MAX_OPEN_COMMANDS): Promise<void> {
     await this.database.query(
       `INSERT INTO activity.commands (guild_id, server_id, type, payload, created_at, expires_at)
        SELECT $1, $2, 'message', '{}', $3, $3::timestamptz + interval '1 hour' FROM generate_series(1, $4)`,
@@ -175,7 +174,7 @@ export class ActivityFixture {
     );
   }
 
-  /** What a metric of a replica stands at, with these labels; undefined where it has not been counted yet. */
+  /** The value of a replica's metric with these labels; undefined if it has no value yet. */
   async metric(name: string, labels = '', at = this.activity): Promise<number | undefined> {
     const metrics = await (await fetch(`http://${at.addresses.admin}/metrics`)).text();
     const line = metrics.split('\n').find((text) => text.startsWith(`${name}${labels} `));

@@ -12,7 +12,7 @@ const fixture = new ActivityFixture();
 beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());
 
-test(`${SERVERS} servers' heartbeats fit into 5 s, take few statements, and update rows within their page`, async () => {
+test(`heartbeats of ${SERVERS} servers take at most 5 s and few statements, and update rows within their page`, async () => {
   const names = Array.from({ length: SERVERS }, (_, n) => `server-${n}`);
   const beatAll = async (playerCount: number) => {
     const started = performance.now();
@@ -23,13 +23,13 @@ test(`${SERVERS} servers' heartbeats fit into 5 s, take few statements, and upda
   await beatAll(0);
   const times: number[] = [];
   for (let round = 1; round <= ROUNDS; round++) times.push(await beatAll(round));
-  withinBound(`${SERVERS} heartbeats at once, slowest of ${ROUNDS} rounds`, Math.max(...times), 5_000);
+  withinBound(`${SERVERS} concurrent heartbeats, slowest of ${ROUNDS} rounds`, Math.max(...times), 5_000);
 
   const batches = (await fixture.metric('activity_heartbeat_batches_total')) ?? 0;
   const beats = SERVERS * (ROUNDS + 1);
   printFigure('heartbeats written by one statement', beats / batches);
   expect(beats / batches).toBeGreaterThan(10);
-  // A connection tells the statistics all that it has counted when it ends.
+  // A connection reports all its counts to the statistics when it is closed.
   await fixture.activity.stop();
   const [counted] = await fixture.database.query<{ all: number; hot: number }>(
     `SELECT n_tup_upd AS all, n_tup_hot_upd AS hot FROM pg_stat_user_tables

@@ -15,7 +15,7 @@ const row = async (guildId: string, serverId: string) => {
 };
 
 describe('a heartbeat', () => {
-  test('is answered with the time, the interval and the commands, and all that it says is kept', async () => {
+  test('returns the time, the interval and the commands, and all its fields are stored', async () => {
     const guildId = newGuild();
     const fields = {
       universe_id: '30001',
@@ -53,7 +53,7 @@ describe('a heartbeat', () => {
     });
   });
 
-  test('hands commands over, takes acknowledgements, and passes over those that mean nothing', async () => {
+  test('hands commands over, stores acknowledgements, and ignores unknown and repeated ones', async () => {
     const guildId = newGuild();
     const [first = '', second = ''] = (
       await Promise.all([fixture.send('a', { guildId }), fixture.send('a', { guildId })])
@@ -68,7 +68,7 @@ describe('a heartbeat', () => {
       { command_id: randomUUID(), status: 'failed' },
     ];
     expect((await fixture.beat('a', { acks }, { guildId })).status).toBe(200);
-    // Until the second heartbeat from now.
+    // The lease lasts until the second heartbeat from now.
     await fixture.advance(29_999);
     expect((await fixture.beat('a', {}, { guildId })).body.data.commands).toEqual([]);
     await fixture.advance(1);
@@ -81,7 +81,7 @@ describe('a heartbeat', () => {
     });
   });
 
-  test('that is the last makes the server no longer live and hands nothing over', async () => {
+  test('that is final ends the server and hands nothing over', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     const [id = ''] = await fixture.send('a', { guildId });
@@ -91,7 +91,7 @@ describe('a heartbeat', () => {
     expect(await fixture.take('a', '', { guildId })).toMatchObject([{ command_id: id, attempt: 1 }]);
   });
 
-  test('tells an interval of a quarter of a second for each live server, 15 s at least and 300 s at most', async () => {
+  test('returns an interval of a quarter of a second for each live server, at least 15 s and at most 300 s', async () => {
     const guildId = newGuild();
     const beats = async (from: number, to: number) => {
       const all = Array.from({ length: to - from }, (_, n) => fixture.beat(`s${from + n}`, {}, { guildId }));
@@ -106,7 +106,7 @@ describe('a heartbeat', () => {
     await count(1_600);
     expect(await beats(0, 1)).toBe(300);
     expect((await fixture.poll('s0', '', { guildId })).body.data.poll_after_seconds).toBe(300);
-    // A server that goes counts no more.
+    // A server that ends no longer counts.
     await count(61);
     expect((await fixture.beat('s0', { final: true }, { guildId })).body.data.next_heartbeat_seconds).toBe(15);
   });
@@ -138,19 +138,19 @@ describe('a heartbeat', () => {
     ['fps', { fps: 'fast' }, 'body.fps', 'must be a number'],
     ['age_seconds', { age_seconds: -1 }, 'body.age_seconds', 'must be at least 0'],
     ['final', { final: 'yes' }, 'body.final', 'must be true or false'],
-  ])('with a fault in %s is refused, %#', async (_name, fields, path, message) => {
+  ])('with a fault in %s is 400, %#', async (_name, fields, path, message) => {
     const { status, body } = await fixture.beat('a', fields);
     expect([status, body.details]).toEqual([400, { code: 'INVALID_REQUEST', errors: [{ path, message }] }]);
   });
 
-  test('without a server ID, as in the editor, can not be served: it says why, once all else is right', async () => {
+  test('without a server ID, as in the editor, is 422 with a reason, if it has no other fault', async () => {
     const { status, body } = await fixture.beat('');
     expect([status, body.details]).toEqual([422, { code: 'NOT_APPLICABLE' }]);
     expect(body.message).toContain('editor has no job ID');
     expect((await fixture.beat('', { place_id: 'x' })).status).toBe(400);
   });
 
-  test('is taken as Luau writes it: IDs as digits, empty tables as lists, null for what is left out', async () => {
+  test('accepts the JSON of Luau: IDs as strings of digits, empty tables as lists, null for missing fields', async () => {
     const guildId = newGuild();
     const fields = { place_id: '40001', players: [], acks: [], fps: null, universe_id: null, final: null };
     expect((await fixture.beat('a', fields, { guildId })).status).toBe(200);
@@ -164,21 +164,26 @@ describe('a heartbeat', () => {
   });
 });
 
-test('two heartbeats of one server at once are both answered, and the later one is kept', async () => {
+test('two concurrent heartbeats of one server both succeed, and one of them is stored', async () => {
   const guildId = newGuild();
   const both = await Promise.all([1, 2].map((count) => fixture.beat('a', { player_count: count }, { guildId })));
   expect(both.map(({ status }) => status)).toEqual([200, 200]);
   expect([1, 2]).toContain((await row(guildId, 'a'))?.['player_count']);
 });
 
-test('an acknowledgement holds, whatever other servers say of the command with their heartbeats', async () => {
+test('an acknowledgement is not changed by those of other servers for the same command', async () => {
   const own = await fixture.startActivity({ HEARTBEAT_GATHER_MS: '50' });
   const guildId = newGuild();
   const [id = ''] = await fixture.send('a', { guildId });
   await fixture.take('a', '', { guildId });
-  const say = (server: string, status: string, guild = guildId) =>
+  const acknowledge = (server: string, status: string, guild = guildId) =>
     fixture.beat(server, { acks: [{ command_id: id, status }] }, { guildId: guild, at: own });
-  await Promise.all([say('b', 'failed'), say('a', 'success', newGuild()), say('a', 'success'), say('c', 'failed')]);
+  await Promise.all([
+    acknowledge('b', 'failed'),
+    acknowledge('a', 'success', newGuild()),
+    acknowledge('a', 'success'),
+    acknowledge('c', 'failed'),
+  ]);
   const { commands } = await fixture.admin().listCommands({ guildId, limit: 0 });
   expect(commands).toMatchObject([{ commandId: id, outcome: { succeeded: 1, failed: 0 } }]);
   const metrics = await (await fetch(`http://${own.addresses.admin}/metrics`)).text();
@@ -186,17 +191,17 @@ test('an acknowledgement holds, whatever other servers say of the command with t
   await own.stop();
 });
 
-test('a heartbeat that the database refuses fails alone', async () => {
+test('a heartbeat that the database rejects fails alone', async () => {
   await fixture.database.query(
-    `ALTER TABLE activity.servers ADD CONSTRAINT refuse CHECK (server_id <> 'refused') NOT VALID`,
+    `ALTER TABLE activity.servers ADD CONSTRAINT reject_one CHECK (server_id <> 'rejected') NOT VALID`,
   );
   const guildId = newGuild();
-  const answers = await Promise.all(['a', 'refused', 'b'].map((server) => fixture.beat(server, {}, { guildId })));
-  expect(answers.map(({ status }) => status)).toEqual([200, 500, 200]);
-  await fixture.database.query('ALTER TABLE activity.servers DROP CONSTRAINT refuse');
+  const responses = await Promise.all(['a', 'rejected', 'b'].map((server) => fixture.beat(server, {}, { guildId })));
+  expect(responses.map(({ status }) => status)).toEqual([200, 500, 200]);
+  await fixture.database.query('ALTER TABLE activity.servers DROP CONSTRAINT reject_one');
 });
 
-test('a guild is known by its key alone', async () => {
+test('a guild_id in the body that is not the guild of the key is 403', async () => {
   const { status, body } = await fixture.beat('a', { guild_id: newGuild() }, { guildId: GUILD });
   expect([status, body.details.code]).toEqual([403, 'GUILD_MISMATCH']);
 });

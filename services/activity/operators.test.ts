@@ -11,7 +11,7 @@ afterAll(() => fixture.stop());
 const idsOf = (commands: { command_id: string }[]) => commands.map(({ command_id: id }) => id);
 const unixNow = () => Math.floor(fixture.clock.now() / 1000);
 
-test('operators see the newest commands first, each with its state', async () => {
+test('operators get the newest commands first, each with its state', async () => {
   const guildId = newGuild();
   await fixture.beat('a', {}, { guildId });
   const ids: string[] = [];
@@ -28,14 +28,14 @@ test('operators see the newest commands first, each with its state', async () =>
   ]);
   const states = await Promise.all(ids.map((id) => fixture.states(guildId, id)));
   expect(states.map(({ a }) => a)).toEqual(['expired', 'rejected', 'leased', 'queued']);
-  const acked1 = { attempt: 1, result: '[1]', error: 'no', ackedAt: unixNow(), issuedBy: 'operator' };
-  expect(commands[2]).toMatchObject(acked1);
+  const outcome = { attempt: 1, result: '[1]', error: 'no', ackedAt: unixNow(), issuedBy: 'operator' };
+  expect(commands[2]).toMatchObject(outcome);
   expect((await fixture.admin().listCommands({ guildId, limit: 2 })).commands).toHaveLength(2);
 });
 
-test('operators are told every fault of what they ask', async () => {
-  const asked = fixture.send('a b', { type: 'dance', payload: '[]', ttlSeconds: 0, target: { gameId: 0 } });
-  const error = await asked.catch((thrown: unknown) => thrown);
+test('operators get every fault of a request', async () => {
+  const sent = fixture.send('a b', { type: 'dance', payload: '[]', ttlSeconds: 0, target: { gameId: 0 } });
+  const error = await sent.catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ code: 'INVALID_REQUEST' });
   const { errors } = (error as { details: { errors: { path: string }[] } }).details;
   expect(errors.map(({ path }) => path).toSorted()).toEqual([
@@ -49,14 +49,14 @@ test('operators are told every fault of what they ask', async () => {
   await expect(fixture.deliver({ eventId: 'x' })).rejects.toThrow('request.event_id');
 });
 
-test('the secret of services alone makes no commands', async () => {
+test('a call with the secret of services instead of the operators is rejected', async () => {
   const { client, close } = connect(
     CommandAdminServiceService,
     'activity',
     fixture.activity.addresses.grpc ?? '',
     fixture.clock,
   );
-  const refused = client.listCommands({ guildId: newGuild(), limit: 0 });
-  await expect(refused).rejects.toMatchObject({ cause: { code: status.UNAUTHENTICATED } });
+  const rejected = client.listCommands({ guildId: newGuild(), limit: 0 });
+  await expect(rejected).rejects.toMatchObject({ cause: { code: status.UNAUTHENTICATED } });
   close();
 });

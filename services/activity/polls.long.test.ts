@@ -18,7 +18,7 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-test('a poll that waits is woken within 200 ms by a command that another replica took', async () => {
+test('a command that one replica receives wakes a waiting poll in another replica within 200 ms', async () => {
   await expect.poll(() => fixture.metric('listener_hearing', '{channel="activity_commands"}', other)).toBe(1);
   const guildId = newGuild();
   const delays: number[] = [];

@@ -20,23 +20,23 @@ afterAll(async () => {
 });
 
 const openPolls = async (service: RunningService) => (await fixture.metric('activity_open_polls', '', service)) ?? 0;
-async function expectHearing(service: RunningService): Promise<void> {
+async function expectListening(service: RunningService): Promise<void> {
   await expect.poll(() => fixture.metric('listener_hearing', '{channel="activity_commands"}', service)).toBe(1);
 }
 
-/** A poll that waits in `service`. */
+/** Opens a poll that waits in `service`. */
 async function waiting(server: string, guildId: string, service: RunningService, query = '?wait=25') {
   const before = await openPolls(service);
-  const answer = fixture.poll(server, query, { guildId, at: service });
+  const response = fixture.poll(server, query, { guildId, at: service });
   await expect.poll(() => openPolls(service)).toBe(before + 1);
-  return answer.then(({ status, body }) => ({
+  return response.then(({ status, body }) => ({
     status,
     at: performance.now(),
     commands: (body.data?.commands ?? []) as Command[],
   }));
 }
 
-test('a poll that waits is woken by a command that another replica took', async () => {
+test('a command that one replica receives wakes a waiting poll in another replica', async () => {
   const guildId = newGuild();
   const woken = waiting('a', guildId, other);
   await expect.poll(() => openPolls(other)).toBe(1);
@@ -44,7 +44,7 @@ test('a poll that waits is woken by a command that another replica took', async 
   expect((await woken).commands).toMatchObject([{ command_id: id }]);
 });
 
-test('a decision and a command for all wake every server that waits, the same command', async () => {
+test('a decision wakes the waiting polls of all servers, and they get the same command', async () => {
   const guildId = newGuild();
   const servers = Array.from({ length: 30 }, (_, n) => `s${n}`);
   await Promise.all(servers.map((server) => fixture.beat(server, {}, { guildId })));
@@ -58,7 +58,7 @@ test('a decision and a command for all wake every server that waits, the same co
   expect(new Set(taken.map(([command]) => command?.command_id)).size).toBe(1);
 });
 
-test('of two polls of one server that wait, one gets the command', async () => {
+test('of two waiting polls of one server, one gets the command', async () => {
   const guildId = newGuild();
   const polls = [
     fixture.take('a', '?wait=3', { guildId, at: other }),
@@ -70,15 +70,15 @@ test('of two polls of one server that wait, one gets the command', async () => {
   expect(taken.flat()).toMatchObject([{ command_id: id, attempt: 1 }]);
 });
 
-test('a poll whose time is over is answered with nothing', async () => {
+test('a poll returns no commands when its time is over', async () => {
   const started = performance.now();
-  const { status, body } = await fixture.poll('nobody', '?wait=1');
+  const { status, body } = await fixture.poll('unknown', '?wait=1');
   expect([status, body.data]).toEqual([200, { commands: [], poll_after_seconds: 15 }]);
   expect(performance.now() - started).toBeGreaterThan(950);
   expect(performance.now() - started).toBeLessThan(10_000);
 });
 
-test('a command that is there already is answered at once', async () => {
+test('a poll does not wait if there is a command already', async () => {
   const guildId = newGuild();
   await fixture.send('a', { guildId });
   const started = performance.now();
@@ -87,7 +87,7 @@ test('a command that is there already is answered at once', async () => {
 });
 
 test.each([-3600_000, -10_000, 10_000, 3600_000])(
-  'a process whose clock is stepped by %i ms takes over no live lease',
+  'a process whose clock jumps by %i ms does not lease a command that is leased already',
   async (step) => {
     const guildId = newGuild();
     await fixture.send('a', { guildId, ttlSeconds: 7_200 });
@@ -98,7 +98,7 @@ test.each([-3600_000, -10_000, 10_000, 3600_000])(
   },
 );
 
-test('a poll that waits gets a leased command when its lease ends', async () => {
+test('a waiting poll gets a leased command when its lease ends', async () => {
   const guildId = newGuild();
   const [id] = await fixture.send('a', { guildId });
   await fixture.take('a', '', { guildId });
@@ -112,48 +112,48 @@ test('a poll that waits gets a leased command when its lease ends', async () => 
   expect(at - started).toBeLessThan(3_000);
 });
 
-test('a client that goes away frees its place at once', async () => {
-  const gone = new AbortController();
+test('polls are closed as soon as their client disconnects', async () => {
+  const client = new AbortController();
   const polls = Array.from({ length: 10 }, (_, n) =>
-    fixture.poll(`gone-${n}`, '?wait=25', { at: other, signal: gone.signal }).catch(() => 'gone'),
+    fixture.poll(`s${n}`, '?wait=25', { at: other, signal: client.signal }).catch(() => 'disconnected'),
   );
   await expect.poll(() => openPolls(other)).toBe(10);
-  gone.abort();
-  expect(new Set(await Promise.all(polls))).toEqual(new Set(['gone']));
+  client.abort();
+  expect(new Set(await Promise.all(polls))).toEqual(new Set(['disconnected']));
   await expect.poll(() => openPolls(other), { timeout: 5_000 }).toBe(0);
 });
 
-test('what was leased for a client that went away meanwhile is there at once for the next poll', async () => {
+test('a command that was leased for a disconnected client is released for the next poll', async () => {
   const guildId = newGuild();
-  const gone = new AbortController();
+  const client = new AbortController();
   const database: Queryable = {
     query: async (statement, values) => {
       const rows = await fixture.database.query<never>(statement, values);
-      if (JSON.stringify(statement).includes('SKIP LOCKED')) gone.abort();
+      if (JSON.stringify(statement).includes('SKIP LOCKED')) client.abort();
       return rows;
     },
   };
   const leases = new Leases(database, { commandHandedOver: () => undefined });
-  const polls = new Polls({ database, leases, mostWaiting: 1 });
+  const polls = new Polls({ database, leases, maxWaiting: 1 });
   const [id] = await fixture.send('a', { guildId });
-  expect(await polls.take({ guildId, serverId: 'a', limit: 20 }, 25_000, gone.signal)).toEqual([]);
+  expect(await polls.poll({ guildId, serverId: 'a', limit: 20 }, 25_000, client.signal)).toEqual([]);
   const next = () => fixture.take('a', '', { guildId });
   const taken: Command[] = [];
   await expect.poll(async () => taken.push(...(await next()))).toBe(1);
   expect(taken).toMatchObject([{ command_id: id, attempt: 1 }]);
 });
 
-test('a poll that can not be answered has leased nothing', async () => {
+test('a poll that fails has leased nothing', async () => {
   const guildId = newGuild();
   const [id] = await fixture.send('a', { guildId });
-  // Where the interval is read.
+  // The table that holds the interval.
   await fixture.database.query('ALTER TABLE activity.guilds RENAME TO hidden');
   expect((await fixture.poll('a', '?wait=5', { guildId })).status).toBe(500);
   await fixture.database.query('ALTER TABLE activity.hidden RENAME TO guilds');
   expect(await fixture.take('a', '', { guildId })).toMatchObject([{ command_id: id, attempt: 1 }]);
 });
 
-test('drain ends polls that wait with an empty answer, and loses nothing', async () => {
+test('draining ends waiting polls with a response without commands', async () => {
   const guildId = newGuild();
   const replica = await fixture.startActivity();
   const polls = Array.from({ length: 20 }, (_, n) => fixture.poll(`s${n}`, '?wait=25', { guildId, at: replica }));
@@ -166,26 +166,26 @@ test('drain ends polls that wait with an empty answer, and loses nothing', async
   expect(performance.now() - started).toBeLessThan(5_000);
 });
 
-test('without notifications a poll that waits still finds its command within 5 s', async () => {
+test('without notifications a waiting poll still gets its command within 5 s', async () => {
   const guildId = newGuild();
   const proxy = await startTcpProxy(Number(new URL(fixture.testDatabase.url).port));
   const direct = new URL(fixture.testDatabase.url);
   direct.port = String(proxy.port);
-  const deaf = await fixture.startActivity({ DATABASE_DIRECT_URL: direct.href });
-  await expectHearing(deaf);
+  const isolated = await fixture.startActivity({ DATABASE_DIRECT_URL: direct.href });
+  await expectListening(isolated);
   proxy.freezeAll();
-  const woken = waiting('a', guildId, deaf);
-  await expect.poll(() => openPolls(deaf)).toBe(1);
+  const woken = waiting('a', guildId, isolated);
+  await expect.poll(() => openPolls(isolated)).toBe(1);
   const started = performance.now();
   const [id] = await fixture.send('a', { guildId });
   const { commands, at } = await woken;
   expect(commands).toMatchObject([{ command_id: id }]);
   expect(at - started).toBeLessThan(6_000);
   await proxy.close();
-  await deaf.stop();
+  await isolated.stop();
 });
 
-test('as many polls wait as may; one more is answered at once', async () => {
+test('a poll above the maximum number of waiting polls returns without waiting', async () => {
   const replica = await fixture.startActivity({ MAX_WAITING_POLLS: '1' });
   const first = fixture.take('a', '?wait=25', { at: replica });
   await expect.poll(() => openPolls(replica)).toBe(1);
@@ -200,12 +200,12 @@ test.each([
   ['wait', '?wait=26', 'query.wait', 'must be a whole number from 0 to 25'],
   ['wait', '?wait=-1', 'query.wait', 'must be a whole number from 0 to 25'],
   ['wait', '?wait=1.5', 'query.wait', 'must be a whole number from 0 to 25'],
-])('a fault in %s is told: %s', async (_name, query, path, message) => {
+])('a fault in %s is 400: %s', async (_name, query, path, message) => {
   const { status, body } = await fixture.poll('a', query);
   expect([status, body.details]).toEqual([400, { code: 'INVALID_REQUEST', errors: [{ path, message }] }]);
 });
 
-test('kill -9 between the lease and its answer loses nothing: the command comes again', async () => {
+test('after kill -9 between lease and response the command is handed over again', async () => {
   const guildId = newGuild();
   const proxy = await startTcpProxy(Number(new URL(fixture.testDatabase.url).port));
   const url = new URL(fixture.testDatabase.url);
@@ -213,25 +213,25 @@ test('kill -9 between the lease and its answer loses nothing: the command comes 
   await fixture.advance(Date.now() - fixture.clock.now());
   const { kill, at } = await fixture.startProcess(url.href);
   const [id] = await fixture.send('a', { guildId, ttlSeconds: 600 });
-  expect(await fixture.take('nobody', '', { guildId, at })).toEqual([]);
+  expect(await fixture.take('unknown', '', { guildId, at })).toEqual([]);
 
-  // Until its lease stands before the table, whose answer is to be lost.
-  let told: Promise<string> | undefined;
+  // Blocks the statement that leases the command, until the proxy is set up to lose its result.
+  let outcome: Promise<string> | undefined;
   await fixture.database.transaction(async (transaction) => {
     await transaction.query('LOCK TABLE activity.commands');
-    told = fixture.poll('a', '', { guildId, at }).then(
-      () => 'an answer',
-      () => 'nothing',
+    outcome = fixture.poll('a', '', { guildId, at }).then(
+      () => 'a response',
+      () => 'none',
     );
-    const waits = `SELECT 1 FROM pg_stat_activity
+    const blocked = `SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%behind AS MATERIALIZED%'`;
-    await expect.poll(() => databaseRows(fixture.testDatabase.url, waits)).toHaveLength(1);
+    await expect.poll(() => databaseRows(fixture.testDatabase.url, blocked)).toHaveLength(1);
     proxy.loseAnswers();
   });
-  const leased = async () => (await fixture.admin().listCommands({ guildId, limit: 1 })).commands[0]?.attempt;
-  await expect.poll(leased).toBe(1);
+  const attempt = async () => (await fixture.admin().listCommands({ guildId, limit: 1 })).commands[0]?.attempt;
+  await expect.poll(attempt).toBe(1);
   await kill();
-  expect(await told).toBe('nothing');
+  expect(await outcome).toBe('none');
 
   expect(await fixture.take('a', '', { guildId })).toEqual([]);
   await fixture.advance(Date.now() - fixture.clock.now() + 30_000);

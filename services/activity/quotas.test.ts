@@ -39,7 +39,7 @@ const stored = async (guildId: string) =>
   )[0]?.count;
 
 describe('details of a staff action', () => {
-  test('of 4 KiB as JSON are kept, of more are 400', async () => {
+  test('of 4 KiB of JSON are stored, larger ones are 400', async () => {
     const guildId = newGuild();
     const details = (bytes: number) => ({ fields: { details: { x: 'x'.repeat(bytes - '{"x":""}'.length) } } });
     expect((await log(guildId, randomUUID(), details(4_096))).status).toBe(201);
@@ -48,20 +48,20 @@ describe('details of a staff action', () => {
       400,
       { code: 'INVALID_REQUEST', errors: [{ path: 'body.details', message: 'must have at most 4096 bytes as JSON' }] },
     ]);
-    // What counts is bytes, not characters.
+    // The limit counts bytes, not characters.
     const wide = await log(guildId, randomUUID(), { fields: { details: { x: 'é'.repeat(2_100) } } });
     expect(wide.status).toBe(400);
     expect(await stored(guildId)).toBe(1);
   });
 });
 
-describe(`a guild that may log ${MAX} actions a day`, () => {
-  test('gets 409 for the next, and 200 for those that it has logged', async () => {
+describe(`a guild with a maximum of ${MAX} staff actions a day`, () => {
+  test('gets 409 for one more, and 200 for a repeat of a logged one', async () => {
     const guildId = newGuild();
     const ids = Array.from({ length: MAX }, () => randomUUID());
     for (const id of ids) expect((await log(guildId, id)).status).toBe(201);
-    const refused = await log(guildId, randomUUID());
-    expect(refused).toMatchObject({
+    const rejected = await log(guildId, randomUUID());
+    expect(rejected).toMatchObject({
       status: 409,
       body: {
         message: `The guild has logged ${MAX} staff actions today (UTC), which is the maximum`,
@@ -73,7 +73,7 @@ describe(`a guild that may log ${MAX} actions a day`, () => {
     expect((await log(newGuild(), randomUUID())).status).toBe(201);
   });
 
-  test('may log as many again on the next day, also with the Idempotency-Key of a rejection', async () => {
+  test('can log again on the next day, even with the Idempotency-Key of a rejected request', async () => {
     const guildId = newGuild();
     for (let count = 0; count < MAX; count++) await log(guildId, randomUUID());
     const [actionId, key] = [randomUUID(), randomUUID()];
@@ -84,16 +84,18 @@ describe(`a guild that may log ${MAX} actions a day`, () => {
     expect((await log(guildId, actionId, { key })).status).toBe(201);
   });
 
-  test('logs exactly as many, however many come at once in several processes, some of them twice', async () => {
+  test('logs exactly the maximum of concurrent and partly repeated actions in several processes', async () => {
     const guildId = newGuild();
     const ids = Array.from({ length: 2 * MAX }, () => randomUUID());
-    const answers = await Promise.all([...ids, ...ids].map((id, n) => log(guildId, id, { at: n % 2 ? small : other })));
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(MAX);
+    const responses = await Promise.all(
+      [...ids, ...ids].map((id, n) => log(guildId, id, { at: n % 2 ? small : other })),
+    );
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(MAX);
     expect(await stored(guildId)).toBe(MAX);
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 201, 409]));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200, 201, 409]));
   });
 
-  test('is not counted an action that is logged again', async () => {
+  test('does not use up its quota with repeats of a logged action', async () => {
     const guildId = newGuild();
     const id = randomUUID();
     for (let count = 0; count < 2 * MAX; count++) await log(guildId, id);
@@ -102,7 +104,7 @@ describe(`a guild that may log ${MAX} actions a day`, () => {
   });
 });
 
-test('a guild starts a limited number of sessions a day, and resumes those that it has', async () => {
+test('a guild can start a limited number of sessions a day, and can still resume open ones', async () => {
   const guildId = newGuild();
   const start = (gameId: number) =>
     fixture.post('/staff/game/session/start', { game_id: gameId, place_id: 1, server_id: 'a' }, { guildId });
@@ -111,8 +113,8 @@ test('a guild starts a limited number of sessions a day, and resumes those that 
     `UPDATE activity.daily_counts SET added = $2 WHERE guild_id = $1 AND kind = 'sessions'`,
     [guildId, MAX_SESSIONS_PER_DAY],
   );
-  const refused = await start(2);
-  expect([refused.status, refused.body.details.code]).toEqual([409, 'CONFLICT']);
-  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  const rejected = await start(2);
+  expect([rejected.status, rejected.body.details.code]).toEqual([409, 'CONFLICT']);
+  expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(0);
   expect((await start(1)).body.data.resumed).toBe(true);
 });

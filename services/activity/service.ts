@@ -15,32 +15,32 @@ import { type ActivityConfig, readActivityConfig } from './config.ts';
 import { Admissions } from './domain/admissions.ts';
 import { Backlog } from './domain/backlog.ts';
 import { Commands } from './domain/commands.ts';
+import { Heartbeats } from './domain/heartbeats.ts';
 import { Intervals } from './domain/intervals.ts';
 import { Leases } from './domain/leases.ts';
 import { Permissions } from './domain/permissions.ts';
 import { Polls } from './domain/polls.ts';
-import { Servers } from './domain/servers.ts';
 import { Sessions } from './domain/sessions.ts';
 import { Staff } from './domain/staff.ts';
 import { StaffRoles } from './domain/staff-roles.ts';
 import { erasureRules } from './erasure.ts';
-import { decisionMethods } from './grpc/activity.ts';
 import { commandAdminMethods } from './grpc/commands.ts';
+import { decisionMethods } from './grpc/decisions.ts';
 import { staffAdminMethods } from './grpc/staff.ts';
 import { activityHandlers } from './http/activity.ts';
-import { ActivityEvents } from './telemetry.ts';
+import { ActivityTelemetry } from './telemetry.ts';
 
-/** On which processes tell each other which guilds have new commands. */
+/** Carries the IDs of guilds with new commands. */
 const COMMANDS_CHANNEL = 'activity_commands';
 
-/** Members answers when the chat platform has, which takes up to 5 s. */
-const MEMBER_ROLES_MS = 6_000;
-/** A little more than lookup takes to give up a read of its database, which it then reports itself. */
-const LINKS_MS = 1_900;
-/** A game server that asks for permissions is told soon when it can not be told. */
-const CONNECT_MS = 1_000;
+/** Members waits up to 5 s for the chat platform. */
+const MEMBERS_DEADLINE_MS = 6_000;
+/** Slightly longer than the database timeout of lookup, so that lookup itself reports a failed read. */
+const LOOKUP_DEADLINE_MS = 1_900;
+/** Short, so that a request for permissions fails fast while lookup or members is down. */
+const CONNECT_TIMEOUT_MS = 1_000;
 
-/** Staff, game servers, and what these are told. */
+/** The service for staff, game servers, and commands to them. */
 export const activityService: ServiceDefinition<ActivityConfig> = {
   name: 'activity',
   readConfig: readActivityConfig,
@@ -49,16 +49,16 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     const database = service.database(config);
     const { clock } = service;
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
-      deadlineMs: LINKS_MS,
-      connectMs: CONNECT_MS,
+      deadlineMs: LOOKUP_DEADLINE_MS,
+      connectMs: CONNECT_TIMEOUT_MS,
       repeatable: ['getLinks'],
     });
     const members = service.client(MembersServiceService, 'members', config.MEMBERS_GRPC_ADDRESS, {
-      deadlineMs: MEMBER_ROLES_MS,
-      connectMs: CONNECT_MS,
+      deadlineMs: MEMBERS_DEADLINE_MS,
+      connectMs: CONNECT_TIMEOUT_MS,
       repeatable: ['getMemberRoles'],
     });
-    const events = new ActivityEvents(metrics, log);
+    const telemetry = new ActivityTelemetry(metrics, log);
     const idempotency = new Idempotency({
       schema: 'activity',
       database,
@@ -67,25 +67,42 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     });
 
     const notifier = new Notifier({ database, channel: COMMANDS_CHANNEL, log });
-    const commands = new Commands({ database, idempotency, clock, notifier, events });
-    const leases = new Leases(database, events);
-    const polls = new Polls({ database, leases, mostWaiting: config.MAX_WAITING_POLLS });
-    metrics.gauge('activity_open_polls', 'Polls for commands that are open', [], (gauge) => gauge.set(polls.size));
-    metrics.gauge('activity_open_polls_max', 'How many polls may wait').set(config.MAX_WAITING_POLLS);
-    const gatherMs = config.HEARTBEAT_GATHER_MS;
-    const admissions = new Admissions({ database, clock, log, events, maxLiveServers: config.MAX_LIVE_SERVERS });
-    const servers = new Servers({ database, commands, leases, admissions, clock, events, gatherMs });
+    const commands = new Commands({ database, idempotency, clock, notifier, telemetry });
+    const leases = new Leases(database, telemetry);
+    const polls = new Polls({ database, leases, maxWaiting: config.MAX_WAITING_POLLS });
+    metrics.gauge('activity_open_polls', 'Polls for commands that are open in this process', [], (gauge) =>
+      gauge.set(polls.size),
+    );
+    metrics
+      .gauge('activity_open_polls_max', 'The maximum number of polls that wait in this process')
+      .set(config.MAX_WAITING_POLLS);
+    const admissions = new Admissions({
+      database,
+      clock,
+      log,
+      telemetry,
+      maxLiveServers: config.MAX_LIVE_SERVERS,
+    });
+    const heartbeats = new Heartbeats({
+      database,
+      commands,
+      leases,
+      admissions,
+      clock,
+      telemetry,
+      batchDelayMs: config.HEARTBEAT_GATHER_MS,
+    });
     const intervals = new Intervals(database);
-    const sessions = new Sessions({ database, idempotency, clock, newSessionId: randomUUID, events });
+    const sessions = new Sessions({ database, idempotency, clock, newSessionId: randomUUID, telemetry });
     const staff = new Staff({
       idempotency,
       clock,
       intervals,
-      events,
+      telemetry,
       maxActionsPerDay: config.MAX_STAFF_ACTIONS_PER_DAY,
     });
-    const staffRoles = new StaffRoles(database, clock, events);
-    const permissions = new Permissions(staffRoles, lookup, members);
+    const staffRoles = new StaffRoles({ database, clock, telemetry });
+    const permissions = new Permissions({ staffRoles, lookup, members });
 
     lifecycle.add(
       new Listener({
@@ -109,18 +126,18 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
     service.serveOperators(grpc, CommandAdminServiceService, commandAdminMethods({ commands, database, clock }));
     service.serveOperators(grpc, StaffAdminServiceService, staffAdminMethods(staffRoles));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
-    const handlers = activityHandlers({ staff, permissions, sessions, servers, commands, polls, intervals });
+    const handlers = activityHandlers({ staff, permissions, sessions, heartbeats, commands, polls, intervals });
     service.serveHttp(config, activityRoutes, handlers);
   },
 };
 
-/** Days are counted in UTC. */
-const COUNTED_DAYS_SECONDS = 2 * 24 * 3600;
+/** The current day (UTC) and the one before. */
+const DAILY_COUNTS_SECONDS = 2 * 24 * 3600;
 
-/** What is deleted, and when. */
+/** The age at which rows are deleted. */
 export const retentionRules = (config: ActivityConfig) => [
   { table: 'activity.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
-  // Before the commands that they belong to.
+  // Must precede their commands.
   { table: 'activity.deliveries', column: 'expires_at', seconds: config.RETENTION_COMMANDS_SECONDS },
   {
     table: 'activity.commands',
@@ -129,14 +146,14 @@ export const retentionRules = (config: ActivityConfig) => [
   },
   { table: 'activity.sessions', column: 'started_at', seconds: config.RETENTION_SESSIONS_SECONDS },
   { table: 'activity.actions', column: 'created_at', seconds: config.RETENTION_ACTIONS_SECONDS },
-  // What was counted on days that are over.
-  { table: 'activity.daily_counts', column: 'day', seconds: COUNTED_DAYS_SECONDS },
+  { table: 'activity.daily_counts', column: 'day', seconds: DAILY_COUNTS_SECONDS },
   { table: 'activity.games', column: 'updated_at', seconds: config.RETENTION_GAMES_SECONDS },
   {
     table: 'activity.servers',
     column: 'live_until',
     seconds: config.RETENTION_SERVERS_SECONDS,
-    // Every heartbeat changes it: with an index on it no update would stay within its page.
+    // Not found through an index on live_until: every heartbeat changes that column, and with an index on it the update
+    // could not stay within its page.
     walk: ['guild_id', 'server_id'],
   },
 ];

@@ -26,7 +26,7 @@ const end = (sessionId: string, fields: object = {}, request: object = {}) =>
 const startId = async (user = newUser()): Promise<string> => (await start(user)).body.data.session_id;
 
 describe('starting', () => {
-  test('is 201; the same user on the same server is resumed with 200', async () => {
+  test('is 201; for the same user on the same server the session is resumed with 200', async () => {
     const user = newUser();
     const first = await start(user);
     const data = { session_id: expect.stringMatching(UUID), started_at: unixNow(), resumed: false };
@@ -42,21 +42,21 @@ describe('starting', () => {
     });
   });
 
-  test('on another server is another session', async () => {
+  test('on another server starts another session', async () => {
     const user = newUser();
     const [one, two] = [await start(user), await start(user, { server_id: 'b' })];
     expect(two.status).toBe(201);
     expect(two.body.data.session_id).not.toBe(one.body.data.session_id);
   });
 
-  test('8 times at once opens one session', async () => {
+  test('8 times concurrently opens one session', async () => {
     const user = newUser();
-    const answers = await Promise.all(Array.from({ length: 8 }, () => start(user)));
-    expect(new Set(answers.map(({ body }) => body.data.session_id)).size).toBe(1);
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+    const responses = await Promise.all(Array.from({ length: 8 }, () => start(user)));
+    expect(new Set(responses.map(({ body }) => body.data.session_id)).size).toBe(1);
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
   });
 
-  test('with an Idempotency-Key gives the first answer again, also when it resumed', async () => {
+  test('again with the same Idempotency-Key returns the first response, also if that resumed a session', async () => {
     const user = newUser();
     await start(user);
     const [first, again] = [await start(user, {}, { key: 'k' }), await start(user, {}, { key: 'k' })];
@@ -69,19 +69,19 @@ describe('starting', () => {
     ['server_id', { server_id: undefined }, 'is required'],
     ['place_id', { place_id: undefined }, 'is required'],
     ['game_username', { game_username: '' }, 'must have 1 to 50 characters'],
-  ])('with a fault in %s is refused', async (field, fields, message) => {
+  ])('with a fault in %s is 400', async (field, fields, message) => {
     const { status, body } = await start(1, fields);
     expect([status, body.details.errors]).toEqual([400, [{ path: `body.${field}`, message }]]);
   });
 
-  test('in the editor, which has no server ID, can not be done', async () => {
+  test('with an empty server ID, as in the editor, is 422', async () => {
     const { status, body } = await start(1, { server_id: '' });
     expect([status, body.details.code]).toEqual([422, 'NOT_APPLICABLE']);
   });
 });
 
-describe('beating', () => {
-  test('keeps sessions open; unknown, malformed, ended and other servers’ ones are stale', async () => {
+describe('a session heartbeat', () => {
+  test('keeps sessions open; IDs that are unknown, malformed, ended or of another server are stale', async () => {
     const [open, ended] = [await startId(), await startId()];
     const elsewhere = (await start(newUser(), { server_id: 'b' })).body.data.session_id as string;
     await end(ended);
@@ -91,23 +91,23 @@ describe('beating', () => {
     expect(body.data).toEqual({ active: [ids[0]], stale: ids.slice(1) });
   });
 
-  test('takes the greatest total of idle seconds, of repeats too', async () => {
+  test('stores the greatest total of idle seconds, also of repeated IDs', async () => {
     const id = await startId();
     await beat([{ session_id: id, idle_seconds: 20 }]);
     await beat([{ session_id: id, idle_seconds: 12 }, { session_id: id }]);
     expect((await end(id)).body.data.idle_seconds).toBe(20);
   });
 
-  test('of the same 25 sessions in any order at once is never a deadlock', async () => {
+  test('of the same 25 sessions in any order never causes a deadlock', async () => {
     const ids = await Promise.all(Array.from({ length: 25 }, () => startId()));
     const orders = Array.from({ length: 20 }, (_, n) => (n % 2 ? ids : ids.toReversed()));
-    const answers = await Promise.all(orders.map((order) => beat(order.map((id) => ({ session_id: id })))));
-    expect(new Set(answers.map(({ status, body }) => `${status} ${body.data?.active.length}`))).toEqual(
+    const responses = await Promise.all(orders.map((order) => beat(order.map((id) => ({ session_id: id })))));
+    expect(new Set(responses.map(({ status, body }) => `${status} ${body.data?.active.length}`))).toEqual(
       new Set(['200 25']),
     );
   });
 
-  test('of no sessions is answered with none, and of 26 refused', async () => {
+  test('of no sessions returns none, and of 26 is 400', async () => {
     expect((await beat([])).body.data).toEqual({ active: [], stale: [] });
     const { status, body } = await beat(Array.from({ length: 26 }, () => ({ session_id: randomUUID() })));
     const errors = [{ path: 'body.sessions', message: 'must hold at most 25' }];
@@ -123,7 +123,7 @@ describe('beating', () => {
 });
 
 describe('times', () => {
-  test('a session that is ended lasts until then, and ending it again changes nothing', async () => {
+  test('ending a session sets its end, and ending it again changes nothing', async () => {
     const id = await startId();
     const startedAt = unixNow();
     seconds(60);
@@ -142,7 +142,7 @@ describe('times', () => {
     expect((await end(id, { reason: 'again' })).body.data).toEqual(data);
   });
 
-  test('when beats stop, the session was over at its last one, whoever asks and when', async () => {
+  test('a session without heartbeats ends at its last one, no matter when that is noticed', async () => {
     const id = await startId();
     const startedAt = unixNow();
     seconds(60);
@@ -158,13 +158,13 @@ describe('times', () => {
     });
   });
 
-  test('a third beat that is just in time keeps the session open', async () => {
+  test('a heartbeat after exactly three intervals keeps the session open', async () => {
     const id = await startId();
     seconds(180);
     expect((await beat([{ session_id: id }])).body.data.active).toEqual([id]);
   });
 
-  test('a user who comes back after that starts a new session, and the old one keeps its end', async () => {
+  test('a user who returns after that starts a new session, and the end of the old one does not change', async () => {
     const user = newUser();
     const old = (await start(user)).body.data;
     seconds(181);
@@ -174,7 +174,7 @@ describe('times', () => {
     expect((await beat([{ session_id: next.body.data.session_id }])).body.data.stale).toEqual([]);
   });
 
-  test('a restart of the process changes no times', async () => {
+  test('a restart of the process does not change times', async () => {
     const [lapsing, living] = [await startId(), await startId()];
     const startedAt = unixNow();
     seconds(60);
@@ -188,17 +188,17 @@ describe('times', () => {
     expect(ended.map(({ body }) => body.data.ended_at - startedAt)).toEqual([60, 290]);
   });
 
-  test('8 ends at once agree', async () => {
+  test('8 concurrent requests to end a session return the same times', async () => {
     const id = await startId();
     seconds(10);
     const ended = await Promise.all(Array.from({ length: 8 }, () => end(id)));
     expect(new Set(ended.map(({ body }) => JSON.stringify(body.data))).size).toBe(1);
   });
 
-  test('a session that is unknown, or of another guild, is not found; a malformed ID is a fault', async () => {
+  test('an unknown session and one of another guild are 404; a malformed ID is 400', async () => {
     const id = await startId();
-    for (const answer of [await end(randomUUID()), await end(id, {}, { guildId: OTHER_GUILD })]) {
-      expect([answer.status, answer.body.details.code]).toEqual([404, 'NOT_FOUND']);
+    for (const response of [await end(randomUUID()), await end(id, {}, { guildId: OTHER_GUILD })]) {
+      expect([response.status, response.body.details.code]).toEqual([404, 'NOT_FOUND']);
     }
     const { status, body } = await end('nonsense');
     const errors = [{ path: 'body.session_id', message: 'must be a UUID' }];

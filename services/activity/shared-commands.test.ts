@@ -27,7 +27,7 @@ const send = async (guildId: string, fields: object = {}) =>
 const take = async (server: string, guildId: string, query = '') =>
   idsOf(await fixture.take(server, query, { guildId }));
 
-test('a command is one row however many servers it is for, and a row for each that was handed it', async () => {
+test('a command is one row, however many servers it is for, plus a row for each server that fetched it', async () => {
   const guildId = newGuild();
   const servers = Array.from({ length: 50 }, (_, n) => `s${n}`);
   await Promise.all(servers.map((server) => fixture.beat(server, {}, { guildId })));
@@ -38,7 +38,7 @@ test('a command is one row however many servers it is for, and a row for each th
 });
 
 describe('a command for several servers', () => {
-  test('never reaches a server that becomes live later', async () => {
+  test('is not for a server that becomes live later', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     const id = await send(guildId, { type: 'shutdown' });
@@ -49,7 +49,7 @@ describe('a command for several servers', () => {
     expect(await take('new', guildId)).toEqual([next]);
   });
 
-  test('reaches a server that was live when it was sent, was away, and came back', async () => {
+  test('is for a server that was live when it was sent, lapsed, and returned', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     const before = await send(guildId, { ttlSeconds: 3_600 });
@@ -63,13 +63,13 @@ describe('a command for several servers', () => {
     expect(await take('a', guildId)).toEqual([after]);
   });
 
-  test('that was reserved for a server that came back is not lost when the server goes again', async () => {
+  test('that was reserved for a returning server is not lost when the server lapses again', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     const first = await send(guildId, { ttlSeconds: 3_600 });
     for (let count = 0; count < 3; count++) {
       await fixture.advance(45_000);
-      // Live again, without taking what waits for it.
+      // The server becomes live again, but does not fetch its command.
       await fixture.beat('a', { final: count === 1 }, { guildId });
     }
     expect(await rows('deliveries', guildId)).toBe(1);
@@ -77,7 +77,7 @@ describe('a command for several servers', () => {
     expect(await take('a', guildId)).toEqual([first]);
   });
 
-  test('that was sent after a server ended is not for it, one that was sent before is', async () => {
+  test('that was sent after a server ended is not for it, but one that was sent before is', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     const before = await send(guildId, { ttlSeconds: 3_600 });
@@ -89,7 +89,7 @@ describe('a command for several servers', () => {
     expect(await take('a', guildId)).toEqual([]);
   });
 
-  test('is leased, acknowledged and handed over again for each server apart', async () => {
+  test('is leased, acknowledged and handed over again separately for each server', async () => {
     const guildId = newGuild();
     for (const server of ['a', 'b']) await fixture.beat(server, {}, { guildId });
     const id = await send(guildId, { ttlSeconds: 600 });
@@ -107,7 +107,7 @@ describe('a command for several servers', () => {
     expect((await fixture.ack('c', id, {}, { guildId })).status).toBe(404);
   });
 
-  test('is in one queue with commands for the server by name, the oldest first', async () => {
+  test('shares one queue with commands for the named server, the oldest first', async () => {
     const guildId = newGuild();
     await fixture.beat('a', {}, { guildId });
     const ids: string[] = [];
@@ -118,12 +118,12 @@ describe('a command for several servers', () => {
     expect(await take('a', guildId, '?limit=1')).toEqual([ids[0]]);
     expect(await take('a', guildId, '?limit=2')).toEqual([ids[1], ids[2]]);
     await fixture.advance(30_000);
-    // What comes again comes first.
+    // Commands whose lease has ended come first.
     expect(await take('a', guildId, '?limit=4')).toEqual(ids.slice(0, 4));
     expect(await take('a', guildId)).toEqual(ids.slice(4));
   });
 
-  test('is passed over by no cursor, however few are taken at once and whoever else is sent to meanwhile', async () => {
+  test('is never skipped by the cursor of a server that fetches one at a time', async () => {
     const guildId = newGuild();
     await Promise.all([fixture.beat('a', {}, { guildId }), fixture.beat('b', { place_id: 2 }, { guildId })]);
     const expected: string[] = [];
@@ -137,7 +137,7 @@ describe('a command for several servers', () => {
     expect(taken).toEqual(expected);
   });
 
-  test('is handed to each server once, while commands are sent and fetched at once in two processes', async () => {
+  test('is handed over once to each server while two processes concurrently send and lease commands', async () => {
     const guildId = newGuild();
     const servers = Array.from({ length: 8 }, (_, n) => `s${n}`);
     await Promise.all(servers.map((server) => fixture.beat(server, {}, { guildId })));
@@ -169,7 +169,7 @@ describe('a command for several servers', () => {
     }
   });
 
-  test('is leased for twice the interval when a heartbeat gets it', async () => {
+  test('is leased for twice the heartbeat interval in the response to a heartbeat', async () => {
     const guildId = newGuild();
     await Promise.all(Array.from({ length: 80 }, (_, n) => fixture.beat(`s${n}`, {}, { guildId })));
     await send(guildId);
@@ -178,7 +178,7 @@ describe('a command for several servers', () => {
     expect(commands[0].lease_expires_at).toBe(Math.floor(fixture.clock.now() / 1000) + 40);
   });
 
-  test('counts what became of it, at last also where nobody fetched it', async () => {
+  test('has an outcome that counts its servers, in the end also those that never fetched it', async () => {
     const guildId = newGuild();
     const servers = ['ok', 'failed', 'rejected', 'silent', 'absent'];
     for (const server of servers) await fixture.beat(server, {}, { guildId });
@@ -199,7 +199,7 @@ describe('a command for several servers', () => {
   });
 });
 
-test('a decision of the release before, which made a row for each server, is not sent again', async () => {
+test('a decision that the previous release stored as a row for each server is not sent again', async () => {
   const guildId = newGuild();
   for (const server of ['a', 'b']) await fixture.beat(server, {}, { guildId });
   const eventId = randomUUID();
@@ -215,7 +215,7 @@ test('a decision of the release before, which made a row for each server, is not
   expect((await fixture.ack('a', taken[0]?.[0] ?? '', {}, { guildId })).status).toBe(200);
 });
 
-test('a server that the release before wrote gets commands once this release has seen its heartbeat', async () => {
+test('a server that the previous release stored gets commands after its next heartbeat', async () => {
   const guildId = newGuild();
   await fixture.beat('known', {}, { guildId });
   const now = new Date(fixture.clock.now());
@@ -231,7 +231,7 @@ test('a server that the release before wrote gets commands once this release has
   expect(idsOf(commands)).toEqual([id]);
 });
 
-test('a large result is kept as its size, and acknowledges the command', async () => {
+test('of a large result only the size is stored, and the command is acknowledged', async () => {
   const guildId = newGuild();
   const [id = ''] = await fixture.send('a', { guildId });
   const result = { text: 'x'.repeat(5_000) };

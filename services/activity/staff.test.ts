@@ -17,7 +17,7 @@ describe('registering a game', () => {
       request,
     );
 
-  test('tells how often to call; again it is the same registration', async () => {
+  test('returns the intervals for requests; a repeat is the same registration', async () => {
     const first = await register();
     const data = {
       registration_id: expect.any(Number),
@@ -41,24 +41,24 @@ describe('registering a game', () => {
     expect(games).toEqual([{ name: 'Harbor Life 2', plugin_version: null }]);
   });
 
-  test('8 times at once is one registration', async () => {
+  test('8 times concurrently is one registration', async () => {
     const guildId = newGuild();
-    const answers = await Promise.all(Array.from({ length: 8 }, () => register({}, { guildId })));
-    expect(new Set(answers.map(({ body }) => body.data.registration_id)).size).toBe(1);
-    expect(answers.filter(({ body }) => body.data.created)).toHaveLength(1);
+    const responses = await Promise.all(Array.from({ length: 8 }, () => register({}, { guildId })));
+    expect(new Set(responses.map(({ body }) => body.data.registration_id)).size).toBe(1);
+    expect(responses.filter(({ body }) => body.data.created)).toHaveLength(1);
   });
 
-  test('another place is another registration; their numbers count within the guild', async () => {
+  test('another place is another registration; their IDs are numbered within the guild', async () => {
     const [guildId, other] = [newGuild(), newGuild()];
-    const numberOf = async (place: number, guild: string) =>
+    const idOf = async (place: number, guild: string) =>
       (await register({ place_id: place }, { guildId: guild })).body.data.registration_id;
-    expect(await numberOf(40001, guildId)).toBe(1);
-    expect(await numberOf(40002, guildId)).toBe(2);
-    expect(await numberOf(40001, other)).toBe(1);
-    expect(await numberOf(40001, guildId)).toBe(1);
+    expect(await idOf(40001, guildId)).toBe(1);
+    expect(await idOf(40002, guildId)).toBe(2);
+    expect(await idOf(40001, other)).toBe(1);
+    expect(await idOf(40001, guildId)).toBe(1);
   });
 
-  test('names every fault', async () => {
+  test('reports every fault', async () => {
     const { status, body } = await fixture.post('/game/games/register', { name: '', plugin_version: 2 });
     expect([status, body.details.errors]).toEqual([
       400,
@@ -72,7 +72,7 @@ describe('registering a game', () => {
   });
 });
 
-test('a staff role that one replica sets or removes shows in the others at once', async () => {
+test('a staff role that one replica sets or removes is immediately visible in the others', async () => {
   const guildId = newGuild();
   const other = await fixture.startActivity();
   const role = { guildId, chatRoleId: '910000000000000001', actor: 'ada' };
@@ -93,7 +93,7 @@ describe('logging an action', () => {
   const stored = (actionId: string) =>
     fixture.database.query('SELECT * FROM activity.actions WHERE action_id = $1', [actionId]);
 
-  test('is 201 and kept with all its fields; the same again is 200 and kept once', async () => {
+  test('is 201 and stores all its fields; a repeat is 200 and changes nothing', async () => {
     const actionId = randomUUID();
     const fields = {
       action_id: actionId,
@@ -129,7 +129,7 @@ describe('logging an action', () => {
     ]);
   });
 
-  test('needs no more than who, what and a name for it', async () => {
+  test('requires only actor, type and ID', async () => {
     const actionId = randomUUID();
     expect((await log({ action_id: actionId })).status).toBe(201);
     expect(await stored(actionId)).toMatchObject([
@@ -137,27 +137,30 @@ describe('logging an action', () => {
     ]);
   });
 
-  test('8 times at once logs it once', async () => {
+  test('8 times concurrently logs it once', async () => {
     const actionId = randomUUID();
-    const answers = await Promise.all(Array.from({ length: 8 }, () => log({ action_id: actionId })));
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-    expect(new Set(answers.map(({ body }) => body.data.id))).toEqual(new Set([actionId]));
+    const responses = await Promise.all(Array.from({ length: 8 }, () => log({ action_id: actionId })));
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(new Set(responses.map(({ body }) => body.data.id))).toEqual(new Set([actionId]));
   });
 
-  test('of another guild may have the same name', async () => {
+  test('of another guild can have the same ID', async () => {
     const actionId = randomUUID();
-    const answers = [await log({ action_id: actionId }), await log({ action_id: actionId }, { guildId: OTHER_GUILD })];
-    expect(answers.map(({ status }) => status)).toEqual([201, 201]);
+    const responses = [
+      await log({ action_id: actionId }),
+      await log({ action_id: actionId }, { guildId: OTHER_GUILD }),
+    ];
+    expect(responses.map(({ status }) => status)).toEqual([201, 201]);
   });
 
-  test('is taken as Luau writes it: an empty table for no details, a UUID in braces and capitals', async () => {
+  test('accepts the JSON of Luau: an empty table for no details, a UUID in braces and capital letters', async () => {
     const actionId = randomUUID();
     const { status, body } = await log({ action_id: `{${actionId.toUpperCase()}}`, details: [] });
     expect([status, body.data]).toEqual([201, { id: actionId }]);
     expect(await stored(actionId)).toMatchObject([{ details: {} }]);
   });
 
-  test('names every fault', async () => {
+  test('reports every fault', async () => {
     const wrong = {
       action_id: 'x',
       action_type: '',
@@ -181,7 +184,7 @@ describe('logging an action', () => {
     ]);
   });
 
-  test('in the editor, which has no server ID, is to be sent without one', async () => {
+  test('with an empty server ID, as in the editor, is 422', async () => {
     const { status, body } = await log({ action_id: randomUUID(), server_id: '' });
     expect([status, body.details.code]).toEqual([422, 'NOT_APPLICABLE']);
   });

@@ -6,10 +6,10 @@ import type { NewSession } from './store/sessions.ts';
 import type { Action, Game } from './store/staff.ts';
 import type { StaffRole } from './store/staff-roles.ts';
 
-/** What happens on game servers: a counter for each, and a line in the log for what is rare enough. */
-export class ActivityEvents {
+/** Counters for what happens on game servers, and log lines for what happens rarely enough. */
+export class ActivityTelemetry {
   readonly #enqueued;
-  readonly #handedOver;
+  readonly #leased;
   readonly #acknowledged;
   readonly #heartbeats;
   readonly #batches;
@@ -19,40 +19,66 @@ export class ActivityEvents {
   readonly #log: Logger;
 
   constructor(metrics: Metrics, log: Logger) {
-    this.#enqueued = metrics.counter('activity_commands_enqueued_total', 'Commands sent, counted for each server', [
-      'type',
-    ]);
-    this.#handedOver = metrics.counter('activity_commands_leased_total', 'Commands handed over', ['attempt']);
-    this.#acknowledged = metrics.counter('activity_commands_acknowledged_total', 'Commands acknowledged', ['status']);
-    this.#heartbeats = metrics.counter('activity_server_heartbeats_total', 'Heartbeats of game servers');
-    this.#batches = metrics.counter('activity_heartbeat_batches_total', 'Batches in which heartbeats were written');
-    this.#sessions = metrics.counter('activity_sessions_total', 'Staff sessions', ['change']);
-    this.#actions = metrics.counter('activity_actions_total', 'Actions logged, and told again', ['outcome']);
-    this.#quotas = metrics.counter('activity_quota_rejections_total', 'Requests rejected because of a quota', [
-      'quota',
-    ]);
+    this.#enqueued = metrics.counter(
+      'activity_commands_enqueued_total',
+      'Commands that were enqueued; a command for several servers counts once for each server',
+      ['type'],
+    );
+    this.#leased = metrics.counter(
+      'activity_commands_leased_total',
+      'Commands that were handed over to a server in a response, by whether it was the first attempt',
+      ['attempt'],
+    );
+    this.#acknowledged = metrics.counter(
+      'activity_commands_acknowledged_total',
+      'Commands that a server acknowledged, by the status that it reported',
+      ['status'],
+    );
+    this.#heartbeats = metrics.counter(
+      'activity_server_heartbeats_total',
+      'Heartbeats of game servers that were stored',
+    );
+    this.#batches = metrics.counter(
+      'activity_heartbeat_batches_total',
+      'Batches in which heartbeats of game servers were stored',
+    );
+    this.#sessions = metrics.counter(
+      'activity_sessions_total',
+      'Staff sessions that were started, resumed or ended by a request',
+      ['change'],
+    );
+    this.#actions = metrics.counter(
+      'activity_actions_total',
+      'Requests to log a staff action, by whether the action was new',
+      ['outcome'],
+    );
+    this.#quotas = metrics.counter(
+      'activity_quota_rejections_total',
+      'Requests that were rejected with QUOTA_EXCEEDED, by quota',
+      ['quota'],
+    );
     this.#log = log;
   }
 
-  /** `actor`: the operator who sent it; a decision of moderation has none. */
+  /** `actor` is the operator who sent the command; undefined for a decision of moderation. */
   commandSent(guildId: string, { type, issuedBy }: NewCommand, servers: number, actor: string | undefined): void {
     this.#enqueued.inc({ type }, servers);
-    this.#log.info({ guild_id: guildId, type, issued_by: issuedBy, actor, servers }, 'command sent');
+    this.#log.info({ guild_id: guildId, type, issued_by: issuedBy, actor, servers }, 'command enqueued');
   }
 
   commandCancelled(guildId: string, commandId: string, servers: number, actor: string): void {
     this.#log.info({ guild_id: guildId, command_id: commandId, servers, actor }, 'command cancelled');
   }
 
-  /** `attempt` from 1. */
+  /** `attempt` starts at 1. */
   commandHandedOver(attempt: number): void {
-    this.#handedOver.inc({ attempt: attempt > 1 ? 'again' : 'first' });
+    this.#leased.inc({ attempt: attempt > 1 ? 'again' : 'first' });
   }
 
   commandAcknowledged({ guildId, serverId, commandId, status }: Ack): void {
     this.#acknowledged.inc({ status });
-    const line = { guild_id: guildId, server_id: serverId, command_id: commandId, status };
-    this.#log.info(line, 'a command was acknowledged');
+    const fields = { guild_id: guildId, server_id: serverId, command_id: commandId, status };
+    this.#log.info(fields, 'command acknowledged');
   }
 
   heartbeatsSaved(count: number): void {
@@ -60,20 +86,19 @@ export class ActivityEvents {
     this.#batches.inc();
   }
 
-  /** A request of a guild that has reached a quota, such as one that invents servers. */
   quotaExceeded(guildId: string, quota: Quota): void {
     this.#quotas.inc({ quota });
     this.#log.info({ guild_id: guildId, quota }, 'quota exceeded');
   }
 
   gameRegistered(guildId: string, { universeId, placeId, pluginVersion }: Game): void {
-    const line = { guild_id: guildId, universe_id: universeId, place_id: placeId, plugin_version: pluginVersion };
-    this.#log.info(line, 'a game was registered');
+    const fields = { guild_id: guildId, universe_id: universeId, place_id: placeId, plugin_version: pluginVersion };
+    this.#log.info(fields, 'game registered');
   }
 
   actionLogged(guildId: string, { actionId, type }: Action, isNew: boolean): void {
     this.#actions.inc({ outcome: isNew ? 'logged' : 'repeated' });
-    this.#log.info({ guild_id: guildId, action_id: actionId, type, is_new: isNew }, 'an action was logged');
+    this.#log.info({ guild_id: guildId, action_id: actionId, type, is_new: isNew }, 'staff action logged');
   }
 
   staffRoleChanged(
@@ -82,18 +107,18 @@ export class ActivityEvents {
     actor: string,
     change: 'set' | 'removed',
   ): void {
-    const line = { guild_id: guildId, chat_role_id: chatRoleId, level, name, permissions, actor };
-    this.#log.info(line, `a staff role was ${change}`);
+    const fields = { guild_id: guildId, chat_role_id: chatRoleId, level, name, permissions, actor };
+    this.#log.info(fields, `staff role ${change}`);
   }
 
   sessionStarted({ guildId, gameId, serverId }: NewSession, resumed: boolean): void {
     const change = resumed ? 'resumed' : 'started';
     this.#sessions.inc({ change });
-    this.#log.info({ guild_id: guildId, game_id: gameId, server_id: serverId }, `a staff session was ${change}`);
+    this.#log.info({ guild_id: guildId, game_id: gameId, server_id: serverId }, `staff session ${change}`);
   }
 
   sessionEnded(guildId: string, sessionId: string): void {
     this.#sessions.inc({ change: 'ended' });
-    this.#log.info({ guild_id: guildId, session_id: sessionId }, 'a staff session was ended');
+    this.#log.info({ guild_id: guildId, session_id: sessionId }, 'staff session ended');
   }
 }

@@ -1,5 +1,5 @@
-// From the release that made a row of a command for each server: what it stored is served on, and its processes can run
-// on the new schema until all are replaced.
+// Upgrades from the release that stored a row of each command for each server: its rows are still served, and its
+// processes can run on the new schema until all are replaced.
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,11 +9,11 @@ import { databaseRows } from '#test/postgres/database.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 
 const MIGRATIONS = join(import.meta.dirname, 'migrations');
-/** The last migration of the release before. */
+/** The last migration of the previous release. */
 const LAST_BEFORE = '0004';
 
 class UpgradedFixture extends ActivityFixture {
-  /** What the release before has stored when it is upgraded. */
+  /** Inserts the rows that the previous release has stored before the upgrade. */
   storedBefore: (query: (text: string, values?: unknown[]) => Promise<object[]>) => Promise<unknown> = async () => 0;
 
   override async startActivity(environment = {}) {
@@ -45,7 +45,7 @@ beforeAll(async () => {
     for (const [server, until] of [
       ['a', '45 seconds'],
       ['b', '45 seconds'],
-      ['gone', '-1 second'],
+      ['lapsed', '-1 second'],
     ])
       await query(
         `INSERT INTO activity.servers (guild_id, server_id, place_id, player_count, max_players, heartbeat_at,
@@ -67,7 +67,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-test('commands and live servers of the release before are served on', async () => {
+test('commands and live servers that the previous release stored are still served', async () => {
   const taken = await fixture.take('a', '', { guildId });
   expect(taken).toMatchObject([{ type: 'ban', issued_by: 'ada', attempt: 1 }]);
   expect((await fixture.ack('a', taken[0]?.command_id ?? '', {}, { guildId })).status).toBe(200);
@@ -83,7 +83,7 @@ test('commands and live servers of the release before are served on', async () =
   expect(commands.map(({ outcome }) => outcome?.servers)).toEqual([2, 1, 1]);
 });
 
-test('a process of the release before runs on the new schema, and what it writes is served', async () => {
+test('a process of the previous release runs on the new schema, and its rows are served', async () => {
   const { database } = fixture;
   await fixture.advance(1_000);
   const now = new Date(fixture.clock.now());
@@ -98,20 +98,20 @@ test('a process of the release before runs on the new schema, and what it writes
     );
   await heartbeat('a');
   await heartbeat('new');
-  const [made] = await database.query<{ id: string }>(
+  const [inserted] = await database.query<{ id: string }>(
     `${INSERT} VALUES ($1, 'a', NULL, 'kick', NULL, NULL, '{}', NULL, $2, $2::timestamptz + interval '2 minutes')
      RETURNING command_id AS id`,
     [guildId, now],
   );
   const { commandIds } = await fixture.enqueue({ guildId });
-  // It leases what is for a server by name, and sees no other.
+  // It leases commands for the named server, and does not see shared ones.
   const leased = await database.query<{ id: string }>(
     `UPDATE activity.commands SET attempt = attempt + 1, leased_until = $2::timestamptz + interval '30 seconds'
      WHERE guild_id = $1 AND server_id = 'a' AND acked_at IS NULL AND expires_at > $2
        AND (leased_until IS NULL OR leased_until <= $2) RETURNING command_id AS id`,
     [guildId, now],
   );
-  expect(leased).toEqual([made]);
+  expect(leased).toEqual([inserted]);
   const taken = await fixture.take('a', '', { guildId });
   expect(taken.map(({ command_id: id }) => id)).toEqual(commandIds);
   const { commands } = (await fixture.beat('new', {}, { guildId })).body.data;

@@ -11,7 +11,7 @@ import { TEST_SECRETS } from '#test/system/signed-calls.ts';
 import { ActivityFixture, newGuild } from './fixture.ts';
 
 const POLLS = amount(500, 5_000);
-const AT_ONCE = 250;
+const CONCURRENCY = 250;
 const GUILDS = Array.from({ length: 10 }, newGuild);
 const guildOf = (n: number) => GUILDS[n % GUILDS.length] ?? '';
 const nameOf = (n: number) => `s${n}`;
@@ -22,7 +22,7 @@ afterAll(() => fixture.stop());
 
 const ring = new SecretRing(TEST_SECRETS);
 
-/** A poll on a connection of its own; the body's text. */
+/** Polls on a separate connection, and returns the text of the body. */
 async function poll(at: RunningService, guildId: string, server: string, wait: number): Promise<string> {
   const target = `/api/v1/game/servers/${server}/commands?wait=${wait}`;
   const principal = { keyId: `${guildId}-1`, guildId, scopes: null, legacy: true, requestId: 'test' };
@@ -38,18 +38,19 @@ async function poll(at: RunningService, guildId: string, server: string, wait: n
 const memory = async (at: RunningService) => (await fixture.metric('process_resident_memory_bytes', '', at)) ?? 0;
 const openPolls = (at: RunningService) => fixture.metric('activity_open_polls', '', at);
 
-test(`${POLLS} polls that wait in one process cost no connection each, little memory, and are woken in time`, async () => {
+test(`${POLLS} waiting polls of a process share connections, need little memory, and are woken in time`, async () => {
   await fixture.advance(Date.now() - fixture.clock.now());
   const { kill, at } = await fixture.startProcess(fixture.testDatabase.url);
   await fixture.activity.stop();
-  // What a process that has served for a while has anyway is there before it is measured.
-  for (let round = 0; round < POLLS / AT_ONCE; round++) {
-    await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => poll(at, newGuild(), `warm-${n}`, 0)));
+  // Warms up, so that the measurement excludes memory that every process needs after a while.
+  for (let round = 0; round < POLLS / CONCURRENCY; round++) {
+    await Promise.all(Array.from({ length: CONCURRENCY }, (_, n) => poll(at, newGuild(), `warm-${n}`, 0)));
   }
   const before = await memory(at);
   const polls: Promise<string>[] = [];
   while (polls.length < POLLS) {
-    for (let count = 0; count < AT_ONCE; count++) polls.push(poll(at, guildOf(polls.length), nameOf(polls.length), 25));
+    for (let count = 0; count < CONCURRENCY; count++)
+      polls.push(poll(at, guildOf(polls.length), nameOf(polls.length), 25));
     await expect.poll(() => openPolls(at)).toBe(polls.length);
   }
   const added = ((await memory(at)) - before) / 1024 ** 2;
@@ -60,11 +61,11 @@ test(`${POLLS} polls that wait in one process cost no connection each, little me
      WHERE datname = current_database() AND application_name LIKE 'activity%'`,
   );
   printFigure(`database connections of a process with ${POLLS} waiting polls`, connections?.count ?? 0);
-  // The pool, and one that listens.
+  // The pool, and the connection that listens.
   expect(connections?.count).toBeLessThanOrEqual(6);
 
   const delays: number[] = [];
-  // Those that came last have the most time left.
+  // The latest polls have the most time left.
   for (let n = POLLS - 20; n < POLLS; n++) {
     await fixture.advance(Date.now() - fixture.clock.now());
     await fixture.send(nameOf(n), { guildId: guildOf(n), ttlSeconds: 600 }, at);

@@ -19,21 +19,21 @@ const shape = {
   ...grpcConfig,
   ...httpConfig,
   ...queueConfig,
-  /** Decisions are delivered there; while nobody answers they wait. */
+  /** Decisions are delivered to this service. While it is down they wait in the outbox. */
   ACTIVITY_GRPC_ADDRESS: grpcAddress(),
-  /** How long a status may be remembered; 0 reads the database each time. */
+  /** How long the status of a player is cached; 0 reads the database for every check. */
   STATUS_CACHE_SECONDS: number(10, 0, 10),
-  /** The most players whose status is remembered. */
+  /** The maximum number of cached statuses. */
   STATUS_CACHE_ENTRIES: number(100_000, 1, 10_000_000),
-  /** Entries that a guild's own flagged list may have. */
+  /** The maximum number of entries in a guild's own flagged list. */
   MAX_SHIELD_ENTRIES: number(100_000, 1, 10_000_000),
-  /** How long answers to writes with an Idempotency-Key are kept and given again. */
+  /** How long a response to a write with an Idempotency-Key is stored for repeats of the request. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
-  /** How long decisions that were delivered are kept in the outbox. */
+  /** How long a decision stays in the outbox after its delivery. */
   RETENTION_OUTBOX_SECONDS: number(DAY, HOUR),
 };
 
-/** What moderation is told; throws a ConfigError that lists every fault. */
+/** Reads the configuration of moderation; throws a ConfigError that lists every fault. */
 export const readModerationConfig = (environment: Environment) => readConfig(shape, environment);
 
 export type ModerationConfig = ReturnType<typeof readModerationConfig>;

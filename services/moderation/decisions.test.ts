@@ -9,13 +9,13 @@ beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());
 
 const now = () => unixSeconds(fixture.clock.now());
-const faultsOf = (answer: { body: { details: { errors: { path: string }[] } } }) =>
-  answer.body.details.errors.map(({ path }) => path);
+const faultsOf = (response: { body: { details: { errors: { path: string }[] } } }) =>
+  response.body.details.errors.map(({ path }) => path);
 
-/** Every decision about a player, the oldest first. */
+/** The log entries of a player, the oldest first. */
 async function logOf(gameId: number, guildId = GUILD) {
-  const answer = await fixture.get(`/moderation/${guildId}/logs?game_id=${gameId}`, { guildId });
-  return (answer.body.data.logs as Record<string, unknown>[]).toReversed();
+  const response = await fixture.get(`/moderation/${guildId}/logs?game_id=${gameId}`, { guildId });
+  return (response.body.data.logs as Record<string, unknown>[]).toReversed();
 }
 
 describe.each([
@@ -24,12 +24,12 @@ describe.each([
 ] as const)('%s', (kind, word) => {
   const lift = `un${kind}`;
 
-  test('answers 201 with exactly the record; what was not given is null', async () => {
+  test('is 201 with exactly the record; missing fields are null', async () => {
     const gameId = newPlayer();
-    const answer = await fixture.decide(kind, { game_id: gameId, reason: 'Exploits' });
-    expect(answer.status).toBe(201);
+    const response = await fixture.decide(kind, { game_id: gameId, reason: 'Exploits' });
+    expect(response.status).toBe(201);
     const message = kind === 'ban' ? 'Player banned' : 'Player muted';
-    expect(answer.body).toEqual({
+    expect(response.body).toEqual({
       status: 'success',
       code: 201,
       message,
@@ -50,9 +50,9 @@ describe.each([
     });
   });
 
-  test('takes everything that may be given, as numbers or digits', async () => {
+  test('accepts every field, IDs also as strings of digits', async () => {
     const gameId = newPlayer();
-    const answer = await fixture.decide(kind, {
+    const response = await fixture.decide(kind, {
       guild_id: GUILD,
       game_id: String(gameId),
       game_username: 'AdaBuilds',
@@ -65,7 +65,7 @@ describe.each([
       replace: false,
       colour: 'ignored',
     });
-    expect(answer.body.data).toMatchObject({
+    expect(response.body.data).toMatchObject({
       game_id: gameId,
       game_username: 'AdaBuilds',
       moderator_game_id: 7002,
@@ -97,15 +97,15 @@ describe.each([
   });
 
   test.each([0, -1, 1.5, '', '0s', '5 m', '1w', 'forever', '3651d', 315_360_001, '7D', true, [5]])(
-    'refuses the duration %j',
+    'rejects the duration %j',
     async (duration) => {
-      const answer = await fixture.decide(kind, { game_id: newPlayer(), duration });
-      expect([answer.status, faultsOf(answer)]).toEqual([400, ['body.duration']]);
+      const response = await fixture.decide(kind, { game_id: newPlayer(), duration });
+      expect([response.status, faultsOf(response)]).toEqual([400, ['body.duration']]);
     },
   );
 
-  test('lists all faults at once', async () => {
-    const answer = await fixture.decide(kind, {
+  test('reports every fault', async () => {
+    const response = await fixture.decide(kind, {
       game_id: 'x',
       reason: '',
       moderator_game_id: 0,
@@ -116,8 +116,8 @@ describe.each([
       source_server_id: 'a b',
       replace: 'yes',
     });
-    expect(answer.status).toBe(400);
-    expect(new Set(faultsOf(answer))).toEqual(
+    expect(response.status).toBe(400);
+    expect(new Set(faultsOf(response))).toEqual(
       new Set(
         [
           'game_id',
@@ -139,11 +139,11 @@ describe.each([
   });
 
   test.each([{ scope: 'place' }, { place_id: 4001 }, { scope: 'global', place_id: 4001 }])(
-    'a place goes with scope place: %j is a 400, also to lift',
+    'scope place and place_id require each other: %j is a 400, also for a lift',
     async (place) => {
       for (const action of [kind, lift]) {
-        const answer = await fixture.decide(action, { game_id: newPlayer(), ...place });
-        expect([answer.status, faultsOf(answer)]).toEqual([400, ['body.place_id']]);
+        const response = await fixture.decide(action, { game_id: newPlayer(), ...place });
+        expect([response.status, faultsOf(response)]).toEqual([400, ['body.place_id']]);
       }
     },
   );
@@ -151,8 +151,8 @@ describe.each([
   test('an empty server ID is a 422, and nothing is stored', async () => {
     const gameId = newPlayer();
     for (const action of [kind, lift]) {
-      const answer = await fixture.decide(action, { game_id: gameId, source_server_id: '' });
-      expect(answer).toMatchObject({ status: 422, body: { details: { code: 'NOT_APPLICABLE' } } });
+      const response = await fixture.decide(action, { game_id: gameId, source_server_id: '' });
+      expect(response).toMatchObject({ status: 422, body: { details: { code: 'NOT_APPLICABLE' } } });
     }
     expect(await logOf(gameId)).toEqual([]);
   });
@@ -173,7 +173,7 @@ describe.each([
     expect(await logOf(gameId)).toHaveLength(4);
   });
 
-  test('one that has expired does not stand in the way of the next', async () => {
+  test('an expired one does not prevent the next', async () => {
     const gameId = newPlayer();
     await fixture.decide(kind, { game_id: gameId, duration: 10 });
     await fixture.advance(9_999);
@@ -185,9 +185,9 @@ describe.each([
   });
 
   test.each([
-    ['no other', undefined],
-    ['one that has expired', 1],
-  ])('of ten at once over %s one is a 201 and nine are 409', async (_case, seconds) => {
+    ['none', undefined],
+    ['an expired one', 1],
+  ])('of ten concurrent ones after %s one is a 201 and nine are 409', async (_case, seconds) => {
     const guildId = newGuild();
     const gameId = newPlayer();
     if (seconds) {
@@ -200,7 +200,7 @@ describe.each([
     expect(await logOf(gameId, guildId)).toHaveLength(seconds ? 2 : 1);
   });
 
-  test('replace lifts and decides anew in one step, with a log row for each', async () => {
+  test('replace lifts the old one and makes a new one in one step, with a log row for each', async () => {
     const gameId = newPlayer();
     const first = await fixture.decide(kind, { game_id: gameId, reason: 'First', moderator_game_id: 1 });
     const second = await fixture.decide(kind, {
@@ -220,19 +220,19 @@ describe.each([
     expect((await fixture.decide(kind, { game_id: newPlayer(), replace: true })).status).toBe(201);
   });
 
-  test('of ten replacements at once each comes after another, and one is in force', async () => {
+  test('ten concurrent replacements run one after another, and one is in force at the end', async () => {
     const guildId = newGuild();
     const gameId = newPlayer();
     const replace = () => fixture.decide(kind, { game_id: gameId, replace: true }, { guildId });
-    const answers = await Promise.all(Array.from({ length: 10 }, replace));
-    expect(answers.every(({ status }) => status === 201)).toBe(true);
+    const responses = await Promise.all(Array.from({ length: 10 }, replace));
+    expect(responses.every(({ status }) => status === 201)).toBe(true);
     const actions = (await logOf(gameId, guildId)).map(({ action }) => action);
     expect(actions).toEqual([kind, ...Array.from({ length: 9 }, () => [lift, kind]).flat()]);
   });
 
-  test('lifting answers the record that was lifted, and 404 where none is in force', async () => {
+  test('lifting returns the lifted record, or 404 if none is in force', async () => {
     const gameId = newPlayer();
-    const made = await fixture.decide(kind, { game_id: gameId, game_username: 'Ada', source_server_id: 'server-1' });
+    const created = await fixture.decide(kind, { game_id: gameId, game_username: 'Ada', source_server_id: 'server-1' });
     const lifted = await fixture.decide(lift, {
       game_id: gameId,
       reason: 'Appeal',
@@ -243,7 +243,7 @@ describe.each([
       status: 'success',
       code: 200,
       message: kind === 'ban' ? 'Player unbanned' : 'Player unmuted',
-      data: { ...made.body.data, lifted_at: now(), lifted_count: 1 },
+      data: { ...created.body.data, lifted_at: now(), lifted_count: 1 },
     });
     expect((await logOf(gameId))[1]).toEqual({
       id: expect.any(Number),
@@ -266,7 +266,7 @@ describe.each([
     expect((await fixture.decide(lift, { game_id: gameId }, { guildId: OTHER_GUILD })).status).toBe(404);
   });
 
-  test('without scope all are lifted and the global one is told, else the newest', async () => {
+  test('lifting without scope lifts all, and returns the global one, otherwise the newest', async () => {
     const gameId = newPlayer();
     const place = (id: number) => fixture.decide(kind, { game_id: gameId, scope: 'place', place_id: id });
     const global = await fixture.decide(kind, { game_id: gameId });
@@ -281,7 +281,7 @@ describe.each([
     expect((await fixture.decide(lift, { game_id: gameId })).status).toBe(404);
   });
 
-  test('with a scope only that one is lifted', async () => {
+  test('lifting with a scope lifts only that one', async () => {
     const gameId = newPlayer();
     await fixture.decide(kind, { game_id: gameId });
     await fixture.decide(kind, { game_id: gameId, scope: 'place', place_id: 1 });

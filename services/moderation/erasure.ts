@@ -1,29 +1,32 @@
 import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.ts';
 
 /**
- * Bans and mutes are found by the log, which has a row of each: an index for it would slow down every status check.
- * So the log comes after them.
+ * Finds bans and mutes through the log, which has a row for each. An index on their own columns would slow down every
+ * status check. Therefore the log must be erased after them.
  */
 const inLog = (column: string) =>
   `${column} = $user AND id IN (SELECT punishment_id FROM moderation.log WHERE guild_id = $1 AND ${column} = $user)`;
 
-/** What names a user in decisions; those of a moderator about others stand without a name. */
+/** The columns that name a user. A decision stays when its moderator is erased, but no longer names the moderator. */
 const DECISIONS: readonly UserColumn[] = [
   { column: 'game_id', account: 'game' },
   { column: 'moderator_game_id', account: 'game', empty: { moderator_game_id: 'NULL' } },
   { column: 'moderator_chat_id', account: 'chat', empty: { moderator_chat_id: 'NULL' } },
 ];
 
-/** What is removed with a guild, and with a user: whoever is banned no longer is. */
+/**
+ * The rows and fields that are deleted when a guild or a user is erased. Erasing a player also deletes the player's
+ * bans.
+ */
 export const erasureRules: readonly ErasureRule[] = [
-  // It follows the log, and names nobody itself.
+  // Its rows name no user, and are deleted with their log rows.
   { table: 'moderation.outbox' },
-  { table: 'moderation.punishments', users: DECISIONS.map((named) => ({ ...named, matches: inLog(named.column) })) },
+  { table: 'moderation.punishments', users: DECISIONS.map((user) => ({ ...user, matches: inLog(user.column) })) },
   { table: 'moderation.log', users: DECISIONS },
-  // Entries for all guilds are no guild's.
+  // Entries for all guilds do not belong to a guild and are not erased with one.
   { table: 'moderation.shield', users: [{ column: 'game_id', account: 'game' }] },
-  // How many records there were; a guild that comes back starts anew.
+  // The last record number. A guild that returns starts with 1 again.
   { table: 'moderation.counters' },
-  // Encrypted answers, found by what their callers named them; gone within a day.
+  // Encrypted responses under keys that clients chose; they are deleted within a day.
   { table: 'moderation.idempotency' },
 ];

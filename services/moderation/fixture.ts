@@ -14,11 +14,11 @@ export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
 export const [ADMIN_SECRET = ''] = TEST_ADMIN_SECRETS;
 
-/** A player that no other test of the file has. */
+/** A player that no other test of the file uses. */
 export const newPlayer = () => ++lastPlayer;
 let lastPlayer = 7_000;
 
-/** A guild that no other test of the file has. */
+/** A guild that no other test of the file uses. */
 export const newGuild = () => String(910_000_000_000_000_000n + BigInt(++lastGuild));
 let lastGuild = 0;
 
@@ -26,21 +26,21 @@ interface Request {
   body?: unknown;
   key?: string;
   guildId?: string;
-  /** Another replica than the first. */
+  /** The replica that gets the request; the first one by default. */
   at?: RunningService;
 }
 
-/** Real moderation on a real database, and an activity that tests control. */
+/** A real moderation service on a real database, and a fake activity service that tests control. */
 export class ModerationFixture {
   readonly clock: Clock;
   readonly activity: ActivityPeer;
   database!: TestDatabase;
-  /** Where the clock stands still, that of the database does too. */
+  /** Stops the database's clock too, if `clock` is a ManualClock. */
   time: DatabaseTime | undefined;
   moderation!: RunningService;
   #client: Client | undefined;
 
-  /** On a clock that stands still, as does the database's, unless another is given. */
+  /** By default the clocks of the service and of the database stand still. */
   constructor(clock: Clock = new ManualClock(Date.now())) {
     this.clock = clock;
     this.activity = new ActivityPeer(clock);
@@ -63,7 +63,7 @@ export class ModerationFixture {
     await this.database.drop();
   }
 
-  /** What a replica is told. */
+  /** The environment variables of a replica. */
   environment(): Environment {
     return {
       ...testEnvironment(this.database.url),
@@ -75,14 +75,14 @@ export class ModerationFixture {
     return startService(moderationService, { ...this.environment(), ...environment }, { clock: this.clock });
   }
 
-  /** A replica that is a process of its own, once it is ready. */
+  /** Starts a replica as a separate process, and waits until it is ready. */
   startProcess(environment: Environment = {}): Promise<ReplicaProcess> {
     return startReplicaProcess(join(import.meta.dirname, 'main.ts'), { ...this.environment(), ...environment });
   }
 
-  /** Time passes, on clocks that stand still. */
+  /** Moves the clocks, which must stand still, by milliseconds. */
   async advance(milliseconds: number): Promise<void> {
-    if (!(this.clock instanceof ManualClock) || !this.time) throw new Error('this clock runs by itself');
+    if (!(this.clock instanceof ManualClock) || !this.time) throw new Error('a running clock cannot be moved');
     this.clock.advance(milliseconds);
     await this.time.advance(milliseconds);
   }
@@ -100,7 +100,7 @@ export class ModerationFixture {
     return sealedFetch(service, { guildId }, { method, path, body, headers });
   }
 
-  /** `ban`, `unban`, `mute` or `unmute`; what bans and mutes has a reason unless it is given. */
+  /** Sends a `ban`, `unban`, `mute` or `unmute`. Bans and mutes have a default reason. */
   decide(action: string, body: Record<string, unknown>, request: Request = {}): Promise<SealedAnswer> {
     const reason = action.startsWith('un') ? {} : { reason: 'Cheats' };
     return this.post(`/moderation/${request.guildId ?? GUILD}/game/${action}`, { ...reason, ...body }, request);
@@ -108,11 +108,11 @@ export class ModerationFixture {
 
   /** The `data` of a player's ban status. */
   async banStatus(gameId: number, query = '', request: Request = {}) {
-    const answer = await this.get(`/moderation/${request.guildId ?? GUILD}/ban-status/${gameId}${query}`, request);
-    return answer.body.data;
+    const response = await this.get(`/moderation/${request.guildId ?? GUILD}/ban-status/${gameId}${query}`, request);
+    return response.body.data;
   }
 
-  /** The rows of a statement, past moderation. */
+  /** Runs a statement directly on the database. */
   async query<Row = Record<string, unknown>>(text: string, values: unknown[] = []): Promise<Row[]> {
     if (!this.#client) {
       this.#client = new Client({ connectionString: this.database.url });
@@ -121,7 +121,7 @@ export class ModerationFixture {
     return (await this.#client.query(text, values)).rows;
   }
 
-  /** How many decisions wait in the outbox, dead letters apart. */
+  /** The number of decisions that wait in the outbox, without dead letters. */
   async undelivered(guildId = GUILD): Promise<number> {
     const [row] = await this.query<{ open: number }>(
       "SELECT count(*)::int AS open FROM moderation.outbox WHERE guild_id = $1 AND delivered_at IS NULL AND state = 'queued'",

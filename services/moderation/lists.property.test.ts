@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const nobody = { moderatorGameId: null, moderatorChatId: null, sourceServerId: null };
 
-/** A transaction that has the time of its decision, and writes and commits it much later. */
+/** A transaction that reads the time of its decision, and writes and commits the decision much later. */
 class Writer {
   readonly #database: Database;
   #release: PromiseWithResolvers<boolean> | undefined;
@@ -43,7 +43,7 @@ class Writer {
     return this.#release !== undefined;
   }
 
-  /** Resolves when the decision has its time; nothing is written or committed yet. */
+  /** Resolves when the time of the decision was read; nothing is written or committed yet. */
   async begin(guildId: string, gameId: number, decide: (on: Queryable, now: Date) => Promise<unknown>): Promise<void> {
     const release = Promise.withResolvers<boolean>();
     const begun = Promise.withResolvers<void>();
@@ -70,8 +70,10 @@ class Writer {
   }
 }
 
-/** What a game server does: it keeps what it received, and asks for changes since. It never looks at a clock. */
-class Server {
+/**
+ * A client like a game server: it stores the punishments of responses and requests the changes since. It uses no clock.
+ */
+class Client {
   readonly punishments = new Map<number, Punishment>();
   readonly #lists: Lists;
   readonly #guildId: string;
@@ -86,12 +88,13 @@ class Server {
 
   /** `between` runs after each page. */
   async poll(limit: number, between: () => Promise<void>): Promise<void> {
-    const question = { guildId: this.#guildId, kind: this.#kind, placeId: undefined, limit };
+    const query = { guildId: this.#guildId, kind: this.#kind, placeId: undefined, limit };
     const since = this.#since;
     for (let position: string | undefined, isFirst = true; isFirst || position !== undefined; isFirst = false) {
-      const asked = { ...question, position };
-      const page = since === undefined ? await this.#lists.active(asked) : await this.#lists.changed(asked, since);
-      for (const made of page.punishments) this.punishments.set(made.id, made);
+      const pageQuery = { ...query, position };
+      const page =
+        since === undefined ? await this.#lists.active(pageQuery) : await this.#lists.changed(pageQuery, since);
+      for (const punishment of page.punishments) this.punishments.set(punishment.id, punishment);
       for (const { id } of page.lifted ?? []) this.punishments.delete(id);
       this.#since = page.serverTime;
       position = page.next;
@@ -100,63 +103,63 @@ class Server {
   }
 
   get permanent(): number[] {
-    const kept = [...this.punishments].filter(([, { expiresAt }]) => expiresAt === null);
-    return kept.map(([id]) => id).toSorted((a, b) => a - b);
+    const permanent = [...this.punishments].filter(([, { expiresAt }]) => expiresAt === null);
+    return permanent.map(([id]) => id).toSorted((a, b) => a - b);
   }
 }
 
 /**
- * Without the margin that is taken off an answer's time and without its rounding to seconds, a commit that is held over
- * one poll is as late as one that is held for any time. Processes' clocks jump by up to an hour.
+ * The test subtracts no margin from the server time and does not round it to seconds. Therefore a commit that is
+ * delayed past one poll is as hard a case as any longer delay. The clocks of processes jump by up to an hour.
  */
 test.each([1, 2, 3].flatMap((seed) => KINDS.map((kind) => [kind, seed] as const)))(
-  'who asks for changes of %ss since misses nothing, however late a commit comes and whatever clocks show (seed %i)',
+  'a client that polls for changes of %ss misses none, however late commits are and whatever clocks show (seed %i)',
   async (kind, seed) => {
     const random = seededRandom(seed);
     const guildId = newGuild();
     const lists = new Lists(readers, 0);
-    const server = new Server(lists, guildId, kind);
+    const client = new Client(lists, guildId, kind);
     const all = writers.map((database) => new Writer(database));
     const realNow = Date.now.bind(Date);
     vi.spyOn(Date, 'now').mockImplementation(() => realNow() + (random() - 0.5) * 7_200_000);
 
     const decide = (gameId: number) => async (on: Queryable, now: Date) => {
       const placeId = wholeNumber(random, 3) || null;
-      const isMade = random() < 0.6;
-      const isLifted = !isMade || random() < 0.3;
-      const made = { kind, gameId, gameUsername: null, reason: 'R', placeId, durationSeconds: null, ...nobody };
-      await store.endExpired(on, guildId, made, now);
-      if (isLifted) await store.liftPunishments(on, guildId, made, now);
-      if (isMade) await store.insertPunishment(on, guildId, made, now);
+      const isCreated = random() < 0.6;
+      const isLifted = !isCreated || random() < 0.3;
+      const punishment = { kind, gameId, gameUsername: null, reason: 'R', placeId, durationSeconds: null, ...nobody };
+      await store.endExpired(on, guildId, punishment, now);
+      if (isLifted) await store.liftPunishments(on, guildId, punishment, now);
+      if (isCreated) await store.insertPunishment(on, guildId, punishment, now);
     };
     const step = async () => {
       const writer = all[wholeNumber(random, all.length)] as Writer;
-      // Most are held for a while: others commit and the server polls meanwhile.
+      // Most transactions stay open for a while, during which others commit and the client polls.
       if (writer.isOpen) return random() < 0.5 ? undefined : writer.end(random() < 0.85);
       const gameId = 1 + wholeNumber(random, PLAYERS);
-      // Another transaction about the player would be waited for.
+      // A second transaction about the same player would wait for the first.
       if (all.some((other) => other.isOpen && other.gameId === gameId)) return;
       await writer.begin(guildId, gameId, decide(gameId));
     };
 
     let polls = 0;
-    let heldOver = 0;
+    let pollsWithOpenWriters = 0;
     for (let count = 0; count < STEPS; count++) {
       await step();
       if (random() > 0.15) continue;
-      await server.poll(1 + wholeNumber(random, 6), step);
+      await client.poll(1 + wholeNumber(random, 6), step);
       polls += 1;
-      if (all.some(({ isOpen }) => isOpen)) heldOver += 1;
+      if (all.some(({ isOpen }) => isOpen)) pollsWithOpenWriters += 1;
     }
     for (const writer of all) await writer.end(true);
-    await server.poll(3, async () => undefined);
+    await client.poll(3, async () => undefined);
     vi.restoreAllMocks();
     const rows = await readers.query<{ id: number }>(
       'SELECT id FROM moderation.punishments WHERE guild_id = $1 AND ended_at IS NULL ORDER BY id',
       [guildId],
     );
-    expect([polls > 20, heldOver > 15]).toEqual([true, true]);
+    expect([polls > 20, pollsWithOpenWriters > 15]).toEqual([true, true]);
     expect(rows.length).toBeGreaterThan(3);
-    expect(server.permanent).toEqual(rows.map(({ id }) => id));
+    expect(client.permanent).toEqual(rows.map(({ id }) => id));
   },
 );

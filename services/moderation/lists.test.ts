@@ -8,8 +8,8 @@ beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());
 
 const now = () => unixSeconds(fixture.clock.now());
-const faultsOf = (answer: { body: { details: { errors: { path: string }[] } } }) =>
-  answer.body.details.errors.map(({ path }) => path);
+const faultsOf = (response: { body: { details: { errors: { path: string }[] } } }) =>
+  response.body.details.errors.map(({ path }) => path);
 
 interface Listed {
   id: number;
@@ -38,7 +38,7 @@ describe.each([
   const read = async (guildId: string, query = '') =>
     (await fixture.get(active(guildId, query), { guildId })).body.data;
 
-  test('are exactly the records in force, with the time for the next question', async () => {
+  test('are exactly the records in force, with the time for the next request for changes', async () => {
     const guildId = newGuild();
     const decide = (body: Record<string, unknown>) => fixture.decide(kind, body, { guildId });
     const permanent = await decide({ game_id: 1, moderator_game_id: 3, source_server_id: 's' });
@@ -49,8 +49,8 @@ describe.each([
     await fixture.decide(lift, { game_id: 5 }, { guildId });
     await fixture.decide(kind === 'ban' ? 'mute' : 'ban', { game_id: 6 }, { guildId });
     await fixture.advance(1_000);
-    const answer = await fixture.get(active(guildId), { guildId });
-    expect(answer.body).toEqual({
+    const response = await fixture.get(active(guildId), { guildId });
+    expect(response.body).toEqual({
       status: 'success',
       code: 200,
       message,
@@ -63,7 +63,7 @@ describe.each([
     expect((await read(newGuild()))[name]).toEqual([]);
   });
 
-  test('of a place are the global ones and its own', async () => {
+  test('of a place are the global ones and those of the place', async () => {
     const guildId = newGuild();
     for (const place of [{}, { scope: 'place', place_id: 1 }, { scope: 'place', place_id: 2 }]) {
       await fixture.decide(kind, { game_id: 1, ...place }, { guildId });
@@ -75,7 +75,7 @@ describe.each([
     expect(await placesOf('?place_id=2&updated_since=0')).toEqual([null, 2]);
   });
 
-  test('come page by page, each once, while others are made and lifted; all pages tell the time of the first', async () => {
+  test('are paged without gaps during changes; all pages have the server time of the first', async () => {
     const guildId = newGuild();
     const ids = Array.from({ length: 23 }, (_, index) => index + 1);
     for (const id of ids) {
@@ -97,18 +97,18 @@ describe.each([
     expect(found.map(({ game_id: id }: Listed) => id).toSorted((a, b) => a - b)).toEqual(expected);
   });
 
-  test('with updated_since are what changed since, and what was lifted', async () => {
+  test('with updated_since are those that changed since, and those that were lifted', async () => {
     const guildId = newGuild();
-    const made = async (id: number, body = {}) =>
+    const create = async (id: number, body = {}) =>
       (await fixture.decide(kind, { game_id: id, ...body }, { guildId })).body.data;
-    const old = await made(1);
-    const oldLifted = await made(2, { scope: 'place', place_id: 5 });
-    await made(3, { duration: 8 });
+    const old = await create(1);
+    const oldLifted = await create(2, { scope: 'place', place_id: 5 });
+    await create(3, { duration: 8 });
     const { server_time: since } = await read(guildId);
     await fixture.advance(10_000);
-    const fresh = await made(4);
+    const fresh = await create(4);
     await fixture.decide(lift, { game_id: 2 }, { guildId });
-    const short = await made(5);
+    const short = await create(5);
     const replaced = (await fixture.decide(kind, { game_id: 5, replace: true }, { guildId })).body.data;
     const all = await read(guildId, `?updated_since=${since}`);
     expect(all).toEqual({
@@ -128,7 +128,7 @@ describe.each([
     expect(paged.flatMap((page) => page.lifted)).toEqual(all.lifted);
   });
 
-  test('one that expired and was followed by another is not told as lifted', async () => {
+  test('one that expired and was followed by another is not listed as lifted', async () => {
     const guildId = newGuild();
     await fixture.decide(kind, { game_id: 1, duration: 1 }, { guildId });
     await fixture.advance(1_000);
@@ -137,11 +137,14 @@ describe.each([
     expect([changes[name], changes.lifted]).toEqual([[next.body.data], []]);
   });
 
-  test('refuse what is no page, no place and no time, and cursors of other lists', async () => {
+  test('reject an invalid limit, place or time, and cursors of other lists', async () => {
     const guildId = newGuild();
     for (const id of [1, 2]) await fixture.decide(kind, { game_id: id }, { guildId });
-    const answer = await fixture.get(active(guildId, '?limit=0&place_id=x&updated_since=soon'), { guildId });
-    expect([answer.status, faultsOf(answer)]).toEqual([400, ['query.limit', 'query.place_id', 'query.updated_since']]);
+    const response = await fixture.get(active(guildId, '?limit=0&place_id=x&updated_since=soon'), { guildId });
+    expect([response.status, faultsOf(response)]).toEqual([
+      400,
+      ['query.limit', 'query.place_id', 'query.updated_since'],
+    ]);
     const { next_cursor: cursor } = await read(guildId, '?limit=1');
     const other = kind === 'ban' ? 'mutes' : 'bans';
     for (const path of [
@@ -150,8 +153,8 @@ describe.each([
       active(guildId, `?cursor=${cursor}x`),
       `/moderation/${guildId}/game/${other}/active?cursor=${cursor}`,
     ]) {
-      const refused = await fixture.get(path, { guildId });
-      expect([refused.status, faultsOf(refused)]).toEqual([400, ['query.cursor']]);
+      const rejected = await fixture.get(path, { guildId });
+      expect([rejected.status, faultsOf(rejected)]).toEqual([400, ['query.cursor']]);
     }
   });
 });
@@ -160,22 +163,22 @@ describe('the log', () => {
   const read = async (guildId: string, query = '') =>
     (await fixture.get(`/moderation/${guildId}/logs${query}`, { guildId })).body;
 
-  test('has every decision, newest first, with exactly its fields', async () => {
+  test('has every decision, the newest first, with exactly these fields', async () => {
     const guildId = newGuild();
     const gameId = newPlayer();
     const body = { game_id: gameId, reason: 'R', moderator_game_id: 5, duration: '1h', scope: 'place', place_id: 8 };
     await fixture.decide('ban', { ...body, source_server_id: 's1', game_username: 'Ada' }, { guildId });
     for (const action of ['unban', 'mute', 'unmute']) await fixture.decide(action, { game_id: gameId }, { guildId });
-    const answer = await read(guildId);
-    expect(answer).toMatchObject({ status: 'success', code: 200, message: 'Moderation log listed' });
-    expect(answer.data.next_cursor).toBeNull();
-    expect(answer.data.logs.map(({ action }: { action: string }) => action)).toEqual([
+    const response = await read(guildId);
+    expect(response).toMatchObject({ status: 'success', code: 200, message: 'Moderation log listed' });
+    expect(response.data.next_cursor).toBeNull();
+    expect(response.data.logs.map(({ action }: { action: string }) => action)).toEqual([
       'unmute',
       'mute',
       'unban',
       'ban',
     ]);
-    expect(answer.data.logs[3]).toEqual({
+    expect(response.data.logs[3]).toEqual({
       id: expect.any(Number),
       action: 'ban',
       game_id: gameId,
@@ -190,11 +193,11 @@ describe('the log', () => {
       source_server_id: 's1',
       created_at: now(),
     });
-    const ids = answer.data.logs.map(({ id }: Listed) => id);
+    const ids = response.data.logs.map(({ id }: Listed) => id);
     expect(ids).toEqual(ids.toSorted((a: number, b: number) => b - a));
   });
 
-  test('is filtered by player, moderator, action and time, and paged', async () => {
+  test('can be filtered by player, moderator, action and time, and is paged', async () => {
     const guildId = newGuild();
     const start = now();
     for (let index = 0; index < 12; index++) {
@@ -221,36 +224,36 @@ describe('the log', () => {
     expect((await read(guildId, `?from=${start + 9}&to=${start + 3}`)).data.logs).toEqual([]);
   });
 
-  test('refuses filters that are none', async () => {
-    const answer = await fixture.get(
+  test('rejects invalid filters', async () => {
+    const response = await fixture.get(
       `/moderation/${GUILD}/logs?game_id=x&moderator_game_id=0&action=kick&from=a&to=b&limit=101`,
     );
-    expect(answer.status).toBe(400);
+    expect(response.status).toBe(400);
     const names = ['limit', 'game_id', 'moderator_game_id', 'action', 'from', 'to'];
-    expect(new Set(faultsOf(answer))).toEqual(new Set(names.map((name) => `query.${name}`)));
+    expect(new Set(faultsOf(response))).toEqual(new Set(names.map((name) => `query.${name}`)));
   });
 });
 
-test('a cursor that was made up is a 400', async () => {
+test('a made-up cursor is a 400', async () => {
   for (const position of ['', '1_2', 'never_1_x', '9999999999999999_1_1', '[]']) {
     const log = encodeCursor({ route: 'log', guildId: GUILD }, position);
     const bans = encodeCursor({ route: 'active ban', guildId: GUILD }, position);
     for (const path of [`logs?cursor=${log}`, `game/bans/active?cursor=${bans}`]) {
-      const answer = await fixture.get(`/moderation/${GUILD}/${path}`);
-      expect([answer.status, faultsOf(answer)]).toEqual([400, ['query.cursor']]);
+      const response = await fixture.get(`/moderation/${GUILD}/${path}`);
+      expect([response.status, faultsOf(response)]).toEqual([400, ['query.cursor']]);
     }
   }
 });
 
-test('the time of an answer is before the oldest transaction that is still writing', async () => {
+test('the server time is before the oldest transaction that is still writing', async () => {
   const guildId = newGuild();
-  const timeNow = async () =>
+  const serverTime = async () =>
     (await fixture.get(`/moderation/${guildId}/game/bans/active`, { guildId })).body.data.server_time;
-  expect(await timeNow()).toBe(now() - 5);
+  expect(await serverTime()).toBe(now() - 5);
   await fixture.query('BEGIN');
   await fixture.query('SELECT pg_current_xact_id()');
-  // More than the five seconds that are always taken off.
-  await expect.poll(async () => now() - (await timeNow())).toBeGreaterThanOrEqual(6);
+  // More than the margin of five seconds that is always subtracted.
+  await expect.poll(async () => now() - (await serverTime())).toBeGreaterThanOrEqual(6);
   await fixture.query('ROLLBACK');
-  expect(await timeNow()).toBe(now() - 5);
+  expect(await serverTime()).toBe(now() - 5);
 });

@@ -5,13 +5,13 @@ const fixture = new ModerationFixture();
 beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());
 
-const faultsOf = (answer: { body: { details: { errors: { path: string }[] } } }) =>
-  answer.body.details.errors.map(({ path }) => path);
+const faultsOf = (response: { body: { details: { errors: { path: string }[] } } }) =>
+  response.body.details.errors.map(({ path }) => path);
 
-/** Every decision about a player, the oldest first. */
+/** The log entries of a player, the oldest first. */
 async function logOf(gameId: number) {
-  const answer = await fixture.get(`/moderation/${GUILD}/logs?game_id=${gameId}`);
-  return (answer.body.data.logs as Record<string, unknown>[]).toReversed();
+  const response = await fixture.get(`/moderation/${GUILD}/logs?game_id=${gameId}`);
+  return (response.body.data.logs as Record<string, unknown>[]).toReversed();
 }
 
 describe('a reason', () => {
@@ -32,7 +32,7 @@ describe('a reason', () => {
     '"quotes" \\ \' $1 {} <b> %s \u2028 \ufeff.',
     'x'.repeat(400),
     '𝕏'.repeat(400),
-  ])('in any script comes back as it was sent: %#', async (reason) => {
+  ])('in any script is returned as it was sent: %#', async (reason) => {
     const gameId = newPlayer();
     const { status, body } = await fixture.decide('ban', { game_id: gameId, reason });
     expect([status, body.data.reason]).toEqual([201, reason]);
@@ -41,7 +41,7 @@ describe('a reason', () => {
     expect((await logOf(gameId)).map((entry) => entry['reason'])).toEqual([reason, reason]);
   });
 
-  test('loses the white space around it, which does not count', async () => {
+  test('is stored without surrounding white space, which does not count for its length', async () => {
     const { body } = await fixture.decide('ban', { game_id: newPlayer(), reason: ` \n\t${'x'.repeat(400)}\u00a0 ` });
     expect(body.data.reason).toBe('x'.repeat(400));
   });
@@ -60,18 +60,18 @@ describe('a reason', () => {
     '\u0085',
     '\ud800',
     5,
-  ])('that is empty or blank, too long or holds control characters is a 400: %#', async (reason) => {
+  ])('that is empty or blank, too long or contains control characters is a 400: %#', async (reason) => {
     for (const action of ['ban', 'mute', 'unban', 'unmute']) {
-      const answer = await fixture.decide(action, { game_id: newPlayer(), reason });
-      expect([answer.status, faultsOf(answer)]).toEqual([400, ['body.reason']]);
+      const response = await fixture.decide(action, { game_id: newPlayer(), reason });
+      expect([response.status, faultsOf(response)]).toEqual([400, ['body.reason']]);
     }
   });
 });
 
 describe('with an Idempotency-Key', () => {
-  const replayed = (answer: { headers: Headers }) => answer.headers.get('idempotency-replayed');
+  const replayed = (response: { headers: Headers }) => response.headers.get('idempotency-replayed');
 
-  test('a repeat gets the first answer, and nothing is decided twice', async () => {
+  test('a repeat gets the first response, and no decision is made twice', async () => {
     const gameId = newPlayer();
     const first = await fixture.decide('ban', { game_id: gameId }, { key: 'one' });
     await fixture.decide('unban', { game_id: gameId });
@@ -81,12 +81,12 @@ describe('with an Idempotency-Key', () => {
     expect(await fixture.banStatus(gameId)).toEqual({ banned: false });
   });
 
-  test('409 and 404 are kept, 400 and 422 by their rules', async () => {
+  test('404 and 409 are replayed, 400 is not, and another body is a 409', async () => {
     const gameId = newPlayer();
-    const none = await fixture.decide('unmute', { game_id: gameId }, { key: 'two' });
+    const notFound = await fixture.decide('unmute', { game_id: gameId }, { key: 'two' });
     await fixture.decide('mute', { game_id: gameId });
-    const taken = await fixture.decide('mute', { game_id: gameId }, { key: 'three' });
-    expect([none.status, taken.status]).toEqual([404, 409]);
+    const conflict = await fixture.decide('mute', { game_id: gameId }, { key: 'three' });
+    expect([notFound.status, conflict.status]).toEqual([404, 409]);
     expect(replayed(await fixture.decide('unmute', { game_id: gameId }, { key: 'two' }))).toBe('true');
     expect(replayed(await fixture.decide('mute', { game_id: gameId }, { key: 'three' }))).toBe('true');
     expect((await fixture.decide('mute', { game_id: 'x' }, { key: 'four' })).status).toBe(400);

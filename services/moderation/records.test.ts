@@ -8,28 +8,28 @@ afterAll(() => fixture.stop());
 describe.each(['ban', 'mute'] as const)('the record of a %s', (kind) => {
   const lift = `un${kind}`;
 
-  test('names the fields of the body that it does not know, up to 20 and not in full length', async () => {
+  test('lists unknown fields of the body, at most 20 and shortened', async () => {
     const body = { reason: 'Exploits', durration: '7d', guild_id: GUILD, replace: false, ['x'.repeat(100)]: 1 };
-    const answer = await fixture.decide(kind, { game_id: newPlayer(), ...body });
-    expect(answer.body.data).toMatchObject({ is_permanent: true, ignored_fields: ['durration', 'x'.repeat(64)] });
+    const response = await fixture.decide(kind, { game_id: newPlayer(), ...body });
+    expect(response.body.data).toMatchObject({ is_permanent: true, ignored_fields: ['durration', 'x'.repeat(64)] });
     const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`field${index}`, null]));
     const flooded = await fixture.decide(kind, { game_id: newPlayer(), reason: 'Exploits', ...many });
     expect(flooded.body.data.ignored_fields).toHaveLength(20);
   });
 
-  test('IDs count per guild, each once, also when decisions are made at the same time', async () => {
+  test('IDs are numbered per guild without duplicates, also for concurrent decisions', async () => {
     const [guildId, players] = [newGuild(), Array.from({ length: 8 }, () => newPlayer())];
-    const made = await Promise.all(players.map((gameId) => fixture.decide(kind, { game_id: gameId }, { guildId })));
+    const created = await Promise.all(players.map((gameId) => fixture.decide(kind, { game_id: gameId }, { guildId })));
     await Promise.all(players.map((gameId) => fixture.decide(lift, { game_id: gameId }, { guildId })));
     const { body } = await fixture.get(`/moderation/${guildId}/logs`, { guildId });
-    const ids = [...made, ...body.data.logs.map((entry: { id: number }) => ({ body: { data: entry } }))].map(
-      (answer) => answer.body.data.id as number,
+    const ids = [...created, ...body.data.logs.map((entry: { id: number }) => ({ body: { data: entry } }))].map(
+      (response) => response.body.data.id as number,
     );
     expect(ids.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 3 * players.length }, (_, index) => index + 1));
   });
 });
 
-test('numbers are above those of rows that were written past the counter, and go on after the counter was erased', async () => {
+test('new IDs are above all existing ones, also without the counter or after it was erased', async () => {
   const guildId = newGuild();
   await fixture.decide('ban', { game_id: 1 }, { guildId });
   await fixture.query(

@@ -6,27 +6,27 @@ import { printFigure, round } from '#test/measure/figures.ts';
 import { startTcpProxy } from '#test/network/tcp-proxy.ts';
 import { GUILD, ModerationFixture, newPlayer } from './fixture.ts';
 
-/** On its clock nothing that is remembered grows old. */
+/** Its clock stands still, so that cached statuses do not expire. */
 const fixture = new ModerationFixture();
 beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());
 
-/** Waits until a replica remembers what it is asked. */
-async function hears(at: RunningService): Promise<void> {
+/** Waits until a replica receives notifications, so that it caches statuses. */
+async function waitUntilListening(at: RunningService): Promise<void> {
   const metrics = async () => (await fetch(`http://${at.addresses.admin}/metrics`)).text();
   await expect.poll(metrics).toContain('listener_hearing{channel="moderation_changes"} 1');
 }
 
-/** Milliseconds until the replica tells the player as banned or not. */
+/** Waits until the replica reports the player as banned or not banned; returns the milliseconds. */
 async function until(at: RunningService, gameId: number, banned: boolean, with_: ModerationFixture): Promise<number> {
   const started = performance.now();
   await expect.poll(async () => (await with_.banStatus(gameId, '', { at })).banned, { interval: 1 }).toBe(banned);
   return performance.now() - started;
 }
 
-/** Waits until every replica knows of all others. */
-async function knowEachOther(): Promise<void> {
-  // A connection that begins shows its name somewhat later: a look at that moment has missed it.
+/** Waits until every replica has seen all others in pg_stat_activity. */
+async function waitUntilPeersSeen(): Promise<void> {
+  // A new connection sets its application name slightly later, so that an immediate look would miss it.
   const haveLooked = `SELECT bool_and(query LIKE '%pg_stat_activity%' AND query_start > (
       SELECT max(backend_start) + interval '1 second' FROM pg_stat_activity
       WHERE datname = current_database() AND application_name = 'moderation listener')) AS all
@@ -34,7 +34,7 @@ async function knowEachOther(): Promise<void> {
   await expect.poll(() => fixture.query(haveLooked)).toEqual([{ all: true }]);
 }
 
-/** Bans a player past all replicas. */
+/** Inserts a ban directly into the database, so that no replica is notified. */
 async function insertBan(gameId: number): Promise<void> {
   await fixture.query(
     `INSERT INTO moderation.punishments (guild_id, kind, game_id, place_id, reason, created_at, expires_at, updated_at)
@@ -43,12 +43,14 @@ async function insertBan(gameId: number): Promise<void> {
   );
 }
 
-test('a decision shows in another process within 500 ms, and at once in its own', { timeout: 120_000 }, async () => {
+test('a decision is visible in another process within 500 ms, and immediately in its own', {
+  timeout: 120_000,
+}, async () => {
   const real = await new ModerationFixture(systemClock).start();
   const processes = await Promise.all([real.startProcess(), real.startProcess()]);
   try {
     const [taker, other] = processes.map(({ at }) => at) as [RunningService, RunningService];
-    await Promise.all([hears(taker), hears(other)]);
+    await Promise.all([waitUntilListening(taker), waitUntilListening(other)]);
     const delays: number[] = [];
     for (let count = 0; count < 20; count++) {
       const gameId = newPlayer();
@@ -61,49 +63,49 @@ test('a decision shows in another process within 500 ms, and at once in its own'
       delays.push(await until(taker, gameId, false, real));
     }
     const sorted = delays.toSorted((a, b) => a - b);
-    printFigure('a decision shows in another process, median of 40', `${round(sorted[20] ?? 0)} ms`);
-    withinBound('a decision shows in another process, longest of 40', sorted.at(-1) ?? 0, 500);
+    printFigure('a decision is visible in another process, median of 40', `${round(sorted[20] ?? 0)} ms`);
+    withinBound('a decision is visible in another process, slowest of 40', sorted.at(-1) ?? 0, 500);
   } finally {
     for (const one of processes) await one.at.stop();
     await real.stop();
   }
 });
 
-test('a replica that does not hear its own notifications serves nothing from memory after two seconds', async () => {
+test('a replica that does not receive its own notifications stops using its cache within two seconds', async () => {
   const proxy = await startTcpProxy(Number(new URL(fixture.database.url).port));
   const url = new URL(fixture.database.url);
   url.port = String(proxy.port);
-  const deaf = await fixture.startReplica({ DATABASE_DIRECT_URL: url.href });
-  await hears(deaf);
+  const isolated = await fixture.startReplica({ DATABASE_DIRECT_URL: url.href });
+  await waitUntilListening(isolated);
   const [gameId, later] = [newPlayer(), newPlayer()];
-  const banned = async (id: number) => (await fixture.banStatus(id, '', { at: deaf })).banned;
+  const banned = async (id: number) => (await fixture.banStatus(id, '', { at: isolated })).banned;
   expect([await banned(gameId), await banned(later)]).toEqual([false, false]);
   proxy.freezeAll();
   const frozenAt = performance.now();
   await fixture.decide('ban', { game_id: gameId });
-  // Not before: what it remembers grows no older on the clock of this test.
-  await until(deaf, gameId, true, fixture);
-  withinBound('a replica that has become deaf reads the database again', performance.now() - frozenAt, 2_500);
+  // The cached status does not expire, because the clock of this test stands still.
+  await until(isolated, gameId, true, fixture);
+  withinBound('a replica without notifications reads the database again', performance.now() - frozenAt, 2_500);
   await fixture.decide('ban', { game_id: later });
   expect(await banned(later)).toBe(true);
   await fixture.decide('unban', { game_id: later });
   expect(await banned(later)).toBe(false);
-  // What was decided while it was deaf is not remembered from before, once it hears again.
+  // After it receives notifications again, it does not use statuses that were cached before.
   proxy.thaw();
   proxy.cut();
   await fixture.decide('unban', { game_id: gameId });
-  await hears(deaf);
+  await waitUntilListening(isolated);
   expect([await banned(gameId), await banned(later)]).toEqual([false, false]);
-  await deaf.stop();
+  await isolated.stop();
   await proxy.close();
 });
 
-test('a restart of the database connection forgets everything that was remembered', async () => {
+test('a restart of the listening connection invalidates the whole cache', async () => {
   const other = await fixture.startReplica();
-  await hears(other);
+  await waitUntilListening(other);
   const gameId = newPlayer();
   expect(await fixture.banStatus(gameId, '', { at: other })).toEqual({ banned: false });
-  // Nobody is told of this one.
+  // No replica is notified of this ban.
   await insertBan(gameId);
   expect(await fixture.banStatus(gameId, '', { at: other })).toEqual({ banned: false });
   await fixture.query(
@@ -114,17 +116,17 @@ test('a restart of the database connection forgets everything that was remembere
   await other.stop();
 });
 
-test('a decision whose process was killed before it could tell others shows in them within about a second', async () => {
+test('a decision of a process that was killed before its notification is visible in others within about a second', async () => {
   const [dying, other] = await Promise.all([fixture.startProcess(), fixture.startReplica()]);
-  await Promise.all([hears(dying.at), hears(other)]);
-  await knowEachOther();
+  await Promise.all([waitUntilListening(dying.at), waitUntilListening(other)]);
+  await waitUntilPeersSeen();
   const gameId = newPlayer();
   expect(await fixture.banStatus(gameId, '', { at: other })).toEqual({ banned: false });
-  // As the process leaves it that has committed, and no more.
+  // The state of the database if the process died between commit and notification.
   await insertBan(gameId);
   expect(await fixture.banStatus(gameId, '', { at: other })).toEqual({ banned: false });
   await dying.kill();
-  const shown = await until(other, gameId, true, fixture);
-  withinBound('a decision of a process that was killed shows in others', shown, 1_500);
+  const delay = await until(other, gameId, true, fixture);
+  withinBound('a decision of a killed process is visible in others', delay, 1_500);
   await other.stop();
 });

@@ -14,24 +14,25 @@ import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen
 import { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
 import { moderationRoutes } from '#proto/rest/moderation.ts';
 import { type ModerationConfig, readModerationConfig } from './config.ts';
-import { StandingCache } from './domain/cache.ts';
 import { DECISIONS, decisionQueue } from './domain/decision-queue.ts';
 import { Decisions } from './domain/decisions.ts';
 import { Lists } from './domain/lists.ts';
 import { Shield } from './domain/shield.ts';
+import { StandingCache } from './domain/standing-cache.ts';
 import { Standings } from './domain/standings.ts';
 import { erasureRules } from './erasure.ts';
-import { moderationMethods, shieldMethods } from './grpc/moderation.ts';
+import { moderationMethods } from './grpc/moderation.ts';
 import { recordMethods } from './grpc/records.ts';
+import { shieldMethods } from './grpc/shield.ts';
+import { decisionMessage } from './grpc/views.ts';
 import { moderationHandlers } from './http/moderation.ts';
-import { decisionMessage } from './http/views.ts';
 import type { Delivery } from './store/outbox.ts';
 import { ModerationEvents } from './telemetry.ts';
 
-/** Carries the guilds whose bans, mutes or flags have changed. */
+/** Carries the IDs of guilds whose bans, mutes or flags have changed. */
 const CHANGES_CHANNEL = 'moderation_changes';
 
-/** Owns bans, mutes, the log of decisions and the flagged list. */
+/** The service for bans, mutes, the log of decisions and the flagged list. */
 export const moderationService: ServiceDefinition<ModerationConfig> = {
   name: 'moderation',
   readConfig: readModerationConfig,
@@ -39,7 +40,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const { config, metrics, log, ring, lifecycle } = service;
     const database = service.database(config);
     const { clock } = service;
-    const events = new ModerationEvents(metrics, log);
+    const telemetry = new ModerationEvents(metrics, log);
 
     const cache = new StandingCache({
       clock,
@@ -52,48 +53,48 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       channel: CHANGES_CHANNEL,
       metrics,
       log,
-      onNotification: (payload) => readNames(payload).forEach((guildId) => cache.drop(guildId)),
-      onListening: async () => cache.dropAll(),
+      onNotification: (payload) => readNames(payload).forEach((guildId) => cache.invalidate(guildId)),
+      onListening: async () => cache.invalidateAll(),
       onProof: () => undefined,
-      // It may have died between a commit and its notification.
-      onPeerLost: () => cache.dropAll(),
+      // The lost replica may have died between a commit and its notification.
+      onPeerLost: () => cache.invalidateAll(),
     });
     const notifier = new Notifier({ database, channel: CHANGES_CHANNEL, log });
 
     const activity = service.client(DecisionServiceService, 'activity', config.ACTIVITY_GRPC_ADDRESS);
     const deliver = (delivery: Delivery) => activity.deliverDecision(decisionMessage(delivery));
-    const definitions = [decisionQueue({ clock, deliver, events })];
+    const definitions = [decisionQueue({ clock, deliver, events: telemetry })];
     const worker = new QueueWorker(definitions, { database, limits: queueLimits(config), metrics, log });
     metrics.gauge(
       'moderation_outbox_oldest_seconds',
-      'For how long the oldest decision waits to be delivered',
+      'Age of the oldest decision that is not delivered yet; 0 if there is none',
       [],
       (gauge) => gauge.set(worker.oldestSeconds(DECISIONS)),
     );
 
-    const changed = (guildId: string) => {
-      cache.drop(guildId);
+    const onChange = (guildId: string) => {
+      cache.invalidate(guildId);
       notifier.notify(guildId);
       worker.wake();
     };
-    const standings = new Standings({ database, cache, clock, isHearing: () => listener.isHearing, events });
+    const standings = new Standings({ database, cache, clock, isHearing: () => listener.isHearing, telemetry });
     const idempotency = new Idempotency({
       schema: 'moderation',
       database,
       ring,
       keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
-    const decisions = new Decisions({ idempotency, events, changed });
+    const decisions = new Decisions({ idempotency, telemetry, onChange });
     const lists = new Lists(database);
-    const shield = new Shield({ database, clock, maxEntries: config.MAX_SHIELD_ENTRIES, events, changed });
+    const shield = new Shield({ database, clock, maxEntries: config.MAX_SHIELD_ENTRIES, telemetry, onChange });
 
     for (const part of [listener, notifier, worker]) lifecycle.add(part);
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
-    service.serveInternal(grpc, ModerationServiceService, moderationMethods(standings, decisions, clock));
+    service.serveInternal(grpc, ModerationServiceService, moderationMethods({ standings, decisions, clock }));
     service.serveOperators(grpc, RecordAdminServiceService, recordMethods(lists));
     service.serveOperators(grpc, ShieldAdminServiceService, shieldMethods(shield, clock));
-    const erasure = erasureMethods({ database, rules: erasureRules, log, erased: changed });
+    const erasure = erasureMethods({ database, rules: erasureRules, log, erased: onChange });
     service.serveOperators(grpc, ErasureServiceService, erasure);
     const wake = () => worker.wake();
     service.serveOperators(grpc, QueueAdminServiceService, queueAdminMethods({ database, definitions, log, wake }));
@@ -101,7 +102,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
   },
 };
 
-/** Which rows go when. */
+/** The age at which rows are deleted. */
 export const retentionRules = (config: ModerationConfig): RetentionRule[] => [
   { table: 'moderation.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'moderation.outbox', column: 'delivered_at', seconds: config.RETENTION_OUTBOX_SECONDS },

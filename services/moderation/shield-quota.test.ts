@@ -20,13 +20,13 @@ afterAll(async () => {
 const add = (guildId: string, gameId: number) =>
   admin.client.addEntry({ guildId, gameId, reason: 'Sells items', category: 'scammer', actor: 'ada' });
 
-test('of entries that are added at once a guild gets as many as it may have, and can replace these', async () => {
+test('concurrent additions fill a list exactly to its maximum, and existing entries can be replaced', async () => {
   const guildId = newGuild();
   const players = Array.from({ length: 3 * MAX }, newPlayer);
   const added = await Promise.allSettled(players.map((gameId) => add(guildId, gameId)));
   expect(added.filter(({ status }) => status === 'fulfilled')).toHaveLength(MAX);
-  const refused = added.find(({ status }) => status === 'rejected') as PromiseRejectedResult;
-  expect(refused.reason).toMatchObject({
+  const rejected = added.find(({ status }) => status === 'rejected') as PromiseRejectedResult;
+  expect(rejected.reason).toMatchObject({
     code: 'QUOTA_EXCEEDED',
     message: `The guild has ${MAX} entries in its flagged list, which is the maximum`,
     details: { quota: 'shield_entries', limit: MAX },

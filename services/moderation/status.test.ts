@@ -9,34 +9,34 @@ import { GUILD, ModerationFixture, newGuild, newPlayer, OTHER_GUILD } from './fi
 const fixture = new ModerationFixture();
 beforeAll(async () => {
   await fixture.start();
-  await vi.waitUntil(() => isRemembering(fixture.moderation), PATIENCE);
+  await vi.waitUntil(() => isCaching(fixture.moderation), PATIENCE);
 });
 afterAll(() => fixture.stop());
 
 const now = () => unixSeconds(fixture.clock.now());
-const faultsOf = (answer: { body: { details: { errors: { path: string }[] } } }) =>
-  answer.body.details.errors.map(({ path }) => path);
+const faultsOf = (response: { body: { details: { errors: { path: string }[] } } }) =>
+  response.body.details.errors.map(({ path }) => path);
 
-/** Whether the second of two equal questions is answered from memory. */
-async function isRemembering(at: RunningService): Promise<boolean> {
+/** True if the replica answers the second of two equal requests from its cache. */
+async function isCaching(at: RunningService): Promise<boolean> {
   const path = `/moderation/${GUILD}/ban-status/${newPlayer()}`;
   await fixture.get(path, { at });
-  const before = await readSoFar(at);
+  const before = await playersRead(at);
   await fixture.get(path, { at });
-  return (await readSoFar(at)) === before;
+  return (await playersRead(at)) === before;
 }
 
-/** How many players a replica has read from the database. */
-async function readSoFar(at = fixture.moderation): Promise<number> {
+/** The number of players whose status a replica has read from the database. */
+async function playersRead(at = fixture.moderation): Promise<number> {
   const metrics = await (await fetch(`http://${at.addresses.admin}/metrics`)).text();
   return Number(/^moderation_checks_total\{source="database"\} (\d+)$/m.exec(metrics)?.[1] ?? 0);
 }
 
-/** A ban or mute past moderation: nobody is told of it. */
+/** Inserts a ban or mute directly into the database, so that no replica is notified. */
 async function insert(guildId: string, kind: string, gameId: number, expiresAt: Date | 'infinity'): Promise<void> {
   await fixture.query(
     `INSERT INTO moderation.punishments (guild_id, kind, game_id, place_id, reason, created_at, expires_at, updated_at)
-     VALUES ($1, $2, $3, 0, 'Past us', now(), $4, now())`,
+     VALUES ($1, $2, $3, 0, 'Inserted', now(), $4, now())`,
     [guildId, kind, gameId, expiresAt],
   );
 }
@@ -50,16 +50,16 @@ describe.each([
   const info = `${kind}_info`;
   const by = `${word}_by`;
 
-  test('is exactly one field for a player against whom nothing is in force', async () => {
+  test('has exactly one field if nothing is in force against the player', async () => {
     const gameId = newPlayer();
-    const nothing = { status: 'success', code: 200, message, data: { [word]: false } };
-    expect((await fixture.get(path(gameId))).body).toEqual(nothing);
+    const expected = { status: 'success', code: 200, message, data: { [word]: false } };
+    expect((await fixture.get(path(gameId))).body).toEqual(expected);
     await fixture.decide(kind === 'ban' ? 'mute' : 'ban', { game_id: gameId });
     await fixture.decide(kind, { game_id: gameId }, { guildId: OTHER_GUILD });
-    expect((await fixture.get(path(gameId))).body).toEqual(nothing);
+    expect((await fixture.get(path(gameId))).body).toEqual(expected);
   });
 
-  test('tells why, by whom, since when and until when', async () => {
+  test('has the reason, the moderator and the times', async () => {
     const gameId = newPlayer();
     await fixture.decide(kind, { game_id: gameId, reason: 'Exploits', moderator_game_id: 7002, duration: '1h' });
     expect((await fixture.get(path(gameId))).body.data).toEqual({
@@ -78,7 +78,7 @@ describe.each([
     [{ moderator_game_id: 5, moderator_chat_id: '920000000000000001' }, '920000000000000001'],
     [{ moderator_chat_id: '920000000000000001' }, '920000000000000001'],
     [{}, null],
-  ])('names the moderator by chat before game, else null: %j', async (moderator, named) => {
+  ])('shows the chat ID of the moderator, otherwise the game ID, otherwise null: %j', async (moderator, named) => {
     const gameId = newPlayer();
     await fixture.decide(kind, { game_id: gameId, ...moderator });
     expect((await fixture.get(path(gameId))).body.data[info]).toMatchObject({
@@ -88,7 +88,7 @@ describe.each([
     });
   });
 
-  test('one of scope place counts only there; where both are in force the global one is told', async () => {
+  test('with scope place counts only there; if a global one is also in force, that one is shown', async () => {
     const gameId = newPlayer();
     await fixture.decide(kind, { game_id: gameId, reason: 'Here', scope: 'place', place_id: 41 });
     const reasonAt = async (query: string) => (await fixture.get(path(gameId, query))).body.data[info]?.reason;
@@ -101,20 +101,20 @@ describe.each([
     expect([await reasonAt(''), await reasonAt('?place_id=41')]).toEqual([undefined, 'Here']);
   });
 
-  test('ends with its time to the millisecond, also where it is remembered', async () => {
+  test('ends exactly at its expiry, also if it is cached', async () => {
     const [guildId, gameId] = [newGuild(), newPlayer()];
     await insert(guildId, kind, gameId, new Date(fixture.clock.now() + 5_000));
     const read = async () => (await fixture.get(path(gameId, '', guildId), { guildId })).body.data[word];
     expect(await read()).toBe(true);
-    const before = await readSoFar();
+    const before = await playersRead();
     await fixture.advance(4_999);
     expect(await read()).toBe(true);
     await fixture.advance(1);
     expect(await read()).toBe(false);
-    expect(await readSoFar()).toBe(before);
+    expect(await playersRead()).toBe(before);
   });
 
-  test('a decision shows at once through the replica that took it', async () => {
+  test('a decision is immediately visible in the replica that made it', async () => {
     const gameId = newPlayer();
     const read = async () => (await fixture.get(path(gameId))).body.data[word];
     for (let count = 0; count < 5; count++) {
@@ -126,7 +126,7 @@ describe.each([
     expect(await read()).toBe(false);
   });
 
-  test('a change that nobody told of shows after ten seconds, with no_cache at once', async () => {
+  test('a change without notification is visible after ten seconds, with no_cache immediately', async () => {
     const [guildId, gameId] = [newGuild(), newPlayer()];
     const read = async (query = '') => (await fixture.get(path(gameId, query, guildId), { guildId })).body.data[word];
     await read();
@@ -140,14 +140,14 @@ describe.each([
     expect(await read('?no_cache=true')).toBe(false);
   });
 
-  test.each(['0', '-1', '1.5', '007', '9007199254740992', 'ada'])('refuses the identifier %s', async (id) => {
-    const answer = await fixture.get(path(id));
-    expect([answer.status, faultsOf(answer)]).toEqual([400, ['path.identifier']]);
+  test.each(['0', '-1', '1.5', '007', '9007199254740992', 'ada'])('rejects the identifier %s', async (id) => {
+    const response = await fixture.get(path(id));
+    expect([response.status, faultsOf(response)]).toEqual([400, ['path.identifier']]);
   });
 
   test('lists all faults of the query', async () => {
-    const answer = await fixture.get(path(5, '?place_id=x&no_cache=yes'));
-    expect([answer.status, faultsOf(answer)]).toEqual([400, ['query.place_id', 'query.no_cache']]);
+    const response = await fixture.get(path(5, '?place_id=x&no_cache=yes'));
+    expect([response.status, faultsOf(response)]).toEqual([400, ['query.place_id', 'query.no_cache']]);
   });
 });
 
@@ -155,16 +155,16 @@ describe('game/status', () => {
   const status = (body: unknown, guildId = GUILD) =>
     fixture.post(`/moderation/${guildId}/game/status`, body, { guildId });
 
-  test('answers all that is asked about joining players', async () => {
+  test('returns bans, mutes and flags of several players', async () => {
     const [clean, banned, muted, both] = [newPlayer(), newPlayer(), newPlayer(), newPlayer()];
     await fixture.decide('ban', { game_id: banned, reason: 'B', duration: 60 });
     await fixture.decide('mute', { game_id: muted, reason: 'M' });
     await fixture.decide('ban', { game_id: both, reason: 'P', scope: 'place', place_id: 9, moderator_game_id: 3 });
     await fixture.decide('mute', { game_id: both, reason: 'N' });
-    const answer = await status({ game_ids: [clean, banned, String(muted), both, both], place_id: 9 });
+    const response = await status({ game_ids: [clean, banned, String(muted), both, both], place_id: 9 });
     const times = { created_at: now(), expires_at: null, is_permanent: true };
     const nothing = { banned: false, ban_info: null, muted: false, mute_info: null, flagged: false };
-    expect(answer.body).toEqual({
+    expect(response.body).toEqual({
       status: 'success',
       code: 200,
       message: 'Players checked',
@@ -191,35 +191,35 @@ describe('game/status', () => {
     expect(elsewhere.body.data.results[both]).toMatchObject({ banned: false, muted: true });
   });
 
-  test('takes 25 players, none, and refuses 26', async () => {
+  test('accepts 0 to 25 players and rejects 26', async () => {
     const ids = Array.from({ length: 26 }, newPlayer);
     expect(Object.keys((await status({ game_ids: ids.slice(1) })).body.data.results)).toHaveLength(25);
     expect((await status({ game_ids: [] })).body.data).toEqual({ results: {} });
-    const answer = await status({ game_ids: ids });
-    expect(answer.body.details.errors).toEqual([{ path: 'body.game_ids', message: 'must hold at most 25 IDs' }]);
+    const response = await status({ game_ids: ids });
+    expect(response.body.details.errors).toEqual([{ path: 'body.game_ids', message: 'must hold at most 25 IDs' }]);
     expect(faultsOf(await status({ place_id: 'x' }))).toEqual(['body.game_ids', 'body.place_id']);
   });
 
-  test('reads only what is not remembered, in one statement', async () => {
+  test('reads only the players that are not cached', async () => {
     const guildId = newGuild();
     const ids = Array.from({ length: 25 }, newPlayer);
     await status({ game_ids: ids.slice(0, 20) }, guildId);
-    const before = await readSoFar();
+    const before = await playersRead();
     await status({ game_ids: ids }, guildId);
-    expect(await readSoFar()).toBe(before + 5);
+    expect(await playersRead()).toBe(before + 5);
     await status({ game_ids: ids }, guildId);
-    expect(await readSoFar()).toBe(before + 5);
+    expect(await playersRead()).toBe(before + 5);
   });
 });
 
-test('a status that is remembered makes no call to the database, which may be away', async () => {
+test('a cached status is available without the database', async () => {
   const proxy = await startTcpProxy(Number(new URL(fixture.database.url).port));
   const url = new URL(fixture.database.url);
   url.port = String(proxy.port);
-  // The connection on which changes are heard stays.
+  // The connection that receives notifications stays open.
   const databases = { DATABASE_URL: url.href, DATABASE_DIRECT_URL: fixture.database.url };
   const service = await fixture.startReplica(databases);
-  await expect.poll(() => isRemembering(service)).toBe(true);
+  await expect.poll(() => isCaching(service)).toBe(true);
   const [known, unknown] = [newPlayer(), newPlayer()];
   const path = (gameId: number) => `/moderation/${GUILD}/ban-status/${gameId}`;
   expect((await fixture.get(path(known), { at: service })).body.data).toEqual({ banned: false });
@@ -227,13 +227,13 @@ test('a status that is remembered makes no call to the database, which may be aw
   for (let count = 0; count < 20; count++) {
     expect((await fixture.get(path(known), { at: service })).body.data).toEqual({ banned: false });
   }
-  for (const asked of [path(unknown), `${path(known)}?no_cache=true`]) {
-    expect((await fixture.get(asked, { at: service })).status).toBe(503);
+  for (const uncached of [path(unknown), `${path(known)}?no_cache=true`]) {
+    expect((await fixture.get(uncached, { at: service })).status).toBe(503);
   }
   await service.stop();
 });
 
-test('without its database all is 503 with Retry-After, and nobody is told "not banned"', async () => {
+test('without its database every request is 503 with Retry-After, and no player is reported as not banned', async () => {
   const lost = await createTestDatabase();
   const service = await fixture.startReplica({ DATABASE_URL: lost.url });
   const [known, unknown] = [newPlayer(), newPlayer()];
@@ -247,7 +247,7 @@ test('without its database all is 503 with Retry-After, and nobody is told "not 
   );
   expect((await fixture.get(path(known), { at: service })).body.data.banned).toBe(true);
   await lost.drop();
-  const answers = [
+  const responses = [
     await fixture.get(path(unknown), { at: service }),
     await fixture.get(`${path(known)}?no_cache=true`, { at: service }),
     await fixture.post(`/moderation/${GUILD}/game/status`, { game_ids: [unknown] }, { at: service }),
@@ -257,9 +257,9 @@ test('without its database all is 503 with Retry-After, and nobody is told "not 
     await fixture.decide('ban', { game_id: unknown }, { at: service }),
     await fixture.decide('unban', { game_id: known }, { at: service, key: 'lost' }),
   ];
-  for (const answer of answers) {
-    expect(answer).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
-    expect(answer.headers.get('retry-after')).toBe('1');
+  for (const response of responses) {
+    expect(response).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
+    expect(response.headers.get('retry-after')).toBe('1');
   }
   await service.stop();
 });

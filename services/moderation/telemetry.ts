@@ -1,10 +1,10 @@
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Action, Punishment } from './domain/punishment.ts';
-import type { ShieldEntry } from './domain/shield.ts';
+import type { ShieldEntry } from './domain/shield-entry.ts';
 import type { Delivery } from './store/outbox.ts';
 
-/** What happens in moderation: a counter and a line in the log for each. Reasons are not logged. */
+/** Counters and log lines for what happens in moderation. Reasons are not logged. */
 export class ModerationEvents {
   readonly #checks;
   readonly #decisions;
@@ -14,64 +14,76 @@ export class ModerationEvents {
   readonly #log: Logger;
 
   constructor(metrics: Metrics, log: Logger) {
-    this.#checks = metrics.counter('moderation_checks_total', 'Players asked about', ['source']);
-    this.#decisions = metrics.counter('moderation_decisions_total', 'Decisions taken and refused', ['action']);
+    this.#checks = metrics.counter(
+      'moderation_checks_total',
+      'Players whose status was checked, by whether it was cached in memory or read from the database',
+      ['source'],
+    );
+    this.#decisions = metrics.counter(
+      'moderation_decisions_total',
+      'Decisions that were committed, by action, and decisions that were rejected (refused)',
+      ['action'],
+    );
     this.#deliveries = metrics.counterOf(
       'moderation_deliveries_total',
-      'Deliveries of decisions to activity',
+      'Attempts to deliver a decision to activity, by outcome',
       'outcome',
       ['delivered', 'failed', 'refused', 'superseded'],
     );
     this.#deliverySeconds = metrics.duration(
       'moderation_delivery_delay_seconds',
-      'Time from a decision until activity has it',
+      'Time from a decision until it was delivered to activity',
     );
-    this.#shield = metrics.counter('moderation_shield_changes_total', 'Changes of the flagged list', ['change']);
+    this.#shield = metrics.counter(
+      'moderation_shield_changes_total',
+      'Entries added to or removed from the flagged list',
+      ['change'],
+    );
     this.#log = log;
   }
 
-  /** So many players were answered from memory, so many from the database. */
-  checked(remembered: number, read: number): void {
-    this.#checks.inc({ source: 'memory' }, remembered);
+  /** Counts players whose status was found in the cache, and players whose status was read from the database. */
+  checked(cached: number, read: number): void {
+    this.#checks.inc({ source: 'memory' }, cached);
     this.#checks.inc({ source: 'database' }, read);
   }
 
   decided(guildId: string, action: Action, { id, gameId, placeId }: Punishment): void {
     this.#decisions.inc({ action });
-    const names = { guild_id: guildId, game_id: gameId, place_id: placeId, punishment_id: id };
-    this.#log.info({ ...names, action }, 'a decision was taken');
+    const fields = { guild_id: guildId, game_id: gameId, place_id: placeId, punishment_id: id, action };
+    this.#log.info(fields, 'decision committed');
   }
 
-  refused(guildId: string, gameId: number, code: string): void {
+  rejected(guildId: string, gameId: number, code: string): void {
     this.#decisions.inc({ action: 'refused' });
-    this.#log.info({ guild_id: guildId, game_id: gameId, code }, 'a decision was refused');
+    this.#log.info({ guild_id: guildId, game_id: gameId, code }, 'decision rejected');
   }
 
-  /** Activity has it; `delay` in milliseconds since the decision. */
+  /** `delay` is the time from the decision to its delivery, in milliseconds. */
   delivered(delivery: Delivery, delay: number): void {
     this.#deliveries.inc({ outcome: 'delivered' });
     this.#deliverySeconds.observe({}, Math.max(0, delay) / 1000);
-    this.#log.debug(namesOf(delivery), 'decision delivered');
+    this.#log.debug(fieldsOf(delivery), 'decision delivered');
   }
 
-  /** Activity failed, or it refused the decision for good. The queue logs which one. */
+  /** Counts a failed delivery, or one that activity rejected permanently. The queue writes the log line. */
   notDelivered(isRetryable: boolean): void {
     this.#deliveries.inc({ outcome: isRetryable ? 'failed' : 'refused' });
   }
 
-  /** Delivering it now would undo a later decision on game servers. */
+  /** Counts a decision that is not delivered, because that would undo a later decision on game servers. */
   superseded(delivery: Delivery): void {
     this.#deliveries.inc({ outcome: 'superseded' });
-    this.#log.info(namesOf(delivery), 'decision not delivered, a later one was delivered before');
+    this.#log.info(fieldsOf(delivery), 'decision not delivered, a later one was delivered before');
   }
 
   shieldChanged(change: 'add' | 'remove', { guildId, gameId, category }: ShieldEntry, actor: string): void {
     this.#shield.inc({ change });
-    this.#log.info({ guild_id: guildId, game_id: gameId, category, actor, change }, 'the flagged list was changed');
+    this.#log.info({ guild_id: guildId, game_id: gameId, category, actor, change }, 'flagged list changed');
   }
 }
 
-const namesOf = ({ guildId, eventId, action, gameId, attempt }: Delivery) => ({
+const fieldsOf = ({ guildId, eventId, action, gameId, attempt }: Delivery) => ({
   guild_id: guildId,
   event_id: eventId,
   action,

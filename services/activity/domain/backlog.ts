@@ -3,9 +3,9 @@ import type { Queryable } from '#kit/postgres/pool.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import { readUnacknowledged, type Unacknowledged } from '../store/command-records.ts';
+import { readUnacknowledged, type UnacknowledgedCounts } from '../store/command-records.ts';
 
-const EVERY_MS = 15_000;
+const INTERVAL_MS = 15_000;
 
 export interface BacklogOptions {
   database: Queryable;
@@ -15,63 +15,67 @@ export interface BacklogOptions {
 }
 
 /**
- * Watches what servers have not acknowledged, for alerts. Every replica sees what all have: use the greatest, not the
- * sum. `waiting` was not handed over yet, `handed_over` was at least once.
+ * Counts the commands that servers have not acknowledged, for alerts. Every replica counts those of all guilds, so
+ * queries must take the maximum over the replicas and not the sum. The state is `waiting` until a command was handed
+ * over for the first time, and `handed_over` from then on.
  */
 export class Backlog implements Part {
   readonly name = 'backlog';
   readonly #options: BacklogOptions;
   readonly #expired;
-  #seen: Unacknowledged[] = [];
-  /** What expired up to then is counted. */
-  #countedTo: Date;
+  #counts: UnacknowledgedCounts[] = [];
+  /** Commands that expired before this time are counted already. */
+  #countedUntil: Date;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: BacklogOptions) {
     this.#options = options;
     const { metrics, clock } = options;
-    this.#countedTo = new Date(clock.now());
-    this.#expired = metrics.counter('activity_commands_expired_total', 'Commands that were never acknowledged', [
-      'state',
-    ]);
+    this.#countedUntil = new Date(clock.now());
+    this.#expired = metrics.counter(
+      'activity_commands_expired_total',
+      'Commands that expired without an acknowledgement, by whether they were handed over before',
+      ['state'],
+    );
     metrics.gauge(
       'activity_unacknowledged_commands',
-      'Commands that are neither acknowledged nor expired',
+      'Commands that are neither acknowledged nor expired, counted every 15 s over all guilds',
       ['state'],
       (gauge) => {
-        for (const { state, count } of this.#seen) gauge.set({ state }, count);
+        for (const { state, count } of this.#counts) gauge.set({ state }, count);
       },
     );
     metrics.gauge(
       'activity_oldest_unacknowledged_command_seconds',
-      'Age of the oldest of them; 0 where there is none',
+      'Age of the oldest command that is neither acknowledged nor expired; 0 if there is none',
       ['state'],
       (gauge) => {
-        for (const { state, oldest } of this.#seen)
+        for (const { state, oldest } of this.#counts) {
           gauge.set({ state }, oldest ? (clock.now() - oldest.getTime()) / 1000 : 0);
+        }
       },
     );
   }
 
   async start(): Promise<void> {
-    await this.look();
-    this.#timer = setInterval(() => void this.look(), EVERY_MS).unref();
+    await this.update();
+    this.#timer = setInterval(() => void this.update(), INTERVAL_MS).unref();
   }
 
   async drain(): Promise<void> {
     clearInterval(this.#timer);
   }
 
-  /** What can not be read now is counted by the next look. */
-  async look(): Promise<void> {
+  /** Counts again. After a failure the next call also counts what expired in the meantime. */
+  async update(): Promise<void> {
     const { database, clock, log } = this.#options;
     const now = new Date(clock.now());
     try {
-      this.#seen = await readUnacknowledged(database, this.#countedTo, now);
-      for (const { state, expired } of this.#seen) this.#expired.inc({ state }, expired);
-      this.#countedTo = now;
+      this.#counts = await readUnacknowledged(database, this.#countedUntil, now);
+      for (const { state, expired } of this.#counts) this.#expired.inc({ state }, expired);
+      this.#countedUntil = now;
     } catch (error) {
-      log.warn({ err: error }, 'unacknowledged commands could not be counted');
+      log.warn({ err: error }, 'failed to count unacknowledged commands, will retry');
     }
   }
 }

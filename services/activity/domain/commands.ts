@@ -10,48 +10,49 @@ import * as store from '../store/commands.ts';
 import { lockGuilds } from '../store/guilds.ts';
 import * as newCommands from '../store/new-commands.ts';
 import { serverKey } from '../store/servers.ts';
-import type { ActivityEvents } from '../telemetry.ts';
+import type { ActivityTelemetry } from '../telemetry.ts';
 
-/** Who is to get a command. */
-export type Servers = { serverId: string } | { placeId: number } | { all: true };
+/** The servers that a command is for: a named one, every live one of a place, or every live one of the guild. */
+export type Recipients = { serverId: string } | { placeId: number } | { all: true };
 
 export interface CommandsOptions {
   database: Database;
   idempotency: Idempotency;
   clock: Clock;
   notifier: Notifier;
-  events: ActivityEvents;
+  telemetry: ActivityTelemetry;
 }
 
 /** A command that an operator sends. */
-export interface Request {
+export interface CommandRequest {
   guildId: string;
-  servers: Servers;
+  recipients: Recipients;
   command: store.NewCommand;
-  /** undefined: 4 times the interval of heartbeats, at least 120 s. */
+  /** undefined: 4 times the heartbeat interval, at least 120 s. */
   ttlSeconds: number | undefined;
-  /** The same key again sends nothing, and gets the first answer. */
+  /** A repeat with the same key sends nothing and returns the first response. */
   idempotencyKey: string | undefined;
 }
 
-/** A decision of moderation, and whom it is to reach. */
+/** A decision of moderation that servers are to receive as a command. */
 export interface Decision {
   eventId: string;
-  placeId: number | undefined;
-  /** It knows already. */
-  sourceServerId: string | undefined;
+  /** undefined: servers of every place. */
+  placeId?: number | undefined;
+  /** The server that the decision came from. It gets no command. */
+  sourceServerId?: string | undefined;
   decidedAt: Date;
-  /** After this it is of no use. */
+  /** When the ban or mute ends; later the command is useless. */
   expiresAt: Date | undefined;
 }
 
-export interface Acknowledged {
+export interface AcknowledgedView {
   command_id: string;
   status: store.AckStatus;
   acked_at: number;
 }
 
-/** Commands to game servers, up to their acknowledgement. */
+/** Commands to game servers, from sending to acknowledgement. */
 export class Commands {
   readonly #options: CommandsOptions;
 
@@ -60,57 +61,57 @@ export class Commands {
   }
 
   /**
-   * Sends a command to a server, live or not, or to every live one of a place or of the guild. CONFLICT where too many
-   * wait already, or where the idempotency key was used for another command.
+   * Sends a command to a server, live or not, or to every live one of a place or of the guild. CONFLICT if too many
+   * commands are open already, or if the idempotency key was used for another command. `actor` is the operator.
    */
-  async enqueue(request: Request, actor: string): Promise<newCommands.Sent> {
-    const { guildId, command } = request;
+  async enqueue(request: CommandRequest, actor: string): Promise<newCommands.SentCommand> {
+    const { guildId, command, idempotencyKey: key } = request;
     const hash = requestHash(request);
-    const { sent, isNew } = await this.#locked(guildId, async (transaction) => {
-      const key = request.idempotencyKey;
-      const before = key === undefined ? undefined : await newCommands.findRequest(transaction, guildId, key);
-      if (before && !before.hash.equals(hash)) {
+    const { sent, isNew } = await this.#withGuildLock(guildId, async (transaction) => {
+      const earlier = key === undefined ? undefined : await newCommands.findRequest(transaction, guildId, key);
+      if (earlier && !earlier.hash.equals(hash)) {
         throw new ApiError('CONFLICT', { message: 'This idempotency key was used for another command' });
       }
-      if (before) return { sent: before, isNew: false };
+      if (earlier) return { sent: earlier, isNew: false };
       return { sent: await this.#insert(transaction, request, hash), isNew: true };
     });
-    if (isNew) this.#sent(guildId, command, sent.servers, actor);
+    if (isNew) this.#afterSend(guildId, command, sent.servers, actor);
     return sent;
   }
 
   /**
-   * A decision's command for the servers that were live when it was decided, or that have become live until now: while
-   * activity is down no server can show that it is live. Sent once however often this is called; to how many servers.
+   * Sends the command of a decision to the servers that were live when it was decided or have become live since,
+   * because no server can prove that it is live while activity is down. Repeating the call sends nothing. Returns the
+   * number of servers that the command is for.
    */
   async deliver(guildId: string, decision: Decision, command: store.NewCommand): Promise<number> {
     const now = this.#now();
-    const { servers, isNew } = await this.#locked(guildId, async (transaction) => {
-      const before = await newCommands.findDecision(transaction, guildId, decision.eventId);
-      if (before !== undefined) return { servers: before, isNew: false };
+    const { servers, isNew } = await this.#withGuildLock(guildId, async (transaction) => {
+      const earlier = await newCommands.findDecision(transaction, guildId, decision.eventId);
+      if (earlier !== undefined) return { servers: earlier, isNew: false };
       if (decision.expiresAt && decision.expiresAt <= now) return { servers: 0, isNew: false };
       await newCommands.expireOldest(transaction, guildId, now);
-      const sending = {
+      const outgoing = {
         guildId,
         command,
         key: { eventId: decision.eventId },
-        lifetime: { ttlSeconds: undefined, until: decision.expiresAt },
+        lifetime: { ttlSeconds: undefined, notAfter: decision.expiresAt },
         now,
       };
       const liveAt = decision.decidedAt < now ? decision.decidedAt : now;
-      const reach = { placeId: decision.placeId, excludedServerId: decision.sourceServerId, liveAt };
-      const sent = await newCommands.insertForSeveral(transaction, sending, reach);
+      const audience = { placeId: decision.placeId, excludedServerId: decision.sourceServerId, liveAt };
+      const sent = await newCommands.insertSharedCommand(transaction, outgoing, audience);
       return { servers: sent?.servers ?? 0, isNew: sent !== undefined };
     });
-    if (isNew) this.#sent(guildId, command, servers, undefined);
+    if (isNew) this.#afterSend(guildId, command, servers, undefined);
     return servers;
   }
 
-  /** NOT_FOUND for a command that the server does not have, CONFLICT where it was acknowledged otherwise. */
-  async acknowledge(write: RepeatableWrite, ack: store.Ack): Promise<WriteOutcome<Acknowledged>> {
-    const { idempotency, events } = this.#options;
+  /** NOT_FOUND if the server has no such command, CONFLICT if it was acknowledged with another status. */
+  async acknowledge(write: RepeatableWrite, ack: store.Ack): Promise<WriteOutcome<AcknowledgedView>> {
+    const { idempotency, telemetry } = this.#options;
     let isNew = false;
-    const outcome = await idempotency.inTransaction(write, async (transaction): Promise<Answer<Acknowledged>> => {
+    const outcome = await idempotency.inTransaction(write, async (transaction): Promise<Answer<AcknowledgedView>> => {
       isNew = (await store.ackCommands(transaction, [ack], this.#now())).length > 0;
       const found = await store.findAck(transaction, ack);
       if (!found) throw new ApiError('NOT_FOUND', { message: 'No such command for this server' });
@@ -120,18 +121,18 @@ export class Commands {
       }
       return ok({ command_id: ack.commandId, status, acked_at: unixSeconds(ackedAt) });
     });
-    if (isNew) events.commandAcknowledged(ack);
+    if (isNew) telemetry.commandAcknowledged(ack);
     return outcome;
   }
 
-  /** What servers say of commands with their heartbeats. Unknown and acknowledged ones are passed over. */
+  /** Stores acknowledgements that came with heartbeats. Ignores those of unknown and of acknowledged commands. */
   async acknowledgeAll(acks: readonly store.Ack[]): Promise<void> {
     if (acks.length === 0) return;
-    // Of several of one command the first; what another server says of it is another matter, and means nothing.
-    const nameOf = (ack: Omit<store.Ack, 'status' | 'result' | 'error'>) => `${serverKey(ack)} ${ack.commandId}`;
-    const first = new Map(acks.toReversed().map((ack) => [nameOf(ack), ack]));
+    // The first acknowledgement of a command by a server counts. Another server's is a separate one.
+    const keyOf = (ack: Pick<store.Ack, 'guildId' | 'serverId' | 'commandId'>) => `${serverKey(ack)} ${ack.commandId}`;
+    const first = new Map(acks.toReversed().map((ack) => [keyOf(ack), ack]));
     const acked = await store.ackCommands(this.#options.database, [...first.values()], this.#now());
-    for (const command of acked) this.#options.events.commandAcknowledged(first.get(nameOf(command)) as store.Ack);
+    for (const command of acked) this.#options.telemetry.commandAcknowledged(first.get(keyOf(command)) as store.Ack);
   }
 
   /** A page of a guild's commands, the newest first. */
@@ -139,47 +140,50 @@ export class Commands {
     return records.listCommands(this.#options.database, guildId, filter, this.#now());
   }
 
-  /** NOT_FOUND for an unknown command. */
+  /** NOT_FOUND if the guild has no such command. */
   async read(guildId: string, commandId: string): Promise<records.CommandRecord> {
-    return (await records.findCommand(this.#options.database, guildId, commandId, this.#now())) ?? unknown();
+    return (await records.findCommand(this.#options.database, guildId, commandId, this.#now())) ?? commandNotFound();
   }
 
-  /** A page of the servers of a command for several; see `listServersOf`. */
-  serversOf(guildId: string, commandId: string, after: string, limit: number): Promise<records.ServerRecord[]> {
-    return records.listServersOf(this.#options.database, guildId, commandId, after, limit);
+  /** A page of the servers of a command for several servers; see `listCommandServers`. */
+  listServers(guildId: string, commandId: string, after: string, limit: number): Promise<records.ServerRecord[]> {
+    return records.listCommandServers(this.#options.database, guildId, commandId, after, limit);
   }
 
-  /** Cancels a command for the servers to which it was not handed over: how many. NOT_FOUND for an unknown command. */
+  /**
+   * Cancels a command for the servers to which it was not handed over, and returns their number. NOT_FOUND if the guild
+   * has no such command. `actor` is the operator.
+   */
   async cancel(guildId: string, commandId: string, actor: string): Promise<number> {
-    const { database, events } = this.#options;
-    const cancelled = (await records.cancelCommand(database, guildId, commandId, this.#now())) ?? unknown();
-    if (cancelled > 0) events.commandCancelled(guildId, commandId, cancelled, actor);
+    const { database, telemetry } = this.#options;
+    const cancelled = (await records.cancelCommand(database, guildId, commandId, this.#now())) ?? commandNotFound();
+    if (cancelled > 0) telemetry.commandCancelled(guildId, commandId, cancelled, actor);
     return cancelled;
   }
 
-  async #insert(transaction: Queryable, request: Request, hash: Buffer): Promise<newCommands.Sent> {
-    const { guildId, servers, command, ttlSeconds, idempotencyKey: key } = request;
+  async #insert(transaction: Queryable, request: CommandRequest, hash: Buffer): Promise<newCommands.SentCommand> {
+    const { guildId, recipients, command, ttlSeconds, idempotencyKey: key } = request;
     const now = this.#now();
-    const sending = {
+    const outgoing = {
       guildId,
       command,
       key: key === undefined ? {} : { request: { key, hash } },
-      lifetime: { ttlSeconds, until: undefined },
+      lifetime: { ttlSeconds, notAfter: undefined },
       now,
     };
-    const most = newCommands.MAX_WAITING;
-    if ('serverId' in servers) {
-      const sent = await newCommands.insertForServer(transaction, sending, servers.serverId);
-      return sent ?? full(`The server has ${most} commands waiting, which is the maximum`);
+    const max = newCommands.MAX_OPEN_COMMANDS;
+    if ('serverId' in recipients) {
+      const sent = await newCommands.insertServerCommand(transaction, outgoing, recipients.serverId);
+      return sent ?? queueFull(`The server has ${max} commands waiting, which is the maximum`);
     }
-    const placeId = 'placeId' in servers ? servers.placeId : undefined;
-    const reach = { placeId, excludedServerId: undefined, liveAt: now };
-    const sent = await newCommands.insertForSeveral(transaction, sending, reach);
-    return sent ?? full(`The guild has ${most} open commands for several servers, which is the maximum`);
+    const placeId = 'placeId' in recipients ? recipients.placeId : undefined;
+    const audience = { placeId, excludedServerId: undefined, liveAt: now };
+    const sent = await newCommands.insertSharedCommand(transaction, outgoing, audience);
+    return sent ?? queueFull(`The guild has ${max} open commands for several servers, which is the maximum`);
   }
 
-  /** Commands of a guild are sent one after another, so that a server's cursor passes over none. */
-  #locked<Result>(guildId: string, work: (transaction: Queryable) => Promise<Result>): Promise<Result> {
+  /** The commands of a guild are sent one after another, so that the cursor of a server never skips one. */
+  #withGuildLock<Result>(guildId: string, work: (transaction: Queryable) => Promise<Result>): Promise<Result> {
     return this.#options.database.transaction(async (transaction) => {
       await lockGuilds(transaction, [guildId]);
       return work(transaction);
@@ -190,23 +194,23 @@ export class Commands {
     return new Date(this.#options.clock.now());
   }
 
-  #sent(guildId: string, command: store.NewCommand, servers: number, actor: string | undefined): void {
-    this.#options.events.commandSent(guildId, command, servers, actor);
+  #afterSend(guildId: string, command: store.NewCommand, servers: number, actor: string | undefined): void {
+    this.#options.telemetry.commandSent(guildId, command, servers, actor);
     if (servers > 0) this.#options.notifier.notify(guildId);
   }
 }
 
-/** Of all that makes two requests the same. */
-function requestHash({ servers, command, ttlSeconds }: Request): Buffer {
+/** A digest of the fields in which a repeated request must be equal. */
+function requestHash({ recipients, command, ttlSeconds }: CommandRequest): Buffer {
   const { type, target, payload } = command;
-  const sent = [servers, type, target?.gameId, target?.gameUsername, payload, ttlSeconds];
-  return createHash('sha256').update(JSON.stringify(sent)).digest();
+  const fields = [recipients, type, target?.gameId, target?.gameUsername, payload, ttlSeconds];
+  return createHash('sha256').update(JSON.stringify(fields)).digest();
 }
 
-function full(message: string): never {
+function queueFull(message: string): never {
   throw new ApiError('CONFLICT', { message });
 }
 
-function unknown(): never {
+function commandNotFound(): never {
   throw new ApiError('NOT_FOUND', { message: 'No such command in this guild' });
 }

@@ -4,55 +4,56 @@ import type { MembersServiceService } from '#proto/gen/guild/members/v1/members.
 import type { StaffRole } from '../store/staff-roles.ts';
 import type { StaffRoles } from './staff-roles.ts';
 
-/** How long a plugin may go by the permissions that it was told. */
+/** How long a plugin may cache the permissions of a player. */
 export const PERMISSION_CACHE_SECONDS = 300;
 
 export interface StaffPermissions {
-  /** undefined when the game account is not linked. */
+  /** undefined if the game account is not linked. */
   chatId: string | undefined;
   isStaff: boolean;
-  /** That of the staff role with the highest level; 0 for who is not staff. */
+  /** The level of the highest staff role; 0 without a staff role. */
   level: number;
+  /** The name of the highest staff role. */
   roleName: string | undefined;
-  /** Those of all staff roles of the member, each once, in order. */
+  /** The permissions of all staff roles of the member, each once, sorted. */
   permissions: string[];
 }
 
-/** What players may do as staff. */
-export class Permissions {
-  readonly #roles: StaffRoles;
-  readonly #lookup: GrpcClient<typeof LookupServiceService>;
-  readonly #members: GrpcClient<typeof MembersServiceService>;
+export interface PermissionsOptions {
+  staffRoles: StaffRoles;
+  lookup: GrpcClient<typeof LookupServiceService>;
+  members: GrpcClient<typeof MembersServiceService>;
+}
 
-  constructor(
-    roles: StaffRoles,
-    lookup: GrpcClient<typeof LookupServiceService>,
-    members: GrpcClient<typeof MembersServiceService>,
-  ) {
-    this.#roles = roles;
-    this.#lookup = lookup;
-    this.#members = members;
+/** Evaluates the staff permissions of players. */
+export class Permissions {
+  readonly #options: PermissionsOptions;
+
+  constructor(options: PermissionsOptions) {
+    this.#options = options;
   }
 
-  /** As things are now. Throws what lookup and members throw: who can not be looked up is not said to be no staff. */
-  async of(guildId: string, gameId: number): Promise<StaffPermissions> {
+  /**
+   * The current permissions of a player. Passes on errors of lookup and members: a player whose roles cannot be read
+   * must not be reported as no staff.
+   */
+  async read(guildId: string, gameId: number): Promise<StaffPermissions> {
+    const { staffRoles, lookup, members } = this.#options;
     const [roles, { links }] = await Promise.all([
-      this.#roles.list(guildId),
-      this.#lookup.getLinks({ guildId, chatIds: [], gameIds: [gameId] }),
+      staffRoles.list(guildId),
+      lookup.getLinks({ guildId, chatIds: [], gameIds: [gameId] }),
     ]);
     const chatId = links[0]?.chatId;
-    if (chatId === undefined || roles.length === 0) return told(chatId, []);
-    const { member } = await this.#members.getMemberRoles({ guildId, chatId });
+    if (chatId === undefined || roles.length === 0) return permissionsOf(chatId, []);
+    const { member } = await members.getMemberRoles({ guildId, chatId });
     const chatRoles = new Set(member?.roles.map(({ id }) => id));
-    return told(
-      chatId,
-      roles.filter(({ chatRoleId }) => chatRoles.has(chatRoleId)),
-    );
+    const held = roles.filter(({ chatRoleId }) => chatRoles.has(chatRoleId));
+    return permissionsOf(chatId, held);
   }
 }
 
-/** `held`: the member's staff roles, the highest first. */
-function told(chatId: string | undefined, held: readonly StaffRole[]): StaffPermissions {
+/** `held` are the member's staff roles, the highest first. */
+function permissionsOf(chatId: string | undefined, held: readonly StaffRole[]): StaffPermissions {
   const [highest] = held;
   return {
     chatId,

@@ -2,24 +2,24 @@ import { performance } from 'node:perf_hooks';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { LeasedCommand } from '../store/commands.ts';
-import { type Asked, readLeaseEnds } from '../store/leases.ts';
+import { type FetchRequest, readLeaseEnds } from '../store/leases.ts';
 import { serverKey } from '../store/servers.ts';
 import type { Leases } from './leases.ts';
 
-/** How long a poll waits at most until it looks again, should nobody wake it. */
-const LOOK_AGAIN_MS = 5_000;
-/** A lease that ends now shall have ended for sure when it is looked at. */
-const AFTER_LEASE_MS = 5;
-/** Where a lease has ended already another transaction holds the command, such as that of its acknowledgement. */
-const HELD_MS = 50;
-const MOST_IN_ROUND = 500;
+/** The maximum time until a waiting poll checks for commands again, in case no notification wakes it. */
+const MAX_RECHECK_MS = 5_000;
+/** A check for a command whose lease ends runs this much later, so that the lease has surely ended. */
+const LEASE_END_MARGIN_MS = 5;
+/** The pause if a lease has ended, but another transaction, such as an acknowledgement, still locks the command. */
+const LOCKED_COMMAND_RETRY_MS = 50;
+const MAX_POLLS_PER_ROUND = 500;
 
-interface Poll extends Asked {
-  /** By performance.now(). */
-  until: number;
+interface Poll extends FetchRequest {
+  /** When the poll stops waiting, by performance.now(). */
+  deadline: number;
   timer: NodeJS.Timeout | undefined;
   signal: AbortSignal;
-  onGone: () => void;
+  onAbort: () => void;
   resolve: (commands: LeasedCommand[]) => void;
   reject: (error: unknown) => void;
 }
@@ -27,18 +27,18 @@ interface Poll extends Asked {
 export interface PollsOptions {
   database: Queryable;
   leases: Leases;
-  /** More are answered without waiting. */
-  mostWaiting: number;
+  /** The maximum number of polls that wait; further ones get a response without waiting. */
+  maxWaiting: number;
 }
 
-/** Polls for commands, which may wait for them. One statement at a time leases for all that are due. */
+/** Polls for commands, which may wait. They are checked in rounds: one statement leases commands for all due polls. */
 export class Polls implements Part {
   readonly name = 'polls';
   readonly #options: PollsOptions;
   readonly #byGuild = new Map<string, Set<Poll>>();
-  /** To be looked at in the next round. */
+  /** The polls that the next round checks. */
   readonly #due = new Set<Poll>();
-  /** Those of the round that is under way. */
+  /** The polls of the current round. */
   readonly #round = new Set<Poll>();
   #isRunning = false;
   #isDraining = false;
@@ -48,37 +48,40 @@ export class Polls implements Part {
     this.#options = options;
   }
 
-  /** How many are open. */
+  /** The number of open polls. */
   get size(): number {
     return this.#size;
   }
 
-  /** A server's commands; none when the time is over, the service drains, or the caller has gone (`signal`). */
-  take(asked: Asked, waitMs: number, signal: AbortSignal): Promise<LeasedCommand[]> {
+  /**
+   * Returns the commands of a server as soon as there are any. Returns none if the time is over, the service drains, or
+   * the client has disconnected (`signal`).
+   */
+  poll(request: FetchRequest, waitMs: number, signal: AbortSignal): Promise<LeasedCommand[]> {
     if (signal.aborted) return Promise.resolve([]);
-    const mayWait = !this.#isDraining && this.#size < this.#options.mostWaiting;
-    const until = performance.now() + (mayWait ? waitMs : 0);
+    const canWait = !this.#isDraining && this.#size < this.#options.maxWaiting;
+    const deadline = performance.now() + (canWait ? waitMs : 0);
     return new Promise((resolve, reject) => {
-      const onGone = () => this.#settle(poll, []);
-      const poll: Poll = { ...asked, until, timer: undefined, signal, onGone, resolve, reject };
-      // Before the first look: what comes after it wakes the poll.
+      const onAbort = () => this.#finish(poll, []);
+      const poll: Poll = { ...request, deadline, timer: undefined, signal, onAbort, resolve, reject };
+      // Before the first check, so that a command sent after that check wakes the poll.
       this.#open(poll);
-      this.#look(poll);
+      this.#scheduleCheck(poll);
     });
   }
 
-  /** New commands have come, for these guilds, or for whomever. */
+  /** Checks the polls of these guilds, or of all guilds, for new commands. */
   wake(guildIds: readonly string[] = [...this.#byGuild.keys()]): void {
-    for (const guildId of guildIds) for (const poll of this.#byGuild.get(guildId) ?? []) this.#look(poll);
+    for (const guildId of guildIds) for (const poll of this.#byGuild.get(guildId) ?? []) this.#scheduleCheck(poll);
   }
 
-  /** Whoever waits is answered now, and nobody waits from now on. */
+  /** Ends all waiting polls; from now on no poll waits. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     for (const poll of [...this.#byGuild.values()].flatMap((polls) => [...polls])) {
-      poll.until = 0;
-      // What a round has leased is to be handed over.
-      if (!this.#round.has(poll)) this.#settle(poll, []);
+      poll.deadline = 0;
+      // A poll of the current round ends with the round, because commands may have been leased for it.
+      if (!this.#round.has(poll)) this.#finish(poll, []);
     }
   }
 
@@ -87,10 +90,10 @@ export class Polls implements Part {
     if (others) others.add(poll);
     else this.#byGuild.set(poll.guildId, new Set([poll]));
     this.#size++;
-    poll.signal.addEventListener('abort', poll.onGone, { once: true });
+    poll.signal.addEventListener('abort', poll.onAbort, { once: true });
   }
 
-  /** False when it is closed already. */
+  /** Returns false if the poll was closed before. */
   #close(poll: Poll): boolean {
     const others = this.#byGuild.get(poll.guildId);
     if (!others?.delete(poll)) return false;
@@ -98,11 +101,11 @@ export class Polls implements Part {
     this.#size--;
     this.#due.delete(poll);
     clearTimeout(poll.timer);
-    poll.signal.removeEventListener('abort', poll.onGone);
+    poll.signal.removeEventListener('abort', poll.onAbort);
     return true;
   }
 
-  #settle(poll: Poll, commands: LeasedCommand[]): void {
+  #finish(poll: Poll, commands: LeasedCommand[]): void {
     if (this.#close(poll)) poll.resolve(commands);
   }
 
@@ -110,8 +113,8 @@ export class Polls implements Part {
     return this.#byGuild.get(poll.guildId)?.has(poll) ?? false;
   }
 
-  /** Rounds follow each other until nobody is due; what is due in one turn of the event loop goes together. */
-  #look(poll: Poll): void {
+  /** Rounds run one after another until no poll is due. Polls that become due in one turn share a round. */
+  #scheduleCheck(poll: Poll): void {
     this.#due.add(poll);
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -127,15 +130,15 @@ export class Polls implements Part {
     this.#beginRound();
     const round = [...this.#round];
     try {
-      const commands = await this.#options.leases.take(round);
+      const commands = await this.#options.leases.lease(round);
       const unclaimed: LeasedCommand[] = [];
       for (const poll of round) {
         const own = commands.get(serverKey(poll)) ?? [];
         if (!this.#isOpen(poll)) unclaimed.push(...own);
-        else if (own.length > 0 || poll.until <= performance.now()) this.#settle(poll, own);
+        else if (own.length > 0 || poll.deadline <= performance.now()) this.#finish(poll, own);
       }
-      await this.#giveBack(unclaimed);
-      await this.#waitOn(round.filter((poll) => this.#isOpen(poll)));
+      await this.#release(unclaimed);
+      await this.#scheduleNextChecks(round.filter((poll) => this.#isOpen(poll)));
     } catch (error) {
       for (const poll of round) if (this.#close(poll)) poll.reject(error);
     } finally {
@@ -143,18 +146,20 @@ export class Polls implements Part {
     }
   }
 
-  /** What was leased for callers who went away meanwhile is there for the next one; else their lease would delay it. */
-  async #giveBack(unclaimed: readonly LeasedCommand[]): Promise<void> {
+  /**
+   * Releases commands that were leased for clients which have disconnected, so that other polls get them immediately.
+   */
+  async #release(unclaimed: readonly LeasedCommand[]): Promise<void> {
     if (unclaimed.length === 0) return;
     try {
-      await this.#options.leases.giveBack(unclaimed);
+      await this.#options.leases.release(unclaimed);
       this.wake([...new Set(unclaimed.map(({ guildId }) => guildId))]);
     } catch {
-      // It comes again when the lease ends.
+      // The commands are handed over again when their leases end.
     }
   }
 
-  /** Of several polls of one server one a round. */
+  /** Moves due polls into the current round. A second poll of the same server stays for the next round. */
   #beginRound(): void {
     const servers = new Set<string>();
     for (const poll of this.#due) {
@@ -163,20 +168,21 @@ export class Polls implements Part {
       this.#due.delete(poll);
       this.#round.add(poll);
       clearTimeout(poll.timer);
-      if (servers.size === MOST_IN_ROUND) break;
+      if (servers.size === MAX_POLLS_PER_ROUND) break;
     }
   }
 
-  /** Each looks again when its time is over, the first lease of its queue ends, or a while has passed. */
-  async #waitOn(polls: readonly Poll[]): Promise<void> {
+  /** The next check is at the deadline, when the first lease in the server's queue ends, or after MAX_RECHECK_MS. */
+  async #scheduleNextChecks(polls: readonly Poll[]): Promise<void> {
     if (polls.length === 0) return;
     const leases = await readLeaseEnds(this.#options.database, polls);
-    const pauses = new Map(leases.map((lease) => [serverKey(lease), lease.endsInMs]));
+    const leaseEnds = new Map(leases.map((lease) => [serverKey(lease), lease.endsInMs]));
     for (const poll of polls) {
       if (!this.#isOpen(poll)) continue;
-      const untilLease = Math.max(HELD_MS, (pauses.get(serverKey(poll)) ?? LOOK_AGAIN_MS) + AFTER_LEASE_MS);
-      const pause = Math.min(LOOK_AGAIN_MS, untilLease, poll.until - performance.now());
-      poll.timer = setTimeout(() => this.#look(poll), Math.max(0, pause));
+      const leaseEndsInMs = leaseEnds.get(serverKey(poll)) ?? MAX_RECHECK_MS;
+      const leasePause = Math.max(LOCKED_COMMAND_RETRY_MS, leaseEndsInMs + LEASE_END_MARGIN_MS);
+      const pause = Math.min(MAX_RECHECK_MS, leasePause, poll.deadline - performance.now());
+      poll.timer = setTimeout(() => this.#scheduleCheck(poll), Math.max(0, pause));
     }
   }
 }

@@ -7,20 +7,20 @@ import { SESSION_RESUMED } from '#proto/rest/activity/staff.ts';
 import { uuid } from '#proto/rest/schemas.ts';
 import { addToDay } from '../store/daily-counts.ts';
 import * as store from '../store/sessions.ts';
-import type { ActivityEvents } from '../telemetry.ts';
+import type { ActivityTelemetry } from '../telemetry.ts';
 
-/** Pause between the beats of a session. */
+/** The interval of session heartbeats ("beats"), by which a game server reports the open sessions of staff on it. */
 export const BEAT_SECONDS = 60;
-/** Sessions that a guild may start on a day (UTC); they are kept for long. */
+/** The maximum number of sessions that a guild may start in a day (UTC), because they are stored for 400 days. */
 export const MAX_SESSIONS_PER_DAY = 100_000;
 const DAY_MS = 24 * 3_600_000;
-/** A session without a beat for longer than this was over at its last one. */
+/** A session without a beat for longer than this ended at its last beat. */
 const SILENCE_MS = 3 * BEAT_SECONDS * 1000;
 
 export interface SessionBeat {
-  /** As the caller has it. */
+  /** As the client sent it. */
   sessionId: string;
-  /** In the session so far. */
+  /** Total of the session so far. */
   idleSeconds: number;
 }
 
@@ -29,10 +29,12 @@ export interface SessionsOptions {
   idempotency: Idempotency;
   clock: Clock;
   newSessionId: () => string;
-  events: ActivityEvents;
+  telemetry: ActivityTelemetry;
 }
 
-/** How long staff is at work. Times follow from what was told alone, so that no process has to watch the sessions. */
+/**
+ * Working sessions of staff members. Their times follow from the stored beats, so that no process has to watch them.
+ */
 export class Sessions {
   readonly #options: SessionsOptions;
 
@@ -40,26 +42,26 @@ export class Sessions {
     this.#options = options;
   }
 
-  /** Starts a session, or resumes the user's open one on that server. CONFLICT when too many were started today. */
+  /** Starts a session, or resumes the open one of the user on that server. CONFLICT if too many were started today. */
   async start(
     write: RepeatableWrite,
     user: Omit<store.NewSession, 'sessionId'>,
   ): Promise<WriteOutcome<{ session_id: string; started_at: number; resumed: boolean }>> {
-    const { idempotency, newSessionId, events } = this.#options;
+    const { idempotency, newSessionId, telemetry } = this.#options;
     const session = { ...user, sessionId: newSessionId() };
     const outcome = await idempotency.inTransaction(write, async (transaction) => {
       await store.endLapsed(transaction, session, this.#silentSince());
       const { sessionId, startedAt } = await store.openSession(transaction, session, this.#now());
       const resumed = sessionId !== session.sessionId;
-      if (!resumed) await this.#count(transaction, session.guildId);
-      const answer = ok({ session_id: sessionId, started_at: unixSeconds(startedAt), resumed });
-      return resumed ? { ...answer, status: 200, message: SESSION_RESUMED } : answer;
+      if (!resumed) await this.#addToDailyCount(transaction, session.guildId);
+      const response = ok({ session_id: sessionId, started_at: unixSeconds(startedAt), resumed });
+      return resumed ? { ...response, status: 200, message: SESSION_RESUMED } : response;
     });
-    if (!(outcome instanceof Replay)) events.sessionStarted(session, outcome.data.resumed);
+    if (!(outcome instanceof Replay)) telemetry.sessionStarted(session, outcome.data.resumed);
     return outcome;
   }
 
-  /** Which of a server's sessions go on; unknown and malformed IDs are stale like sessions that are over. */
+  /** Keeps the sessions of a server open. IDs of ended and unknown sessions and malformed IDs are returned as stale. */
   async beat(
     server: { guildId: string; serverId: string },
     beats: readonly SessionBeat[],
@@ -72,14 +74,14 @@ export class Sessions {
     }
     const rows = [...known].map(([sessionId, idleSeconds]) => ({ sessionId, idleSeconds }));
     const active = await store.beatSessions(this.#options.database, server, rows, this.#silentSince(), this.#now());
-    const isActive = (given: string) => active.includes(ids.get(given) ?? '');
-    const given = [...ids.keys()];
-    return { active: given.filter(isActive), stale: given.filter((id) => !isActive(id)) };
+    const isActive = (sessionId: string) => active.includes(ids.get(sessionId) ?? '');
+    const received = [...ids.keys()];
+    return { active: received.filter(isActive), stale: received.filter((id) => !isActive(id)) };
   }
 
-  /** Ends a session; one that is over is told as it ended. NOT_FOUND for an unknown one. */
+  /** Ends a session. For a session that has ended before, returns how it ended. NOT_FOUND if it is unknown. */
   async end(write: RepeatableWrite, sessionId: string, reason: string | undefined): Promise<WriteOutcome<EndedView>> {
-    const { idempotency, events } = this.#options;
+    const { idempotency, telemetry } = this.#options;
     const { guildId } = write;
     let isNew = false;
     const outcome = await idempotency.inTransaction(write, async (transaction): Promise<Answer<EndedView>> => {
@@ -89,11 +91,11 @@ export class Sessions {
       isNew = ended.isNew;
       return ok(endedView(sessionId, ended));
     });
-    if (isNew) events.sessionEnded(guildId, sessionId);
+    if (isNew) telemetry.sessionEnded(guildId, sessionId);
     return outcome;
   }
 
-  async #count(transaction: Queryable, guildId: string): Promise<void> {
+  async #addToDailyCount(transaction: Queryable, guildId: string): Promise<void> {
     const now = this.#now();
     if (await addToDay(transaction, guildId, 'sessions', MAX_SESSIONS_PER_DAY, now)) return;
     const message = `The guild has started ${MAX_SESSIONS_PER_DAY} sessions today (UTC), which is the maximum`;

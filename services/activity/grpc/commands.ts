@@ -1,27 +1,27 @@
 import { z } from 'zod';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { currentOperator } from '#kit/grpc/operators.ts';
 import { checked } from '#kit/http/validate.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { CommandAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { gameId, guildId, text, uuid } from '#proto/rest/schemas.ts';
 import { namedServerId } from '#proto/rest/server-id.ts';
 import type { Commands } from '../domain/commands.ts';
-import { adminView, gameServerView, ownServerView, serverView } from '../http/views.ts';
 import { countServers, listServers } from '../store/servers.ts';
-import { commandFields, commandOf, commandSchema } from './activity.ts';
+import { commandFields, commandOf, commandSchemas, MAX_TIMESTAMP } from './command-message.ts';
+import { commandMessage, commandServerMessage, gameServerMessage } from './views.ts';
 
 const MAX_TTL_SECONDS = 7 * 24 * 3600;
-const MAX_PAGE = 1_000;
-const DEFAULT_PAGE = 100;
-/** Commands of a page: each may count the answers of 2,000 servers. */
-const MAX_COMMANDS = 200;
-const MAX_TIME = 99_999_999_999;
+const MAX_PAGE_SIZE = 1_000;
+const DEFAULT_PAGE_SIZE = 100;
+/** A page of commands is smaller, because the query counts the acknowledgements of up to 2,000 servers for each. */
+const MAX_COMMAND_PAGE_SIZE = 200;
 
-/** The issuer that servers see of what operators send. */
+/** The issuer that servers see in commands of operators. */
 export const OPERATOR = 'operator';
 
-const servers = z.discriminatedUnion(
+const recipients = z.discriminatedUnion(
   '$case',
   [
     z.object({ $case: z.literal('serverId'), value: namedServerId }).transform(({ value }) => ({ serverId: value })),
@@ -31,6 +31,7 @@ const servers = z.discriminatedUnion(
   { error: 'must be a server, a place or all' },
 );
 
+/** A note for the audit of auth, which reads it from the request. The log names the authenticated operator. */
 const actor = text(1, 100);
 const idempotencyKey = z
   .string()
@@ -38,8 +39,8 @@ const idempotencyKey = z
   .optional();
 
 const enqueue = z.object({
-  ...commandSchema,
-  servers,
+  ...commandSchemas,
+  servers: recipients,
   ttl: z
     .int()
     .min(1)
@@ -49,17 +50,23 @@ const enqueue = z.object({
   actor,
 });
 
-const limit = z.int().min(0).max(MAX_PAGE);
-/** When a command was sent, in Unix milliseconds, and its place. */
-const position = z.string().regex(/^(?:[0-9]{1,15}-[0-9]{1,16})?$/, { error: 'must be a next_cursor of this list' });
+const limit = z.int().min(0).max(MAX_PAGE_SIZE);
+/** The time at which a command was sent, in Unix milliseconds, and its sequence number. */
+const commandCursor = z
+  .string()
+  .regex(/^(?:[0-9]{1,15}-[0-9]{1,16})?$/, { error: 'must be a next_cursor of this list' });
 const serverCursor = z.union([z.literal(''), namedServerId], { error: 'must be a next_cursor of this list' });
-const time = z.int().min(0).max(MAX_TIME).optional();
 
-const list = z.object({ guild_id: guildId, limit, cursor: position.default(''), since: time });
+const list = z.object({
+  guild_id: guildId,
+  limit,
+  cursor: commandCursor.default(''),
+  since: z.int().min(0).max(MAX_TIMESTAMP).optional(),
+});
 const read = z.object({ guild_id: guildId, command_id: uuid, limit, cursor: serverCursor });
 const cancel = z.object({ guild_id: guildId, command_id: uuid, actor });
-const inPlace = z.object({ guild_id: guildId, place_id: gameId.optional() });
-const listLive = inPlace.extend({ limit, cursor: serverCursor });
+const serverFilter = z.object({ guild_id: guildId, place_id: gameId.optional() });
+const serverPage = serverFilter.extend({ limit, cursor: serverCursor });
 
 export interface CommandAdminOptions {
   commands: Commands;
@@ -67,27 +74,33 @@ export interface CommandAdminOptions {
   clock: Clock;
 }
 
-/** What guildctl calls for commands and servers. */
+/** The methods of guild.activity.v1.CommandAdminService, which guildctl calls. */
 export function commandAdminMethods(options: CommandAdminOptions): GrpcHandlers<typeof CommandAdminServiceService> {
-  return { ...sendingMethods(options), ...commandListMethods(options), ...serverMethods(options) };
+  return { ...writeMethods(options), ...readMethods(options), ...serverMethods(options) };
 }
 
 type Methods = GrpcHandlers<typeof CommandAdminServiceService>;
 
-function sendingMethods({ commands }: CommandAdminOptions): Pick<Methods, 'enqueueCommands' | 'cancelCommand'> {
+function writeMethods({ commands }: CommandAdminOptions): Pick<Methods, 'enqueueCommands' | 'cancelCommand'> {
   return {
     async enqueueCommands(message) {
-      const { servers: to, ttlSeconds: ttl, idempotencyKey: key } = message;
-      const fields = { ...commandFields(message), servers: to, ttl, idempotency_key: key, actor: message.actor };
-      const asked = checked(enqueue, fields, 'request');
-      const request = {
-        guildId: asked.guild_id,
-        servers: asked.servers,
-        command: commandOf(asked, OPERATOR),
-        ttlSeconds: asked.ttl,
-        idempotencyKey: asked.idempotency_key,
+      const { servers, ttlSeconds, idempotencyKey: key } = message;
+      const fields = {
+        ...commandFields(message),
+        servers,
+        ttl: ttlSeconds,
+        idempotency_key: key,
+        actor: message.actor,
       };
-      const sent = await commands.enqueue(request, asked.actor);
+      const request = checked(enqueue, fields, 'request');
+      const command = {
+        guildId: request.guild_id,
+        recipients: request.servers,
+        command: commandOf(request, OPERATOR),
+        ttlSeconds: request.ttl,
+        idempotencyKey: request.idempotency_key,
+      };
+      const sent = await commands.enqueue(command, currentOperator());
       return {
         commandIds: [sent.commandId],
         fullServers: 0,
@@ -95,59 +108,62 @@ function sendingMethods({ commands }: CommandAdminOptions): Pick<Methods, 'enque
         expiresAt: unixSeconds(sent.expiresAt),
       };
     },
-    async cancelCommand({ guildId: guild, commandId, actor: who }) {
-      const asked = checked(cancel, { guild_id: guild, command_id: commandId, actor: who }, 'request');
-      return { cancelled: await commands.cancel(asked.guild_id, asked.command_id, asked.actor) };
+    async cancelCommand({ guildId: guild, commandId, actor: note }) {
+      const request = checked(cancel, { guild_id: guild, command_id: commandId, actor: note }, 'request');
+      return { cancelled: await commands.cancel(request.guild_id, request.command_id, currentOperator()) };
     },
   };
 }
 
-function commandListMethods({ commands, clock }: CommandAdminOptions): Pick<Methods, 'listCommands' | 'readCommand'> {
+function readMethods({ commands, clock }: CommandAdminOptions): Pick<Methods, 'listCommands' | 'readCommand'> {
   return {
     async listCommands({ guildId: guild, ...message }) {
-      const asked = checked(list, { guild_id: guild, ...message }, 'request');
-      const size = Math.min(asked.limit || DEFAULT_PAGE, MAX_COMMANDS);
-      const found = await commands.list(asked.guild_id, {
-        before: positionOf(asked.cursor),
-        since: asked.since === undefined ? undefined : new Date(asked.since * 1000),
+      const { cursor, since, ...request } = checked(list, { guild_id: guild, ...message }, 'request');
+      const size = Math.min(request.limit || DEFAULT_PAGE_SIZE, MAX_COMMAND_PAGE_SIZE);
+      const found = await commands.list(request.guild_id, {
+        before: decodeCommandCursor(cursor),
+        since: since === undefined ? undefined : new Date(since * 1000),
         limit: size,
       });
       const last = found.length === size ? found.at(-1) : undefined;
-      const nextCursor = last ? `${last.createdAt.getTime()}-${last.place}` : '';
-      return { commands: found.map((command) => adminView(command, clock.now())), nextCursor };
+      const nextCursor = last ? `${last.createdAt.getTime()}-${last.sequence}` : '';
+      return { commands: found.map((command) => commandMessage(command, clock.now())), nextCursor };
     },
     async readCommand({ guildId: guild, commandId, ...message }) {
-      const asked = checked(read, { guild_id: guild, command_id: commandId, ...message }, 'request');
-      const command = await commands.read(asked.guild_id, asked.command_id);
-      const view = { command: adminView(command, clock.now()) };
-      if (command.serverId !== '') return { ...view, servers: [ownServerView(command, clock.now())], nextCursor: '' };
-      const size = asked.limit || DEFAULT_PAGE;
-      const found = await commands.serversOf(asked.guild_id, asked.command_id, asked.cursor, size);
+      const request = checked(read, { guild_id: guild, command_id: commandId, ...message }, 'request');
+      const now = clock.now();
+      const command = await commands.read(request.guild_id, request.command_id);
+      const view = { command: commandMessage(command, now) };
+      if (command.serverId !== '') {
+        return { ...view, servers: [commandServerMessage(command, command, now)], nextCursor: '' };
+      }
+      const size = request.limit || DEFAULT_PAGE_SIZE;
+      const found = await commands.listServers(request.guild_id, request.command_id, request.cursor, size);
       const nextCursor = found.length === size ? (found.at(-1)?.serverId ?? '') : '';
-      return { ...view, servers: found.map((server) => serverView(server, command, clock.now())), nextCursor };
+      return { ...view, servers: found.map((server) => commandServerMessage(server, command, now)), nextCursor };
     },
   };
 }
 
-function positionOf(cursor: string): { createdAt: Date; place: number } | undefined {
-  const [milliseconds, place] = cursor.split('-').map(Number);
-  return place === undefined ? undefined : { createdAt: new Date(Number(milliseconds)), place };
+function decodeCommandCursor(cursor: string): { createdAt: Date; sequence: number } | undefined {
+  const [milliseconds, sequence] = cursor.split('-').map(Number);
+  return sequence === undefined ? undefined : { createdAt: new Date(Number(milliseconds)), sequence };
 }
 
 function serverMethods({ database, clock }: CommandAdminOptions): Pick<Methods, 'listServers' | 'countServers'> {
   const now = () => new Date(clock.now());
   return {
     async listServers({ guildId: guild, placeId, ...message }) {
-      const asked = checked(listLive, { guild_id: guild, place_id: placeId, ...message }, 'request');
-      const size = asked.limit || DEFAULT_PAGE;
-      const page = { placeId: asked.place_id, after: asked.cursor, limit: size };
-      const found = await listServers(database, asked.guild_id, page, now());
+      const request = checked(serverPage, { guild_id: guild, place_id: placeId, ...message }, 'request');
+      const size = request.limit || DEFAULT_PAGE_SIZE;
+      const page = { placeId: request.place_id, after: request.cursor, limit: size };
+      const found = await listServers(database, request.guild_id, page, now());
       const nextCursor = found.length === size ? (found.at(-1)?.serverId ?? '') : '';
-      return { servers: found.map(gameServerView), nextCursor };
+      return { servers: found.map(gameServerMessage), nextCursor };
     },
     async countServers({ guildId: guild, placeId }) {
-      const asked = checked(inPlace, { guild_id: guild, place_id: placeId }, 'request');
-      return { servers: await countServers(database, asked.guild_id, asked.place_id, now()) };
+      const request = checked(serverFilter, { guild_id: guild, place_id: placeId }, 'request');
+      return { servers: await countServers(database, request.guild_id, request.place_id, now()) };
     },
   };
 }

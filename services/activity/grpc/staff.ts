@@ -1,47 +1,47 @@
 import { z } from 'zod';
-import { unixSeconds } from '#kit/clock.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
+import { currentOperator } from '#kit/grpc/operators.ts';
 import { checked } from '#kit/http/validate.ts';
 import type { StaffAdminServiceService } from '#proto/gen/guild/activity/v1/admin.ts';
 import { chatId, guildId, text } from '#proto/rest/schemas.ts';
 import type { StaffRoles } from '../domain/staff-roles.ts';
-import type { StaffRole } from '../store/staff-roles.ts';
+import { staffRoleMessage } from './views.ts';
 
-const HIGHEST_LEVEL = 10;
-const MOST_PERMISSIONS = 100;
-const WRONG_LEVEL = `must be a whole number from 0 to ${HIGHEST_LEVEL}`;
+const MAX_LEVEL = 10;
+const MAX_PERMISSIONS = 100;
+const LEVEL_ERROR = `must be a whole number from 0 to ${MAX_LEVEL}`;
 
 const permission = z.string().regex(/^[A-Za-z0-9._:*-]{1,64}$/, { error: 'must be 1 to 64 of A-Z a-z 0-9 . _ : * -' });
+/** A note for the audit of auth, which reads it from the request. The log names the authenticated operator. */
 const actor = text(1, 100);
 
-const named = z.object({ guild_id: guildId, role: chatId, actor });
+/** The names of fields are those of guildctl's options, which it derives from the paths of faults. */
+const removeRole = z.object({ guild_id: guildId, role: chatId, actor });
 
-const set = named.extend({
-  level: z.int().min(0, { error: WRONG_LEVEL }).max(HIGHEST_LEVEL, { error: WRONG_LEVEL }),
+const setRole = removeRole.extend({
+  level: z.int().min(0, { error: LEVEL_ERROR }).max(MAX_LEVEL, { error: LEVEL_ERROR }),
   name: text(1, 100),
-  permissions: z.array(permission).max(MOST_PERMISSIONS, { error: `must hold at most ${MOST_PERMISSIONS}` }),
+  permissions: z.array(permission).max(MAX_PERMISSIONS, { error: `must hold at most ${MAX_PERMISSIONS}` }),
 });
 
-const list = z.object({ guild_id: guildId });
+const listRoles = z.object({ guild_id: guildId });
 
-/** What guildctl calls to say who is staff. */
+/** The methods of guild.activity.v1.StaffAdminService, which guildctl calls. */
 export function staffAdminMethods(roles: StaffRoles): GrpcHandlers<typeof StaffAdminServiceService> {
   return {
     async setStaffRole({ guildId: guild, chatRoleId, ...message }) {
-      const asked = checked(set, { ...message, guild_id: guild, role: chatRoleId }, 'request');
-      const { level, name, permissions } = asked;
-      const role = { chatRoleId: asked.role, level, name, permissions };
-      return { role: roleView(await roles.set(asked.guild_id, role, asked.actor)) };
+      const request = checked(setRole, { ...message, guild_id: guild, role: chatRoleId }, 'request');
+      const { level, name, permissions } = request;
+      const role = { chatRoleId: request.role, level, name, permissions };
+      return { role: staffRoleMessage(await roles.set(request.guild_id, role, currentOperator())) };
     },
-    async listStaffRoles(message) {
-      const asked = checked(list, { guild_id: message.guildId }, 'request');
-      return { roles: (await roles.list(asked.guild_id)).map(roleView) };
+    async listStaffRoles({ guildId: guild }) {
+      const request = checked(listRoles, { guild_id: guild }, 'request');
+      return { roles: (await roles.list(request.guild_id)).map(staffRoleMessage) };
     },
-    async removeStaffRole({ guildId: guild, chatRoleId, actor: who }) {
-      const asked = checked(named, { guild_id: guild, role: chatRoleId, actor: who }, 'request');
-      return { role: roleView(await roles.remove(asked.guild_id, asked.role, asked.actor)) };
+    async removeStaffRole({ guildId: guild, chatRoleId, actor: note }) {
+      const request = checked(removeRole, { guild_id: guild, role: chatRoleId, actor: note }, 'request');
+      return { role: staffRoleMessage(await roles.remove(request.guild_id, request.role, currentOperator())) };
     },
   };
 }
-
-const roleView = ({ updatedAt, ...role }: StaffRole) => ({ ...role, updatedAt: unixSeconds(updatedAt) });

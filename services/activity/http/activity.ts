@@ -4,10 +4,10 @@ import { ok } from '#kit/http/envelope.ts';
 import { NO_SERVER_ID } from '#proto/rest/activity/shapes.ts';
 import type { activityRoutes } from '#proto/rest/activity.ts';
 import type { Commands } from '../domain/commands.ts';
+import type { Heartbeats } from '../domain/heartbeats.ts';
 import type { Intervals } from '../domain/intervals.ts';
 import type { Permissions } from '../domain/permissions.ts';
 import type { Polls } from '../domain/polls.ts';
-import type { Servers } from '../domain/servers.ts';
 import type { Sessions } from '../domain/sessions.ts';
 import type { Staff } from '../domain/staff.ts';
 import { commandView, permissionsView } from './views.ts';
@@ -16,13 +16,13 @@ export interface HandlerOptions {
   staff: Staff;
   permissions: Permissions;
   sessions: Sessions;
-  servers: Servers;
+  heartbeats: Heartbeats;
   commands: Commands;
   polls: Polls;
   intervals: Intervals;
 }
 
-/** The routes of proto/rest/activity.ts. */
+/** The handlers of the routes in proto/rest/activity.ts. */
 export function activityHandlers(options: HandlerOptions): HttpHandlers<typeof activityRoutes> {
   return { ...staffHandlers(options), ...serverHandlers(options) };
 }
@@ -33,7 +33,7 @@ type StaffRoutes = 'readPermissions' | 'registerGame' | 'logAction' | 'startSess
 function staffHandlers({ staff, permissions, sessions }: HandlerOptions): Pick<Handlers, StaffRoutes> {
   return {
     async readPermissions({ guildId, params: { gameId } }) {
-      return ok(permissionsView(gameId, await permissions.of(guildId, gameId)));
+      return ok(permissionsView(gameId, await permissions.read(guildId, gameId)));
     },
     registerGame: ({ write, body }) =>
       staff.register(write, {
@@ -49,7 +49,7 @@ function staffHandlers({ staff, permissions, sessions }: HandlerOptions): Pick<H
         type: body.action_type,
         targetGameId: body.target_game_id,
         placeId: body.place_id,
-        serverId: body.server_id === undefined ? undefined : named(body.server_id),
+        serverId: body.server_id === undefined ? undefined : requireServerId(body.server_id),
         details: body.details,
       };
       const occurredAt = body.occurred_at === undefined ? undefined : new Date(body.occurred_at * 1000);
@@ -61,7 +61,7 @@ function staffHandlers({ staff, permissions, sessions }: HandlerOptions): Pick<H
         gameId: body.game_id,
         gameUsername: body.game_username,
         placeId: body.place_id,
-        serverId: named(body.server_id),
+        serverId: requireServerId(body.server_id),
       });
     },
     async beatSessions({ guildId, body }) {
@@ -69,16 +69,16 @@ function staffHandlers({ staff, permissions, sessions }: HandlerOptions): Pick<H
         sessionId,
         idleSeconds,
       }));
-      return ok(await sessions.beat({ guildId, serverId: named(body.server_id) }, beats));
+      return ok(await sessions.beat({ guildId, serverId: requireServerId(body.server_id) }, beats));
     },
     endSession: ({ write, body }) => sessions.end(write, body.session_id, body.reason),
   };
 }
 
-function serverHandlers({ servers, commands, polls, intervals }: HandlerOptions): Omit<Handlers, StaffRoutes> {
+function serverHandlers({ heartbeats, commands, polls, intervals }: HandlerOptions): Omit<Handlers, StaffRoutes> {
   return {
     async beatServer({ guildId, body }) {
-      const serverId = named(body.server_id);
+      const serverId = requireServerId(body.server_id);
       const heartbeat = {
         guildId,
         serverId,
@@ -93,27 +93,27 @@ function serverHandlers({ servers, commands, polls, intervals }: HandlerOptions)
         isFinal: body.final ?? false,
       };
       const acks = (body.acks ?? []).map((ack) => ackOf(guildId, serverId, ack.command_id, ack));
-      const answer = await servers.beat(heartbeat, acks);
+      const response = await heartbeats.receive(heartbeat, acks);
       return ok({
-        server_time: answer.serverTime,
-        next_heartbeat_seconds: answer.intervalSeconds,
-        commands: answer.commands.map(commandView),
+        server_time: response.serverTime,
+        next_heartbeat_seconds: response.intervalSeconds,
+        commands: response.commands.map(commandView),
       });
     },
     async pollCommands({ guildId, params, query, signal }) {
-      const asked = { guildId, serverId: params.serverId, limit: query.limit };
-      // Before commands are leased: what fails after that delays them until their lease ends.
-      const pollAfterSeconds = await intervals.of(guildId);
-      const taken = await polls.take(asked, query.wait * 1000, signal);
-      return ok({ commands: taken.map(commandView), poll_after_seconds: pollAfterSeconds });
+      const request = { guildId, serverId: params.serverId, limit: query.limit };
+      // Before commands are leased: a failure after that would delay them until their leases end.
+      const pollAfterSeconds = await intervals.read(guildId);
+      const leased = await polls.poll(request, query.wait * 1000, signal);
+      return ok({ commands: leased.map(commandView), poll_after_seconds: pollAfterSeconds });
     },
     acknowledgeCommand: ({ guildId, write, params, body }) =>
       commands.acknowledge(write, ackOf(guildId, params.serverId, params.commandId, body)),
   };
 }
 
-/** NOT_APPLICABLE for a server without a name. */
-function named(serverId: string): string {
+/** Rejects an empty server ID with NOT_APPLICABLE; the game's editor sends it. */
+function requireServerId(serverId: string): string {
   if (serverId === '') throw new ApiError('NOT_APPLICABLE', { message: NO_SERVER_ID });
   return serverId;
 }

@@ -1,17 +1,17 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { AckStatus, CommandType } from './commands.ts';
 
-/** A command as it was sent, and what became of it. */
+/** A command and its outcome. */
 export interface CommandRecord {
   commandId: string;
-  /** Commands of a guild are sent in this order. */
-  place: number;
-  /** The server that was named; empty for a command for several. */
+  /** Its position in the order in which commands were sent. */
+  sequence: number;
+  /** The named server; empty for a shared command, which is for several servers. */
   serverId: string;
-  /** Only servers of this place; null for all. */
+  /** The place whose servers get a shared command; null for every place. */
   placeId: number | null;
   excludedServerId: string | null;
-  /** Servers when it was sent. */
+  /** The number of servers that it was sent to. */
   servers: number;
   type: CommandType;
   targetGameId: number | null;
@@ -21,43 +21,45 @@ export interface CommandRecord {
   createdAt: Date;
   expiresAt: Date;
   cancelledAt: Date | null;
-  /** Of a command for a named server. */
+  /** This field and those up to `ackedAt` concern a command for a named server. */
   attempt: number;
   leasedUntil: Date | null;
   status: AckStatus | null;
   result: unknown;
   error: string | null;
   ackedAt: Date | null;
-  /** Of a command for several: servers that it was handed to, by what they answered; null for a named server. */
-  handed: number | null;
+
+  /** The number of servers that a shared command was handed over to; null for a command for a named server. */
+  delivered: number | null;
+  /** The acknowledgements of a shared command by status; null for a command for a named server. */
   succeeded: number | null;
   failed: number | null;
   rejected: number | null;
-  /** It was handed to them, and they have not answered in time. */
-  unanswered: number | null;
+  /** Servers that it was handed over to and that did not acknowledge it before it expired. */
+  unacknowledged: number | null;
 }
 
-const RECORD = `command_id AS "commandId", place, server_id AS "serverId", place_id AS "placeId",
+const RECORD = `command_id AS "commandId", place AS sequence, server_id AS "serverId", place_id AS "placeId",
   excluded_server_id AS "excludedServerId", servers, type, target_game_id AS "targetGameId",
   target_game_username AS "targetGameUsername", payload, issued_by AS "issuedBy", created_at AS "createdAt",
   expires_at AS "expiresAt", cancelled_at AS "cancelledAt", attempt, leased_until AS "leasedUntil", status, result,
-  error, acked_at AS "ackedAt", handed, succeeded, failed, rejected, unanswered`;
+  error, acked_at AS "ackedAt", delivered, succeeded, failed, rejected, unacknowledged`;
 
-/** Counts the answers to each command for several servers, at the time $2. */
-const ANSWERS = `LEFT JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE attempt > 0 OR acked_at IS NOT NULL)::int AS handed,
+/** Counts the deliveries and acknowledgements of each shared command at the time $2. */
+const OUTCOME_JOIN = `LEFT JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE attempt > 0 OR acked_at IS NOT NULL)::int AS delivered,
       count(*) FILTER (WHERE status = 'success')::int AS succeeded,
       count(*) FILTER (WHERE status = 'failed')::int AS failed,
       count(*) FILTER (WHERE status = 'rejected')::int AS rejected,
-      count(*) FILTER (WHERE attempt > 0 AND acked_at IS NULL AND expires_at <= $2)::int AS unanswered
+      count(*) FILTER (WHERE attempt > 0 AND acked_at IS NULL AND expires_at <= $2)::int AS unacknowledged
     FROM activity.deliveries
     WHERE deliveries.guild_id = commands.guild_id AND deliveries.command_id = commands.command_id
-  ) AS answers ON server_id = ''`;
+  ) AS outcome ON server_id = ''`;
 
 export interface CommandFilter {
-  /** Sent before the command that was sent at this time, and has this place. */
-  before: { createdAt: Date; place: number } | undefined;
-  /** Sent at this time or later. */
+  /** Only commands that were sent before the one with this time and sequence number. */
+  before: { createdAt: Date; sequence: number } | undefined;
+  /** Only commands that were sent at this time or later. */
   since: Date | undefined;
   limit: number;
 }
@@ -75,8 +77,8 @@ export function listCommands(
        WHERE guild_id = $1 AND (created_at, place) < (coalesce($3::timestamptz, 'infinity'), coalesce($4::bigint, 0))
          AND created_at >= coalesce($5::timestamptz, '-infinity')
        ORDER BY created_at DESC, place DESC LIMIT $6
-     ) AS commands ${ANSWERS} ORDER BY created_at DESC, place DESC`,
-    [guildId, now, before?.createdAt, before?.place, since, limit],
+     ) AS commands ${OUTCOME_JOIN} ORDER BY created_at DESC, place DESC`,
+    [guildId, now, before?.createdAt, before?.sequence, since, limit],
   );
 }
 
@@ -87,13 +89,13 @@ export async function findCommand(
   now: Date,
 ): Promise<CommandRecord | undefined> {
   const [found] = await on.query<CommandRecord>(
-    `SELECT ${RECORD} FROM activity.commands ${ANSWERS} WHERE guild_id = $1 AND command_id = $3`,
+    `SELECT ${RECORD} FROM activity.commands ${OUTCOME_JOIN} WHERE guild_id = $1 AND command_id = $3`,
     [guildId, now, commandId],
   );
   return found;
 }
 
-/** What became of a command on one server. */
+/** The state of a command on one server. */
 export interface ServerRecord {
   serverId: string;
   attempt: number;
@@ -106,10 +108,10 @@ export interface ServerRecord {
 }
 
 /**
- * A page of the servers of a command for several, ordered by ID, after the ID given: those that it was handed to, and
- * those that have not fetched it, as long as they are known.
+ * A page of the servers of a shared command, ordered by ID, after the given ID: those that it was handed over to, and
+ * those that have not fetched it, as long as they are stored.
  */
-export function listServersOf(
+export function listCommandServers(
   on: Queryable,
   guildId: string,
   commandId: string,
@@ -138,8 +140,8 @@ export function listServersOf(
 }
 
 /**
- * Cancels a command for every server to which it was not handed over; how many these are, undefined when the guild has
- * no such command. A server that fetches it at this very moment may be counted and still get it.
+ * Cancels a command for every server to which it was not handed over. Returns their number, or undefined if the guild
+ * has no such command. A server that fetches the command concurrently may be counted and still get it.
  */
 export async function cancelCommand(
   on: Queryable,
@@ -167,24 +169,25 @@ export async function cancelCommand(
   return found?.cancelled;
 }
 
-/** Commands of all guilds that are not acknowledged, counted for each server. */
-export interface Unacknowledged {
-  /** Whether they were handed over at least once. */
+/** The unacknowledged commands of all guilds. A shared command counts once for each server. */
+export interface UnacknowledgedCounts {
+  /** `handed_over` if they were handed over at least once. */
   state: 'waiting' | 'handed_over';
   count: number;
-  /** When the oldest was made; null where there is none. */
+  /** When the oldest command was sent; null if there is none. */
   oldest: Date | null;
-  /** How many more have expired between two times. */
+  /** Commands that expired after `since`. */
   expired: number;
 }
 
 /**
- * What is not acknowledged `now`, and what has expired without it after `since`; a row for each state. Found by when
- * commands are over: an index on what expires alone would be taken for queues too, by a planner that knows only the past.
- * What was cancelled has not expired.
+ * Counts the commands that are unacknowledged at the time `now`, and those that expired unacknowledged after `since`.
+ * Returns a row for each state. Cancelled commands do not count as expired. The condition matches the index on the time
+ * at which commands are finished. An index on `expires_at` alone is not an option, because the planner would also
+ * choose it for the queues of servers, where it reads far more rows.
  */
-export function readUnacknowledged(on: Queryable, since: Date, now: Date): Promise<Unacknowledged[]> {
-  return on.query<Unacknowledged>(
+export function readUnacknowledged(on: Queryable, since: Date, now: Date): Promise<UnacknowledgedCounts[]> {
+  return on.query<UnacknowledgedCounts>(
     `WITH own AS (
        SELECT guild_id, command_id, server_id, created_at, expires_at, attempt > 0 AS is_handed_over, servers,
          cancelled_at

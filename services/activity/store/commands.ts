@@ -4,17 +4,17 @@ import type { ACK_STATUSES, COMMAND_TYPES } from '#proto/rest/activity/shapes.ts
 export type CommandType = (typeof COMMAND_TYPES)[number];
 export type AckStatus = (typeof ACK_STATUSES)[number];
 
-/** What servers are to be told. */
+/** The content of a command for servers. */
 export interface NewCommand {
   type: CommandType;
-  target: { gameId: number; gameUsername: string | undefined } | undefined;
+  target: { gameId: number; gameUsername?: string | undefined } | undefined;
   payload: Record<string, unknown>;
   issuedBy: string | undefined;
 }
 
 export interface CommandRow {
   commandId: string;
-  /** The server that it is handed to. */
+  /** The server that it is handed over to. */
   serverId: string;
   type: CommandType;
   targetGameId: number | null;
@@ -27,13 +27,13 @@ export interface CommandRow {
   attempt: number;
 }
 
-/** A command that was handed over to a server. */
+/** A command that is leased to a server. */
 export type LeasedCommand = CommandRow & { guildId: string; leasedUntil: Date };
 
-/** The server_id of a command for several servers. */
+/** The server_id of a shared command, which is for several servers. */
 export const SHARED = '';
 
-/** The largest result of a command that is kept, in bytes as JSON. */
+/** The maximum size of a stored result, in bytes of JSON. */
 const MAX_RESULT_BYTES = 4 * 1024;
 
 export interface Ack {
@@ -46,23 +46,26 @@ export interface Ack {
   error: string | undefined;
 }
 
-/** A result as it is kept: of one that is too large only its size, since an acknowledgement must not fail for it. */
-function keptResult(result: unknown): string | undefined {
+/**
+ * The JSON to store for a result. A result that is too large is replaced by its size, because the acknowledgement must
+ * not fail.
+ */
+function storedResult(result: unknown): string | undefined {
   const text = JSON.stringify(result) as string | undefined;
   if (text === undefined || Buffer.byteLength(text) <= MAX_RESULT_BYTES) return text;
   return JSON.stringify({ truncated: true, bytes: Buffer.byteLength(text) });
 }
 
 /**
- * Acknowledges commands of servers, in one statement; those that were acknowledged are left as they are. Returns the
- * others. A command for several servers is acknowledged by a server that it was handed to.
+ * Acknowledges commands in one statement, and returns those that were not acknowledged before; the others do not
+ * change. A shared command can be acknowledged by each server that it was handed over to.
  */
 export function ackCommands(
   on: Queryable,
   acks: readonly Ack[],
   now: Date,
 ): Promise<{ guildId: string; serverId: string; commandId: string }[]> {
-  const rows = acks.map(({ result, ...ack }) => ({ ...ack, result: keptResult(result) }));
+  const rows = acks.map(({ result, ...ack }) => ({ ...ack, result: storedResult(result) }));
   return on.query(
     `WITH given AS (
        SELECT * FROM json_to_recordset($1)
@@ -91,7 +94,7 @@ export function ackCommands(
   );
 }
 
-/** How a server's command was acknowledged; undefined when there is no such command. */
+/** The acknowledgement of a command by a server; undefined if the server has no such command. */
 export async function findAck(
   on: Queryable,
   { guildId, serverId, commandId }: Pick<Ack, 'guildId' | 'serverId' | 'commandId'>,

@@ -1,11 +1,11 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 
-/** What is limited per guild and day. */
+/** The kinds of rows with a daily quota. */
 export type DailyKind = 'actions' | 'sessions';
 
 /**
- * Counts one more for the day (UTC) that `now` lies in; false, and nothing is counted, when the guild has `max` already.
- * Others who count for the guild wait until the transaction ends, so it belongs at the end of one.
+ * Increments the count of the day (UTC) that `now` is in. Returns false and changes nothing if the count is `max`
+ * already. It locks the count until the transaction ends, so call it at the end of a transaction.
  */
 export async function addToDay(
   transaction: Queryable,

@@ -1,19 +1,19 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 
-/** What is counted for a guild. */
+/** The live servers of a guild. */
 export interface GuildCounts {
   guildId: string;
-  /** Servers that are counted as live; some of them may be past their end since `nextLapseAt`. */
+  /** The number of servers that are counted as live. From `nextLapseAt` on, some of them may have lapsed. */
   liveServers: number;
-  /** No server is past its end before this; null where none is counted. */
+  /** Before this time no counted server lapses; null if none is counted. */
   nextLapseAt: Date | null;
 }
 
 const COUNTS = `guild_id AS "guildId", live_servers AS "liveServers", next_lapse_at AS "nextLapseAt"`;
 
 /**
- * Locks guilds until the transaction ends, always in the same order. Under this lock servers are admitted and commands
- * are sent, so that both are in one order for everybody.
+ * Locks guilds until the transaction ends, always in the same order. Servers become live and commands are sent only
+ * under this lock, so that all processes see both in the same order.
  */
 export async function lockGuilds(transaction: Queryable, guildIds: readonly string[]): Promise<GuildCounts[]> {
   await transaction.query(
@@ -27,8 +27,8 @@ export async function lockGuilds(transaction: Queryable, guildIds: readonly stri
 }
 
 /**
- * Frees the places of servers that are past their end and counts the guild's servers again: at most as many as may be
- * live. The guilds must be locked. A server that is being written at this moment keeps its place.
+ * Marks lapsed servers as not counted, deletes their players, and counts the remaining servers of the guilds. The
+ * guilds must be locked. A server that another transaction is writing stays counted.
  */
 export async function sweepGuilds(
   transaction: Queryable,

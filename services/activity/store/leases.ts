@@ -1,55 +1,61 @@
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { LeasedCommand } from './commands.ts';
-import { byServer } from './servers.ts';
+import { sortByServer } from './servers.ts';
 
-export interface Asked {
+/** A server that fetches its commands. */
+export interface FetchRequest {
   guildId: string;
   serverId: string;
+  /** The maximum number of commands. */
   limit: number;
 }
 
-/** By the database's clock, which all processes share. Not VOLATILE, so that an index serves comparisons with it. */
+/**
+ * The time of the database, which is the same for all processes. The subquery is evaluated once, so that comparisons
+ * with it can use an index; a bare clock_timestamp() is volatile and cannot.
+ */
 const NOW = '(SELECT clock_timestamp())';
-/** Not handed over now. */
-const IS_FREE = `acked_at IS NULL AND expires_at > ${NOW} AND (leased_until IS NULL OR leased_until <= ${NOW})`;
+const IS_NOT_LEASED = `acked_at IS NULL AND expires_at > ${NOW} AND (leased_until IS NULL OR leased_until <= ${NOW})`;
 
 /**
- * `own`: commands for the one server. `again`: commands for several that it was handed or that were reserved for it.
- * `fresh`: those behind its cursor; a server that has seen the newest is not looked at and not locked.
+ * `own`: commands for the named server. `again`: shared commands that were handed over to the server before or reserved
+ * for it. `fresh`: shared commands past its cursor. `behind` holds only servers whose cursor is not at the newest
+ * shared command, so that no other server row is read and locked.
  */
 const LEASE_COMMANDS = prepared(
-  `WITH asked AS MATERIALIZED (
+  `WITH requested AS MATERIALIZED (
      SELECT guild_id, server_id, wanted,
        date_trunc('milliseconds', ${NOW}) + lease_ms * interval '1 millisecond' AS until
      FROM unnest((SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::int[]), (SELECT $4::int[]))
-       AS asked (guild_id, server_id, wanted, lease_ms)
+       AS requested (guild_id, server_id, wanted, lease_ms)
    ), behind AS MATERIALIZED (
-     SELECT asked.guild_id, asked.server_id, wanted, last_place, server.* FROM asked
+     SELECT requested.guild_id, requested.server_id, wanted, last_place, server.* FROM requested
      CROSS JOIN LATERAL (
-       SELECT last_place FROM activity.guilds WHERE guilds.guild_id = asked.guild_id LIMIT 1
+       SELECT last_place FROM activity.guilds WHERE guilds.guild_id = requested.guild_id LIMIT 1
      ) AS guild
      CROSS JOIN LATERAL (
        SELECT cursor, place_id, live_until FROM activity.servers
-       WHERE servers.guild_id = asked.guild_id AND servers.server_id = asked.server_id AND cursor < last_place
+       WHERE servers.guild_id = requested.guild_id AND servers.server_id = requested.server_id AND cursor < last_place
        FOR UPDATE
      ) AS server
    ), own AS (
-     SELECT asked.guild_id, asked.server_id, found.command_id, found.place FROM asked
+     SELECT requested.guild_id, requested.server_id, found.command_id, found.place FROM requested
      CROSS JOIN LATERAL (
        SELECT command_id, place FROM activity.commands
-       WHERE commands.guild_id = asked.guild_id AND commands.server_id = asked.server_id AND ${IS_FREE}
-       ORDER BY place LIMIT asked.wanted FOR UPDATE SKIP LOCKED
+       WHERE commands.guild_id = requested.guild_id AND commands.server_id = requested.server_id AND ${IS_NOT_LEASED}
+       ORDER BY place LIMIT requested.wanted FOR UPDATE SKIP LOCKED
      ) AS found
    ), again AS (
-     SELECT asked.guild_id, asked.server_id, found.command_id, found.place FROM asked
+     SELECT requested.guild_id, requested.server_id, found.command_id, found.place FROM requested
      CROSS JOIN LATERAL (
        SELECT deliveries.command_id, shared.place FROM activity.deliveries
        CROSS JOIN LATERAL (
          SELECT place FROM activity.commands
          WHERE commands.guild_id = deliveries.guild_id AND commands.command_id = deliveries.command_id LIMIT 1
        ) AS shared
-       WHERE deliveries.guild_id = asked.guild_id AND deliveries.server_id = asked.server_id AND ${IS_FREE}
-       ORDER BY shared.place LIMIT asked.wanted FOR UPDATE OF deliveries SKIP LOCKED
+       WHERE deliveries.guild_id = requested.guild_id AND deliveries.server_id = requested.server_id
+         AND ${IS_NOT_LEASED}
+       ORDER BY shared.place LIMIT requested.wanted FOR UPDATE OF deliveries SKIP LOCKED
      ) AS found
    ), fresh AS MATERIALIZED (
      SELECT behind.guild_id, behind.server_id, found.command_id, found.place, found.expires_at FROM behind
@@ -63,13 +69,13 @@ const LEASE_COMMANDS = prepared(
      ) AS found
    ), chosen AS MATERIALIZED (
      SELECT * FROM (
-       SELECT every.*, asked.wanted, asked.until,
+       SELECT every.*, requested.wanted, requested.until,
          row_number() OVER (PARTITION BY guild_id, server_id ORDER BY place) AS number
        FROM (
          SELECT 'own' AS kind, *, NULL::timestamptz AS expires_at FROM own
          UNION ALL SELECT 'again', *, NULL FROM again
          UNION ALL SELECT 'fresh', * FROM fresh
-       ) AS every JOIN asked USING (guild_id, server_id)
+       ) AS every JOIN requested USING (guild_id, server_id)
      ) AS numbered WHERE number <= wanted
    ), leased AS (
      UPDATE activity.commands SET attempt = attempt + 1, leased_until = until FROM chosen
@@ -113,14 +119,14 @@ const LEASE_COMMANDS = prepared(
 );
 
 /**
- * Leases to each server, at most once among `asked`, what it is to be handed now, for its `leaseMs`: in one statement,
- * and never what another is being handed at the same time. Sorted by place in the queue.
+ * Leases commands to servers in one statement, for `leaseMs` each. A server may occur once. Commands that another
+ * transaction is leasing are skipped. Sorted by the order in which the commands were sent.
  */
 export async function leaseCommands(
   on: Queryable,
-  asked: readonly (Asked & { leaseMs: number })[],
+  requests: readonly (FetchRequest & { leaseMs: number })[],
 ): Promise<LeasedCommand[]> {
-  const sorted = byServer(asked);
+  const sorted = sortByServer(requests);
   const rows = await on.query<LeasedCommand & { place: number }>(LEASE_COMMANDS, [
     sorted.map(({ guildId }) => guildId),
     sorted.map(({ serverId }) => serverId),
@@ -130,31 +136,34 @@ export async function leaseCommands(
   return rows.sort((a, b) => a.place - b.place);
 }
 
-/** The first end of a server's leases in a table. */
-const firstEnd = (table: string) => `SELECT min(leased_until) AS ends FROM activity.${table}
-  WHERE ${table}.guild_id = asked.guild_id AND ${table}.server_id = asked.server_id
+/** The time at which the first lease of a server ends, in one of the two tables. */
+const firstLeaseEnd = (table: string) => `SELECT min(leased_until) AS ends FROM activity.${table}
+  WHERE ${table}.guild_id = requested.guild_id AND ${table}.server_id = requested.server_id
     AND acked_at IS NULL AND expires_at > ${NOW}`;
 
 const READ_LEASE_ENDS = prepared(
-  `SELECT asked.guild_id AS "guildId", asked.server_id AS "serverId", 
+  `SELECT requested.guild_id AS "guildId", requested.server_id AS "serverId",
      extract(epoch FROM least(own.ends, shared.ends) - ${NOW})::float8 * 1000 AS "endsInMs"
-   FROM unnest((SELECT $1::text[]), (SELECT $2::text[])) AS asked (guild_id, server_id)
-   CROSS JOIN LATERAL (${firstEnd('commands')}) AS own
-   CROSS JOIN LATERAL (${firstEnd('deliveries')}) AS shared
+   FROM unnest((SELECT $1::text[]), (SELECT $2::text[])) AS requested (guild_id, server_id)
+   CROSS JOIN LATERAL (${firstLeaseEnd('commands')}) AS own
+   CROSS JOIN LATERAL (${firstLeaseEnd('deliveries')}) AS shared
    WHERE own.ends IS NOT NULL OR shared.ends IS NOT NULL`,
 );
 
-/** For each server whose queue holds leased commands alone: in how many milliseconds the first of the leases ends. */
+/**
+ * The milliseconds until the first lease in a server's queue ends. The result has no row for a server without leases.
+ */
 export function readLeaseEnds(
   on: Queryable,
-  asked: readonly Omit<Asked, 'limit'>[],
+  servers: readonly Omit<FetchRequest, 'limit'>[],
 ): Promise<{ guildId: string; serverId: string; endsInMs: number }[]> {
-  return on.query(READ_LEASE_ENDS, [asked.map(({ guildId }) => guildId), asked.map(({ serverId }) => serverId)]);
+  return on.query(READ_LEASE_ENDS, [servers.map(({ guildId }) => guildId), servers.map(({ serverId }) => serverId)]);
 }
 
-/** Ends a lease whose commands were not handed over after all, as if it had never been. */
-export async function giveBack(on: Queryable, commands: readonly LeasedCommand[]): Promise<void> {
-  // By status, which is set with acked_at: for a row by its key no queue is to be searched.
+/** Releases leased commands that could not be handed over, and takes back the attempt. */
+export async function releaseCommands(on: Queryable, commands: readonly LeasedCommand[]): Promise<void> {
+  // The condition is on `status`, which is set together with `acked_at`: a condition on `acked_at` would make the
+  // planner search a queue index instead of the primary key.
   await on.query(
     `WITH given AS (
        SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::timestamptz[])

@@ -1,48 +1,48 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { type NewCommand, SHARED } from './commands.ts';
-import { INTERVAL } from './servers.ts';
+import { INTERVAL_SQL } from './servers.ts';
 
-/** Commands that may wait for one server by name, and commands for several servers that may be open in a guild. */
-export const MAX_WAITING = 1_000;
+/** The maximum number of commands that wait for one server, and of open shared commands in a guild. */
+export const MAX_OPEN_COMMANDS = 1_000;
 
-/** A decision is late after this, such as when activity was down: servers that were live then may no longer be. */
+/** A decision that arrives later than this, for example after an outage, may be for servers that have lapsed since. */
 const LATE_MS = 5_000;
 
 /** A command that was sent. */
-export interface Sent {
+export interface SentCommand {
   commandId: string;
-  /** How many servers it is for. */
+  /** The number of servers that it is for. */
   servers: number;
   expiresAt: Date;
 }
 
 /** When a command expires. */
 export interface Lifetime {
-  /** undefined: 4 times the interval of heartbeats, at least 120 s. */
+  /** undefined: 4 times the heartbeat interval, at least 120 s. */
   ttlSeconds: number | undefined;
-  /** Not later than this. */
-  until: Date | undefined;
+  /** The command expires at this time at the latest. */
+  notAfter: Date | undefined;
 }
 
-/** Names a command, so that it is sent once. */
+/** Identifies a command, so that a repeat does not send it again. */
 export interface CommandKey {
-  /** The decision that it reports. */
+  /** The event of the decision. */
   eventId?: string;
-  /** The sender's idempotency key, and a digest of what is sent with it. */
+  /** The idempotency key of the operator, and a digest of the request. */
   request?: { key: string; hash: Buffer };
 }
 
-/** Servers that are to get a command. */
-export interface Reach {
-  /** Only those of this place. */
+/** The servers that a shared command is for. */
+export interface Audience {
+  /** undefined: servers of every place. */
   placeId: number | undefined;
-  /** This server knows already. */
+  /** The server that the command came from; it gets none. */
   excludedServerId: string | undefined;
-  /** Those that were live at this time, or became live until the command is sent. */
+  /** Servers that were live at this time, or became live before the command is sent. */
   liveAt: Date;
 }
 
-export interface Sending {
+export interface OutgoingCommand {
   guildId: string;
   command: NewCommand;
   key: CommandKey;
@@ -52,8 +52,8 @@ export interface Sending {
 
 const SENT = `command_id AS "commandId", servers, expires_at AS "expiresAt"`;
 
-/** $1 to $12 of both statements below. */
-const values = ({ guildId, command, key, lifetime, now }: Sending) => [
+/** The parameters $1 to $12 of both statements below. */
+const parametersOf = ({ guildId, command, key, lifetime, now }: OutgoingCommand) => [
   guildId,
   command.type,
   command.target?.gameId,
@@ -65,32 +65,36 @@ const values = ({ guildId, command, key, lifetime, now }: Sending) => [
   key.request?.key,
   key.request?.hash,
   lifetime.ttlSeconds,
-  lifetime.until,
+  lifetime.notAfter,
 ];
 
 const INSERT = `INSERT INTO activity.commands (guild_id, type, target_game_id, target_game_username, payload, issued_by,
-  created_at, event_id, request_key, request_hash, expires_at, server_id, place_id, excluded_server_id, live_at, servers)`;
+  created_at, event_id, request_key, request_hash, expires_at, server_id, place_id, excluded_server_id, live_at,
+  servers)`;
 
 const VALUES = '$1, $2, $3::bigint, $4, $5::json, $6, $7::timestamptz, $8::uuid, $9, $10::bytea';
 
-/** When it expires, from the interval that its servers were told. */
-const end = (interval: string) => `least($12::timestamptz, $7::timestamptz
+/** The time at which a command expires, given the heartbeat interval of its servers. */
+const expiresAt = (interval: string) => `least($12::timestamptz, $7::timestamptz
   + coalesce($11::int, greatest(120, 4 * ${interval})) * interval '1 second')`;
 
-/** The command that was sent with an idempotency key, and the digest of what was sent. */
+/** The command that was sent with an idempotency key, and the digest of its request. */
 export async function findRequest(
   on: Queryable,
   guildId: string,
   key: string,
-): Promise<(Sent & { hash: Buffer }) | undefined> {
-  const [found] = await on.query<Sent & { hash: Buffer }>(
+): Promise<(SentCommand & { hash: Buffer }) | undefined> {
+  const [found] = await on.query<SentCommand & { hash: Buffer }>(
     `SELECT ${SENT}, request_hash AS hash FROM activity.commands WHERE guild_id = $1 AND request_key = $2`,
     [guildId, key],
   );
   return found;
 }
 
-/** How many servers a decision was sent to; undefined when it was not. The release before made a row for each server. */
+/**
+ * The number of servers that a decision was sent to; undefined if it was not sent yet. The sum counts the rows of the
+ * previous release, which stored one for each server.
+ */
 export async function findDecision(on: Queryable, guildId: string, eventId: string): Promise<number | undefined> {
   const [found] = await on.query<{ servers: number | null }>(
     'SELECT sum(servers)::int AS servers FROM activity.commands WHERE guild_id = $1 AND event_id = $2',
@@ -99,76 +103,77 @@ export async function findDecision(on: Queryable, guildId: string, eventId: stri
   return found?.servers ?? undefined;
 }
 
-/**
- * Sends a command to one server, live or not; undefined when `MAX_WAITING` wait for it. The guild must be locked.
- */
-export async function insertForServer(
+/** Sends a command to a named server, live or not. Returns undefined if its queue is full. The guild must be locked. */
+export async function insertServerCommand(
   transaction: Queryable,
-  sending: Sending,
+  outgoing: OutgoingCommand,
   serverId: string,
-): Promise<Sent | undefined> {
+): Promise<SentCommand | undefined> {
   const open = `guild_id = $1 AND acked_at IS NULL AND expires_at > $7`;
-  const [sent] = await transaction.query<Sent>(
+  const [sent] = await transaction.query<SentCommand>(
     `WITH waiting AS (
        SELECT (SELECT count(*) FROM (
-           SELECT FROM activity.commands WHERE ${open} AND server_id = $13 LIMIT ${MAX_WAITING}) AS own)
+           SELECT FROM activity.commands WHERE ${open} AND server_id = $13 LIMIT ${MAX_OPEN_COMMANDS}) AS own)
          + (SELECT count(*) FROM (
-           SELECT FROM activity.deliveries WHERE ${open} AND server_id = $13 LIMIT ${MAX_WAITING}) AS shared) AS commands
+          SELECT FROM activity.deliveries WHERE ${open} AND server_id = $13 LIMIT ${MAX_OPEN_COMMANDS}) AS shared)
+         AS commands
      )
      ${INSERT}
-     SELECT ${VALUES}, ${end('interval_seconds')}, $13, NULL, NULL, NULL, 1
+     SELECT ${VALUES}, ${expiresAt('interval_seconds')}, $13, NULL, NULL, NULL, 1
      FROM waiting LEFT JOIN activity.servers ON guild_id = $1 AND server_id = $13
-     WHERE commands < ${MAX_WAITING}
+     WHERE commands < ${MAX_OPEN_COMMANDS}
      RETURNING ${SENT}`,
-    [...values(sending), serverId],
+    [...parametersOf(outgoing), serverId],
   );
   return sent;
 }
 
 /**
- * Sends a command to several servers: one row, whoever they are. undefined when `MAX_WAITING` of them are open in the
- * guild, which must be locked.
+ * Sends a command to several servers, which is one row however many servers there are. Returns undefined if the guild
+ * has `MAX_OPEN_COMMANDS` open ones. The guild must be locked.
  */
-export async function insertForSeveral(
+export async function insertSharedCommand(
   transaction: Queryable,
-  sending: Sending,
-  { placeId, excludedServerId, liveAt }: Reach,
-): Promise<Sent | undefined> {
-  // Servers past their end are no longer counted soon, and what is not counted is far more.
-  const isLate = sending.now.getTime() - liveAt.getTime() > LATE_MS;
-  const [sent] = await transaction.query<Sent>(
+  outgoing: OutgoingCommand,
+  { placeId, excludedServerId, liveAt }: Audience,
+): Promise<SentCommand | undefined> {
+  // Only a late decision reads all stored servers, which are far more than the counted ones: servers that were live
+  // when it was made may no longer be counted.
+  const isLate = outgoing.now.getTime() - liveAt.getTime() > LATE_MS;
+  const [sent] = await transaction.query<SentCommand>(
     `WITH opened AS (
        SELECT count(*) AS commands FROM (
          SELECT FROM activity.commands
-         WHERE guild_id = $1 AND server_id = '${SHARED}' AND acked_at IS NULL AND expires_at > $7 LIMIT ${MAX_WAITING}
+        WHERE guild_id = $1 AND server_id = '${SHARED}' AND acked_at IS NULL AND expires_at > $7
+         LIMIT ${MAX_OPEN_COMMANDS}
        ) AS counted
      ), reached AS (
        SELECT count(*)::int AS servers FROM activity.servers
        WHERE guild_id = $1 ${isLate ? '' : 'AND is_counted'} AND live_until > $15 AND cursor IS NOT NULL
          AND ($13::bigint IS NULL OR place_id = $13) AND server_id IS DISTINCT FROM $14
      ), guild AS (
-       SELECT ${INTERVAL} AS seconds FROM activity.guilds WHERE guild_id = $1
+       SELECT ${INTERVAL_SQL} AS seconds FROM activity.guilds WHERE guild_id = $1
      ), added AS (
        ${INSERT}
-       SELECT ${VALUES}, ${end('seconds')}, '${SHARED}', $13, $14, $15::timestamptz, reached.servers
-       FROM opened, reached, guild WHERE opened.commands < ${MAX_WAITING}
+       SELECT ${VALUES}, ${expiresAt('seconds')}, '${SHARED}', $13, $14, $15::timestamptz, reached.servers
+       FROM opened, reached, guild WHERE opened.commands < ${MAX_OPEN_COMMANDS}
        RETURNING guild_id, command_id, servers, expires_at, place
      ), newest AS (
        UPDATE activity.guilds SET last_place = place FROM added WHERE guilds.guild_id = added.guild_id
      )
      SELECT ${SENT} FROM added`,
-    [...values(sending), placeId, excludedServerId, liveAt],
+    [...parametersOf(outgoing), placeId, excludedServerId, liveAt],
   );
   return sent;
 }
 
-/** Makes room for a command for several servers: expires the oldest of as many as may be open. */
+/** Expires the oldest open shared commands of a guild, so that one more can be sent. */
 export async function expireOldest(transaction: Queryable, guildId: string, now: Date): Promise<void> {
   await transaction.query(
     `UPDATE activity.commands SET expires_at = $2 FROM (
        SELECT command_id AS oldest FROM activity.commands
        WHERE guild_id = $1 AND server_id = '${SHARED}' AND acked_at IS NULL AND expires_at > $2
-       ORDER BY place DESC OFFSET ${MAX_WAITING - 1}
+       ORDER BY place DESC OFFSET ${MAX_OPEN_COMMANDS - 1}
      ) AS excess WHERE guild_id = $1 AND command_id = oldest`,
     [guildId, now],
   );

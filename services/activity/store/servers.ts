@@ -1,7 +1,7 @@
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { SHORTEST_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
 
-/** A server's heartbeat, as it is kept. */
+/** A server's heartbeat. */
 export interface Heartbeat {
   guildId: string;
   serverId: string;
@@ -15,44 +15,55 @@ export interface Heartbeat {
   pluginVersion: string | undefined;
   /** The server is shutting down. */
   isFinal: boolean;
-  /** When it was received: a heartbeat that is written later than a newer one changes nothing. */
+  /** An older heartbeat is never written over a newer one. */
   receivedAt: Date;
 }
 
-/** Names a server among those of all guilds; neither ID holds a space. */
+/** Identifies a server among those of all guilds. Neither ID can contain a space. */
 export const serverKey = ({ guildId, serverId }: { guildId: string; serverId: string }) => `${guildId} ${serverId}`;
 
-/** In the one order in which statements lock servers. */
-export const byServer = <Item extends { guildId: string; serverId: string }>(items: readonly Item[]): Item[] =>
+/** Sorts into the order in which all statements lock servers, to avoid deadlocks. */
+export const sortByServer = <Item extends { guildId: string; serverId: string }>(items: readonly Item[]): Item[] =>
   items.toSorted((a, b) => (serverKey(a) < serverKey(b) ? -1 : 1));
 
-/** Seconds between heartbeats: with a quarter of a second for each live server, one key's 300 a minute serve 1,200. */
-export const INTERVAL = `least(300, greatest(${SHORTEST_INTERVAL_SECONDS}, ceil(live_servers / 4.0)))::int`;
+/**
+ * The interval between the heartbeats of a server, in seconds. With a quarter of a second for each live server, a guild
+ * sends at most 240 heartbeats a minute up to 1,200 servers, which fits into the rate limit of one key (300 a minute).
+ */
+export const INTERVAL_SQL = `least(300, greatest(${SHORTEST_INTERVAL_SECONDS}, ceil(live_servers / 4.0)))::int`;
 
-/** How many intervals a server stays live without a heartbeat. */
-export const MISSED = 3;
+/** The number of intervals for which a server stays live without a heartbeat. */
+export const MISSED_INTERVALS = 3;
 
-/** How long a server stays live after a heartbeat, at the least. */
-export const MIN_LIVE_MS = MISSED * SHORTEST_INTERVAL_SECONDS * 1000;
+/** The minimum time for which a server stays live after a heartbeat. */
+export const MIN_LIVE_MS = MISSED_INTERVALS * SHORTEST_INTERVAL_SECONDS * 1000;
 
-/** A heartbeat as a record that statements read from JSON; see `beatRow`. */
-export const BEAT_COLUMNS = `"guildId" text, "serverId" text, "placeId" bigint, "universeId" bigint, "playerCount" int,
-  "maxPlayers" int, players text, fps float8, "ageSeconds" bigint, "pluginVersion" text, "isFinal" boolean,
-  "receivedAt" timestamptz`;
+/** The columns of a heartbeat that a statement reads from JSON; see `heartbeatRow`. */
+export const HEARTBEAT_COLUMNS = `"guildId" text, "serverId" text, "placeId" bigint, "universeId" bigint,
+  "playerCount" int, "maxPlayers" int, players text, fps float8, "ageSeconds" bigint, "pluginVersion" text,
+  "isFinal" boolean, "receivedAt" timestamptz`;
 
-/** A record of `BEAT_COLUMNS`. Players are text in it: read as a part of it, escapes that JSON allows would fail. */
-export const beatRow = ({ players, ...beat }: Heartbeat) => ({ ...beat, players: players && JSON.stringify(players) });
+/**
+ * A heartbeat as JSON with `HEARTBEAT_COLUMNS`. The players are a string of JSON in it: json_to_recordset would reject
+ * escapes in them that are valid in JSON, such as \u0000.
+ */
+export const heartbeatRow = ({ players, ...heartbeat }: Heartbeat) => ({
+  ...heartbeat,
+  players: players && JSON.stringify(players),
+});
 
-/** How long a lapse may go unnoticed while no server comes or goes. */
-const SWEEP_AFTER = `interval '5 seconds'`;
+/**
+ * The time after which a heartbeat requests a sweep of lapsed servers. An arriving or ending server sweeps immediately.
+ */
+const SWEEP_DELAY = `interval '5 seconds'`;
 
 const SAVE_HEARTBEATS = prepared(
-  `WITH beat AS (
-     SELECT * FROM json_to_recordset($1) AS given (${BEAT_COLUMNS})
+  `WITH heartbeat AS (
+     SELECT * FROM json_to_recordset($1) AS given (${HEARTBEAT_COLUMNS})
    ), known AS (
-     SELECT beat.*, seconds, is_due FROM beat
+     SELECT heartbeat.*, seconds, is_due FROM heartbeat
      CROSS JOIN LATERAL (
-       SELECT ${INTERVAL} AS seconds, next_lapse_at <= "receivedAt" - ${SWEEP_AFTER} AS is_due
+       SELECT ${INTERVAL_SQL} AS seconds, next_lapse_at <= "receivedAt" - ${SWEEP_DELAY} AS is_due
        FROM activity.guilds WHERE guild_id = "guildId" LIMIT 1
      ) AS guild
      CROSS JOIN LATERAL (
@@ -63,7 +74,7 @@ const SAVE_HEARTBEATS = prepared(
    UPDATE activity.servers SET place_id = "placeId", universe_id = "universeId", player_count = "playerCount",
      max_players = "maxPlayers", players = known.players::json, fps = known.fps, age_seconds = "ageSeconds",
      plugin_version = "pluginVersion", heartbeat_at = "receivedAt", interval_seconds = seconds,
-     live_until = "receivedAt" + ${MISSED} * seconds * interval '1 second'
+     live_until = "receivedAt" + ${MISSED_INTERVALS} * seconds * interval '1 second'
    FROM known WHERE guild_id = "guildId" AND server_id = "serverId"
    RETURNING guild_id AS "guildId", server_id AS "serverId", interval_seconds AS "intervalSeconds",
      coalesce(is_due, false) AS "isSweepDue"`,
@@ -73,29 +84,29 @@ const SAVE_HEARTBEATS = prepared(
 export interface SavedHeartbeat {
   guildId: string;
   serverId: string;
-  /** When the server is to send the next one. */
+  /** The interval until the next heartbeat of the server. */
   intervalSeconds: number;
-  /** Servers of the guild have been past their end for a while and are still counted. */
+  /** Servers of the guild lapsed a while ago and are still counted. */
   isSweepDue: boolean;
 }
 
 /**
- * Writes heartbeats of servers that are live, at most one of each, in one statement. Those that are missing in the
- * result were not written: their servers are not live, or have sent a newer one. None may be final.
+ * Writes heartbeats of live servers in one statement, at most one of each server and none that is final. Heartbeats
+ * that are missing in the result were not written: their servers are not live or have sent a newer one.
  */
 export function saveHeartbeats(on: Queryable, heartbeats: readonly Heartbeat[]): Promise<SavedHeartbeat[]> {
-  return on.query(SAVE_HEARTBEATS, [JSON.stringify(byServer(heartbeats).map(beatRow))]);
+  return on.query(SAVE_HEARTBEATS, [JSON.stringify(sortByServer(heartbeats).map(heartbeatRow))]);
 }
 
 const READ_INTERVALS = prepared(
-  `SELECT asked.guild_id AS "guildId", seconds AS "intervalSeconds"
-   FROM unnest((SELECT $1::text[])) AS asked (guild_id)
+  `SELECT requested.guild_id AS "guildId", seconds AS "intervalSeconds"
+   FROM unnest((SELECT $1::text[])) AS requested (guild_id)
    CROSS JOIN LATERAL (
-     SELECT ${INTERVAL} AS seconds FROM activity.guilds WHERE guilds.guild_id = asked.guild_id LIMIT 1
+     SELECT ${INTERVAL_SQL} AS seconds FROM activity.guilds WHERE guilds.guild_id = requested.guild_id LIMIT 1
    ) AS guild`,
 );
 
-/** The interval that a server of each guild is told now; guilds without servers are left out. */
+/** The current heartbeat interval of each guild. The result has no row for a guild without servers. */
 export function readIntervals(
   on: Queryable,
   guildIds: readonly string[],
@@ -117,7 +128,7 @@ export interface LiveServer {
   liveUntil: Date;
 }
 
-/** A page of a guild's live servers, ordered by ID, after the ID given; of one place where `placeId` is set. */
+/** A page of the live servers of a guild, or of one place, ordered by ID, after the given ID. */
 export function listServers(
   on: Queryable,
   guildId: string,
@@ -136,7 +147,7 @@ export function listServers(
   );
 }
 
-/** How many servers of a guild, or of one place, are live. */
+/** The number of live servers of a guild, or of one place. */
 export async function countServers(
   on: Queryable,
   guildId: string,

@@ -13,11 +13,11 @@ export interface EndedSession {
   startedAt: Date;
   endedAt: Date;
   idleSeconds: number;
-  /** Whether this call ended it. */
+  /** True if this call ended it. */
   isNew: boolean;
 }
 
-/** Ends the user's session on a server at its last beat, if that was before `silentSince`. */
+/** Ends the open session of a user on a server as of its last beat, if that was before `silentSince`. */
 export async function endLapsed(
   on: Queryable,
   { guildId, gameId, serverId }: NewSession,
@@ -30,7 +30,7 @@ export async function endLapsed(
   );
 }
 
-/** A new session, or the user's open one on that server, for which this counts as a beat. */
+/** Inserts a session, or returns the open one of the user on that server, for which this counts as a beat. */
 export async function openSession(
   on: Queryable,
   session: NewSession,
@@ -45,11 +45,11 @@ export async function openSession(
      RETURNING session_id AS "sessionId", started_at AS "startedAt"`,
     [session.guildId, session.sessionId, session.gameId, session.gameUsername, session.placeId, session.serverId, now],
   );
-  if (!opened) throw new Error('a session was neither made nor found');
+  if (!opened) throw new Error('a session was neither inserted nor found');
   return opened;
 }
 
-/** Keeps sessions of a server open, in one statement; the IDs of those that go on. */
+/** Stores beats of a server's sessions in one statement, and returns the IDs of those that are open. */
 export async function beatSessions(
   on: Queryable,
   { guildId, serverId }: { guildId: string; serverId: string },
@@ -79,7 +79,10 @@ export async function beatSessions(
   return active.map(({ sessionId }) => sessionId);
 }
 
-/** Ends a session now, or at its last beat if that was before `silentSince`; one that has ended stays as it is. */
+/**
+ * Ends a session now, or as of its last beat if that was before `silentSince`. A session that has ended before does not
+ * change. Returns undefined if the guild has no such session.
+ */
 export async function endSession(
   on: Queryable,
   guildId: string,
@@ -93,7 +96,8 @@ export async function endSession(
        SELECT ended_at FROM activity.sessions WHERE guild_id = $1 AND session_id = $2 FOR UPDATE
      )
      UPDATE activity.sessions SET
-       end_reason = CASE WHEN found.ended_at IS NOT NULL THEN end_reason WHEN beat_at < $4 THEN 'missed beats' ELSE $3 END,
+       end_reason = CASE WHEN found.ended_at IS NOT NULL THEN end_reason
+         WHEN beat_at < $4 THEN 'missed beats' ELSE $3 END,
        ended_at = coalesce(found.ended_at, CASE WHEN beat_at < $4 THEN beat_at ELSE greatest(beat_at, $5) END)
      FROM found WHERE guild_id = $1 AND session_id = $2
      RETURNING started_at AS "startedAt", sessions.ended_at AS "endedAt", idle_seconds AS "idleSeconds",

@@ -23,13 +23,13 @@ export function listStaffRoles(on: Queryable, guildId: string): Promise<StaffRol
   );
 }
 
-/** One that sets a role in the guild waits for others who do, until the transaction ends. */
+/** Lets only one transaction at a time set staff roles of the guild. */
 export async function lockStaffRoles(transaction: Queryable, guildId: string): Promise<void> {
   const name = `activity.staff_roles\n${guildId}`;
   await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
 }
 
-/** Makes a chat role a staff role, or writes it anew. */
+/** Inserts or replaces the staff role of a chat role. */
 export async function saveStaffRole(
   on: Queryable,
   guildId: string,
@@ -44,11 +44,11 @@ export async function saveStaffRole(
      RETURNING ${ROLE}`,
     [guildId, chatRoleId, level, name, permissions, now],
   );
-  if (!saved) throw new Error('a staff role was not written');
+  if (!saved) throw new Error('a staff role was not returned after it was saved');
   return saved;
 }
 
-/** Removes a staff role; what it was, undefined when it was none. */
+/** Deletes a staff role and returns it; undefined if there was none. */
 export async function deleteStaffRole(
   on: Queryable,
   guildId: string,

@@ -7,13 +7,13 @@ export interface Game {
   pluginVersion: string | undefined;
 }
 
-/** Who adds a place in the guild waits for others who do, until the transaction ends. */
+/** Lets only one transaction at a time add places to the guild. */
 export async function lockGames(transaction: Queryable, guildId: string): Promise<void> {
   const name = `activity.games\n${guildId}`;
   await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
 }
 
-/** How many places a guild has registered. */
+/** The number of registered places of a guild. */
 export async function countGames(on: Queryable, guildId: string): Promise<number> {
   const [row] = await on.query<{ count: number }>(
     'SELECT count(*)::int AS count FROM activity.games WHERE guild_id = $1',
@@ -22,7 +22,7 @@ export async function countGames(on: Queryable, guildId: string): Promise<number
   return row?.count ?? 0;
 }
 
-/** Registers a place; its number, which counts within the guild. Places of the guild must be locked. */
+/** Inserts a place and returns its number, which is unique within the guild. `lockGames` must have been called. */
 export async function insertGame(on: Queryable, guildId: string, game: Game, now: Date): Promise<number> {
   const [registered] = await on.query<{ id: number }>(
     `INSERT INTO activity.games (guild_id, universe_id, place_id, name, plugin_version, registered_at, updated_at, id)
@@ -32,11 +32,11 @@ export async function insertGame(on: Queryable, guildId: string, game: Game, now
      RETURNING id`,
     [guildId, game.universeId, game.placeId, game.name, game.pluginVersion, now],
   );
-  if (!registered) throw new Error('a place was not registered');
+  if (!registered) throw new Error('a place was not returned after it was inserted');
   return registered.id;
 }
 
-/** Writes a registered place anew; its number, undefined where it is not registered. */
+/** Updates a registered place and returns its number; undefined if it is not registered. */
 export async function updateGame(on: Queryable, guildId: string, game: Game, now: Date): Promise<number | undefined> {
   const [registered] = await on.query<{ id: number }>(
     `UPDATE activity.games SET name = $4, plugin_version = $5, updated_at = $6
@@ -57,7 +57,7 @@ export interface Action {
   occurredAt: Date;
 }
 
-/** Logs an action; false when it is logged already. */
+/** Inserts an action; returns false if the guild has one with this ID already. */
 export async function insertAction(on: Queryable, guildId: string, action: Action, now: Date): Promise<boolean> {
   const logged = await on.query(
     `INSERT INTO activity.actions (guild_id, action_id, actor_game_id, action_type, target_game_id, place_id,

@@ -42,16 +42,21 @@ afterAll(async () => {
 const now = new Date();
 const later = new Date(now.getTime() + 30_000);
 const command: commands.NewCommand = { type: 'ban', target: undefined, payload: {}, issuedBy: undefined };
-const sending: newCommands.Sending = {
+const outgoing: newCommands.OutgoingCommand = {
   guildId: GUILD,
   command,
   key: { eventId: randomUUID(), request: { key: 'a key', hash: Buffer.from('') } },
-  lifetime: { ttlSeconds: 60, until: undefined },
+  lifetime: { ttlSeconds: 60, notAfter: undefined },
   now,
 };
-const reach = { placeId: 1, excludedServerId: 's1', liveAt: now };
-const longAgo = { ...reach, liveAt: new Date(now.getTime() - 60_000) };
-const asked = Array.from({ length: 50 }, (_, n) => ({ guildId: GUILD, serverId: `s${n}`, limit: 20, leaseMs: 30_000 }));
+const audience = { placeId: 1, excludedServerId: 's1', liveAt: now };
+const lateAudience = { ...audience, liveAt: new Date(now.getTime() - 60_000) };
+const requests = Array.from({ length: 50 }, (_, n) => ({
+  guildId: GUILD,
+  serverId: `s${n}`,
+  limit: 20,
+  leaseMs: 30_000,
+}));
 const leased: commands.LeasedCommand = {
   guildId: GUILD,
   serverId: 's1',
@@ -95,7 +100,7 @@ const action = {
   occurredAt: now,
 };
 const staffRole = { chatRoleId: '910000000000000500', level: 1, name: 'x', permissions: [] };
-const heartbeats = asked.map(({ guildId, serverId }) => ({
+const heartbeats = requests.map(({ guildId, serverId }) => ({
   guildId,
   serverId,
   placeId: 1,
@@ -134,25 +139,29 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['findRequest', (on) => newCommands.findRequest(on, GUILD, 'a key'), ['commands_request']],
   ['findDecision', (on) => newCommands.findDecision(on, GUILD, randomUUID()), ['commands_event']],
   [
-    'insertForServer',
+    'insertServerCommand',
     (on) =>
-      newCommands.insertForServer(on, { ...sending, lifetime: { ttlSeconds: undefined, until: undefined } }, 's1'),
+      newCommands.insertServerCommand(
+        on,
+        { ...outgoing, lifetime: { ttlSeconds: undefined, notAfter: undefined } },
+        's1',
+      ),
     ['servers_guild', 'commands_queue', 'deliveries_queue'],
   ],
   [
-    'insertForSeveral',
-    (on) => newCommands.insertForSeveral(on, sending, reach),
+    'insertSharedCommand',
+    (on) => newCommands.insertSharedCommand(on, outgoing, audience),
     ['commands_queue', 'servers_counted', 'guilds_id'],
   ],
   [
-    'insertForSeveral, late',
-    (on) => newCommands.insertForSeveral(on, sending, longAgo),
+    'insertSharedCommand, late',
+    (on) => newCommands.insertSharedCommand(on, outgoing, lateAudience),
     ['commands_queue', 'servers_guild', 'guilds_id'],
   ],
   ['expireOldest', (on) => newCommands.expireOldest(on, GUILD, now), ['commands_queue', 'commands_id']],
   [
     'leaseCommands',
-    (on) => leases.leaseCommands(on, asked),
+    (on) => leases.leaseCommands(on, requests),
     [
       'guilds_id',
       'servers_guild',
@@ -163,19 +172,19 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
       'deliveries_id',
     ],
   ],
-  ['readLeaseEnds', (on) => leases.readLeaseEnds(on, asked), ['commands_queue', 'deliveries_queue']],
-  ['giveBack', (on) => leases.giveBack(on, [leased]), ['commands_id', 'deliveries_id']],
+  ['readLeaseEnds', (on) => leases.readLeaseEnds(on, requests), ['commands_queue', 'deliveries_queue']],
+  ['releaseCommands', (on) => leases.releaseCommands(on, [leased]), ['commands_id', 'deliveries_id']],
   ['ackCommands', (on) => commands.ackCommands(on, [ack], now), ['commands_id', 'deliveries_id']],
   ['findAck', (on) => commands.findAck(on, ack), ['commands_id', 'deliveries_id']],
   [
     'listCommands',
-    (on) => records.listCommands(on, GUILD, { before: { createdAt: now, place: 9 }, since: now, limit: 100 }, now),
+    (on) => records.listCommands(on, GUILD, { before: { createdAt: now, sequence: 9 }, since: now, limit: 100 }, now),
     ['commands_created', 'deliveries_id'],
   ],
   ['findCommand', (on) => records.findCommand(on, GUILD, randomUUID(), now), ['commands_id', 'deliveries_id']],
   [
-    'listServersOf',
-    (on) => records.listServersOf(on, GUILD, randomUUID(), 's1', 100),
+    'listCommandServers',
+    (on) => records.listCommandServers(on, GUILD, randomUUID(), 's1', 100),
     ['commands_id', 'deliveries_id', 'servers_guild'],
   ],
   ['cancelCommand', (on) => records.cancelCommand(on, GUILD, randomUUID(), now), ['commands_id', 'deliveries_id']],
@@ -196,16 +205,16 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['listStaffRoles', (on) => staffRoles.listStaffRoles(on, GUILD), ['staff_roles_guild']],
   ['saveStaffRole', (on) => staffRoles.saveStaffRole(on, GUILD, staffRole, now).catch(() => 0), []],
   ['deleteStaffRole', (on) => staffRoles.deleteStaffRole(on, GUILD, staffRole.chatRoleId), ['staff_roles_guild']],
-])(`on ${ROWS} rows %s reads through its index alone`, async (_name, statement, indexes) => {
+])(`on ${ROWS} rows %s uses only index scans`, async (_name, statement, indexes) => {
   expect(new Set(await scansOf(database, statement))).toEqual(new Set(indexes));
 });
 
 test.each<[string, (on: Queryable) => Promise<unknown>]>([
-  ['leaseCommands', (on) => leases.leaseCommands(on, asked.slice(0, 1))],
-  ['readLeaseEnds', (on) => leases.readLeaseEnds(on, asked.slice(0, 1))],
+  ['leaseCommands', (on) => leases.leaseCommands(on, requests.slice(0, 1))],
+  ['readLeaseEnds', (on) => leases.readLeaseEnds(on, requests.slice(0, 1))],
   ['readIntervals', (on) => servers.readIntervals(on, [GUILD])],
   ['saveHeartbeats', (on) => servers.saveHeartbeats(on, heartbeats.slice(0, 1))],
-])('the plan of %s is kept', async (_name, statement) => {
+])('PostgreSQL keeps the generic plan of %s', async (_name, statement) => {
   expect(await keptPlansOf(database, statement)).toBe(5);
 });
 
@@ -217,9 +226,9 @@ test.each([
   ['sessions', 'sessions_started'],
   ['actions', 'actions_created'],
   ['games', 'games_updated'],
-])('what little is past its time in %s is found through %s', async (table, index) => {
+])('retention finds the expired rows of %s through the index %s', async (table, index) => {
   const rules = rulesOf().filter((rule) => rule.table === `activity.${table}`);
-  // When the oldest row has been kept for as long as it may.
+  // The time at which the oldest row has just reached its maximum age.
   const [{ oldest } = { oldest: now }] = await database.query<{ oldest: Date }>(
     `SELECT min(${rules[0]?.column}) AS oldest FROM activity.${table}`,
   );
@@ -229,23 +238,23 @@ test.each([
   expect(new Set(scans)).toEqual(new Set([`Tid Scan of ${table}`, index]));
 });
 
-test('servers that are gone are found by a walk along the primary key, in batches, and the others stay', async () => {
+test('retention finds lapsed servers by walking along the primary key in batches, and deletes no others', async () => {
   const rules = rulesOf().filter(({ table }) => table === 'activity.servers');
   const statements: Parameters<Queryable['query']>[] = [];
-  const watched: Queryable = {
+  const recording: Queryable = {
     query: (...statement) => {
       statements.push(statement);
       return database.query(...statement);
     },
   };
   const log = await createLog({ service: 'test', level: 'silent' });
-  const retention = new Retention({ database: watched, rules, clock: new ManualClock(now.getTime()), log });
+  const retention = new Retention({ database: recording, rules, clock: new ManualClock(now.getTime()), log });
   const count = async (condition: string) =>
     (
       await database.query<{ count: number }>(`SELECT count(*)::int AS count FROM activity.servers WHERE ${condition}`)
     )[0]?.count;
   const hourAgo = `live_until < '${new Date(now.getTime() - 3_600_000).toISOString()}'`;
-  const kept = await count(`NOT ${hourAgo}`);
+  const remaining = await count(`NOT ${hourAgo}`);
   await retention.sweep();
   // 50 batches of 1,000 a sweep.
   expect(await count(hourAgo)).toBeGreaterThan(FEW / 2 - 1_000);
@@ -254,14 +263,14 @@ test('servers that are gone are found by a walk along the primary key, in batche
   );
   expect(plans).toEqual([['servers_guild'], expect.arrayContaining(['Tid Scan of servers', 'servers_guild'])]);
   await retention.sweep();
-  expect([await count(hourAgo), await count('true')]).toEqual([0, kept]);
-  // At the end it begins again.
+  expect([await count(hourAgo), await count('true')]).toEqual([0, remaining]);
+  // After the last batch the walk starts again.
   await database.query(`UPDATE activity.servers SET live_until = '2020-01-01' WHERE server_id = 's1'`);
   for (let count = 0; count < 2; count++) await retention.sweep();
-  expect(await count('true')).toBe((kept ?? 0) - 1);
+  expect(await count('true')).toBe((remaining ?? 0) - 1);
 });
 
-test('finished commands go after 7 days, sessions, actions and places after 400, servers an hour after they were live', async () => {
+test('rows of each table are deleted after the documented number of days', async () => {
   const days = rulesOf().map(({ table, seconds }) => [table.split('.')[1], seconds / 86_400]);
   expect(Object.fromEntries(days)).toEqual({
     idempotency: 1,

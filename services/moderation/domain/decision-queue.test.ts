@@ -21,8 +21,8 @@ const decide = (action: string, body: Record<string, unknown>, guild = guildId) 
 const storedOf = (guild: string) => fixture.activity.stored.filter((event) => event.guildId === guild);
 const callsOf = (guild: string) => fixture.activity.calls.filter((event) => event.guildId === guild);
 
-/** The actions of the guild's log, the oldest first. */
-async function logged(guild = guildId): Promise<string[]> {
+/** The actions in the guild's log, the oldest first. */
+async function actionsInLog(guild = guildId): Promise<string[]> {
   const rows = await fixture.query<{ action: string }>(
     'SELECT action FROM moderation.log WHERE guild_id = $1 ORDER BY id',
     [guild],
@@ -30,26 +30,26 @@ async function logged(guild = guildId): Promise<string[]> {
   return rows.map(({ action }) => action);
 }
 
-/** What operators do with queues. */
-const queues = () => {
+/** A client of the admin methods for queues. */
+const connectQueueAdmin = () => {
   const address = fixture.moderation.addresses.grpc ?? '';
   return connect(QueueAdminServiceService, 'moderation', address, fixture.clock, [ADMIN_SECRET]);
 };
 
 async function deadLetters() {
-  const { client, close } = queues();
-  const asked = { queue: 'decisions', guildId, state: 'dead', limit: 100, position: '' };
-  const { items } = await client.listQueueItems(asked).finally(close);
+  const { client, close } = connectQueueAdmin();
+  const request = { queue: 'decisions', guildId, state: 'dead', limit: 100, position: '' };
+  const { items } = await client.listQueueItems(request).finally(close);
   return items;
 }
 
-/** Waits until nothing of the guild waits. */
-async function delivered(guild = guildId): Promise<void> {
+/** Waits until every decision of the guild is delivered or a dead letter. */
+async function waitUntilDelivered(guild = guildId): Promise<void> {
   await expect.poll(() => fixture.undelivered(guild)).toBe(0);
 }
 
-describe('a decision reaches activity', () => {
-  test('with all that a game server needs to act on it', async () => {
+describe('a decision is delivered to activity', () => {
+  test('with everything that a game server needs', async () => {
     const ban = await decide('ban', {
       game_id: 7001,
       game_username: 'Ada',
@@ -61,7 +61,7 @@ describe('a decision reaches activity', () => {
       source_server_id: 'server-1',
     });
     await decide('unban', { game_id: 7001, reason: 'Appeal', moderator_chat_id: '920000000000000001' });
-    await delivered();
+    await waitUntilDelivered();
     const { id, created_at: createdAt, expires_at: expiresAt } = ban.body.data;
     const [first, second] = storedOf(guildId) as [DeliverDecisionRequest, DeliverDecisionRequest];
     expect({ ...first, payload: JSON.parse(first.payload) }).toEqual({
@@ -105,7 +105,7 @@ describe('a decision reaches activity', () => {
     });
   });
 
-  test('in the order of the log, each once, whichever of two replicas took it', async () => {
+  test('once, in the order of the log, also if two replicas make the decisions', async () => {
     const other = await fixture.startReplica();
     const guilds = [guildId, newGuild(), newGuild()];
     const work = guilds.map(async (guild) => {
@@ -117,48 +117,48 @@ describe('a decision reaches activity', () => {
     });
     await Promise.all(work);
     for (const guild of guilds) {
-      await delivered(guild);
-      expect(fixture.activity.typesOf(guild)).toEqual(await logged(guild));
+      await waitUntilDelivered(guild);
+      expect(fixture.activity.typesOf(guild)).toEqual(await actionsInLog(guild));
       expect(callsOf(guild)).toHaveLength(38);
     }
     await other.stop();
   });
 
-  test('also when it was away: decisions are taken meanwhile, and come in order once it is back', async () => {
+  test('in order after activity was down, while decisions could still be made', async () => {
     await fixture.activity.stop();
     for (const action of ['ban', 'unban', 'mute', 'unmute', 'ban']) {
       expect((await decide(action, { game_id: 1 })).status).toBeLessThan(300);
     }
     expect(await fixture.undelivered(guildId)).toBe(5);
     await fixture.activity.start();
-    await delivered();
+    await waitUntilDelivered();
     expect(fixture.activity.typesOf(guildId)).toEqual(['ban', 'unban', 'mute', 'unmute', 'ban']);
   });
 
-  test('and how long the oldest waits is shown, until it is delivered', async () => {
-    const shown = async () => {
+  test('and until then the age of the oldest one is exported as a metric', async () => {
+    const oldestSeconds = async () => {
       const metrics = await (await fetch(`http://${fixture.moderation.addresses.admin}/metrics`)).text();
       return Number(/^moderation_outbox_oldest_seconds (.+)$/m.exec(metrics)?.[1]);
     };
-    await expect.poll(shown).toBe(0);
+    await expect.poll(oldestSeconds).toBe(0);
     fixture.activity.failing.set(guildId, 'UNAVAILABLE');
     await decide('ban', { game_id: 1 });
     await decide('unban', { game_id: 1 });
     const decidedAt = performance.now();
-    await expect.poll(shown).toBeGreaterThan(1);
-    expect(await shown()).toBeLessThanOrEqual((performance.now() - decidedAt) / 1000 + 1);
+    await expect.poll(oldestSeconds).toBeGreaterThan(1);
+    expect(await oldestSeconds()).toBeLessThanOrEqual((performance.now() - decidedAt) / 1000 + 1);
     fixture.activity.failing.delete(guildId);
-    await delivered();
-    await expect.poll(shown).toBe(0);
+    await waitUntilDelivered();
+    await expect.poll(oldestSeconds).toBe(0);
   });
 
-  test('again when its answer was lost, as the same event', async () => {
-    fixture.activity.losesAnswers = true;
+  test('again as the same event if the response was lost', async () => {
+    fixture.activity.losesResponses = true;
     await decide('ban', { game_id: 1 });
     await expect.poll(() => callsOf(guildId).length).toBeGreaterThan(1);
-    fixture.activity.losesAnswers = false;
+    fixture.activity.losesResponses = false;
     await decide('unban', { game_id: 1 });
-    await delivered();
+    await waitUntilDelivered();
     expect(fixture.activity.typesOf(guildId)).toEqual(['ban', 'unban']);
     const repeats = callsOf(guildId).filter(({ type }) => type === 'ban');
     expect(new Set(repeats.map(({ eventId }) => eventId)).size).toBe(1);
@@ -167,7 +167,7 @@ describe('a decision reaches activity', () => {
 
 describe('a guild whose deliveries', () => {
   test.each(['UNAVAILABLE', 'INTERNAL'] as const)(
-    'fail with %s holds up no other, and goes on in order',
+    'fail with %s does not delay other guilds, and continues in order',
     async (code) => {
       fixture.activity.failing.set(guildId, code);
       for (const action of ['ban', 'unban', 'ban']) await decide(action, { game_id: 1 });
@@ -175,16 +175,16 @@ describe('a guild whose deliveries', () => {
       const others = Array.from({ length: 10 }, newGuild);
       const started = performance.now();
       for (const other of others) await decide('ban', { game_id: 1 }, other);
-      for (const other of others) await delivered(other);
+      for (const other of others) await waitUntilDelivered(other);
       expect(performance.now() - started).toBeLessThan(5_000);
       expect(new Set(callsOf(guildId).map(({ eventId }) => eventId)).size).toBe(1);
       fixture.activity.failing.delete(guildId);
-      await delivered();
+      await waitUntilDelivered();
       expect(fixture.activity.typesOf(guildId)).toEqual(['ban', 'unban', 'ban']);
     },
   );
 
-  test('are not answered holds up no other', async () => {
+  test('get no response does not delay other guilds', async () => {
     fixture.activity.hanging.add(guildId);
     await decide('ban', { game_id: 1 });
     await expect.poll(() => callsOf(guildId).length).toBe(1);
@@ -192,16 +192,16 @@ describe('a guild whose deliveries', () => {
     await decide('ban', { game_id: 1 }, other);
     await expect.poll(() => fixture.undelivered(other), { timeout: 2_000 }).toBe(0);
     fixture.activity.hanging.delete(guildId);
-    await delivered();
+    await waitUntilDelivered();
     expect(fixture.activity.typesOf(guildId)).toEqual(['ban']);
   });
 
-  test('always fail for one decision goes on with the next one once that is a dead letter', async () => {
+  test('always fail for one decision continues with the next one after that has become a dead letter', async () => {
     fixture.activity.failing.set(guildId, 'INTERNAL');
     await decide('ban', { game_id: 1 });
     await decide('mute', { game_id: 2 });
     await expect.poll(() => callsOf(guildId).length).toBeGreaterThan(0);
-    // It has failed so often before.
+    // As if it had failed 11 times before.
     await fixture.query(
       `UPDATE moderation.outbox SET failures = 11, due_at = now()
        WHERE guild_id = $1 AND log_id = (SELECT min(log_id) FROM moderation.outbox WHERE guild_id = $1)`,
@@ -211,27 +211,27 @@ describe('a guild whose deliveries', () => {
       .poll(() => deadLetters())
       .toMatchObject([{ state: 'dead', lastError: expect.stringMatching(/^INTERNAL/) }]);
     fixture.activity.failing.delete(guildId);
-    await delivered();
+    await waitUntilDelivered();
     expect(fixture.activity.typesOf(guildId)).toEqual(['mute']);
   });
 
-  test('are retried by an operator are delivered then, unless a later one about the same player was before', async () => {
+  test('became dead letters gets them after a retry by an operator, except for superseded ones', async () => {
     fixture.activity.failing.set(guildId, 'INVALID_REQUEST');
     await decide('ban', { game_id: 1 });
     await decide('ban', { game_id: 2 });
-    await delivered();
+    await waitUntilDelivered();
     fixture.activity.failing.delete(guildId);
     await decide('unban', { game_id: 2 });
-    await delivered();
-    const { client, close } = queues();
+    await waitUntilDelivered();
+    const { client, close } = connectQueueAdmin();
     expect(await client.retryQueueItems({ queue: 'decisions', guildId })).toEqual({
       retried: 2,
       isMore: false,
       startedAtMs: expect.any(Number),
     });
     close();
-    await delivered();
-    // A ban that came after its unban would stay on game servers.
+    await waitUntilDelivered();
+    // If the ban was delivered after its unban, it would stay on game servers.
     expect(storedOf(guildId).map(({ type, target }) => [type, target?.gameId])).toEqual([
       ['unban', 2],
       ['ban', 1],
@@ -239,12 +239,12 @@ describe('a guild whose deliveries', () => {
     expect(await deadLetters()).toEqual([]);
   });
 
-  test('are skipped by an operator are never delivered', async () => {
+  test('became dead letters never gets them after an operator skipped them', async () => {
     fixture.activity.failing.set(guildId, 'INVALID_REQUEST');
     await decide('ban', { game_id: 1 });
-    await delivered();
+    await waitUntilDelivered();
     const [dead] = await deadLetters();
-    const { client, close } = queues();
+    const { client, close } = connectQueueAdmin();
     await client.skipQueueItem({ queue: 'decisions', guildId, id: dead?.id ?? '' });
     await expect(client.retryQueueItems({ queue: 'decisions', guildId, id: dead?.id ?? '' })).rejects.toMatchObject({
       code: 'NOT_FOUND',
@@ -253,22 +253,22 @@ describe('a guild whose deliveries', () => {
     expect(await deadLetters()).toEqual([]);
   });
 
-  test('are refused for good goes on with the next one', async () => {
+  test('are rejected permanently continues with the next one', async () => {
     fixture.activity.failing.set(guildId, 'INVALID_REQUEST');
     await decide('ban', { game_id: 1 });
-    await delivered();
+    await waitUntilDelivered();
     fixture.activity.failing.delete(guildId);
     await decide('unban', { game_id: 1 });
-    await delivered();
+    await waitUntilDelivered();
     expect(fixture.activity.typesOf(guildId)).toEqual(['unban']);
   });
 });
 
-test('a replica starts, takes decisions and stops without activity', async () => {
+test('a replica can start, make decisions and stop while activity is down', async () => {
   const alone = await fixture.startReplica({ ACTIVITY_GRPC_ADDRESS: '127.0.0.1:1' });
-  const away = newGuild();
-  expect((await fixture.decide('ban', { game_id: 1 }, { guildId: away, at: alone })).status).toBe(201);
+  const otherGuild = newGuild();
+  expect((await fixture.decide('ban', { game_id: 1 }, { guildId: otherGuild, at: alone })).status).toBe(201);
   await alone.stop();
-  // The others find what it left behind.
-  await delivered(away);
+  // Other replicas deliver what it left in the outbox.
+  await waitUntilDelivered(otherGuild);
 });

@@ -6,36 +6,38 @@ import * as store from '../store/decisions.ts';
 import type { ModerationEvents } from '../telemetry.ts';
 import {
   type Action,
-  foremost,
   type Kind,
-  LIFTING,
+  LIFT_ACTIONS,
   type NewLift,
   type NewPunishment,
   type Punishment,
+  primaryPunishment,
 } from './punishment.ts';
 
-const WORDS = { ban: 'banned', mute: 'muted' } as const satisfies Record<Kind, string>;
+const PARTICIPLES = { ban: 'banned', mute: 'muted' } as const satisfies Record<Kind, string>;
 
 export interface DecisionsOptions {
   idempotency: Idempotency;
-  events: ModerationEvents;
-  /** Called with the guild after each commit, also where its answer was lost. */
-  changed: (guildId: string) => void;
+  telemetry: ModerationEvents;
+  /** Called with the guild after each commit, and after an error that leaves open whether the commit succeeded. */
+  onChange: (guildId: string) => void;
 }
 
-interface Done {
+interface AppliedAction {
   action: Action;
   punishment: Punishment;
 }
 
-interface Outcome<Data> {
-  /** The response. */
+interface DecisionResult<Data> {
+  /** The data of the response. */
   data: Data;
-  /** What was done, in order. */
-  done: Done[];
+  /** In the order of the log. */
+  applied: AppliedAction[];
 }
 
-/** Bans, mutes and lifts: the decision, its log rows and its events for the game servers are one transaction. */
+/**
+ * Bans, mutes and their lifts. One transaction writes the decision, its log rows and its events for the game servers.
+ */
 export class Decisions {
   readonly #options: DecisionsOptions;
 
@@ -43,12 +45,12 @@ export class Decisions {
     this.#options = options;
   }
 
-  /** Bans or mutes; CONFLICT if that is in force in the scope, unless it is to be replaced. */
+  /** Bans or mutes a player. CONFLICT if a punishment of the kind is in force in the scope, unless `replace` is set. */
   punish<Data>(
     write: RepeatableWrite,
     punishment: NewPunishment,
     replace: boolean,
-    view: (made: Punishment) => Data,
+    view: (created: Punishment) => Data,
   ): Promise<WriteOutcome<Data>> {
     const { guildId } = write;
     const { kind } = punishment;
@@ -57,13 +59,17 @@ export class Decisions {
       const lifted = replace
         ? await store.liftPunishments(transaction, guildId, { ...punishment, reason: null }, now)
         : [];
-      const made = await store.insertPunishment(transaction, guildId, punishment, now);
-      if (!made) throw new ApiError('CONFLICT', { message: `The player is ${WORDS[kind]} already` });
-      return { data: view(made), done: [...asDone(LIFTING[kind], lifted), ...asDone(kind, [made])] };
+      const created = await store.insertPunishment(transaction, guildId, punishment, now);
+      if (!created) throw new ApiError('CONFLICT', { message: `The player is ${PARTICIPLES[kind]} already` });
+      const applied = [...appliedActions(LIFT_ACTIONS[kind], lifted), ...appliedActions(kind, [created])];
+      return { data: view(created), applied };
     });
   }
 
-  /** Unbans or unmutes in one scope, or in all; NOT_FOUND if nothing is in force. `view` gets the foremost of them. */
+  /**
+   * Unbans or unmutes a player in one scope or in all. NOT_FOUND if nothing is in force. `view` gets the primary one of
+   * the lifted punishments.
+   */
   lift<Data>(
     write: RepeatableWrite,
     lift: NewLift,
@@ -71,38 +77,38 @@ export class Decisions {
   ): Promise<WriteOutcome<Data>> {
     return this.#decide(write, lift.gameId, async (transaction, now) => {
       const lifted = await store.liftPunishments(transaction, write.guildId, lift, now);
-      const punishment = foremost(lifted);
-      if (!punishment) throw new ApiError('NOT_FOUND', { message: `The player is not ${WORDS[lift.kind]}` });
-      return { data: view(punishment, now, lifted.length), done: asDone(LIFTING[lift.kind], lifted) };
+      const punishment = primaryPunishment(lifted);
+      if (!punishment) throw new ApiError('NOT_FOUND', { message: `The player is not ${PARTICIPLES[lift.kind]}` });
+      return { data: view(punishment, now, lifted.length), applied: appliedActions(LIFT_ACTIONS[lift.kind], lifted) };
     });
   }
 
   async #decide<Data>(
     write: RepeatableWrite,
     gameId: number,
-    work: (transaction: Queryable, now: Date) => Promise<Outcome<Data>>,
+    work: (transaction: Queryable, now: Date) => Promise<DecisionResult<Data>>,
   ): Promise<WriteOutcome<Data>> {
-    const { idempotency, events, changed } = this.#options;
+    const { idempotency, telemetry, onChange } = this.#options;
     const { guildId } = write;
-    let done: Done[] = [];
+    let applied: AppliedAction[] = [];
     try {
       const outcome = await idempotency.inTransaction(write, async (transaction) => {
         const now = await store.lockUser(transaction, guildId, gameId);
         const result = await work(transaction, now);
-        done = result.done;
+        applied = result.applied;
         return ok(result.data);
       });
       if (outcome instanceof Replay) return outcome;
-      changed(guildId);
-      for (const { action, punishment } of done) events.decided(guildId, action, punishment);
+      onChange(guildId);
+      for (const { action, punishment } of applied) telemetry.decided(guildId, action, punishment);
       return outcome;
     } catch (error) {
-      if (isFault(asApiError(error))) changed(guildId);
-      else events.refused(guildId, gameId, asApiError(error).code);
+      if (isFault(asApiError(error))) onChange(guildId);
+      else telemetry.rejected(guildId, gameId, asApiError(error).code);
       throw error;
     }
   }
 }
 
-const asDone = (action: Action, punishments: readonly Punishment[]): Done[] =>
+const appliedActions = (action: Action, punishments: readonly Punishment[]): AppliedAction[] =>
   punishments.map((punishment) => ({ action, punishment }));

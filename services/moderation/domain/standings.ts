@@ -1,38 +1,16 @@
 import type { Clock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
-import { findStandings, type StandingRow } from '../store/standings.ts';
+import { findStandings } from '../store/standings.ts';
 import type { ModerationEvents } from '../telemetry.ts';
-import type { StandingCache } from './cache.ts';
-import { inForce, type Kind, type Punishment } from './punishment.ts';
-import { type ShieldEntry, toldEntry } from './shield.ts';
+import { Standing } from './standing.ts';
+import type { StandingCache } from './standing-cache.ts';
 
-/** All that counts for a user, everywhere and in one place; whether it still does is judged when it is read. */
-export class Standing {
-  readonly #punishments: readonly Punishment[];
-  readonly #entries: readonly ShieldEntry[];
-
-  constructor(rows: readonly StandingRow[]) {
-    this.#punishments = rows.filter((row) => row.kind !== 'flag');
-    this.#entries = rows.filter((row) => row.kind === 'flag');
-  }
-
-  /** The ban or mute in force at a time, in Unix milliseconds. */
-  punishment(kind: Kind, now: number): Punishment | undefined {
-    return inForce(this.#punishments, kind, now);
-  }
-
-  /** The entry of the flagged list at a time, in Unix milliseconds. */
-  entry(now: number): ShieldEntry | undefined {
-    return toldEntry(this.#entries, now);
-  }
-}
-
-export interface StandingQuestion {
+export interface StandingQuery {
   guildId: string;
   gameIds: readonly number[];
   /** null: only what counts everywhere. */
   placeId: number | null;
-  /** Read from the database. */
+  /** Always read the database. */
   noCache?: boolean;
 }
 
@@ -40,12 +18,12 @@ export interface StandingsOptions {
   database: Queryable;
   cache: StandingCache;
   clock: Clock;
-  /** Whether changes that other replicas make are heard. */
+  /** True if this replica receives the change notifications of other replicas. */
   isHearing: () => boolean;
-  events: ModerationEvents;
+  telemetry: ModerationEvents;
 }
 
-/** What is known of users, from memory where that is sure to be true. */
+/** The standings of players, from the cache as long as it is sure to be invalidated by changes. */
 export class Standings {
   readonly #options: StandingsOptions;
 
@@ -53,18 +31,18 @@ export class Standings {
     this.#options = options;
   }
 
-  /** The standing of each user; one statement for all that are not remembered, none where all are. */
-  async find({ guildId, gameIds, placeId, noCache = false }: StandingQuestion): Promise<Map<number, Standing>> {
-    const { cache, events, isHearing } = this.#options;
-    const mayRemember = !noCache && isHearing();
+  /** The standing of each player. One statement reads all that are not cached. */
+  async find({ guildId, gameIds, placeId, noCache = false }: StandingQuery): Promise<Map<number, Standing>> {
+    const { cache, telemetry, isHearing } = this.#options;
+    const canUseCache = !noCache && isHearing();
     const standings = new Map<number, Standing>();
     const missing = new Set<number>();
     for (const gameId of gameIds) {
-      const standing = mayRemember ? cache.find(guildId, gameId, placeId) : undefined;
+      const standing = canUseCache ? cache.find(guildId, gameId, placeId) : undefined;
       if (standing) standings.set(gameId, standing);
       else missing.add(gameId);
     }
-    events.checked(standings.size, missing.size);
+    telemetry.checked(standings.size, missing.size);
     if (missing.size === 0) return standings;
     for (const [gameId, standing] of await this.#load(guildId, [...missing], placeId)) standings.set(gameId, standing);
     return standings;
@@ -72,11 +50,11 @@ export class Standings {
 
   async #load(guildId: string, gameIds: number[], placeId: number | null): Promise<[number, Standing][]> {
     const { database, cache, clock } = this.#options;
-    const fill = cache.beginFill(guildId);
+    const load = cache.beginLoad(guildId);
     const rows = await findStandings(database, guildId, gameIds, placeId, new Date(clock.now()));
     return gameIds.map((gameId) => {
       const standing = new Standing(rows.filter((row) => row.gameId === gameId));
-      cache.store(fill, guildId, gameId, placeId, standing);
+      cache.store(load, guildId, gameId, placeId, standing);
       return [gameId, standing];
     });
   }

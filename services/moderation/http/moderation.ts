@@ -1,12 +1,11 @@
-import type { Clock } from '#kit/clock.ts';
-import { unixSeconds } from '#kit/clock.ts';
+import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { HttpHandlers } from '#kit/http/app.ts';
 import { type CursorScope, decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
 import { ok } from '#kit/http/envelope.ts';
 import type { moderationRoutes } from '#proto/rest/moderation.ts';
 import type { Decisions } from '../domain/decisions.ts';
-import type { ActivePage, Lists } from '../domain/lists.ts';
+import type { Lists, PunishmentPage } from '../domain/lists.ts';
 import type { Decider, Kind, NewLift, NewPunishment } from '../domain/punishment.ts';
 import type { Standings } from '../domain/standings.ts';
 import {
@@ -29,7 +28,7 @@ export interface HandlerOptions {
   clock: Clock;
 }
 
-/** The routes of proto/rest/moderation.ts. */
+/** The handlers of the routes in proto/rest/moderation.ts. */
 export function moderationHandlers(options: HandlerOptions): Handlers {
   return { ...statusHandlers(options), ...decisionHandlers(options), ...listHandlers(options) };
 }
@@ -85,8 +84,8 @@ function statusHandlers({ standings, clock }: HandlerOptions) {
 
 function decisionHandlers({ decisions }: HandlerOptions) {
   const punish = async ({ write, body, ignoredFields }: Request<'banPlayer'>, kind: Kind) =>
-    decisions.punish(write, punishmentOf(body, kind), body.replace ?? false, (made) => ({
-      ...punishmentView(made),
+    decisions.punish(write, punishmentOf(body, kind), body.replace ?? false, (created) => ({
+      ...punishmentView(created),
       ...(ignoredFields.length > 0 && { ignored_fields: [...ignoredFields] }),
     }));
   const lift = async ({ write, body }: Request<'unbanPlayer'>, kind: Kind) =>
@@ -103,11 +102,11 @@ function listHandlers({ lists }: HandlerOptions) {
   const list = async (
     { guildId, query }: Request<'listActiveBans' | 'listActiveMutes'>,
     kind: Kind,
-  ): Promise<[ActivePage, { next_cursor: string | null; server_time: number; lifted?: LiftedViews }]> => {
+  ): Promise<[PunishmentPage, { next_cursor: string | null; server_time: number; lifted?: LiftedViews }]> => {
     const { limit, cursor, place_id: placeId, updated_since: since } = query;
     const scope = { route: `active ${kind}`, guildId, filters: { placeId, since } };
-    const question = { guildId, kind, placeId, limit, position: positionIn(scope, cursor) };
-    const page = since === undefined ? await lists.active(question) : await lists.changed(question, since * 1000);
+    const listQuery = { guildId, kind, placeId, limit, position: positionIn(scope, cursor) };
+    const page = since === undefined ? await lists.active(listQuery) : await lists.changed(listQuery, since * 1000);
     const rest = { server_time: unixSeconds(page.serverTime), next_cursor: cursorOf(scope, page.next) };
     return [page, page.lifted ? { ...rest, lifted: page.lifted.map(liftedView) } : rest];
   };

@@ -1,18 +1,15 @@
 import { unixSeconds } from '#kit/clock.ts';
-import type { DeliverDecisionRequest } from '#proto/gen/guild/activity/v1/commands.ts';
-import type { LogEntry, Punishment } from '../domain/punishment.ts';
-import type { ShieldEntry } from '../domain/shield.ts';
-import type { Delivery } from '../store/outbox.ts';
+import { type LogEntry, moderatorOf, type Punishment, scopeOf } from '../domain/punishment.ts';
+import type { ShieldEntry } from '../domain/shield-entry.ts';
 
 const secondsOrNull = (time: Date | null) => (time === null ? null : unixSeconds(time));
-const scopeOf = (placeId: number | null): 'global' | 'place' => (placeId === null ? 'global' : 'place');
 
-/** What ban and mute have in common. */
+/** The moderator fields of a punishment or of a log entry. */
 function deciderView({ moderatorGameId, moderatorChatId }: Pick<Punishment, 'moderatorGameId' | 'moderatorChatId'>) {
   return { moderator_game_id: moderatorGameId, moderator_chat_id: moderatorChatId };
 }
 
-/** A ban or mute as it is listed. */
+/** A ban or mute with all its fields. */
 export function punishmentView(punishment: Punishment) {
   const { id, gameId, gameUsername, reason, placeId, createdAt, expiresAt, sourceServerId } = punishment;
   return {
@@ -30,15 +27,17 @@ export function punishmentView(punishment: Punishment) {
   };
 }
 
-/** The response to a lift: what was lifted, of several the foremost. */
+/** The response to a lift: the primary one of the lifted punishments. */
 export function liftedPunishmentView(punishment: Punishment, liftedAt: Date, count: number) {
   return { ...punishmentView(punishment), lifted_at: unixSeconds(liftedAt), lifted_count: count };
 }
 
+/** A lifted punishment in a list of changes. */
 export function liftedView({ id, gameId, placeId, liftedAt }: Punishment & { liftedAt: Date }) {
   return { id, game_id: gameId, scope: scopeOf(placeId), place_id: placeId, lifted_at: unixSeconds(liftedAt) };
 }
 
+/** A decision in the log. */
 export function logView(entry: LogEntry) {
   return {
     id: entry.id,
@@ -56,6 +55,7 @@ export function logView(entry: LogEntry) {
   };
 }
 
+/** The fields that a status shows of a ban or mute. */
 function infoView({ reason, createdAt, expiresAt }: Punishment) {
   return {
     reason,
@@ -65,14 +65,10 @@ function infoView({ reason, createdAt, expiresAt }: Punishment) {
   };
 }
 
-/** Chat before game, else null. */
-function moderatorOf({ moderatorGameId, moderatorChatId }: Pick<Punishment, 'moderatorGameId' | 'moderatorChatId'>) {
-  return moderatorChatId ?? (moderatorGameId === null ? null : String(moderatorGameId));
-}
-
 export const banInfoView = (ban: Punishment) => ({ ...infoView(ban), banned_by: moderatorOf(ban) });
 export const muteInfoView = (mute: Punishment) => ({ ...infoView(mute), muted_by: moderatorOf(mute) });
 
+/** An entry of the flagged list. Clients do not see which operator added it. */
 export function shieldView({ gameId, gameUsername, reason, category, source, flaggedAt }: ShieldEntry) {
   return {
     game_id: gameId,
@@ -81,36 +77,5 @@ export function shieldView({ gameId, gameUsername, reason, category, source, fla
     category,
     source,
     flagged_at: unixSeconds(flaggedAt),
-  };
-}
-
-/** What activity makes commands of. */
-export function decisionMessage(event: Delivery): DeliverDecisionRequest {
-  const { gameId, gameUsername, reason, placeId, expiresAt, durationSeconds } = event;
-  const isLift = event.action === 'unban' || event.action === 'unmute';
-  const ending = {
-    duration_seconds: durationSeconds,
-    expires_at: secondsOrNull(expiresAt),
-    is_permanent: expiresAt === null,
-  };
-  const payload = {
-    id: event.punishmentId,
-    reason,
-    scope: scopeOf(placeId),
-    place_id: placeId,
-    ...deciderView(event),
-    ...(isLift ? {} : ending),
-  };
-  return {
-    guildId: event.guildId,
-    eventId: event.eventId,
-    type: event.action,
-    target: { gameId, gameUsername: gameUsername ?? undefined },
-    payload: JSON.stringify(payload),
-    issuedBy: moderatorOf(event) ?? undefined,
-    sourceServerId: event.sourceServerId ?? undefined,
-    placeId: placeId ?? undefined,
-    createdAt: unixSeconds(event.createdAt),
-    expiresAt: expiresAt === null ? undefined : unixSeconds(expiresAt),
   };
 }

@@ -1,7 +1,9 @@
-/** A punishment as the domain has it. */
-export const PUNISHMENT = `id, kind, game_id AS "gameId", game_username AS "gameUsername", reason,
+/** The columns of a Punishment, for a SELECT or RETURNING. */
+export const PUNISHMENT_COLUMNS = `id, kind, game_id AS "gameId", game_username AS "gameUsername", reason,
   moderator_game_id AS "moderatorGameId", moderator_chat_id AS "moderatorChatId", source_server_id AS "sourceServerId",
   NULLIF(place_id, 0) AS "placeId", created_at AS "createdAt", NULLIF(expires_at, 'infinity') AS "expiresAt"`;
 
-/** 0 stands for everywhere: null would be distinct from itself in a unique index. */
+/**
+ * The place_id of punishments that count everywhere. It is not null, because a unique index treats nulls as different.
+ */
 export const EVERYWHERE = 0;

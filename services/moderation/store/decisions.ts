@@ -1,11 +1,12 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
-import { LIFTING, type NewLift, type NewPunishment, type Punishment } from '../domain/punishment.ts';
-import { EVERYWHERE, PUNISHMENT } from './columns.ts';
+import { LIFT_ACTIONS, type NewLift, type NewPunishment, type Punishment } from '../domain/punishment.ts';
+import { EVERYWHERE, PUNISHMENT_COLUMNS } from './columns.ts';
 
 /**
- * Holds a user's decisions until the transaction ends, so that they come one after the other. Returns the time of this
- * one by the database's clock: later than that of the one before, since the lock is taken first. The transaction gets
- * its number before that time, so that readers who do not see its rows yet see it as a writer (kit/change-time.ts).
+ * Serializes the decisions about a player until the transaction ends. Returns the time of this decision by the clock of
+ * the database, which is later than that of the previous decision because the lock is taken first. The transaction gets
+ * its ID before that time, so that readers that do not see its rows yet know that it is writing
+ * (kit/postgres/change-time.ts).
  */
 export async function lockUser(on: Queryable, guildId: string, gameId: number): Promise<Date> {
   const [row] = await on.query<{ now: Date }>(
@@ -17,10 +18,11 @@ export async function lockUser(on: Queryable, guildId: string, gameId: number): 
 }
 
 /**
- * Takes as many of the guild's numbers as `count` says, none for 0; its row has the last of them. Above every number that
- * is in use, also where the row was erased with its guild or a process of the release before wrote rows without it.
+ * Allocates `count` record numbers of the guild; the result has the last of them, and no row for a count of 0. They are
+ * above every number in use, even if the counter was erased with its guild, or if a process of the previous release
+ * inserted rows without it.
  */
-const takeNumbers = (count: string) => `
+const allocateNumbers = (count: string) => `
   INSERT INTO moderation.counters AS counter (guild_id, last_id)
   SELECT $1, ${count} + GREATEST(0, (SELECT max(id) FROM moderation.punishments WHERE guild_id = $1),
     (SELECT max(id) FROM moderation.log WHERE guild_id = $1))
@@ -28,7 +30,7 @@ const takeNumbers = (count: string) => `
   ON CONFLICT (guild_id) DO UPDATE SET last_id = GREATEST(counter.last_id + ${count}, excluded.last_id)
   RETURNING last_id`;
 
-/** Makes room where a punishment has expired. */
+/** Marks an expired punishment as ended, so that a new one can be inserted in its scope. */
 export async function endExpired(
   on: Queryable,
   guildId: string,
@@ -42,7 +44,10 @@ export async function endExpired(
   );
 }
 
-/** Decided, logged and put into the outbox in one statement; undefined when one is in force already. */
+/**
+ * Inserts a punishment, its log row and its event in the outbox in one statement. Returns undefined if a punishment of
+ * the kind is in force in the scope already.
+ */
 export async function insertPunishment(
   on: Queryable,
   guildId: string,
@@ -50,7 +55,7 @@ export async function insertPunishment(
   now: Date,
 ): Promise<Punishment | undefined> {
   const [inserted] = await on.query<Punishment>(
-    `WITH numbered AS (${takeNumbers('2')}), punished AS (
+    `WITH numbered AS (${allocateNumbers('2')}), punished AS (
        INSERT INTO moderation.punishments (guild_id, id, kind, game_id, place_id, game_username, reason,
          moderator_game_id, moderator_chat_id, source_server_id, created_at, expires_at, updated_at)
        SELECT $1, last_id - 1, $2, $3::bigint, $4::bigint, $5, $6, $7::bigint, $8, $9, $10,
@@ -67,7 +72,7 @@ export async function insertPunishment(
      ), queued AS (
        INSERT INTO moderation.outbox (guild_id, log_id) SELECT guild_id, id FROM logged
      )
-     SELECT ${PUNISHMENT} FROM punished`,
+     SELECT ${PUNISHMENT_COLUMNS} FROM punished`,
     [
       guildId,
       punishment.kind,
@@ -85,7 +90,10 @@ export async function insertPunishment(
   return inserted;
 }
 
-/** Lifts, logs and puts into the outbox in one statement: what is in force of the scope, or of all scopes. */
+/**
+ * Lifts the punishments in force in the scope, or in all scopes, and inserts their log rows and events in the outbox in
+ * one statement. Returns the lifted punishments.
+ */
 export function liftPunishments(on: Queryable, guildId: string, lift: NewLift, now: Date): Promise<Punishment[]> {
   const place = lift.placeId === undefined ? null : (lift.placeId ?? EVERYWHERE);
   return on.query(
@@ -95,7 +103,7 @@ export function liftPunishments(on: Queryable, guildId: string, lift: NewLift, n
          AND ($5::bigint IS NULL OR place_id = $5)
        RETURNING *
      ), numbered AS (
-       ${takeNumbers('(SELECT count(*) FROM lifted)')}
+       ${allocateNumbers('(SELECT count(*) FROM lifted)')}
      ), logged AS (
        INSERT INTO moderation.log (guild_id, id, action, punishment_id, game_id, place_id, game_username, reason,
          moderator_game_id, moderator_chat_id, source_server_id, created_at)
@@ -105,14 +113,14 @@ export function liftPunishments(on: Queryable, guildId: string, lift: NewLift, n
      ), queued AS (
        INSERT INTO moderation.outbox (guild_id, log_id) SELECT guild_id, id FROM logged
      )
-     SELECT ${PUNISHMENT} FROM lifted`,
+     SELECT ${PUNISHMENT_COLUMNS} FROM lifted`,
     [
       guildId,
       lift.gameId,
       lift.kind,
       now,
       place,
-      LIFTING[lift.kind],
+      LIFT_ACTIONS[lift.kind],
       lift.reason,
       lift.moderatorGameId,
       lift.moderatorChatId,

@@ -8,15 +8,17 @@ import * as reads from './reads.ts';
 const GUILD = '900000000000000001';
 const ROWS = 1_000_000;
 const LIMIT = 101;
-/** A page of rows that lie apart from each other, and a few levels of the index. */
+/** Each row of the result on a page of its own, plus some pages of the index. */
 const MAX_PAGES = 2 * LIMIT + 50;
 
-/** Half of all decisions are about this player, and half of them by this moderator: the worst cases of each filter. */
+/**
+ * Half of all decisions are about this player, and half of those are by this moderator: the worst case of each filter.
+ */
 const PLAYER = 7;
 const MODERATOR = 8;
 const PLACE = 3;
 
-// The database's clock decides what is in force, so the rows must not all have expired whenever this runs.
+// Relative to the current time: the clock of the database decides which rows are in force.
 const end = new Date();
 const hours = (count: number) => new Date(end.getTime() - count * 3600_000);
 
@@ -25,11 +27,11 @@ let database: Database;
 
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
-  // Some of the punishments have expired by then.
+  // At this time some of the punishments have expired.
   await (await DatabaseTime.control(testDatabase.url)).stopAt(hours(-8700).getTime());
   database = await openTestPool(testDatabase.url);
   const seed = (text: string, values: unknown[] = []) => databaseRows(testDatabase.url, text, values);
-  // Nearly all are of other places than the one that is read, and one action never occurs.
+  // Nearly all rows are of places that are not queried, and one action never occurs.
   await seed(
     `INSERT INTO moderation.punishments (guild_id, kind, game_id, place_id, reason, created_at, expires_at, updated_at)
      SELECT $1, 'ban', n, CASE WHEN n % 20000 = 0 THEN 0 WHEN n % 20000 = 1 THEN $2 ELSE 100 + n % 50 END, 'Cheats', at,
@@ -53,7 +55,7 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-/** Every choice of the given values or of none. */
+/** Every subset of the given filters. */
 function combinations<Filters extends object>(values: Filters): Partial<Filters>[] {
   return Object.entries(values).reduce<Partial<Filters>[]>(
     (found, [name, value]) => found.flatMap((filters) => [filters, { ...filters, [name]: value }]),
@@ -100,7 +102,7 @@ const cases = [
 ];
 
 test.each(cases)(
-  `on ${ROWS} rows of one guild a page of the %s reads hardly more than the page`,
+  `on ${ROWS} rows of one guild a page of the %s reads hardly more rows than it returns`,
   async (_name, statement) => {
     const { pages, discarded } = await costOf(database, statement);
     expect(discarded).toBe(0);

@@ -1,18 +1,18 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
-import type { ShieldEntry } from '../domain/shield.ts';
+import type { ShieldEntry } from '../domain/shield-entry.ts';
 
 const ENTRY = `guild_id AS "guildId", game_id AS "gameId", game_username AS "gameUsername", reason, category, source,
   actor, flagged_at AS "flaggedAt", NULLIF(expires_at, 'infinity') AS "expiresAt"`;
 
-/** Whoever adds an entry to a list waits for others who do, until the transaction ends. */
+/** Lets only one transaction at a time add entries to the guild's list. */
 export async function lockList(transaction: Queryable, guildId: string): Promise<void> {
   const name = `moderation.shield\n${guildId}`;
   await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
 }
 
 /**
- * Adds an entry or replaces the one of that player; false, and nothing is changed, for a new one where the list has
- * `maxEntries`. The list must be locked where there is a maximum.
+ * Inserts an entry, or replaces the one of the player. Returns false and changes nothing if the entry is new and the
+ * list has `maxEntries` already. If there is a maximum, the list must be locked.
  */
 export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: number | undefined): Promise<boolean> {
   const put = await on.query(
@@ -21,7 +21,9 @@ export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: nu
      SELECT $1, $2::bigint, $3, $4, $5, $6, $7, $8::timestamptz, COALESCE($9::timestamptz, 'infinity')
      WHERE $10::int IS NULL
        OR EXISTS (SELECT FROM moderation.shield WHERE guild_id = $1 AND game_id = $2)
-       OR $10 > (SELECT count(*) FROM (SELECT FROM moderation.shield WHERE guild_id = $1 ORDER BY game_id LIMIT $10) AS entries)
+       OR $10 > (SELECT count(*) FROM (
+         SELECT FROM moderation.shield WHERE guild_id = $1 ORDER BY game_id LIMIT $10
+       ) AS entries)
      ON CONFLICT (guild_id, game_id) DO UPDATE SET game_username = excluded.game_username,
        reason = excluded.reason, category = excluded.category, source = excluded.source, actor = excluded.actor,
        flagged_at = excluded.flagged_at, expires_at = excluded.expires_at
@@ -42,6 +44,7 @@ export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: nu
   return put.length > 0;
 }
 
+/** Deletes an entry and returns it; undefined if there was none. */
 export async function deleteEntry(on: Queryable, guildId: string, gameId: number): Promise<ShieldEntry | undefined> {
   const [entry] = await on.query<ShieldEntry>(
     `DELETE FROM moderation.shield WHERE guild_id = $1 AND game_id = $2 RETURNING ${ENTRY}`,
@@ -50,7 +53,7 @@ export async function deleteEntry(on: Queryable, guildId: string, gameId: number
   return entry;
 }
 
-/** Up to `limit` entries past a player. */
+/** Up to `limit` entries of a list, ordered by player, after the given player. */
 export function listEntries(
   on: Queryable,
   guildId: string,

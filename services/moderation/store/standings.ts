@@ -1,29 +1,29 @@
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
-import type { Punishment } from '../domain/punishment.ts';
-import { ALL_GUILDS, type ShieldEntry } from '../domain/shield.ts';
-import { EVERYWHERE, PUNISHMENT } from './columns.ts';
-
-/** What counts for users: punishments, and entries of the flagged list. */
-export type StandingRow = Punishment | (ShieldEntry & { kind: 'flag' });
+import { ALL_GUILDS } from '../domain/shield-entry.ts';
+import type { StandingRow } from '../domain/standing.ts';
+import { EVERYWHERE, PUNISHMENT_COLUMNS } from './columns.ts';
 
 const FIND_STANDINGS = prepared(
-  `SELECT standing.* FROM unnest((SELECT $2::bigint[])) AS asked (game_id)
+  `SELECT standing.* FROM unnest((SELECT $2::bigint[])) AS requested (game_id)
    CROSS JOIN LATERAL (
-     SELECT ${PUNISHMENT}, NULL AS "guildId", NULL AS category, NULL AS source, NULL AS actor,
+     SELECT ${PUNISHMENT_COLUMNS}, NULL AS "guildId", NULL AS category, NULL AS source, NULL AS actor,
        NULL::timestamptz AS "flaggedAt"
      FROM moderation.punishments
-     WHERE guild_id = $1 AND punishments.game_id = asked.game_id AND place_id IN (${EVERYWHERE}, $3)
+     WHERE guild_id = $1 AND punishments.game_id = requested.game_id AND place_id IN (${EVERYWHERE}, $3)
        AND ended_at IS NULL AND expires_at > $4
      UNION ALL
      SELECT NULL, 'flag', shield.game_id, game_username, reason, NULL, NULL, NULL, NULL, NULL,
        NULLIF(expires_at, 'infinity'), guild_id, category, source, actor, flagged_at
      FROM moderation.shield
-     WHERE guild_id IN ($1, '${ALL_GUILDS}') AND shield.game_id = asked.game_id AND expires_at > $4
+     WHERE guild_id IN ($1, '${ALL_GUILDS}') AND shield.game_id = requested.game_id AND expires_at > $4
      OFFSET 0
    ) AS standing`,
 );
 
-/** In one statement, what counts now for these users everywhere, and in the place. */
+/**
+ * The punishments in force against players and the unexpired entries of the flagged list for them, read in one
+ * statement: those that count everywhere, and with `placeId` also those of the place.
+ */
 export function findStandings(
   on: Queryable,
   guildId: string,

@@ -24,9 +24,10 @@ let database: Database;
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
   database = await openTestPool(testDatabase.url);
-  // Past the pool, whose statements may take five seconds.
+  // Not through the pool, which has a statement timeout of five seconds.
   const seed = (text: string, values: unknown[] = []) => databaseRows(testDatabase.url, text, values);
-  // 100,000 of each, nearly all of one guild: bans and mutes, half of them over; a tenth of the outbox is open.
+  // 100,000 rows in each table, nearly all of one guild: half of the punishments have ended, a tenth of the outbox is
+  // open.
   await seed(
     `INSERT INTO moderation.punishments
        (guild_id, kind, game_id, place_id, reason, created_at, expires_at, ended_at, updated_at)
@@ -93,7 +94,7 @@ const log = (filters: reads.LogFilters) => (on: Queryable) =>
 test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['a status', (on) => findStandings(on, GUILD, [500], null, now), ['punishments_current', 'shield_pkey']],
   ['25 statuses in a place', (on) => findStandings(on, GUILD, batch, 3, now), ['punishments_current', 'shield_pkey']],
-  // An EXPLAIN returns no time.
+  // EXPLAIN returns a plan instead of the time, so that the function throws.
   ['lockUser', (on) => decisions.lockUser(on, GUILD, 500).catch(() => undefined), []],
   ['endExpired', (on) => decisions.endExpired(on, GUILD, ban, now), ['punishments_current']],
   ['insertPunishment', (on) => decisions.insertPunishment(on, GUILD, ban, now), ['punishments_pkey', 'log_pkey']],
@@ -122,18 +123,18 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
     (on) => reads.listChanged(on, GUILD, { kind: 'ban', placeId: undefined }, changed),
     ['punishments_updated'],
   ],
-  ['listOfPlayer', (on) => reads.listOfPlayer(on, GUILD, 500, 100), ['punishments_current']],
+  ['listPlayerPunishments', (on) => reads.listPlayerPunishments(on, GUILD, 500, 100), ['punishments_current']],
   ['listLog', log({}), ['log_created']],
-  ['listLog of a time', log({ from: new Date(now.getTime() - 3600_000), before: now }), ['log_created']],
+  ['listLog of a time range', log({ from: new Date(now.getTime() - 3600_000), before: now }), ['log_created']],
   ['listLog of a player', log({ gameId: 500 }), ['log_game']],
   ['listLog of a moderator', log({ moderatorGameId: 7 }), ['log_moderator']],
-  ['listLog of an action that is rare', log({ action: 'unban' }), ['log_action']],
+  ['listLog of a rare action', log({ action: 'unban' }), ['log_action']],
   ['listLog of a player and an action', log({ gameId: 500, action: 'ban' }), ['log_game_action']],
   ['heads of the outbox', (on) => new QueueStore(on, OUTBOX).heads('', 100), ['outbox_queued', 'outbox_queued']],
   [
     'take of the outbox',
     (on) => new QueueStore(on, OUTBOX).take(GUILD, undefined, 1),
-    // The last two: whether a later decision was delivered before, of one that has failed.
+    // The last two decide for a failed decision whether a later one was delivered before.
     ['outbox_queued', 'outbox_queued', 'log_pkey', 'log_game_action', 'outbox_open'],
   ],
   ['finish of the outbox', (on) => new QueueStore(on, OUTBOX).finish(item), ['outbox_queued']],
@@ -141,22 +142,22 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['putEntry', (on) => shield.putEntry(on, flag, 100_000), ['shield_pkey', 'shield_pkey']],
   ['deleteEntry', (on) => shield.deleteEntry(on, GUILD, 5), ['shield_pkey']],
   ['listEntries', (on) => shield.listEntries(on, GUILD, 100, 5), ['shield_pkey']],
-])('on 100,000 rows %s reads through its index alone', async (_name, statement, indexes) => {
+])('on 100,000 rows %s uses only index scans', async (_name, statement, indexes) => {
   expect((await scansOf(database, statement)).toSorted()).toEqual(indexes.toSorted());
 });
 
-test('the figures of the outbox are read through indexes alone', async () => {
+test('the statistics of the outbox use only index scans', async () => {
   const scans = await scansOf(database, (on) => new QueueStore(on, OUTBOX).stats());
   expect(scans).toHaveLength(3);
   expect(scans.filter((scan) => !scan.startsWith('outbox_'))).toEqual([]);
 });
 
-test('the plan of a status is kept, for one user of the largest guild as for 25', async () => {
+test('PostgreSQL keeps the generic plan of a status, for one player of the largest guild and for 25', async () => {
   expect(await keptPlansOf(database, (on) => findStandings(on, GUILD, [500], null, now))).toBe(5);
   expect(await keptPlansOf(database, (on) => findStandings(on, GUILD, batch, 3, now))).toBe(10);
 });
 
-test('what was delivered goes after a day; what was decided, and what waits, stays', async () => {
+test('delivered outbox rows are deleted after a day; decisions and undelivered rows stay', async () => {
   const clock = new ManualClock(Date.now());
   const environment = { ACTIVITY_GRPC_ADDRESS: 'localhost:1' };
   const config = readModerationConfig({ ...testEnvironment(testDatabase.url), ...environment });
@@ -177,7 +178,7 @@ test('what was delivered goes after a day; what was decided, and what waits, sta
   expect(await counts()).toEqual([100_000, 100_000, 100_000, 10_000, 0]);
 });
 
-test('an event goes with the log row that it tells of', async () => {
+test('an outbox row is deleted with its log row', async () => {
   await database.query('DELETE FROM moderation.log WHERE guild_id = $1 AND id % 10 = 0 AND id <= 100', [GUILD]);
   const left = await database.query('SELECT 1 FROM moderation.outbox WHERE guild_id = $1 AND log_id <= 100', [GUILD]);
   expect(left).toEqual([]);

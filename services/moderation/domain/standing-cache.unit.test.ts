@@ -3,28 +3,29 @@ import { ManualClock } from '#kit/clock.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { ModerationEvents } from '../telemetry.ts';
-import { StandingCache } from './cache.ts';
-import { Standing, Standings } from './standings.ts';
+import { Standing } from './standing.ts';
+import { StandingCache } from './standing-cache.ts';
+import { Standings } from './standings.ts';
 
 const GUILD = '900000000000000001';
 const OTHER_GUILD = '900000000000000002';
 
 const clock = new ManualClock();
 const newCache = (max = 100) => new StandingCache({ clock, ttlMs: 10_000, max });
-const nothing = () => new Standing([]);
+const emptyStanding = () => new Standing([]);
 
 function fill(cache: StandingCache, guildId: string, gameId: number, placeId: number | null = null): Standing {
-  const standing = nothing();
-  cache.store(cache.beginFill(guildId), guildId, gameId, placeId, standing);
+  const standing = emptyStanding();
+  cache.store(cache.beginLoad(guildId), guildId, gameId, placeId, standing);
   return standing;
 }
 
-test('remembers by guild, user and place for ten seconds after the question', () => {
+test('caches by guild, player and place for ten seconds from the start of the read', () => {
   const cache = newCache();
-  const begun = cache.beginFill(GUILD);
-  const standing = nothing();
+  const load = cache.beginLoad(GUILD);
+  const standing = emptyStanding();
   clock.advance(3_000);
-  cache.store(begun, GUILD, 1, null, standing);
+  cache.store(load, GUILD, 1, null, standing);
   clock.advance(6_999);
   expect(cache.find(GUILD, 1, null)).toBe(standing);
   for (const [guildId, gameId, placeId] of [
@@ -38,39 +39,39 @@ test('remembers by guild, user and place for ten seconds after the question', ()
   expect(cache.find(GUILD, 1, null)).toBeUndefined();
 });
 
-test('a change drops its guild alone, a change for all guilds everything', () => {
+test('a change invalidates only its guild, a change for all guilds the whole cache', () => {
   const cache = newCache();
   fill(cache, GUILD, 1);
   const other = fill(cache, OTHER_GUILD, 1);
-  cache.drop(GUILD);
+  cache.invalidate(GUILD);
   expect([cache.find(GUILD, 1, null), cache.find(OTHER_GUILD, 1, null)]).toEqual([undefined, other]);
   fill(cache, GUILD, 1);
-  cache.drop('0');
+  cache.invalidate('0');
   expect([cache.find(GUILD, 1, null), cache.find(OTHER_GUILD, 1, null)]).toEqual([undefined, undefined]);
 });
 
 test.each([
-  ['of the guild', (cache: StandingCache) => cache.drop(GUILD)],
-  ['of all guilds', (cache: StandingCache) => cache.drop('0')],
-  ['that may have been missed', (cache: StandingCache) => cache.dropAll()],
+  ['of the guild', (cache: StandingCache) => cache.invalidate(GUILD)],
+  ['of all guilds', (cache: StandingCache) => cache.invalidate('0')],
+  ['that may have been missed', (cache: StandingCache) => cache.invalidateAll()],
   [
-    'of so many guilds that all are forgotten',
+    'of more than 10,000 guilds, which invalidates the whole cache',
     (cache: StandingCache) => {
-      cache.drop(GUILD);
-      for (let guild = 0; guild < 10_000; guild++) cache.drop(`guild ${guild}`);
+      cache.invalidate(GUILD);
+      for (let guild = 0; guild < 10_000; guild++) cache.invalidate(`guild ${guild}`);
     },
   ],
-])('what was being read while a change %s came is not remembered', (_case, change) => {
+])('the result of a read is not cached after a change %s during the read', (_case, change) => {
   const cache = newCache();
-  const begun = cache.beginFill(GUILD);
+  const load = cache.beginLoad(GUILD);
   change(cache);
-  cache.store(begun, GUILD, 1, null, nothing());
+  cache.store(load, GUILD, 1, null, emptyStanding());
   expect(cache.find(GUILD, 1, null)).toBeUndefined();
   const later = fill(cache, GUILD, 1);
   expect(cache.find(GUILD, 1, null)).toBe(later);
 });
 
-test('holds no more than it may; the least recently asked about goes first', () => {
+test('evicts the least recently used entry above the maximum', () => {
   const cache = newCache(3);
   for (const gameId of [1, 2, 3]) fill(cache, GUILD, gameId);
   cache.find(GUILD, 1, null);
@@ -79,37 +80,37 @@ test('holds no more than it may; the least recently asked about goes first', () 
   expect(found).toEqual([1, 3, 4]);
 });
 
-test('a check that is remembered makes no call; one that is not sure to hear changes makes one each time', async () => {
+test('a cached check sends no query; a replica that may miss changes sends one for each check', async () => {
   let isHearing = true;
   let statements = 0;
   const query = async <Result>() => {
     statements += 1;
     return [] as Result[];
   };
-  const events = new ModerationEvents(new Metrics(), await createLog({ service: 'test', level: 'silent' }));
+  const telemetry = new ModerationEvents(new Metrics(), await createLog({ service: 'test', level: 'silent' }));
   const standings = new Standings({
     database: { query },
     cache: newCache(),
     clock,
     isHearing: () => isHearing,
-    events,
+    telemetry,
   });
-  const ask = (noCache = false) => standings.find({ guildId: GUILD, gameIds: [1, 2], placeId: null, noCache });
-  await ask();
-  await ask();
+  const check = (noCache = false) => standings.find({ guildId: GUILD, gameIds: [1, 2], placeId: null, noCache });
+  await check();
+  await check();
   expect(statements).toBe(1);
-  await ask(true);
+  await check(true);
   expect(statements).toBe(2);
   isHearing = false;
-  await ask();
-  await ask();
+  await check();
+  await check();
   expect(statements).toBe(4);
   isHearing = true;
-  await ask();
+  await check();
   expect(statements).toBe(4);
 });
 
-test('a change that comes while a check reads the database shows in the next check, not what was read', async () => {
+test('a change during a check that reads the database is visible in the next check', async () => {
   const cache = newCache();
   const ban = { id: 1, kind: 'ban', gameId: 1, placeId: null, expiresAt: null };
   let rows: object[] = [];
@@ -121,17 +122,17 @@ test('a change that comes while a check reads the database shows in the next che
     await gate.promise;
     return found as Result[];
   };
-  const events = new ModerationEvents(new Metrics(), await createLog({ service: 'test', level: 'silent' }));
-  const standings = new Standings({ database: { query }, cache, clock, isHearing: () => true, events });
+  const telemetry = new ModerationEvents(new Metrics(), await createLog({ service: 'test', level: 'silent' }));
+  const standings = new Standings({ database: { query }, cache, clock, isHearing: () => true, telemetry });
   const isBanned = async () => {
     const found = await standings.find({ guildId: GUILD, gameIds: [1], placeId: null });
     return found.get(1)?.punishment('ban', clock.now()) !== undefined;
   };
   const early = isBanned();
   rows = [ban];
-  cache.drop(GUILD);
+  cache.invalidate(GUILD);
   const late = isBanned();
-  // The later one answers first.
+  // The later query returns first.
   gates[1]?.resolve();
   expect(await late).toBe(true);
   gates[0]?.resolve();

@@ -1,0 +1,123 @@
+import { type Clock, unixSeconds } from '#kit/clock.ts';
+import { ApiError } from '#kit/errors.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import type { Ack, LeasedCommand } from '../store/commands.ts';
+import { type Heartbeat, saveHeartbeats, serverKey } from '../store/servers.ts';
+import type { ActivityTelemetry } from '../telemetry.ts';
+import type { AdmissionResult, Admissions } from './admissions.ts';
+import { BatchWriter } from './batch-writer.ts';
+import type { Commands } from './commands.ts';
+import type { Leases } from './leases.ts';
+
+/** The maximum number of commands in the response to a heartbeat. */
+const MAX_COMMANDS = 20;
+const MAX_BATCH_SIZE = 500;
+const MAX_WAITING = 5_000;
+
+export interface HeartbeatWithAcks {
+  heartbeat: Heartbeat;
+  acks: readonly Ack[];
+}
+
+export interface HeartbeatResponse {
+  /** Unix seconds. */
+  serverTime: number;
+  intervalSeconds: number;
+  commands: readonly LeasedCommand[];
+}
+
+export interface HeartbeatsOptions {
+  database: Queryable;
+  commands: Commands;
+  leases: Leases;
+  admissions: Admissions;
+  clock: Clock;
+  telemetry: ActivityTelemetry;
+  /** How long a heartbeat waits for others to be written in the same batch. */
+  batchDelayMs: number;
+}
+
+/**
+ * Heartbeats of game servers, which are written in batches. A batch of live servers takes at most three statements.
+ * Heartbeats that make a server live or end it lock their guild. They are written in batches of their own, so that a
+ * guild whose servers come and go does not delay the others.
+ */
+export class Heartbeats {
+  readonly #options: HeartbeatsOptions;
+  readonly #live: BatchWriter<HeartbeatWithAcks, HeartbeatResponse | undefined>;
+  readonly #changing: BatchWriter<Heartbeat, HeartbeatResponse | ApiError>;
+
+  constructor(options: HeartbeatsOptions) {
+    this.#options = options;
+    const limits = { delayMs: options.batchDelayMs, maxBatchSize: MAX_BATCH_SIZE, maxWaiting: MAX_WAITING };
+    this.#live = new BatchWriter({
+      ...limits,
+      write: (heartbeats) => this.#writeLive(heartbeats),
+      keyOf: ({ heartbeat }) => serverKey(heartbeat),
+    });
+    this.#changing = new BatchWriter<Heartbeat, HeartbeatResponse | ApiError>({
+      ...limits,
+      write: (heartbeats) => this.#writeChanging(heartbeats),
+      keyOf: serverKey,
+    });
+  }
+
+  /**
+   * Resolves once the heartbeat and its acknowledgements are committed. QUOTA_EXCEEDED if the guild would have too many
+   * live servers; the acknowledgements are stored in that case too.
+   */
+  async receive(heartbeat: Omit<Heartbeat, 'receivedAt'>, acks: readonly Ack[]): Promise<HeartbeatResponse> {
+    const received = { ...heartbeat, receivedAt: new Date(this.#options.clock.now()) };
+    const result = (await this.#live.add({ heartbeat: received, acks })) ?? (await this.#changing.add(received));
+    if (result instanceof ApiError) throw result;
+    return result;
+  }
+
+  /** The result is undefined for a server that is not live, and for one that ends. */
+  async #writeLive(batch: readonly HeartbeatWithAcks[]): Promise<(HeartbeatResponse | undefined)[]> {
+    const { database, commands, admissions } = this.#options;
+    await commands.acknowledgeAll(batch.flatMap(({ acks }) => acks));
+    const ongoing = batch.map(({ heartbeat }) => heartbeat).filter(({ isFinal }) => !isFinal);
+    if (ongoing.length === 0) return batch.map(() => undefined);
+    const saved = await saveHeartbeats(database, ongoing);
+    const sweepDue = saved.filter(({ isSweepDue }) => isSweepDue).map(({ guildId }) => guildId);
+    admissions.sweepSoon([...new Set(sweepDue)]);
+    const responses = await this.#respond(saved);
+    return batch.map(({ heartbeat }) => responses.get(serverKey(heartbeat)));
+  }
+
+  async #writeChanging(heartbeats: readonly Heartbeat[]): Promise<(HeartbeatResponse | ApiError)[]> {
+    const results = await this.#options.admissions.admit(heartbeats);
+    const outcomes = heartbeats.map((heartbeat, index) => ({ heartbeat, ...(results[index] as AdmissionResult) }));
+    const live = outcomes.flatMap(({ heartbeat, intervalSeconds, isLate }) =>
+      heartbeat.isFinal || isLate || intervalSeconds instanceof ApiError ? [] : [{ ...heartbeat, intervalSeconds }],
+    );
+    const responses = await this.#respond(live);
+    return outcomes.map(({ heartbeat, intervalSeconds }) => {
+      if (intervalSeconds instanceof ApiError) return intervalSeconds;
+      return responses.get(serverKey(heartbeat)) ?? { ...this.#time(), intervalSeconds, commands: [] };
+    });
+  }
+
+  /**
+   * Leases commands to the servers, and returns the responses by `serverKey`. If this fails after the statement, the
+   * commands are handed over again when their leases end.
+   */
+  async #respond(saved: readonly { guildId: string; serverId: string; intervalSeconds: number }[]) {
+    const { leases, telemetry } = this.#options;
+    const requests = saved.map((server) => ({ ...server, limit: MAX_COMMANDS }));
+    const leased = requests.length > 0 ? await leases.lease(requests) : new Map<string, LeasedCommand[]>();
+    if (saved.length > 0) telemetry.heartbeatsSaved(saved.length);
+    return new Map(
+      saved.map((server): [string, HeartbeatResponse] => {
+        const key = serverKey(server);
+        const { intervalSeconds } = server;
+        return [key, { ...this.#time(), intervalSeconds, commands: leased.get(key) ?? [] }];
+      }),
+    );
+  }
+
+  #time() {
+    return { serverTime: unixSeconds(this.#options.clock.now()) };
+  }
+}

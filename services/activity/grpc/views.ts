@@ -1,0 +1,125 @@
+import { unixSeconds } from '#kit/clock.ts';
+import type {
+  Command,
+  CommandOutcome,
+  CommandServer,
+  GameServer,
+  StaffRole as StaffRoleMessage,
+} from '#proto/gen/guild/activity/v1/admin.ts';
+import type { CommandRecord, ServerRecord } from '../store/command-records.ts';
+import type { LiveServer } from '../store/servers.ts';
+import type { StaffRole } from '../store/staff-roles.ts';
+
+/** A command and its outcome at the time `now`, in Unix milliseconds. */
+export function commandMessage(command: CommandRecord, now: number): Command {
+  const { targetGameId, targetGameUsername, ackedAt, cancelledAt, result } = command;
+  const outcome = outcomeOf(command, now);
+  return {
+    commandId: command.commandId,
+    serverId: command.serverId,
+    type: command.type,
+    target: targetGameId === null ? undefined : { gameId: targetGameId, gameUsername: targetGameUsername ?? undefined },
+    payload: JSON.stringify(command.payload),
+    issuedBy: command.issuedBy ?? undefined,
+    createdAt: unixSeconds(command.createdAt),
+    expiresAt: unixSeconds(command.expiresAt),
+    attempt: command.attempt,
+    state: stateOf(command, outcome),
+    ackedAt: ackedAt ? unixSeconds(ackedAt) : undefined,
+    result: result === null ? undefined : JSON.stringify(result),
+    error: command.error ?? undefined,
+    placeId: command.placeId ?? undefined,
+    cancelledAt: cancelledAt ? unixSeconds(cancelledAt) : undefined,
+    outcome,
+  };
+}
+
+/**
+ * The state of a command on one server at the time `now`, in Unix milliseconds. The record of a command for a named
+ * server is also the record of that server.
+ */
+export function commandServerMessage(server: ServerRecord, command: CommandRecord, now: number): CommandServer {
+  return {
+    serverId: server.serverId,
+    state: serverState(server, command.cancelledAt !== null && server.attempt === 0, now),
+    attempt: server.attempt,
+    ackedAt: server.ackedAt ? unixSeconds(server.ackedAt) : undefined,
+    result: server.result === null ? undefined : JSON.stringify(server.result),
+    error: server.error ?? undefined,
+  };
+}
+
+/** A live game server. */
+export function gameServerMessage(server: LiveServer): GameServer {
+  const { universeId, fps, pluginVersion, ageSeconds, heartbeatAt } = server;
+  return {
+    serverId: server.serverId,
+    placeId: server.placeId,
+    universeId: universeId ?? undefined,
+    playerCount: server.playerCount,
+    maxPlayers: server.maxPlayers,
+    fps: fps ?? undefined,
+    pluginVersion: pluginVersion ?? undefined,
+    startedAt: ageSeconds === null ? undefined : unixSeconds(heartbeatAt) - ageSeconds,
+    heartbeatAt: unixSeconds(heartbeatAt),
+    liveUntil: unixSeconds(server.liveUntil),
+  };
+}
+
+function outcomeOf(command: CommandRecord, now: number): CommandOutcome {
+  const counts = command.delivered === null ? namedServerCounts(command, now) : sharedCounts(command);
+  const { servers } = command;
+  // Not negative: a server whose heartbeat was in flight when the command was sent can receive it uncounted.
+  const missing = Math.max(0, servers - counts.delivered);
+  const isOver = command.expiresAt.getTime() <= now;
+  return {
+    servers,
+    delivered: counts.delivered,
+    succeeded: counts.succeeded,
+    failed: counts.failed,
+    rejected: counts.rejected,
+    expired: counts.unacknowledged + (isOver && command.cancelledAt === null ? missing : 0),
+    cancelled: command.cancelledAt === null ? 0 : missing,
+  };
+}
+
+function namedServerCounts({ attempt, status, expiresAt }: CommandRecord, now: number) {
+  return {
+    delivered: attempt > 0 || status !== null ? 1 : 0,
+    succeeded: status === 'success' ? 1 : 0,
+    failed: status === 'failed' ? 1 : 0,
+    rejected: status === 'rejected' ? 1 : 0,
+    unacknowledged: attempt > 0 && status === null && expiresAt.getTime() <= now ? 1 : 0,
+  };
+}
+
+const sharedCounts = ({ delivered, succeeded, failed, rejected, unacknowledged }: CommandRecord) => ({
+  delivered: delivered ?? 0,
+  succeeded: succeeded ?? 0,
+  failed: failed ?? 0,
+  rejected: rejected ?? 0,
+  unacknowledged: unacknowledged ?? 0,
+});
+
+function stateOf({ cancelledAt }: CommandRecord, outcome: CommandOutcome): string {
+  if (cancelledAt) return 'cancelled';
+  const { servers, succeeded, failed, rejected, expired } = outcome;
+  return succeeded + failed + rejected + expired >= servers ? 'finished' : 'open';
+}
+
+function serverState(
+  { status, expiresAt, leasedUntil }: Pick<ServerRecord, 'status' | 'expiresAt' | 'leasedUntil'>,
+  isCancelled: boolean,
+  now: number,
+): string {
+  if (status) return status;
+  if (isCancelled) return 'cancelled';
+  if (expiresAt.getTime() <= now) return 'expired';
+  return leasedUntil && leasedUntil.getTime() > now ? 'leased' : 'queued';
+}
+
+/** A chat role that makes its members staff. */
+export const staffRoleMessage = ({ updatedAt, ...role }: StaffRole): StaffRoleMessage => ({
+  ...role,
+  updatedAt: unixSeconds(updatedAt),
+});
