@@ -254,13 +254,10 @@ export const bindingsRoutes = defineRoutes('bindings', {
         .boolean()
         .meta({ description: 'True if the member matches the binding and gets its role', example: false }),
       reason: z.string().meta({ description: 'Explanation for people', example: 'rank 12 is below the minimum of 50' }),
-      user_rank: z
-        .int()
-        .optional()
-        .meta({
-          description: "The member's matching rank, otherwise the highest one; 0 if not in the group",
-          example: 12,
-        }),
+      user_rank: z.int().optional().meta({
+        description: "The member's matching rank, otherwise the highest one; 0 if not in the group",
+        example: 12,
+      }),
     }),
     status: 200,
     message: 'Binding tested',

@@ -78,22 +78,18 @@ export const guildsRoutes = defineRoutes('members', {
         z.object({
           id: roleId,
           name: z.string().meta({ description: 'Role name', example: 'Officer' }),
-          position: z
-            .int()
-            .meta({
-              description: 'Position in the role hierarchy: a higher value ranks above a lower one',
-              example: 5,
-            }),
+          position: z.int().meta({
+            description: 'Position in the role hierarchy: a higher value ranks above a lower one',
+            example: 5,
+          }),
           color: z
             .int()
             .min(0)
             .meta({ description: 'RGB color as one integer; 0 if the role has no color', example: 3447003 }),
-          managed: z
-            .boolean()
-            .meta({
-              description: 'True if an integration manages the role, so that it cannot be assigned',
-              example: false,
-            }),
+          managed: z.boolean().meta({
+            description: 'True if an integration manages the role, so that it cannot be assigned',
+            example: false,
+          }),
           assignable: z.boolean().meta({ description: 'True if the bot can assign and remove the role' }),
         }),
       ),

@@ -38,12 +38,10 @@ export const membersRoutes = defineRoutes('members', {
     params: z.object({ guildId }),
     query: z.object({
       ...page,
-      updated_since: timestampQuery
-        .optional()
-        .meta({
-          description:
-            'Returns only changes since this time, and adds `unlinked`. Pass the `server_time` of an earlier response',
-        }),
+      updated_since: timestampQuery.optional().meta({
+        description:
+          'Returns only changes since this time, and adds `unlinked`. Pass the `server_time` of an earlier response',
+      }),
     }),
     data: z.object({
       users: z.array(linkRecord),
@@ -107,12 +105,10 @@ export const membersRoutes = defineRoutes('members', {
     }),
     data: z.object({
       token: z.string().meta({ description: 'Token for use in a link; returned only once', example: tokenExample }),
-      code: z
-        .string()
-        .meta({
-          description: 'Code of eight characters for a player to type; returned only once',
-          example: 'H7KM4PRX',
-        }),
+      code: z.string().meta({
+        description: 'Code of eight characters for a player to type; returned only once',
+        example: 'H7KM4PRX',
+      }),
       expires_at: timestamp,
     }),
     status: 201,
@@ -140,12 +136,10 @@ export const membersRoutes = defineRoutes('members', {
         .enum(['pending', 'completed', 'expired'])
         .meta({ description: 'Status of the token: `completed` if it was redeemed', example: 'completed' }),
       chat_id: chatId.meta({ example: esther.chat_id }),
-      game_id: gameIdOut
-        .nullable()
-        .meta({
-          description: 'Game account that redeemed the token; null if it was not redeemed',
-          example: esther.game_id,
-        }),
+      game_id: gameIdOut.nullable().meta({
+        description: 'Game account that redeemed the token; null if it was not redeemed',
+        example: esther.game_id,
+      }),
       expires_at: timestamp,
     }),
     status: 200,

@@ -54,12 +54,10 @@ export const staffRows = {
         description: 'Name of the staff role with the highest level; null if the player is not staff',
         example: 'Officer',
       }),
-      permissions: z
-        .array(z.string())
-        .meta({
-          description: 'Permissions of all staff roles of the member, without duplicates',
-          example: ['ban', 'kick'],
-        }),
+      permissions: z.array(z.string()).meta({
+        description: 'Permissions of all staff roles of the member, without duplicates',
+        example: ['ban', 'kick'],
+      }),
       cache_seconds: z.int().meta({ description: 'How many seconds this response may be cached', example: 300 }),
     }),
     status: 200,
@@ -160,12 +158,10 @@ export const staffRows = {
     data: z.object({
       session_id: uuidOut,
       started_at: timestamp,
-      resumed: z
-        .boolean()
-        .meta({
-          description: 'True if the user had an open session on this server, which was resumed',
-          example: false,
-        }),
+      resumed: z.boolean().meta({
+        description: 'True if the user had an open session on this server, which was resumed',
+        example: false,
+      }),
     }),
     status: 201,
     message: 'Session started',

@@ -42,12 +42,10 @@ const activeQuery = z.object({
   place_id: placeId
     .optional()
     .meta({ description: 'Returns only entries that apply in this place: global ones and those of the place' }),
-  updated_since: timestampQuery
-    .optional()
-    .meta({
-      description:
-        'Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response',
-    }),
+  updated_since: timestampQuery.optional().meta({
+    description:
+      'Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response',
+  }),
 });
 
 const activeData = {

@@ -139,13 +139,10 @@ export const liftedPunishment = z
   .object({
     ...punishment.shape,
     lifted_at: timestamp,
-    lifted_count: z
-      .int()
-      .min(1)
-      .meta({
-        description: 'Number of lifted entries. This one is the global one, or the newest if none is global',
-        example: 1,
-      }),
+    lifted_count: z.int().min(1).meta({
+      description: 'Number of lifted entries. This one is the global one, or the newest if none is global',
+      example: 1,
+    }),
   })
   .meta({ id: 'LiftedPunishment', description: 'A lifted ban or mute' });
 
@@ -186,13 +183,10 @@ export const logEntry = z
   })
   .meta({ id: 'ModerationLogEntry', description: 'One entry of the moderation log' });
 
-const moderator = z
-  .string()
-  .nullable()
-  .meta({
-    description: "The moderator's chat account ID, otherwise the game account ID; null if no moderator was given",
-    example: '7002',
-  });
+const moderator = z.string().nullable().meta({
+  description: "The moderator's chat account ID, otherwise the game account ID; null if no moderator was given",
+  example: '7002',
+});
 
 const info = { reason: reasonOut, created_at: timestamp, expires_at: expiresAt, is_permanent: isPermanent };
 
