@@ -28,7 +28,10 @@ const TEXT_HEADERS: Readonly<HeaderList> = [
   ['cache-control', 'public, max-age=3600'],
 ].flat();
 
-/** The redirect from `/` to the documentation. Its body is an envelope, like that of every response except the documents. */
+/**
+ * The redirect from `/` to the documentation. Its body is an envelope, like that of every response except the
+ * documents.
+ */
 const TO_DOCS = successBody(302, 'The documentation is at /docs', { location: '/docs' });
 
 export interface OwnResponsesOptions {

@@ -4,7 +4,9 @@ import { OVERLOADS, type OverloadError } from './overload.ts';
 import { SERVERS_PER_GUILD, SharedSlots, shareOf } from './slots.ts';
 
 export interface AdmissionOptions {
-  /** The maximum number of requests in flight. Waiting polls and requests whose body is still arriving are not included. */
+  /**
+   * The maximum number of requests in flight. Waiting polls and requests whose body is still arriving are not included.
+   */
   maxInFlight: number;
   /** The maximum number of polls that wait in a service. */
   maxWaitingPolls: number;
@@ -72,7 +74,9 @@ export class Admission {
     return found.finally(() => this.#unauthenticated.release(network));
   }
 
-  /** Counts the request to its guild's share: of the waiting polls if it may wait, otherwise of the requests in flight. */
+  /**
+   * Counts the request to its guild's share: of the waiting polls if it may wait, otherwise of the requests in flight.
+   */
   share(held: Held, guildId: string, isPoll: boolean): Refusal {
     if (isPoll && this.#polls.isFull) return OVERLOADS.polls;
     const shares = isPoll ? this.#polls : this.#guilds;

@@ -55,7 +55,7 @@ export class ClientConnections implements Part {
     this.#trustedProxies = trustedProxies;
     this.#checkMs = writeTimeoutMs / CHECKS;
     const help =
-      'Client connections closed by the gateway: the client did not read (not_reading), or its address or guild had reached its share of connections';
+      'Client connections that the gateway closed: the client did not read, or its address or guild had reached its share';
     const reasons = ['not_reading', 'address_share', 'guild_share'];
     this.#closed = metrics.counterOf('gateway_client_disconnects_total', help, 'reason', reasons);
     metrics.gauge('gateway_client_connections', 'Open client connections of the public listener', [], (gauge) =>

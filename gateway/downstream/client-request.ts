@@ -25,8 +25,7 @@ export class ClientRequest extends IncomingMessage {
       // The parser has read the whole packet by then. process.nextTick could run after each chunk.
       setImmediate(() => this.#flush());
     }
-    // Faster than set() for the few bytes that this is for.
-    for (let index = 0; index < piece.length; index++) this.#batch[this.#length++] = piece[index] as number;
+    this.#length += piece.copy(this.#batch, this.#length);
     return this.readableLength + this.#length < this.readableHighWaterMark;
   }
 

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
 import { contained } from './contained.ts';
 
-test('an error of a listener is passed to the handler with the arguments of the event, and emit() does not throw', () => {
+test('an error of a listener is passed to the handler with the event, and emit() does not throw', () => {
   const emitter = new EventEmitter();
   const failures: unknown[][] = [];
   const received: number[] = [];

@@ -16,9 +16,9 @@ export const HOP_BY_HOP: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The request headers that are forwarded to services: those that services read, and those that frame the body. All others
- * are dropped, such as the API key, and headers that a framework might obey (`X-Original-URL`, `X-HTTP-Method-Override`).
- * `Host` is set to that of the service.
+ * The request headers that are forwarded to services: those that services read, and those that frame the body. All
+ * others are dropped, such as the API key, and headers that a framework might obey (`X-Original-URL`,
+ * `X-HTTP-Method-Override`). `Host` is set to that of the service.
  */
 export const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
   'content-encoding',
@@ -57,7 +57,9 @@ export const SINGLE: ReadonlySet<string> = new Set([
   'user-agent',
 ]);
 
-/** Removes surrounding spaces and tabs. trim() would also remove the byte A0, which may be part of a UTF-8 character. */
+/**
+ * Removes surrounding spaces and tabs. trim() would also remove the byte A0, which may be part of a UTF-8 character.
+ */
 export function withoutBlanks(text: string): string {
   let [start, end] = [0, text.length];
   while (start < end && isBlank(text.charCodeAt(start))) start++;
@@ -108,19 +110,10 @@ export function stripReserved(request: IncomingMessage): void {
   for (const name in headers) if (!isKept(name)) return keepOnly(request, isKept);
 }
 
-const ordinary = new Map<string, boolean>();
-const MOST_NAMES = 1_000;
-const LONGEST_NAME = 64;
-
 /** True if a header is not reserved, not hop-by-hop, and has no underscore. */
 export function isOrdinary(name: string): boolean {
-  const known = ordinary.get(name);
-  if (known !== undefined) return known;
   // Some servers treat an underscore as a dash.
-  const found = !HOP_BY_HOP.has(name) && !isReserved(name) && !name.includes('_');
-  if (ordinary.size >= MOST_NAMES) ordinary.clear();
-  if (name.length <= LONGEST_NAME) ordinary.set(name, found);
-  return found;
+  return !HOP_BY_HOP.has(name) && !isReserved(name) && !name.includes('_');
 }
 
 /** Removes all headers that are not forwarded to services. Called immediately before a request is forwarded. */

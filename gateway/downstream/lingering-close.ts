@@ -2,7 +2,10 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { hasBody } from '#kit/http/body.ts';
 
-/** The maximum number of bytes that a client may send after its response. Enough for most bodies that were rejected early. */
+/**
+ * The maximum number of bytes that a client may send after its response. Enough for most bodies that were rejected
+ * early.
+ */
 const MAX_BYTES = 1024 * 1024;
 const MAX_MS = 2_000;
 const CHECK_INTERVAL_MS = 100;
@@ -19,8 +22,8 @@ export function boundLeftover(request: IncomingMessage, response: ServerResponse
 }
 
 /**
- * Closes connections so that clients can still read the last response (lingering close). If a connection is closed while
- * received bytes are unread, the operating system resets it, and the response may be lost.
+ * Closes connections so that clients can still read the last response (lingering close). If a connection is closed
+ * while received bytes are unread, the operating system resets it, and the response may be lost.
  */
 export function closeGently(server: Server): void {
   server.on('connection', (socket: Socket) => {

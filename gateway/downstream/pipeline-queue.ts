@@ -14,14 +14,11 @@ export interface PipelinedRequest {
   network(): Network;
 }
 
-const QUEUE = Symbol('queue');
 interface QueuedRequest {
   response: ServerResponse;
   pipelined: PipelinedRequest;
   network: Network;
 }
-/** A socket with its queue. Without a queue no request of the connection is in flight. */
-type Connection = Socket & { [QUEUE]?: readonly QueuedRequest[] | undefined };
 const NONE: readonly QueuedRequest[] = [];
 
 /**
@@ -30,6 +27,8 @@ const NONE: readonly QueuedRequest[] = [];
  */
 export class PipelineQueue {
   readonly #waiting: SharedSlots<Network>;
+  /** The waiting requests of each connection that has a request in flight. */
+  readonly #queues = new WeakMap<Socket, readonly QueuedRequest[]>();
 
   /** `maxWaiting`: the requests that may wait on all connections together. One client address may have a tenth. */
   constructor(maxWaiting: number) {
@@ -43,39 +42,39 @@ export class PipelineQueue {
 
   /**
    * Begins the request once every earlier request of the connection has its response. It never begins if the connection
-   * is closed after one of those. A client is disconnected if too many of its requests would wait: on this connection, of
-   * its address, or of all clients.
+   * is closed after one of those. A client is disconnected if too many of its requests would wait: on this connection,
+   * of its address, or of all clients.
    */
   take(request: IncomingMessage, response: ServerResponse, pipelined: PipelinedRequest): void {
-    const socket: Connection = request.socket;
+    const { socket } = request;
     // Requests on a connection that is being closed are ignored.
     if (!socket.writable) return;
-    const queue = socket[QUEUE];
+    const queue = this.#queues.get(socket);
     if (!queue) {
-      socket[QUEUE] = NONE;
+      this.#queues.set(socket, NONE);
       this.#begin(socket, response, pipelined);
       return;
     }
     const network = pipelined.network();
     if (queue.length >= MAX_PIPELINED || !this.#waiting.take(network)) return void socket.destroy();
-    socket[QUEUE] = [...queue, { response, pipelined, network }];
+    this.#queues.set(socket, [...queue, { response, pipelined, network }]);
   }
 
-  #begin(socket: Connection, response: ServerResponse, pipelined: PipelinedRequest): void {
+  #begin(socket: Socket, response: ServerResponse, pipelined: PipelinedRequest): void {
     response.on('close', () => this.#next(socket));
     pipelined.begin();
   }
 
-  #next(socket: Connection): void {
-    const queue = socket[QUEUE] ?? NONE;
+  #next(socket: Socket): void {
+    const queue = this.#queues.get(socket) ?? NONE;
     const [first, ...others] = queue;
     if (first && socket.writable) {
-      socket[QUEUE] = others;
+      this.#queues.set(socket, others);
       this.#waiting.release(first.network);
       this.#begin(socket, first.response, first.pipelined);
     } else {
       for (const { network } of queue) this.#waiting.release(network);
-      socket[QUEUE] = undefined;
+      this.#queues.delete(socket);
     }
   }
 }

@@ -89,8 +89,8 @@ function unknownMethod(target: string, methodsOf: ProtocolErrorOptions['methodsO
 }
 
 /**
- * Closes the connection after the pending response. Nothing may be written before it, because the client would read that
- * as the response. If the error is in the body of the pending request, the rejection is its response.
+ * Closes the connection after the pending response. Nothing may be written before it, because the client would read
+ * that as the response. If the error is in the body of the pending request, the rejection is its response.
  */
 function closeAfterResponse({ request, response }: Exchange, refusal: ApiError, socket: Socket): void {
   if (response.closed) return socket.destroySoon();

@@ -2,8 +2,8 @@
 export const SERVERS_PER_GUILD = 2_000;
 
 /**
- * The number of `max` slots that one holder may take: a tenth, or `needed` if that is more, but then at most half of all
- * slots.
+ * The number of `max` slots that one holder may take: a tenth, or `needed` if that is more, but then at most half of
+ * all slots.
  */
 export function shareOf(max: number, needed = 0): number {
   return Math.max(1, Math.floor(max / 10), Math.min(needed, Math.floor(max / 2)));

@@ -1,4 +1,4 @@
-import { dropOldest } from '#kit/resilience/bounded.ts';
+import { LRUCache } from 'lru-cache';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 
 /** The grant of one secret of a key, as read from auth. */
@@ -21,18 +21,14 @@ export interface CachedGrant extends VerifiedGrant {
 /** The maximum number of shared scope lists. */
 const MAX_SHARED = 1_000;
 
-/**
- * Grants by the hash of the secret. The one verified longest ago goes first, which is the least recently used to within
- * the time a key stays fresh: to keep the exact order would cost every request ten times the look-up.
- */
+/** Grants by the hash of the secret. The least recently used one is evicted first. */
 export class GrantCache {
-  readonly #entries = new Map<string, CachedGrant>();
+  readonly #entries: LRUCache<string, CachedGrant>;
   /** One list for each set of scopes, keyed by its text. Most keys have one of a few sets, so sharing saves memory. */
   readonly #scopes = new Map<string, string[]>();
-  readonly #max: number;
 
   constructor(max: number) {
-    this.#max = max;
+    this.#entries = new LRUCache({ max });
   }
 
   get size(): number {
@@ -45,16 +41,14 @@ export class GrantCache {
 
   /** Stores a grant, unless the cache has a newer version or a newer change was received. */
   set(id: string, { grant, readAt, jitter }: VerifiedGrant): void {
-    const known = this.#entries.get(id);
+    const known = this.#entries.peek(id);
     if (known && Math.max(known.grant.version, known.changedVersion) > grant.version) return;
-    this.#entries.delete(id);
     this.#entries.set(id, { grant: this.#withSharedScopes(grant), readAt, jitter, changedVersion: 0, isUsed: false });
-    dropOldest(this.#entries, this.#max);
   }
 
   /** Records that the key has changed. Its entry stays, but the key must be verified again before it is used. */
   markChanged(id: string, version: number): void {
-    const entry = this.#entries.get(id);
+    const entry = this.#entries.peek(id);
     if (!entry || version <= Math.max(entry.grant.version, entry.changedVersion)) return;
     this.#entries.set(id, { ...entry, changedVersion: version });
   }

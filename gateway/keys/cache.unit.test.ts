@@ -16,11 +16,11 @@ const grantOf = (version: number): KeyGrant => ({
   version,
 });
 
-test('the key whose verification is oldest is evicted first', () => {
+test('the least recently used key is evicted first', () => {
   const cache = new GrantCache(2);
   cache.set('a', { grant: grantOf(1), readAt: 0, jitter: 1 });
   cache.set('b', { grant: grantOf(1), readAt: 0, jitter: 1 });
-  cache.set('a', { grant: grantOf(1), readAt: 1, jitter: 1 });
+  cache.get('a');
   cache.set('c', { grant: grantOf(1), readAt: 1, jitter: 1 });
   expect(cache.size).toBe(2);
   expect(cache.get('b')).toBeUndefined();
@@ -64,14 +64,14 @@ test('a change of a key that is not cached adds no entry', () => {
   expect(cache.size).toBe(0);
 });
 
-test('rejected keys are cached for five seconds, at most 10,000; beyond that the oldest hundredth is evicted', () => {
+test('rejected keys are cached for five seconds, at most 10,000; beyond that the oldest is evicted', () => {
   const refusals = new Refusals();
   refusals.add('first', 1_000);
   expect(refusals.has('first', 5_999)).toBe(true);
   expect(refusals.has('first', 6_000)).toBe(false);
   for (let index = 0; index < 10_000; index++) refusals.add(`junk ${index}`, 1_000);
   expect(refusals.has('first', 1_000)).toBe(false);
-  expect(refusals.has('junk 99', 1_000)).toBe(false);
+  expect(refusals.has('junk 0', 1_000)).toBe(true);
   expect(refusals.has('junk 100', 1_000)).toBe(true);
   refusals.delete('junk 100');
   expect(refusals.has('junk 100', 1_000)).toBe(false);

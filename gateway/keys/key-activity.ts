@@ -16,7 +16,9 @@ export interface KeyCount {
   refused: number;
 }
 
-/** The busiest and the most often rejected keys of the last minute, for operators. Metrics must not have keys as labels. */
+/**
+ * The busiest and the most often rejected keys of the last minute, for operators. Metrics must not have keys as labels.
+ */
 export class KeyActivity {
   readonly #clock: Clock;
   readonly #slices: { number: number; counts: Map<string, KeyCount> }[] = [];

@@ -11,7 +11,9 @@ import { type LookupResult, type Priority, unavailable, Verifier } from './verif
 
 /** How long a cached key is used while the change stream proves that no change was missed. */
 const FRESH_MS_WITH_PROOF = 60_000;
-/** How long it is used otherwise. With jitter and the duration of the lookup it stays within the 5 s of the contract. */
+/**
+ * How long it is used otherwise. With jitter and the duration of the lookup it stays within the 5 s of the contract.
+ */
 const FRESH_MS_WITHOUT_PROOF = 4_000;
 const JITTER = 0.2;
 /** A key in use is verified again after this share of its fresh time, so that no request has to wait for that. */
@@ -59,7 +61,7 @@ export class Keys {
     const { client, clock } = options;
     this.#verifier = new Verifier({ client, clock, onResult: (id, result) => this.#store(id, result) });
     const help =
-      'Key lookups by outcome: cached (hit, refusal_hit), from auth (miss), cached because auth failed (stale), failed (unavailable)';
+      'Key lookups: from the cache (hit, refusal_hit), from auth (miss), cached because auth failed (stale), or failed (unavailable)';
     this.#outcomes = options.metrics.counter('gateway_key_cache_total', help, ['outcome']);
     this.#renewals = options.metrics.counter(
       'gateway_key_renewals_total',
@@ -92,8 +94,8 @@ export class Keys {
   }
 
   /**
-   * The key's grant. Undefined if the key is unknown, revoked or replaced (INVALID_API_KEY). The caller must check whether
-   * it has expired. Throws UNAVAILABLE if auth is not reachable and there is no cached grant that may be used.
+   * The key's grant. Undefined if the key is unknown, revoked or replaced (INVALID_API_KEY). The caller must check
+   * whether it has expired. Throws UNAVAILABLE if auth is not reachable and there is no cached grant that may be used.
    */
   async find(key: ApiKey, priority: Priority = 'normal'): Promise<KeyGrant | undefined> {
     const known = this.peek(key);

@@ -1,4 +1,4 @@
-import { dropOldest } from '#kit/resilience/bounded.ts';
+import { LRUCache } from 'lru-cache';
 import { isWithin } from './proof.ts';
 
 const TTL_MS = 5_000;
@@ -9,8 +9,8 @@ const MAX = 10_000;
  * cannot evict valid ones.
  */
 export class Refusals {
-  /** When each key was rejected, oldest first. */
-  readonly #rejectedAt = new Map<string, number>();
+  /** When each key was rejected, in Unix milliseconds. */
+  readonly #rejectedAt = new LRUCache<string, number>({ max: MAX });
 
   has(id: string, now: number): boolean {
     const rejectedAt = this.#rejectedAt.get(id);
@@ -18,9 +18,7 @@ export class Refusals {
   }
 
   add(id: string, now: number): void {
-    this.#rejectedAt.delete(id);
     this.#rejectedAt.set(id, now);
-    dropOldest(this.#rejectedAt, MAX);
   }
 
   delete(id: string): void {

@@ -9,7 +9,10 @@ import { isWithin } from './proof.ts';
 const MAX_IN_FLIGHT = 64;
 /** The maximum number of queued keys. */
 const MAX_QUEUED = 1_024;
-/** The shares of low priority lookups, so that a flood of invalid keys does not delay the first requests of other clients. */
+/**
+ * The shares of low priority lookups, so that a flood of invalid keys does not delay the first requests of other
+ * clients.
+ */
 const MAX_LOW_IN_FLIGHT = 16;
 const MAX_LOW_QUEUED = 256;
 /** The maximum time that a key waits in the queue. */
@@ -52,7 +55,9 @@ export interface VerifierOptions {
   onResult: (id: string, result: LookupResult) => void;
 }
 
-/** Looks up keys in auth. Lookups that start in the same turn of the event loop are sent in one message, each key once. */
+/**
+ * Looks up keys in auth. Lookups that start in the same turn of the event loop are sent in one message, each key once.
+ */
 export class Verifier {
   readonly #options: VerifierOptions;
   readonly #pending = new Map<string, Lookup>();

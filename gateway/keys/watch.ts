@@ -1,7 +1,7 @@
 import type { ClientReadableStream } from '@grpc/grpc-js';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
@@ -44,8 +44,8 @@ export class ChangeWatch implements Part {
   #lastReceivedAt = 0;
   /** The time of the last beat of any stream. */
   #lastBeat = Number.POSITIVE_INFINITY;
-  /** The last received version of each key, oldest first. */
-  readonly #versions = new Map<string, number>();
+  /** The last received version of each key. */
+  readonly #versions = new LRUCache<string, number>({ max: MAX_VERSIONS });
   #failures = 0;
   #stopped = false;
   #checks: NodeJS.Timeout | undefined;
@@ -116,9 +116,7 @@ export class ChangeWatch implements Part {
   /** False if this version was already received: each new stream repeats the changes of the last seconds. */
   #isNew({ keyId, version }: KeyChange): boolean {
     if (this.#versions.get(keyId) === version) return false;
-    this.#versions.delete(keyId);
     this.#versions.set(keyId, version);
-    dropOldest(this.#versions, MAX_VERSIONS);
     return true;
   }
 
@@ -130,8 +128,8 @@ export class ChangeWatch implements Part {
   }
 
   /**
-   * Logs the loss of the stream after BEAT_TIMEOUT_MS. Auth regularly ends streams to spread them over its replicas, and
-   * usually the next stream is alive in time.
+   * Logs the loss of the stream after BEAT_TIMEOUT_MS. Auth regularly ends streams to spread them over its replicas,
+   * and usually the next stream is alive in time.
    */
   #logLoss(): void {
     if (!this.#isLoggedAlive || isWithin(this.#options.clock.now() - this.#lastBeat, BEAT_TIMEOUT_MS)) return;

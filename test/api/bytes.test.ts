@@ -65,7 +65,7 @@ describe('requests that Node does not pass to the request listener get an error 
     }
   });
 
-  it('an Upgrade is ignored: the request is served normally, even after others, and then the connection is closed', async () => {
+  it('an Upgrade is ignored: the request is served normally, and then the connection is closed', async () => {
     const responses = await responsesTo(
       `GET /api/v1/lookup/game/7 HTTP/1.1\nHost: x\nX-API-Key: ${key}\nX-Guild-ID: ${GUILD}\nX-Request-Id: first\n\n` +
         `GET /api/v1/whoami HTTP/1.1\nHost: x\nX-API-Key: ${key}\nConnection: Upgrade\nUpgrade: websocket\nX-Request-Id: second\n\n`,
@@ -81,7 +81,7 @@ describe('requests that Node does not pass to the request listener get an error 
     expect(responses.map(({ status }) => status)).toEqual([200]);
   });
 
-  it('malformed bytes after a request in flight close the connection after its response, even if earlier responses were sent', async () => {
+  it('malformed bytes after the second request in flight close the connection after its response', async () => {
     const faults = `${network.simulators.game}/__faults`;
     await fetch(faults, { method: 'POST', body: JSON.stringify({ match: '/v1/users/', delay_ms: 500, times: 1 }) });
     const body = JSON.stringify({ guild_id: GUILD, chat_id: '920000000000000001', game_id: 7001 });
@@ -167,7 +167,7 @@ describe('clients that never finish a body', () => {
     }
   });
 
-  it('a client that stops in the middle of a body gets 408, which does not count as a failure of the service', async () => {
+  it('a client that stops within a body gets 408, which does not count as a failure of the service', async () => {
     const slow = await startNetwork({ environment: { SERVICE_TIMEOUT_MS: '300' } });
     try {
       const { secret } = await slow.createKey();

@@ -162,7 +162,7 @@ describe('guildctl user export', () => {
 });
 
 describe('guildctl user erase', () => {
-  it('counts rows, then removes the user and the linked account from every row of the guild, and no other user', async () => {
+  it('counts rows, then removes only the user and the linked account from every row of the guild', async () => {
     const words = ['user', 'erase', '--guild', GUILD, '--game-id', String(PLAYER.game_id)];
     const before = await rowsOf(GUILD, ...ofPlayer);
     const elsewhere = withoutRetries(await rowsOf(OTHER_GUILD, ...ofPlayer));
@@ -218,7 +218,7 @@ describe('guildctl user erase', () => {
 });
 
 describe('guildctl guild erase', () => {
-  it('revokes the keys first, deletes every row except the audit of the erasure, and does not affect other guilds', async () => {
+  it('revokes the keys, deletes every row except the audit, and leaves other guilds unchanged', async () => {
     const { secret: key } = await network.createKey({ guildId: OTHER_GUILD });
     expect((await network.call('/whoami', { key })).status).toBe(200);
     const others = (await rowsOf(GUILD, '.*')).length;

@@ -162,7 +162,7 @@ test('no process can export more than 3,000 series', () => {
   }
 });
 
-test('no label contains a key, guild, person, address or other client input, or has the name of a Prometheus label', () => {
+test('no label contains a key, guild, person, address or other input, or has the name of a Prometheus label', () => {
   const all = [...seriesOf.values()].flat();
   const names = new Set(all.flatMap(({ labels }) => Object.keys(labels)));
   expect([...names].filter((name) => FORBIDDEN.test(name) || TAKEN.includes(name))).toEqual([]);

@@ -152,7 +152,7 @@ describe('bans and mutes', () => {
   });
 });
 
-it('without the moderation service its routes get 503 with Retry-After and others work; it recovers within 10 s', async () => {
+it('without the moderation service only its routes get 503 with Retry-After; it recovers within 10 s', async () => {
   const ports = network.samePorts('moderation');
   await network.services.get('moderation')?.stop();
   const response = await get(at('/ban-status/7'));

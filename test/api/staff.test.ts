@@ -102,7 +102,7 @@ describe('after guildctl has made chat roles staff roles', () => {
     expect(await roleCalls()).toEqual(before);
   });
 
-  it('several staff roles give the highest level and the permissions of all; a change applies immediately', async () => {
+  it('several staff roles give the highest level and all permissions; a change applies immediately', async () => {
     await set(VERIFIED, '1', 'Member', 'report,kick');
     expect(await permissionsOf(ADA.game_id)).toMatchObject({
       level: 5,
