@@ -4,7 +4,7 @@ export interface ProcessContract {
   readonly calls: readonly string[];
   /** The services to which it forwards REST requests, with a sealed principal. */
   readonly proxies: readonly string[];
-  /** Whether it serves REST routes behind the gateway. */
+  /** True if it serves REST routes behind the gateway. */
   readonly servesHttp: boolean;
   /** The purposes for which it has a key to encrypt or sign stored rows. A name must not change while rows exist. */
   readonly stores: readonly string[];

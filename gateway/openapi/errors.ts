@@ -142,7 +142,7 @@ function exampleFaults(route: Route): Fault[] {
     ...faultsOf(route.body, {}, 'body'),
     ...faultsOf(route.params, invalidValues(route.params), 'path'),
     ...faultsOf(route.query, invalidValues(route.query), 'query'),
-    { path: 'query', message: 'has a percent-escape that can not be read' },
+    { path: 'query', message: 'has a percent-escape that cannot be read' },
   ];
   // A wrong guild ID in the path is GUILD_MISMATCH, not INVALID_REQUEST.
   return faults.filter(({ path }) => path !== 'path.guildId').slice(0, 1);
