@@ -20,7 +20,7 @@ import type { ClientConnections } from './downstream/client-connections.ts';
 import { expectsContinue } from './downstream/expectation.ts';
 import { isLast, stripReserved } from './downstream/headers.ts';
 import { boundLeftover } from './downstream/lingering-close.ts';
-import { Turns } from './downstream/pipeline-queue.ts';
+import { PipelineQueue } from './downstream/pipeline-queue.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
 import { checkAllowlist } from './steps/allowlist.ts';
@@ -80,7 +80,7 @@ export class Pipeline {
   constructor(parts: PipelineParts) {
     this.#parts = parts;
     this.admission = new Admission(parts);
-    this.#turns = new Turns(parts.maxInFlight);
+    this.#turns = new PipelineQueue(parts.maxInFlight);
   }
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {

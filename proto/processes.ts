@@ -1,18 +1,18 @@
-/** What one process takes part in, as far as others must know it. */
+/** The connections of one process to others, and what it stores. */
 export interface ProcessContract {
   /** The services that it calls over gRPC. */
   readonly calls: readonly string[];
-  /** The services to whose REST routes it forwards requests, with a sealed principal. */
+  /** The services to which it forwards REST requests, with a sealed principal. */
   readonly proxies: readonly string[];
-  /** Whether it serves REST routes behind the gateway. */
+  /** True if it serves REST routes behind the gateway. */
   readonly servesHttp: boolean;
-  /** What it stores under a key of its own: names of purposes, which never change while rows are kept. */
+  /** The purposes for which it has a key to encrypt or sign stored rows. A name must not change while rows exist. */
   readonly stores: readonly string[];
 }
 
 /**
- * Every process that serves requests, and who calls whom. The keys of each process follow from this table
- * (services/kit/security/purposes.ts), and so do the addresses that `npm start` and the chart give it.
+ * Every process that serves requests, and the processes that it calls. The keys of each process are derived from this
+ * table (services/kit/security/purposes.ts), and so are the addresses that `npm start` and the chart pass to it.
  */
 export const PROCESSES = {
   auth: { calls: [], proxies: [], servesHttp: false, stores: ['audit-checkpoint'] },

@@ -1,11 +1,11 @@
 import { type Components, type Operation, type Parameter, resolveRef } from '../openapi/document.ts';
 
-/** Stands for the guild until the JSON around it is quoted for the shell. */
+/** A placeholder for the guild ID until the JSON is quoted for the shell. */
 const GUILD = '$GUILD';
 
 /**
- * A call of an operation for a POSIX shell in which API, KEY and GUILD are set: what must be given, with the values of
- * the document's examples.
+ * A curl command that calls an operation, for a POSIX shell with the variables API, KEY and GUILD. It has the required
+ * parameters and the body, with the example values of the document.
  */
 export function curlOf(method: string, path: string, operation: Operation, components: Components): string {
   const parameters = (operation.parameters ?? []).map((parameter) => resolveRef<Parameter>(components, parameter));
@@ -29,10 +29,10 @@ function withValues(path: string, required: Parameter[]): string {
   return `${filled}?${query.map(({ name, example }) => `${name}=${encodeURIComponent(String(example))}`).join('&')}`;
 }
 
-/** JSON in single quotes, left where the guild stands. */
+/** Quotes JSON with single quotes, except the guild ID, which is a shell variable. */
 function quoteJson(body: unknown): string {
-  const guildLast =
+  const withGuild =
     typeof body === 'object' && body !== null && 'guild_id' in body ? { ...body, guild_id: GUILD } : body;
-  const quoted = JSON.stringify(guildLast).replaceAll("'", String.raw`'\''`);
+  const quoted = JSON.stringify(withGuild).replaceAll("'", String.raw`'\''`);
   return `'${quoted.replace(`"${GUILD}"`, `"'"${GUILD}"'"`)}'`;
 }

@@ -2,33 +2,33 @@ import { type Components, type JsonSchema, resolveRef } from '../openapi/documen
 import { type Html, html } from './html.ts';
 import { inline } from './markdown.ts';
 
-/** One line of a table of fields. */
+/** One row of a table of fields. */
 export interface Field {
-  /** Dotted, with `[]` for the items of a list. */
+  /** The dotted path, with `[]` for the items of a list. */
   name: string;
   schema: JsonSchema;
   need: 'required' | 'one of these' | 'optional';
-  /** Where a parameter stands: path, query or header. */
+  /** The place of a parameter: path, query or header. */
   place?: string;
 }
 
-/** Every field of an object, and of the objects in it. */
+/** Every field of an object and of its nested objects. */
 export function fieldsOf(schema: JsonSchema, components: Components, prefix = ''): Field[] {
   const { properties = {}, required = [], oneOf = [] } = withReference(schema, components);
   const choices = oneOf.flatMap((choice) => choice.required ?? []);
   return Object.entries(properties).flatMap(([name, property]) => {
     const field = withReference(property, components);
     const need = required.includes(name) ? 'required' : choices.includes(name) ? 'one of these' : 'optional';
-    const inside = insideOf(field, components).flatMap(([suffix, part]) =>
+    const inside = objectsIn(field, components).flatMap(([suffix, part]) =>
       fieldsOf(part, components, `${prefix}${name}${suffix}.`),
     );
     return [{ name: prefix + name, schema: field, need }, ...inside];
   });
 }
 
-/** The schemas within a field that may have fields of their own. */
-function insideOf(field: JsonSchema, components: Components): [suffix: string, part: JsonSchema][] {
-  const alternatives = (field.anyOf ?? []).flatMap((part) => insideOf(withReference(part, components), components));
+/** The object schemas nested in a field. */
+function objectsIn(field: JsonSchema, components: Components): [suffix: string, part: JsonSchema][] {
+  const alternatives = (field.anyOf ?? []).flatMap((part) => objectsIn(withReference(part, components), components));
   const values = typeof field.additionalProperties === 'object' ? field.additionalProperties : undefined;
   return [
     ...alternatives,
@@ -40,7 +40,7 @@ function insideOf(field: JsonSchema, components: Components): [suffix: string, p
 
 function itemsOf(suffix: string, schema: JsonSchema | undefined, components: Components): [string, JsonSchema][] {
   if (!schema) return [];
-  return insideOf(withReference(schema, components), components).map(([deeper, part]) => [suffix + deeper, part]);
+  return objectsIn(withReference(schema, components), components).map(([deeper, part]) => [suffix + deeper, part]);
 }
 
 function withReference(schema: JsonSchema, components: Components): JsonSchema {
@@ -49,7 +49,7 @@ function withReference(schema: JsonSchema, components: Components): JsonSchema {
   return { ...resolveRef(components, schema), ...beside };
 }
 
-/** A table of fields or parameters; the last column is what is said of each and what it may hold. */
+/** A table of the fields or parameters of a request. */
 export function fieldTable(title: string, fields: Field[], components: Components): Html | undefined {
   if (fields.length === 0) return undefined;
   const rows = fields.map(
@@ -59,12 +59,12 @@ export function fieldTable(title: string, fields: Field[], components: Component
 <td>${inline(schema.description ?? '')} ${constraintsOf(schema)}</td></tr>\n`,
   );
   return html`<h4>${title}</h4>
-<div class="scroll"><table><thead><tr><th>Name</th><th>Type</th><th>Needed</th><th>Description</th></tr></thead>
+<div class="scroll"><table><thead><tr><th>Name</th><th>Type</th><th>Required</th><th>Description</th></tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
-/** The same table for what is answered, where nothing is sent and so nothing needed. */
-export function answerTable(fields: Field[], components: Components): Html {
+/** A table of the fields of a response, which has no column for required fields. */
+export function responseTable(fields: Field[], components: Components): Html {
   const rows = fields.map(
     ({ name, schema }) => html`<tr><td><code>${name}</code></td><td>${typeOf(schema, components)}</td>
 <td>${inline(schema.description ?? '')} ${constraintsOf({ enum: schema.enum })}</td></tr>\n`,

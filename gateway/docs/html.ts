@@ -1,4 +1,4 @@
-/** Text that is HTML already. Made by `html` alone. */
+/** A piece of HTML. Only `html` creates it. */
 export class Html {
   readonly text: string;
 
@@ -9,7 +9,7 @@ export class Html {
 
 type Piece = Html | string | number | undefined | Piece[];
 
-/** A template whose values are escaped, unless they are HTML already; lists are joined, undefined is nothing. */
+/** A template tag that escapes its values unless they are `Html`. Lists are joined and undefined is left out. */
 export function html(strings: TemplateStringsArray, ...values: Piece[]): Html {
   return new Html(strings.map((string, index) => string + render(values[index])).join(''));
 }
@@ -23,7 +23,7 @@ function render(piece: Piece): string {
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-/** Text for an element's content or a quoted attribute. */
+/** Escapes text for an element's content or a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
 }

@@ -1,8 +1,8 @@
 import { type Html, html } from './html.ts';
 
 /**
- * The Markdown that the document's own texts use: paragraphs, `##` headings, `-` lists, and code between backticks.
- * Headings get an `id` made of their text.
+ * Renders the subset of Markdown that the OpenAPI document uses: paragraphs, `##` headings, `-` lists, and code in
+ * backticks. The `id` of a heading is its slug.
  */
 export function markdown(text: string): Html[] {
   return text.split(/\n{2,}/).map((block) => {
@@ -17,12 +17,12 @@ export function headings(text: string): string[] {
   return [...text.matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading);
 }
 
-/** One line of Markdown. */
+/** Renders one line of Markdown. */
 export function inline(text: string): (Html | string)[] {
   return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 }
 
-/** A text as an element's ID. */
+/** Converts a text to an element ID. */
 export function slug(text: string): string {
   return text
     .toLowerCase()

@@ -7,18 +7,18 @@ import {
   resolveRef,
 } from '../openapi/document.ts';
 import { curlOf } from './curl.ts';
-import { answerTable, type Field, fieldsOf, fieldTable } from './fields.ts';
+import { type Field, fieldsOf, fieldTable, responseTable } from './fields.ts';
 import { type Html, html } from './html.ts';
 import { inline, markdown } from './markdown.ts';
 
-/** An operation together with where it stands in the document. */
+/** An operation with its method and path. */
 export interface Endpoint {
   method: string;
   path: string;
   operation: Operation;
 }
 
-/** All there is to know of one operation. */
+/** The section of one operation. */
 export function operationSection({ method, path, operation }: Endpoint, components: Components): Html {
   const { operationId, summary, description, deprecated } = operation;
   const body = operation.requestBody?.content['application/json'].schema;
@@ -50,38 +50,42 @@ function successOf(operation: Operation, components: Components): Html[] {
   return responses(operation, components, (status) => status < 400).map(([status, { response }]) => {
     const { schema, example } = response.content['application/json'];
     const fields = fieldsOf(schema.properties?.data ?? {}, components);
-    return html`<p class="answer"><span class="status good">${status}</span> ${inline(response.description)}</p>
+    return html`<p class="response"><span class="status good">${status}</span> ${inline(response.description)}</p>
 <pre><code>${JSON.stringify(example, null, 2)}</code></pre>
-${fields.length > 0 ? html`<details><summary>Fields of <code>data</code></summary>${answerTable(fields, components)}</details>` : undefined}`;
+${fields.length > 0 ? html`<details><summary>Fields of <code>data</code></summary>${responseTable(fields, components)}</details>` : undefined}`;
   });
 }
 
-/** Errors that are told of this operation in particular, and a link to those that are the same everywhere. */
+/** The errors that are specific to the operation, and a link to the common ones. */
 function errorsOf(operation: Operation, components: Components): Html {
   const all = responses(operation, components, (status) => status >= 400);
   const own = all.filter(([, { isShared }]) => !isShared);
   const shared = all.filter(([, { isShared }]) => isShared);
   return html`<details><summary>Errors <span class="quiet">${all.map(([status]) => status).join(' ')}</span></summary>
 ${errorTable(own.map(([status, { response }]) => [status, response]))}
-${shared.length > 0 ? html`<p class="quiet">Also <a href="#errors">${shared.map(([status]) => status).join(', ')}</a>, as everywhere.</p>` : undefined}
+${shared.length > 0 ? html`<p class="quiet">Also <a href="#errors">${shared.map(([status]) => status).join(', ')}</a>, see common errors.</p>` : undefined}
 </details>`;
 }
 
-type Found = [status: number, found: { response: OpenApiResponse; isShared: boolean }];
+type ResponseEntry = [status: number, entry: { response: OpenApiResponse; isShared: boolean }];
 
-function responses(operation: Operation, components: Components, wanted: (status: number) => boolean): Found[] {
-  const all = Object.entries<OpenApiResponse | Ref>(operation.responses).map(([status, response]): Found => {
+function responses(
+  operation: Operation,
+  components: Components,
+  isWanted: (status: number) => boolean,
+): ResponseEntry[] {
+  const all = Object.entries<OpenApiResponse | Ref>(operation.responses).map(([status, response]): ResponseEntry => {
     return [
       Number(status),
       { response: resolveRef<OpenApiResponse>(components, response), isShared: '$ref' in response },
     ];
   });
-  return all.filter(([status]) => wanted(status));
+  return all.filter(([status]) => isWanted(status));
 }
 
-/** What each error means and what to do about it. */
-export function errorTable(answers: [status: number, response: OpenApiResponse][]): Html {
-  const rows = answers.flatMap(([status, response]) =>
+/** A table of errors: what each one means and what to do about it. */
+export function errorTable(responses: [status: number, response: OpenApiResponse][]): Html {
+  const rows = responses.flatMap(([status, response]) =>
     Object.values(response.content['application/json'].examples ?? {}).map(({ summary, description, value }) => {
       const { details } = value as { details: { code: string } };
       return html`<tr><td><span class="status bad">${status}</span> <code>${details.code}</code></td>

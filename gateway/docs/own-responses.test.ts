@@ -28,7 +28,7 @@ interface Received {
   body: Buffer;
 }
 
-/** A request with exactly these headers: fetch would ask for gzip and decode it. */
+/** Sends a request with exactly these headers. fetch would add Accept-Encoding and decode the response. */
 async function call(path: string, headers: IncomingHttpHeaders = {}, method = 'GET'): Promise<Received> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   httpRequest(server.url + path, { method, headers, agent: false }, resolve)
@@ -42,7 +42,7 @@ describe.each([
   ['/docs', 'text/html; charset=utf-8', '<!doctype html>'],
   ['/openapi.json', 'application/json; charset=utf-8', '{"openapi":"3.1'],
 ])('%s', (path, type, beginning) => {
-  test('is served as it is, to be cached for five minutes', async () => {
+  test('is served uncompressed by default, and may be cached for five minutes', async () => {
     const { status, headers, body } = await call(path);
     expect([status, headers['content-type'], headers['content-encoding']]).toEqual([200, type, undefined]);
     expect(headers['cache-control']).toBe('public, max-age=300');
@@ -52,19 +52,22 @@ describe.each([
     expect(body.toString().startsWith(beginning)).toBe(true);
   });
 
-  test.each(['gzip', 'br, gzip', 'deflate, gzip;q=0.5', '*', 'GZIP'])('is compressed for %s', async (accepted) => {
-    const [plain, packed] = [await call(path), await call(path, { 'accept-encoding': accepted })];
-    expect([packed.status, packed.headers['content-encoding']]).toEqual([200, 'gzip']);
-    expect(packed.headers['content-type']).toBe(type);
-    expect(packed.headers['vary']).toBe('Accept-Encoding');
-    expect(Number(packed.headers['content-length'])).toBe(packed.body.length);
-    expect(gunzipSync(packed.body).equals(plain.body)).toBe(true);
-    expect(packed.body.length).toBeLessThan(plain.body.length / 4);
-    expect(packed.headers.etag).not.toBe(plain.headers.etag);
-  });
+  test.each(['gzip', 'br, gzip', 'deflate, gzip;q=0.5', '*', 'GZIP'])(
+    'is compressed with gzip for Accept-Encoding: %s',
+    async (accepted) => {
+      const [plain, packed] = [await call(path), await call(path, { 'accept-encoding': accepted })];
+      expect([packed.status, packed.headers['content-encoding']]).toEqual([200, 'gzip']);
+      expect(packed.headers['content-type']).toBe(type);
+      expect(packed.headers['vary']).toBe('Accept-Encoding');
+      expect(Number(packed.headers['content-length'])).toBe(packed.body.length);
+      expect(gunzipSync(packed.body).equals(plain.body)).toBe(true);
+      expect(packed.body.length).toBeLessThan(plain.body.length / 4);
+      expect(packed.headers.etag).not.toBe(plain.headers.etag);
+    },
+  );
 
   test.each(['gzip;q=0', 'identity', 'br', '', 'identity;q=0, gzip;q=0', 'gzip;q=0.1, identity;q=0.9'])(
-    'is not compressed for "%s"',
+    'is not compressed for Accept-Encoding: "%s"',
     async (accepted) => {
       const { status, headers } = await call(path, { 'accept-encoding': accepted });
       expect([status, headers['content-encoding']]).toEqual([200, undefined]);
@@ -72,7 +75,7 @@ describe.each([
   );
 
   test.each([{}, { 'accept-encoding': 'gzip' }])(
-    'is 304 without a body for whoever has it, with %o',
+    'is 304 without a body if the client has the current version, with %o',
     async (accepted) => {
       const { headers } = await call(path, accepted);
       const { etag = '' } = headers;
@@ -87,12 +90,12 @@ describe.each([
     },
   );
 
-  test('one encoding’s ETag is not the other’s', async () => {
+  test('each content encoding has its own ETag', async () => {
     const { etag = '' } = (await call(path, { 'accept-encoding': 'gzip' })).headers;
     expect((await call(path, { 'if-none-match': etag })).status).toBe(200);
   });
 
-  test('HEAD is GET without a body', async () => {
+  test('HEAD returns the headers of GET without a body', async () => {
     for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
       const [got, head] = [await call(path, headers), await call(path, headers, 'HEAD')];
       expect([head.status, head.body.length]).toEqual([200, 0]);
@@ -101,25 +104,25 @@ describe.each([
     }
   });
 
-  test('any other method is 405', async () => {
+  test('any other method gets 405', async () => {
     const { status, headers } = await call(path, {}, 'POST');
     expect([status, headers['allow']]).toEqual([405, 'GET, HEAD']);
   });
 });
 
-test('/ leads to the documentation, in the envelope', async () => {
+test('/ redirects to the documentation, with an envelope as body', async () => {
   const { status, headers, body } = await call('/');
   expect([status, headers['location'], headers['cache-control']]).toEqual([302, '/docs', 'no-store']);
   expect(JSON.parse(body.toString())).toMatchObject({ status: 'success', code: 302, data: { location: '/docs' } });
   expect((await call('/', {}, 'POST')).status).toBe(405);
 });
 
-test('/healthz is never cached', async () => {
+test('/healthz must not be cached', async () => {
   const { status, headers } = await call('/healthz', { 'accept-encoding': 'gzip' });
   expect([status, headers['cache-control'], headers['etag']]).toEqual([503, 'no-store', undefined]);
 });
 
-test('a client that leaves in the middle of a document does no harm', async () => {
+test('a client that disconnects during a document does not affect other requests', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const request = get(`${server.url}/openapi.json`, { agent: false }, (response) => {
     response.once('data', () => {

@@ -14,7 +14,7 @@ import { DOCS_SECURITY_POLICY, docsPage } from './page.ts';
 import { PublicDocument } from './public-document.ts';
 import { SECURITY_TXT_PATH } from './security-txt.ts';
 
-/** Answered without a key and without being counted. */
+/** Paths that need no key and are not counted. */
 export const PUBLIC_PATHS = ['/', '/healthz', '/openapi.json', '/docs', SECURITY_TXT_PATH];
 
 const JSON_HEADERS: Readonly<HeaderList> = ['content-type', 'application/json; charset=utf-8'];
@@ -28,20 +28,23 @@ const TEXT_HEADERS: Readonly<HeaderList> = [
   ['cache-control', 'public, max-age=3600'],
 ].flat();
 
-/** For a person in a browser; like every response beside the documents it is an envelope. */
+/**
+ * The redirect from `/` to the documentation. Its body is an envelope, like that of every response except the
+ * documents.
+ */
 const TO_DOCS = successBody(302, 'The documentation is at /docs', { location: '/docs' });
 
-export interface OwnAnswersOptions {
+export interface OwnResponsesOptions {
   routes: readonly Route[];
   version: string;
   serverUrl: string;
   readiness: Readiness;
-  /** Undefined where there is nobody to report to. */
+  /** Creates security.txt; undefined if no contact is configured. */
   securityTxt: (() => string) | undefined;
 }
 
-/** The Express application for what the gateway answers itself: whoami, health and the documentation. */
-export function createOwnAnswers({ routes, version, serverUrl, readiness, securityTxt }: OwnAnswersOptions): Express {
+/** The Express application for the responses of the gateway itself: whoami, health and the documentation. */
+export function createOwnAnswers({ routes, version, serverUrl, readiness, securityTxt }: OwnResponsesOptions): Express {
   const document = openApiDocument(routes, { version, serverUrl });
   const json = new PublicDocument(JSON.stringify(document), JSON_HEADERS);
   const page = new PublicDocument(docsPage(document), PAGE_HEADERS);

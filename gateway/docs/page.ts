@@ -5,11 +5,11 @@ import { headings, inline, markdown, slug } from './markdown.ts';
 import { type Endpoint, errorTable, operationSection } from './operation.ts';
 import { STYLE } from './style.ts';
 
-/** What the page needs of a browser: its own style, and nothing from anywhere. */
+/** The content security policy of the page, which allows only its own style sheet. */
 export const DOCS_SECURITY_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** An OpenAPI document as one page to read: complete HTML that loads nothing. */
+/** Renders an OpenAPI document as one HTML page that loads no other resources. */
 export function docsPage(document: OpenApiDocument): string {
   const { info, components } = document;
   const groups = document.tags.map(({ name, description }) => ({
@@ -29,7 +29,7 @@ export function docsPage(document: OpenApiDocument): string {
 <div class="layout">
 <header>
 <h1>${info.title} API <small>version ${info.version}</small></h1>
-<p class="quiet">${info.summary}. For programs: <a href="/openapi.json">openapi.json</a></p>
+<p class="quiet">${info.summary}. OpenAPI document: <a href="/openapi.json">openapi.json</a></p>
 ${quickStart(document)}
 </header>
 ${contents(info.description, groups)}
@@ -43,8 +43,8 @@ ${groups.map(
 ${endpoints.map((endpoint) => operationSection(endpoint, components))}</section>
 `,
 )}
-<section><h2 id="errors">Errors everywhere</h2>
-<p>Any operation can give these; each lists those that are its own.</p>
+<section><h2 id="errors">Common errors</h2>
+<p>Any operation can return these errors. Each operation lists its specific errors.</p>
 ${errorTable(sharedErrors(document))}
 </section>
 </main>
@@ -80,7 +80,7 @@ ${groups.map(
 <ul>${endpoints.map(({ operation }) => link(operation.operationId, operation.summary))}</ul>
 `,
 )}<b>More</b>
-<ul>${link('errors', 'Errors everywhere')}</ul>
+<ul>${link('errors', 'Common errors')}</ul>
 </nav>`;
 }
 
@@ -91,13 +91,13 @@ KEY='service_900000000000000001_...'
 GUILD='900000000000000001'`;
   const { method = '', path = '', operation } = first ?? {};
   return html`<h2 id="quick-start">Quick start</h2>
-<p>Put in your key and your guild once; then every example below works as it stands.</p>
+<p>Set your API key and guild ID once. Then you can run every example below without changes.</p>
 <pre class="call"><code>${settings}
 
 ${operation && curlOf(method, path, operation, document.components)}</code></pre>`;
 }
 
-/** Responses that operations share, by status. */
+/** The error responses that operations share, by status. */
 function sharedErrors({ paths, components }: OpenApiDocument): [number, OpenApiResponse][] {
   const found = new Map<number, OpenApiResponse>();
   for (const operation of Object.values(paths).flatMap((item) => Object.values<Operation>(item))) {

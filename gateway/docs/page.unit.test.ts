@@ -7,40 +7,40 @@ import { guildId } from '#proto/rest/schemas.ts';
 import { openApiDocument } from '../openapi/openapi.ts';
 import { DOCS_SECURITY_POLICY, docsPage } from './page.ts';
 
-const NASTY = `<img src=x onerror="alert('1')"> & $HOME \`id\` it's \\ "so"`;
+const HOSTILE = `<img src=x onerror="alert('1')"> & $HOME \`id\` it's \\ "so"`;
 const GUILD = '123456789012345678';
 
-/** A route whose every text tries to break out of the page or of the shell. */
-const nastyRoutes: Route[] = Object.values(
+/** A route whose texts all try to inject HTML or shell code. */
+const hostileRoutes: Route[] = Object.values(
   defineRoutes('gateway', {
-    nasty: route({
+    hostile: route({
       method: 'PATCH',
-      path: '/nasty/:name',
+      path: '/hostile/:name',
       scope: null,
       category: 'lookup',
       guild: 'body',
-      params: z.object({ name: z.string().meta({ description: NASTY, example: NASTY }) }),
-      query: z.object({ page: z.string().meta({ description: NASTY, example: NASTY }) }),
+      params: z.object({ name: z.string().meta({ description: HOSTILE, example: HOSTILE }) }),
+      query: z.object({ page: z.string().meta({ description: HOSTILE, example: HOSTILE }) }),
       body: z.object({
         guild_id: guildId,
-        text: z.string().meta({ description: NASTY, example: NASTY }),
-        [NASTY]: z.enum([NASTY, 'other']),
+        text: z.string().meta({ description: HOSTILE, example: HOSTILE }),
+        [HOSTILE]: z.enum([HOSTILE, 'other']),
         players: z.array(z.object({ game_id: z.int().meta({ example: 1 }) })),
       }),
-      data: z.object({ text: z.string().meta({ description: NASTY, example: NASTY }) }),
+      data: z.object({ text: z.string().meta({ description: HOSTILE, example: HOSTILE }) }),
       status: 200,
-      message: NASTY,
-      summary: NASTY,
-      description: NASTY,
+      message: HOSTILE,
+      summary: HOSTILE,
+      description: HOSTILE,
       writes: true,
-      errors: { NOT_FOUND: NASTY, CONFLICT: NASTY },
-      deprecated: { since: '2030-01-01', sunset: '2031-01-01', replacement: NASTY },
+      errors: { NOT_FOUND: HOSTILE, CONFLICT: HOSTILE },
+      deprecated: { since: '2030-01-01', sunset: '2031-01-01', replacement: HOSTILE },
     }),
   }),
 );
 
-const routes = [...ROUTES, ...nastyRoutes];
-const document = openApiDocument(routes, { version: `1.0 ${NASTY}`, serverUrl: 'http://127.0.0.1:8080' });
+const routes = [...ROUTES, ...hostileRoutes];
+const document = openApiDocument(routes, { version: `1.0 ${HOSTILE}`, serverUrl: 'http://127.0.0.1:8080' });
 const page = docsPage(document);
 
 const unescapeHtml = (text: string) =>
@@ -88,7 +88,7 @@ describe('the page', () => {
     expect([...open, ...misplaced]).toEqual([]);
   });
 
-  test('loads nothing and runs nothing, so that its policy can forbid both', () => {
+  test('loads no resources and runs no scripts, and its content security policy forbids both', () => {
     const tags = [...page.matchAll(/<([a-z][a-z0-9]*)([^>]*)>/g)];
     const loaders = ['script', 'link', 'img', 'iframe', 'object', 'embed', 'form', 'base'];
     expect(tags.filter(([, name = '']) => loaders.includes(name))).toEqual([]);
@@ -100,14 +100,14 @@ describe('the page', () => {
     expect(DOCS_SECURITY_POLICY).not.toContain('script-src');
   });
 
-  test('links only to what is on it, and no two parts share a name', () => {
+  test('links only to IDs on the page, and all IDs are unique', () => {
     const ids = [...page.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => id);
     const targets = [...page.matchAll(/href="#([^"]*)"/g)].map(([, target]) => target);
     expect(new Set(ids).size).toBe(ids.length);
     expect(targets.filter((target) => !ids.includes(target))).toEqual([]);
   });
 
-  test('begins with a call that works once key and guild are put in', () => {
+  test('begins with a call that works once key and guild are set', () => {
     const [quickStart = ''] = callsIn(page);
     const [, call = ''] = quickStart.split('\n\n');
     expect(quickStart).toContain("API='http://127.0.0.1:8080'");
@@ -120,26 +120,26 @@ describe('the page', () => {
     expect(page).not.toMatch(/undefined|\[object Object\]/);
   });
 
-  test('looks after itself in the dark and on a phone', () => {
+  test('supports dark mode and small screens', () => {
     expect(page).toContain('prefers-color-scheme: dark');
     expect(page).toContain('name="viewport"');
   });
 
-  test('lists errors that are the same everywhere once, with what to do', () => {
-    const [, everywhere = ''] = page.split('<h2 id="errors">');
+  test('lists the common errors once', () => {
+    const [, common = ''] = page.split('<h2 id="errors">');
     for (const code of ['MISSING_API_KEY', 'API_KEY_EXPIRED', 'PAYLOAD_TOO_LARGE', 'UNAVAILABLE', 'TIMEOUT']) {
-      expect(everywhere).toContain(code);
+      expect(common).toContain(code);
     }
   });
 });
 
 describe.each(routes.map((row) => [row.name, row] as const))('%s', (name, row) => {
-  test('shows method, path, scope, limit, and every parameter and field', () => {
+  test('shows method, path, scope, limit, and every parameter, field and specific error', () => {
     const section = sectionOf(name);
     expect(section).toContain(`>${row.method}</span>`);
     expect(section).toContain(API_PREFIX + row.path.replaceAll(/:(\w+)/g, '{$1}'));
     expect(section).toContain(row.scope ?? 'Any valid key');
-    expect(section).toContain(row.category ? `<code>${row.category}</code>` : 'No limit but');
+    expect(section).toContain(row.category ? `<code>${row.category}</code>` : 'No limit except');
     const names = [row.params, row.query, row.body].flatMap((schema) => Object.keys(schema?.shape ?? {}));
     for (const field of names) expect(unescapeHtml(section)).toContain(`<code>${field}</code>`);
     for (const meaning of Object.values(row.errors ?? {})) {
@@ -147,7 +147,7 @@ describe.each(routes.map((row) => [row.name, row] as const))('%s', (name, row) =
     }
   });
 
-  test('has a call that a shell passes on as it is meant and that the route accepts', () => {
+  test('has a curl command whose request the route accepts', () => {
     const [call = ''] = callsIn(sectionOf(name));
     const given = argumentsOf(call);
     const url = new URL(given.find((argument) => argument.startsWith('http://')) ?? '');
@@ -172,18 +172,18 @@ describe.each(routes.map((row) => [row.name, row] as const))('%s', (name, row) =
   });
 });
 
-test('text that holds quotes, dollars and backticks reaches the server unchanged', () => {
-  const given = argumentsOf(callsIn(sectionOf('nasty'))[0] ?? '');
+test('text with quotes, dollar signs and backticks is sent to the server unchanged', () => {
+  const given = argumentsOf(callsIn(sectionOf('hostile'))[0] ?? '');
   expect(JSON.parse(given.at(-1) ?? '')).toEqual({
     guild_id: GUILD,
-    text: NASTY,
-    [NASTY]: NASTY,
+    text: HOSTILE,
+    [HOSTILE]: HOSTILE,
     players: [{ game_id: 1 }],
   });
   const url = new URL(given.find((argument) => argument.startsWith('http://')) ?? '');
-  expect(url.searchParams.get('page')).toBe(NASTY);
+  expect(url.searchParams.get('page')).toBe(HOSTILE);
 });
 
-test('fields within lists are told by their path', () => {
-  expect(sectionOf('nasty')).toContain('<code>players[].game_id</code>');
+test('fields of list items are shown with their path', () => {
+  expect(sectionOf('hostile')).toContain('<code>players[].game_id</code>');
 });

@@ -5,33 +5,33 @@ import { gzipSync } from 'node:zlib';
 import type { Request, Response } from 'express';
 import { type HeaderList, writeAnswerHead } from '#kit/http/response-headers.ts';
 
-/** In small pieces a client that reads slowly can be told from one that does not read. */
+/** Small pieces, so that a client that reads slowly can be distinguished from one that does not read. */
 const PIECE_BYTES = 16 * 1024;
 
-/** One encoding of a document, under an ETag of its own. */
+/** One content encoding of a document, with its own ETag. */
 interface Representation {
   bytes: Buffer;
   etag: string;
   headers: HeaderList;
 }
 
-/** A document that anybody may read and cache for five minutes. It changes only with the version of the gateway. */
+/** A public document that clients may cache for five minutes. It changes only with the version of the gateway. */
 export class PublicDocument {
   readonly #identity: Representation;
   readonly #gzip: Representation;
 
-  /** `headers` come with the document itself: its type, and what it needs of a browser. */
+  /** `headers` are sent with the document, such as its content type. */
   constructor(text: string, headers: Readonly<HeaderList>) {
     const bytes = Buffer.from(text);
     this.#identity = representation(bytes, headers, '');
     this.#gzip = representation(gzipSync(bytes, { level: 9 }), ['content-encoding', 'gzip', ...headers], '-gzip');
   }
 
-  /** 200 in the encoding that the client accepts, or 304 if it has that already. */
+  /** Sends 200 in an encoding that the client accepts, or 304 if the client has the current version. */
   readonly send = (request: Request, response: Response): void => {
     const acceptsGzip = request.acceptsEncodings(['gzip', 'identity']) === 'gzip';
     const { bytes, etag, headers } = acceptsGzip ? this.#gzip : this.#identity;
-    // Set where Express looks for it.
+    // `request.fresh` compares the ETag of the response with If-None-Match.
     response.setHeader('etag', etag);
     if (request.fresh) {
       writeAnswerHead(response, 304, CACHING);
@@ -40,7 +40,7 @@ export class PublicDocument {
     }
     writeAnswerHead(response, 200, headers);
     if (request.method === 'HEAD') response.end();
-    // A client that leaves ends it, and needs nothing more.
+    // The pipeline fails if the client disconnects, which needs no handling.
     else pipeline(piecesOf(bytes), response).catch(() => undefined);
   };
 }

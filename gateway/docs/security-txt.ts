@@ -9,14 +9,14 @@ const VALID_DAYS = 180;
 export interface SecurityTxtOptions {
   /** URIs such as `mailto:` and `https:`, the preferred one first. */
   contacts: readonly string[];
-  /** Where callers reach the gateway, if the operator says so. */
+  /** The public URL of the gateway, if it is configured. */
   publicUrl: string | undefined;
   clock: Clock;
 }
 
 /**
- * Makes the text of RFC 9116, which tells researchers where to report a vulnerability. It never expires: the date is
- * counted from today. Undefined without a contact: a file that leads nowhere is worse than none.
+ * Returns a function that creates security.txt (RFC 9116), which tells security researchers where to report a
+ * vulnerability. Its expiry date is always VALID_DAYS from today. Undefined if there is no contact.
  */
 export function securityTxt({ contacts, publicUrl, clock }: SecurityTxtOptions): (() => string) | undefined {
   if (contacts.length === 0) return undefined;

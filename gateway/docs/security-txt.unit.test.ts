@@ -7,7 +7,7 @@ import { securityTxt } from './security-txt.ts';
 const clock = new ManualClock(Date.UTC(2026, 0, 1, 12));
 const contacts = ['mailto:security@guild-data.example', 'https://guild-data.example/report'];
 
-test('the text names every contact in order, the language, where it is, and a date in the future', () => {
+test('security.txt has every contact in order, the language, its canonical URL and an expiry date in the future', () => {
   const text = securityTxt({ contacts, publicUrl: 'https://api.example', clock });
   expect(text?.()).toBe(
     `Contact: mailto:security@guild-data.example
@@ -21,7 +21,7 @@ Expires: 2026-06-30T00:00:00.000Z
   expect(text?.()).toContain('Expires: 2027-06-30T00:00:00.000Z');
 });
 
-test('without the public URL there is no Canonical, and without a contact no text', () => {
+test('security.txt has no Canonical without a public URL, and does not exist without a contact', () => {
   expect(securityTxt({ contacts, publicUrl: undefined, clock })?.()).not.toContain('Canonical');
   expect(securityTxt({ contacts: [], publicUrl: 'https://api.example', clock })).toBeUndefined();
 });
@@ -29,14 +29,14 @@ test('without the public URL there is no Canonical, and without a contact no tex
 test.each([
   ['', []],
   ['mailto:a@b.example, https://b.example/x', ['mailto:a@b.example', 'https://b.example/x']],
-])('SECURITY_CONTACT=%j is read as %j', (given, read) => {
+])('SECURITY_CONTACT=%j is parsed as %j', (given, parsed) => {
   expect(readConfig({ SECURITY_CONTACT: securityContacts() }, { SECURITY_CONTACT: given }).SECURITY_CONTACT).toEqual(
-    read,
+    parsed,
   );
 });
 
 test.each(['a@b.example', 'http://b.example', 'mailto:a@b\nContact: x', 'javascript:x'])(
-  'the contact %j is refused',
+  'the contact %j is rejected',
   (given) => {
     expect(() => readConfig({ SECURITY_CONTACT: securityContacts() }, { SECURITY_CONTACT: given })).toThrow(
       'must hold URIs that begin with mailto:, https: or tel:',

@@ -1,4 +1,4 @@
-/** The page's whole look: no font, picture or script from anywhere. */
+/** The style sheet of the page. It loads no fonts or images. */
 export const STYLE = `
 :root { color-scheme: light dark;
   --paper: #fdfdfc; --card: #ffffff; --ink: #1d2430; --quiet: #5d6777; --line: #e1e4ea; --code: #f3f4f7;
@@ -40,7 +40,7 @@ h3 > .path { background: none; padding: 0; font-size: 0.95rem; font-weight: 600;
 .warning { color: var(--patch); }
 .status { font: 700 0.8125rem ui-monospace, Menlo, Consolas, monospace; }
 .good { color: var(--good); } .bad { color: var(--bad); }
-.answer { margin-top: 1rem; font-size: 0.9rem; color: var(--quiet); }
+.response { margin-top: 1rem; font-size: 0.9rem; color: var(--quiet); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 0.875rem; margin: 0.3rem 0; }
 th { text-align: left; font-weight: 600; color: var(--quiet); border-bottom: 1px solid var(--line); }

@@ -4,25 +4,27 @@ import { OVERLOADS, type OverloadError } from './overload.ts';
 import { SERVERS_PER_GUILD, SharedSlots, shareOf } from './slots.ts';
 
 export interface AdmissionOptions {
-  /** Requests in flight, waiting polls and requests whose body is still arriving apart. */
+  /**
+   * The maximum number of requests in flight. Waiting polls and requests whose body is still arriving are not included.
+   */
   maxInFlight: number;
-  /** Polls that wait in a service. */
+  /** The maximum number of polls that wait in a service. */
   maxWaitingPolls: number;
 }
 
-/** What a request holds at the moment. */
+/** The slots that a request holds at the moment. */
 export interface Held {
   slot: 'none' | 'in flight' | 'receiving' | 'waiting';
-  /** The guild of whose share it holds a part. */
+  /** The guild to whose share the request counts. */
   sharedBy: string | undefined;
-  /** Whether that is a part of the share of waiting polls. */
+  /** True if it counts to the share of waiting polls. */
   isPoll: boolean;
 }
 
 /**
- * Bounds the requests that the gateway works on, in total and for each guild and client address (contract, section 13).
- * A request holds its slot until its response is written to the socket; how long its client takes to read is not
- * counted. A guild holds at most a tenth of `maxInFlight`, requests whose body is arriving included.
+ * Limits the concurrent requests of the gateway, in total and for each guild and client address (contract, section 13).
+ * A request holds its slot until its response is written to the socket, whether or not the client has read it. A guild
+ * holds at most a tenth of `maxInFlight`, including requests whose body is still arriving.
  */
 export class Admission {
   readonly #maxInFlight: number;
@@ -39,22 +41,22 @@ export class Admission {
     this.#unauthenticated = new SharedSlots(maxInFlight, shareOf(maxInFlight));
   }
 
-  /** Requests that count towards `maxInFlight` now. */
+  /** The number of requests that count towards `maxInFlight` now. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
-  /** Admitted requests whose body is still arriving. */
+  /** The number of admitted requests whose body is still arriving. */
   get receiving(): number {
     return this.#receiving;
   }
 
-  /** Polls that wait in a service, or are about to. */
+  /** The number of polls that wait in a service, or are about to. */
   get waitingPolls(): number {
     return this.#polls.taken;
   }
 
-  /** Takes a slot in flight. */
+  /** Takes an in-flight slot. */
   enter(held: Held): OverloadError | undefined {
     if (this.#inFlight >= this.#maxInFlight) return OVERLOADS.in_flight;
     this.#inFlight++;
@@ -62,17 +64,19 @@ export class Admission {
     return undefined;
   }
 
-  /** Has the address share the slot until `found`, the look-up of the request's key, is settled. */
+  /** Counts the request to the share of its address until `found`, the lookup of its key, is settled. */
   whileUnauthenticated<Found>(network: Network, found: Promise<Found>): Promise<Found> | OverloadError {
     if (!this.#unauthenticated.take(network)) {
-      // Nobody waits for the look-up any more.
+      // The lookup has no other consumer, and its failure must not be an unhandled rejection.
       found.catch(() => undefined);
       return OVERLOADS.address;
     }
     return found.finally(() => this.#unauthenticated.release(network));
   }
 
-  /** Takes a part of the guild's share: of the waiting polls if the request asks to wait, else of those in flight. */
+  /**
+   * Counts the request to its guild's share: of the waiting polls if it may wait, otherwise of the requests in flight.
+   */
   share(held: Held, guildId: string, isPoll: boolean): Refusal {
     if (isPoll && this.#polls.isFull) return OVERLOADS.polls;
     const shares = isPoll ? this.#polls : this.#guilds;
@@ -82,13 +86,13 @@ export class Admission {
     return undefined;
   }
 
-  /** The poll is about to wait: it no longer counts as in flight. */
+  /** Called before a poll waits: it no longer counts as in flight. */
   wait(held: Held): void {
     this.#leaveSlot(held);
     held.slot = 'waiting';
   }
 
-  /** The body is still arriving, at the client's pace: until it is there the request does not count as in flight. */
+  /** Called while the body is still arriving. Until it is complete, the request does not count as in flight. */
   receive(held: Held): Refusal {
     if (held.slot !== 'in flight') return undefined;
     if (this.#receiving >= this.#maxInFlight) return OVERLOADS.receiving;
@@ -98,7 +102,7 @@ export class Admission {
     return undefined;
   }
 
-  /** The body is there. The request counts as in flight again; it was admitted, so it is not refused any more. */
+  /** Called when the body is complete. The request counts as in flight again, even above the limit: it was admitted. */
   received(held: Held): void {
     if (held.slot !== 'receiving') return;
     this.#receiving--;
@@ -106,7 +110,7 @@ export class Admission {
     held.slot = 'in flight';
   }
 
-  /** Releases all that the request holds. */
+  /** Releases all slots of the request. */
   leave(held: Held): void {
     this.#leaveSlot(held);
     if (held.sharedBy === undefined) return;

@@ -6,14 +6,14 @@ import { SERVERS_PER_GUILD } from './slots.ts';
 const newHeld = (): Held => ({ slot: 'none', sharedBy: undefined, isPoll: false });
 const newAdmission = () => new Admission({ maxInFlight: 20, maxWaitingPolls: 8 });
 
-/** A request with a key of the guild, as far as it is admitted. */
+/** Admits a request with a key of the guild, if there is a slot. */
 function request(admission: Admission, guildId: string, isPoll = false) {
   const held = newHeld();
   return { held, refusal: admission.enter(held) ?? admission.share(held, guildId, isPoll) };
 }
 
 describe('requests in flight', () => {
-  test('one guild has a tenth of them, others have the rest, and more are refused', () => {
+  test('one guild may have a tenth of the slots, other guilds the rest; further requests are rejected', () => {
     const admission = newAdmission();
     for (let guild = 0; guild < 9; guild++) {
       const calls = [1, 2, 3].map(() => request(admission, `guild ${guild}`));
@@ -25,7 +25,7 @@ describe('requests in flight', () => {
     expect(request(admission, 'another').refusal).toBe(OVERLOADS.in_flight);
   });
 
-  test('a request that leaves, once or twice, makes room for one', () => {
+  test('leaving twice releases only one slot', () => {
     const admission = newAdmission();
     const [one] = [request(admission, 'a'), request(admission, 'a')];
     expect(request(admission, 'a').refusal).toBe(OVERLOADS.guild);
@@ -36,8 +36,8 @@ describe('requests in flight', () => {
   });
 });
 
-describe('bodies that are arriving', () => {
-  test('do not count as in flight until they are there, and count towards the share of their guild', () => {
+describe('requests whose body is still arriving', () => {
+  test('do not count as in flight, but count towards the share of their guild', () => {
     const admission = newAdmission();
     const [one, other] = [request(admission, 'a'), request(admission, 'a')];
     for (const { held } of [one, other]) expect(admission.receive(held)).toBeUndefined();
@@ -48,11 +48,11 @@ describe('bodies that are arriving', () => {
     admission.received(other.held);
     expect(admission.receiving).toBe(0);
     admission.leave(one.held);
-    // The third, which was refused, has never left.
+    // The rejected third request has not left yet.
     expect(admission.inFlight).toBe(1);
   });
 
-  test('are bounded in all', () => {
+  test('are limited in total', () => {
     const admission = new Admission({ maxInFlight: 2, maxWaitingPolls: 1 });
     for (const guild of ['a', 'b']) expect(admission.receive(request(admission, guild).held)).toBeUndefined();
     const third = request(admission, 'c');
@@ -61,8 +61,8 @@ describe('bodies that are arriving', () => {
   });
 });
 
-describe('polls that wait', () => {
-  test('do not count as in flight, nor towards what their guild has there', () => {
+describe('waiting polls', () => {
+  test('count neither as in flight nor towards the in-flight share of their guild', () => {
     const admission = newAdmission();
     for (let count = 0; count < 4; count++) {
       const poll = request(admission, 'a', true);
@@ -73,7 +73,7 @@ describe('polls that wait', () => {
     expect(request(admission, 'a').refusal).toBeUndefined();
   });
 
-  test('of one guild are half where few may wait, and others have the rest', () => {
+  test('of one guild have at most half of few slots, and other guilds have the rest', () => {
     const admission = newAdmission();
     const polls = (guild: string) => Array.from({ length: 5 }, () => request(admission, guild, true));
     const [first] = [polls('a'), polls('b')];
@@ -83,7 +83,7 @@ describe('polls that wait', () => {
     expect(request(admission, 'c', true).refusal).toBeUndefined();
   });
 
-  test('of one guild are enough for all its servers by default', () => {
+  test('of one guild have a slot for each of its servers by default', () => {
     const admission = new Admission({ maxInFlight: 2_000, maxWaitingPolls: 20_000 });
     for (let server = 0; server < SERVERS_PER_GUILD; server++) {
       expect(admission.share(newHeld(), 'a', true)).toBeUndefined();
@@ -92,12 +92,12 @@ describe('polls that wait', () => {
   });
 });
 
-test('one address has a tenth of the look-ups of keys, until they are settled', async () => {
+test('one address may have a tenth of the key lookups until they are settled', async () => {
   const admission = newAdmission();
   const found = [1, 2, 3].map(() => Promise.withResolvers<string>());
   const [one, other, third] = found.map(({ promise }) => admission.whileUnauthenticated('10.0.0.1', promise));
   expect(third).toBe(OVERLOADS.address);
-  // Nobody waits for it: that it fails is no unhandled rejection.
+  // Its failure is not an unhandled rejection.
   found[2]?.reject(new Error('late'));
   expect(admission.whileUnauthenticated('10.0.0.2', Promise.resolve('other'))).toBeInstanceOf(Promise);
   found[0]?.resolve('found');

@@ -7,17 +7,17 @@ import { AddressList, clientAddress } from './client-address.ts';
 const CASES = 100_000;
 const SEED = Number(process.env['ADDRESS_SEED'] ?? amount(1, Date.now() % 2 ** 31));
 
-/** An address as a number, and how many bits it has; IPv4 in IPv6 is IPv4. */
-interface Numbered {
+/** An address as a number and its length in bits. IPv4-mapped IPv6 counts as IPv4. */
+interface NumericAddress {
   bits: 32 | 128;
   value: bigint;
 }
 
-/** By the grammar of RFC 4291 and of dotted decimals, digit by digit. */
-function numberOf(text: string): Numbered | undefined {
+/** Parses an address by the grammar of RFC 4291 and of dotted decimals. */
+function numberOf(text: string): NumericAddress | undefined {
   const four = dotted(text);
   if (four !== undefined) return { bits: 32, value: four };
-  // Deprecated, and easily taken for IPv4: no form that an address is written in.
+  // The deprecated IPv4-compatible form must not be accepted as IPv4.
   if (text.startsWith('::') && dotted(text.slice(2)) !== undefined) return undefined;
   const halves = text.split('::');
   if (!text.includes(':') || halves.length > 2) return undefined;
@@ -55,23 +55,23 @@ function dotted(text: string): bigint | undefined {
   return value;
 }
 
-/** A CIDR's first bits. */
-interface Prefix extends Numbered {
+/** The network address of a CIDR and its prefix length. */
+interface Prefix extends NumericAddress {
   length: bigint;
 }
 
 function prefixOf(entry: string): Prefix {
   const [address = '', given] = entry.split('/');
-  const number = numberOf(address) as Numbered;
+  const number = numberOf(address) as NumericAddress;
   const isMapped = address.includes(':') && number.bits === 32;
   const length = given === undefined ? number.bits : Number(given) - (isMapped ? 96 : 0);
   return { ...number, length: BigInt(length) };
 }
 
-const isWithin = ({ bits, value }: Numbered, prefix: Prefix) =>
+const isWithin = ({ bits, value }: NumericAddress, prefix: Prefix) =>
   bits === prefix.bits && (value ^ prefix.value) >> (BigInt(bits) - prefix.length) === 0n;
 
-function hopOf(text: string): Numbered | undefined {
+function hopOf(text: string): NumericAddress | undefined {
   const hop = text.replace(/^[ \t]+|[ \t]+$/g, '');
   const port = /^(.*):\d{1,5}$/.exec(hop)?.[1];
   if (hop.startsWith('[')) {
@@ -81,8 +81,8 @@ function hopOf(text: string): Numbered | undefined {
   return numberOf(port !== undefined && /^[\d.]+$/.test(port) ? port : hop);
 }
 
-/** The rule of edge.md, from the end of the list to the first address that is no trusted proxy's. */
-function expected(socket: string, headers: readonly string[], trusted: readonly Prefix[]): Numbered | undefined {
+/** The client address by the rule of the contract: the first address from the right that is not a trusted proxy. */
+function expected(socket: string, headers: readonly string[], trusted: readonly Prefix[]): NumericAddress | undefined {
   let current = numberOf(socket.split('%')[0] ?? '');
   const hops = headers.length === 0 ? [] : headers.join(', ').split(',');
   for (const hop of hops.toReversed()) {
@@ -195,7 +195,7 @@ function hop(): string {
   return address();
 }
 
-/** Mostly a proxy's, or nothing that was forwarded would count. */
+/** The address of a socket. Mostly a trusted proxy, because otherwise X-Forwarded-For would be ignored. */
 function peer(): string {
   const kind = random();
   if (kind < 0.02) return pick([...MALFORMED, 'fe80::1%eth0']);
@@ -207,7 +207,9 @@ function peer(): string {
 const spaced = (text: string) => pick(['', '', ' ', '\t', '  ']) + text + pick(['', '', ' ', '\t']);
 const header = () => Array.from({ length: 1 + below(4) }, () => spaced(hop())).join(',');
 
-it(`is the one that an oracle of big numbers finds, in ${CASES} random cases`, { timeout: 120_000 }, () => {
+it(`the client address equals that of a reference implementation in ${CASES} random cases`, {
+  timeout: 120_000,
+}, () => {
   const list = new AddressList(PROXIES);
   const prefixes = PROXIES.map(prefixOf);
   const seen = { none: 0, found: 0, forwarded: 0 };
@@ -215,13 +217,13 @@ it(`is the one that an oracle of big numbers finds, in ${CASES} random cases`, {
     const socket = peer();
     const headers = Array.from({ length: below(4) }, header);
     const wanted = expected(socket, headers, prefixes);
-    // Node hands several headers of one name out as one.
+    // Node joins several headers of the same name.
     const found = clientAddress(socket, headers.length === 0 ? undefined : headers.join(', '), list);
-    const told = found && {
+    const actual = found && {
       bits: found.kind() === 'ipv4' ? 32 : 128,
       value: found.toByteArray().reduce((sum, byte) => sum * 256n + BigInt(byte), 0n),
     };
-    if (told?.value !== wanted?.value || told?.bits !== wanted?.bits) {
+    if (actual?.value !== wanted?.value || actual?.bits !== wanted?.bits) {
       throw new Error(
         `seed ${SEED}: ${JSON.stringify({ socket, headers, found: found?.toString() })}, not ${wanted?.value}`,
       );

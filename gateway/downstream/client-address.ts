@@ -5,7 +5,7 @@ import { withoutBlanks } from './headers.ts';
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = [Address, number];
 
-/** CIDRs and single addresses, ready to be matched. */
+/** A parsed list of CIDRs and single addresses. */
 export class AddressList {
   readonly #ranges: Range[];
 
@@ -19,34 +19,20 @@ export class AddressList {
   }
 }
 
-/** An address with IPv4 in IPv6 (`::ffff:`) as IPv4; undefined when it is malformed. */
+/** Parses an address. IPv4-mapped IPv6 (`::ffff:`) becomes IPv4. Undefined if it is malformed. */
 export function parseAddress(text: string): Address | undefined {
-  // ipaddr.js also takes 10.1, 0x7f.1 and ::ffff:010.1.1.1; an address in a header is written in full, and in decimals.
-  const version = isIP(text);
-  if (version === 0) return undefined;
-  // What isIP takes needs none of the library's patterns.
-  if (version === 4) return new ipaddr.IPv4(octetsOf(text));
-  // It reads ::10.0.0.1 as the IPv4 address 10.0.0.1, which it is not (RFC 4291, section 2.5.5.1); nobody uses it.
+  // ipaddr.js also accepts 10.1, 0x7f.1 and ::ffff:010.1.1.1, which must not be accepted from a header.
+  if (isIP(text) === 0) return undefined;
+  // ipaddr.js parses ::10.0.0.1 as the IPv4 address 10.0.0.1, which is wrong (RFC 4291, section 2.5.5.1).
   return text.includes('%') || COMPATIBLE.test(text) ? undefined : ipaddr.process(text);
 }
 
-/** Of an IPv4 address that is well formed; this takes half the time that to split it takes. */
-function octetsOf(text: string): number[] {
-  const octets = [0];
-  for (let index = 0; index < text.length; index++) {
-    const digit = text.charCodeAt(index) - ZERO;
-    if (digit < 0) octets.push(0);
-    else octets.push((octets.pop() as number) * 10 + digit);
-  }
-  return octets;
-}
-
-const ZERO = '0'.charCodeAt(0);
 const COMPATIBLE = /^::\d+\.\d+\.\d+\.\d+$/;
 
 /**
- * The caller's address: the socket's, unless that is a trusted proxy; then the first address in X-Forwarded-For,
- * from the right, that is none. undefined when what was forwarded is malformed, or leads through too many proxies.
+ * The client's address. That is the address of the socket, unless it is a trusted proxy: then it is the first address
+ * in X-Forwarded-For, from the right, that is not a trusted proxy. Undefined if X-Forwarded-For is malformed or has too
+ * many trusted proxies.
  */
 export function clientAddress(
   socketAddress: string | undefined,
@@ -66,29 +52,26 @@ export function clientAddress(
   return address;
 }
 
-/** As many proxies in a row are nobody's: a longer list is there to cost time, and counts as malformed. */
+/** A list with more trusted proxies counts as malformed. It exists only to cost CPU time. */
 const MAX_TRUSTED_HOPS = 32;
 
-/** Most requests come from a few proxies, or many on each connection. */
-const peers = new Map<string, Address | undefined>();
-const MOST_PEERS = 1_000;
-
-/** The address of a socket's other side, without the zone of a link. */
+/**
+ * Parses the remote address of a socket, which may have an IPv6 zone. Dual-stack sockets report IPv4 as
+ * `::ffff:a.b.c.d`.
+ */
 export function peerAddress(text: string): Address | undefined {
-  if (peers.has(text)) return peers.get(text);
-  if (peers.size >= MOST_PEERS) peers.clear();
-  const address = parseAddress(text.replace(/%.*$/, ''));
-  peers.set(text, address);
-  return address;
+  return parseAddress(text.replace(/%.*$|^::ffff:(?=\d+\.)/g, ''));
 }
 
-/** An IPv4 address as its 32 bits, which are found faster than a text, or the /64 of an IPv6 address in hex. */
+/**
+ * The key by which client addresses are counted: the 32 bits of an IPv4 address, or the /64 of an IPv6 address in hex.
+ */
 export type Network = number | string;
 
-/** What one customer of a provider is commonly given, and can choose addresses in at will (RFC 6177). */
+/** A provider commonly assigns a /64 to one customer, who can use any address in it (RFC 6177). */
 const IPV6_NETWORK_BYTES = 8;
 
-/** What is counted as one client address. Callers without an address are counted together. */
+/** The network that counts as one client address. Clients without a valid address are counted together. */
 export function networkOf(address: Address | undefined): Network {
   if (!address) return '';
   if (!('octets' in address)) return Buffer.from(address.toByteArray().slice(0, IPV6_NETWORK_BYTES)).toString('hex');
@@ -96,7 +79,7 @@ export function networkOf(address: Address | undefined): Network {
   return (first << 24) | (second << 16) | (third << 8) | fourth;
 }
 
-/** Some proxies add the caller's port. */
+/** Removes the port, which some proxies add to the client's address. */
 function withoutPort(hop: string): string {
   if (!hop.includes(':') && !hop.startsWith('[')) return hop;
   const [, bracketed] = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(hop) ?? [];

@@ -9,17 +9,17 @@ import { ClientConnections } from './client-connections.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 const WRITE_TIMEOUT_MS = 1_000;
-/** More than all buffers between a server and its client hold. */
+/** More than all buffers between a server and its client can hold. */
 const LARGE_BYTES = 64 * 1024 * 1024;
-/** Between reads of 64 KiB: such a client takes several times the write timeout to read all. */
-const SLOWLY_MS = 4;
+/** The pause between reads of 64 KiB, so that the client needs several times the write timeout to read everything. */
+const READ_PAUSE_MS = 4;
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-/** A server that hands out its responses, with at most 40 connections: 4 of an address without a key, 20 of a guild. */
+/** A server with at most 40 connections: 4 of an address without a key, 20 of a guild. Tests write its responses. */
 async function startServer(trusted: string[] = []) {
   const metrics = new Metrics();
   const trustedProxies = new AddressList(trusted);
@@ -35,7 +35,7 @@ async function startServer(trusted: string[] = []) {
   await connections.start();
   const { url, close } = await listening(server);
   closers.push(close, () => connections.stop());
-  /** From 127.0.0.`n`; reads nothing. */
+  /** Opens a connection from 127.0.0.`n` that reads nothing. */
   const open = (n: number): Socket => {
     const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port), localAddress: `127.0.0.${n}` });
     socket.pause().on('error', () => undefined);
@@ -60,7 +60,7 @@ test('a client that reads nothing is disconnected; one that reads slowly is not'
   const [unread, slow] = [await opened(1), await opened(2)];
   for (const { response } of [unread, slow]) {
     const piece = Buffer.alloc(64 * 1024);
-    // One after the other, as the pieces of a service's response come.
+    // Piece by piece, as a service's response arrives.
     const write = (left: number) => void (left > 0 ? response.write(piece, () => write(left - 1)) : response.end());
     write(LARGE_BYTES / piece.length);
   }
@@ -68,7 +68,7 @@ test('a client that reads nothing is disconnected; one that reads slowly is not'
   slow.socket.on('data', (bytes: Buffer) => {
     read += bytes.length;
     slow.socket.pause();
-    setTimeout(() => slow.socket.resume(), SLOWLY_MS);
+    setTimeout(() => slow.socket.resume(), READ_PAUSE_MS);
   });
   slow.socket.resume();
   await expect.poll(() => unread.response.destroyed).toBe(true);
@@ -77,7 +77,7 @@ test('a client that reads nothing is disconnected; one that reads slowly is not'
   expect(await closed('not_reading')).toBe(1);
 });
 
-test('a client that waits for its response is not disconnected, however long that takes', async () => {
+test('a client that waits for its response is not disconnected, regardless of the duration', async () => {
   const { opened, closed } = await startServer();
   const [waiting, unread] = [await opened(1), await opened(2)];
   unread.response.end(Buffer.alloc(LARGE_BYTES));
@@ -86,14 +86,14 @@ test('a client that waits for its response is not disconnected, however long tha
   expect(await closed('not_reading')).toBe(1);
 });
 
-test('an address without a valid key has a tenth of the connections, and others are not affected', async () => {
+test('an address without a valid key may have a tenth of the connections, and others are not affected', async () => {
   const { connections, open, opened, closed } = await startServer();
   const held = [await opened(1), await opened(1), await opened(1), await opened(1)];
   const reset = open(1).resume();
   await expect.poll(() => reset.destroyed).toBe(true);
   expect(await closed('address_share')).toBe(1);
   await opened(2);
-  // With a valid key on it a connection no longer counts as its address's.
+  // A connection with a valid key no longer counts towards its address.
   const [first] = held;
   expect(connections.authenticated(first?.response.req.socket as Socket, 'guild')).toBe(true);
   const fifth = await opened(1);
@@ -102,7 +102,7 @@ test('an address without a valid key has a tenth of the connections, and others 
   await opened(1);
 });
 
-test('a guild that has its share of connections has further ones closed after their response', async () => {
+test('above the share of a guild, its connections are closed after their response', async () => {
   const { connections, opened, closed } = await startServer();
   const sockets: Socket[] = [];
   const isKept = async (guild: string) => {
@@ -114,14 +114,14 @@ test('a guild that has its share of connections has further ones closed after th
   expect(await isKept('one')).toBe(false);
   expect(await closed('guild_share')).toBe(1);
   expect(await isKept('other')).toBe(true);
-  // Those that it has are kept, request after request.
+  // Connections within the share stay open for further requests.
   expect(connections.authenticated(sockets[0] as Socket, 'one')).toBe(true);
   sockets[0]?.destroy();
   await once(sockets[0] as Socket, 'close');
   expect(await isKept('one')).toBe(true);
 });
 
-test('the connections of a trusted proxy are no single client’s', async () => {
+test('the connections of a trusted proxy are exempt from the shares', async () => {
   const { connections, opened, closed } = await startServer(['127.0.0.9']);
   for (let count = 0; count < 30; count++) {
     const { response } = await opened(9);

@@ -5,42 +5,42 @@ import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { type AddressList, type Network, networkOf, peerAddress } from './client-address.ts';
 import { SERVERS_PER_GUILD, SharedSlots, shareOf } from './slots.ts';
 
-/** How often a connection is checked within the write timeout. */
+/** The number of checks of a connection within the write timeout. */
 const CHECKS = 10;
-/** A game server polls over one connection and sends its heartbeats over another. */
+/** A game server uses one connection to poll and another one for heartbeats. */
 const CONNECTIONS_PER_SERVER = 2;
 
 export interface ClientConnectionsOptions {
-  /** Of the whole listener. */
+  /** The maximum number of connections of the listener. */
   maxConnections: number;
-  /** A client that takes none of the bytes written for it for so long is disconnected. */
+  /** A client that reads nothing for this long, although bytes are waiting for it, is disconnected. */
   writeTimeoutMs: number;
-  /** Their connections are those of many clients. */
+  /** Their connections carry requests of many clients and are exempt from the shares. */
   trustedProxies: AddressList;
   metrics: Metrics;
 }
 
-/** What is known of a connection. */
-interface Tracked {
-  /** Whether it is a trusted proxy's, and so no one client's. */
+/** The state of a connection. */
+interface ConnectionState {
+  /** True if the peer is a trusted proxy. */
   isProxy: boolean;
-  /** Whose share of unauthenticated connections it holds a part of. */
+  /** The client network to whose share of unauthenticated connections it counts. */
   network: Network | undefined;
-  /** The guild of the last key on it. */
+  /** The guild of the last valid key on the connection. */
   guildId: string | undefined;
-  /** Bytes that the operating system had taken when it was last checked. */
+  /** The number of bytes that the operating system had accepted at the last check. */
   flushed: number;
-  /** Checks in a row at which bytes were waiting and none had gone. */
+  /** The number of consecutive checks at which bytes were waiting and none had been sent. */
   idleChecks: number;
 }
 
 /**
- * The connections of the public listener. It disconnects clients that do not read, and bounds how many connections one
- * address holds without a valid key, and one guild with its keys: a tenth of all each.
+ * Tracks the connections of the public listener. Disconnects clients that do not read, and limits the connections of
+ * one address without a valid key and those of one guild, each to a tenth of all.
  */
 export class ClientConnections implements Part {
   readonly name = 'client connections';
-  readonly #tracked = new Map<Socket, Tracked>();
+  readonly #tracked = new Map<Socket, ConnectionState>();
   readonly #unauthenticated: SharedSlots<Network>;
   readonly #guilds: SharedSlots<string>;
   readonly #trustedProxies: AddressList;
@@ -55,10 +55,10 @@ export class ClientConnections implements Part {
     this.#trustedProxies = trustedProxies;
     this.#checkMs = writeTimeoutMs / CHECKS;
     const help =
-      'Client connections closed early: the client did not read (not_reading), or its address or guild has its share of connections';
+      'Client connections that the gateway closed: the client did not read, or its address or guild had reached its share';
     const reasons = ['not_reading', 'address_share', 'guild_share'];
     this.#closed = metrics.counterOf('gateway_client_disconnects_total', help, 'reason', reasons);
-    metrics.gauge('gateway_client_connections', 'Open connections of the public listener', [], (gauge) =>
+    metrics.gauge('gateway_client_connections', 'Open client connections of the public listener', [], (gauge) =>
       gauge.set(this.#tracked.size),
     );
   }
@@ -76,7 +76,10 @@ export class ClientConnections implements Part {
     clearInterval(this.#timer);
   }
 
-  /** A request on the connection has a valid key. False if its guild holds too many: then close it after the response. */
+  /**
+   * Called for each request with a valid key. Returns false if the guild has reached its share of connections: then the
+   * connection must be closed after the response.
+   */
   authenticated(socket: Socket, guildId: string): boolean {
     const tracked = this.#tracked.get(socket);
     if (!tracked || tracked.isProxy || tracked.guildId === guildId) return true;
@@ -98,7 +101,7 @@ export class ClientConnections implements Part {
       socket.resetAndDestroy();
       return;
     }
-    const tracked: Tracked = { isProxy, network, guildId: undefined, flushed: 0, idleChecks: 0 };
+    const tracked: ConnectionState = { isProxy, network, guildId: undefined, flushed: 0, idleChecks: 0 };
     this.#tracked.set(socket, tracked);
     socket.once('close', () => {
       this.#tracked.delete(socket);
@@ -106,14 +109,14 @@ export class ClientConnections implements Part {
     });
   }
 
-  #releaseShares(tracked: Tracked): void {
+  #releaseShares(tracked: ConnectionState): void {
     if (tracked.network !== undefined) this.#unauthenticated.release(tracked.network);
     if (tracked.guildId !== undefined) this.#guilds.release(tracked.guildId);
     tracked.network = undefined;
     tracked.guildId = undefined;
   }
 
-  /** Counts checks instead of time: while the process itself stands still, no client can be seen to read. */
+  /** Counts checks instead of time, because a blocked process cannot notice that a client reads. */
   #check(): void {
     for (const [socket, tracked] of this.#tracked) {
       if (socket.writableLength === 0) {

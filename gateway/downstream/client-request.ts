@@ -1,12 +1,12 @@
 import { IncomingMessage } from 'node:http';
 
 const BATCH_BYTES = 16 * 1024;
-/** Larger pieces are handed on as they are. */
+/** Larger pieces are passed on without being copied into a batch. */
 const SMALL_BYTES = 256;
 
 /**
- * A request whose chunks are handed on by the packet. A chunk may be one byte long, and the parser calls `push` for
- * each: piped on one by one, the 2,600 chunks of one packet of 16 KiB keep the process busy for 20 ms.
+ * A request that combines small chunks of its body. Node's parser calls `push` for each chunk, and a chunk may have one
+ * byte: forwarding the 2,600 chunks of a 16 KiB packet one by one would block the process for 20 ms.
  */
 export class ClientRequest extends IncomingMessage {
   #batch: Buffer | undefined;
@@ -22,11 +22,10 @@ export class ClientRequest extends IncomingMessage {
     if (piece.length > SMALL_BYTES) return super.push(piece, encoding);
     if (this.#batch === undefined) {
       this.#batch = Buffer.allocUnsafe(BATCH_BYTES);
-      // By then all chunks of the packet are there; a tick may end behind each of them.
+      // The parser has read the whole packet by then. process.nextTick could run after each chunk.
       setImmediate(() => this.#flush());
     }
-    // Faster than set() for the few bytes that this is for.
-    for (let index = 0; index < piece.length; index++) this.#batch[this.#length++] = piece[index] as number;
+    this.#length += piece.copy(this.#batch, this.#length);
     return this.readableLength + this.#length < this.readableHighWaterMark;
   }
 

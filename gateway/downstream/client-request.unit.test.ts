@@ -4,7 +4,7 @@ import { addressOf, listen } from '#kit/service/address.ts';
 import { sendRaw } from '#test/network/raw-http.ts';
 import { ClientRequest } from './client-request.ts';
 
-/** The sizes of the pieces in which a body is handed on, and the body. */
+/** Responds with the body and the sizes of the pieces in which it was passed on. */
 const server = createServer({ IncomingMessage: ClientRequest }, (request, response) => {
   const pieces: Buffer[] = [];
   request.on('data', (piece: Buffer) => pieces.push(piece));
@@ -24,7 +24,7 @@ async function receive(body: string): Promise<{ sizes: number[]; body: string }>
   return JSON.parse(received.slice(received.indexOf('\r\n\r\n') + 4).replace(/^[\da-f]+\r\n|\r\n0\r\n\r\n$/g, ''));
 }
 
-test('thousands of chunks in one packet are handed on in a few pieces, whole and in order', async () => {
+test('thousands of chunks in one packet are combined into a few pieces, complete and in order', async () => {
   const text = Array.from({ length: 2_000 }, (_, index) => String.fromCharCode(33 + (index % 90))).join('');
   const { sizes, body } = await receive(text.split('').map(chunk).join(''));
   expect(body).toBe(text);
@@ -37,7 +37,7 @@ test('small and large chunks keep their order', async () => {
   expect(body).toBe(pieces.join(''));
 });
 
-test('a body without a chunk, and one that fills more than a batch', async () => {
+test('an empty body and a body larger than one batch arrive complete', async () => {
   expect(await receive('')).toEqual({ sizes: [], body: '' });
   const { sizes, body } = await receive(chunk('x'.repeat(250)).repeat(100));
   expect([body.length, sizes.reduce((sum, size) => sum + size, 0)]).toEqual([25_000, 25_000]);

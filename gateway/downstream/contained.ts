@@ -1,6 +1,6 @@
 /**
- * Wraps a listener of an event: what it throws is handed to `failed`. Thrown from a listener, an error would end the
- * process, and with it the requests of all other callers.
+ * Wraps an event listener and passes its errors to `failed`. An error thrown from a listener would end the process and
+ * with it the requests of all other clients.
  */
 export function contained<Arguments extends unknown[]>(
   listener: (...given: Arguments) => void,

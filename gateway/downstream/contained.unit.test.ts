@@ -2,19 +2,19 @@ import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
 import { contained } from './contained.ts';
 
-test('what a listener throws is handed over with what the listener was given, and emit() does not throw', () => {
+test('an error of a listener is passed to the handler with the event, and emit() does not throw', () => {
   const emitter = new EventEmitter();
   const failures: unknown[][] = [];
-  const heard: number[] = [];
+  const received: number[] = [];
   const listener = (value: number) => {
     if (value < 0) throw new RangeError('negative');
-    heard.push(value);
+    received.push(value);
   };
   emitter.on(
     'value',
     contained(listener, (error, value) => failures.push([error, value])),
   );
   for (const value of [1, -2, 3]) emitter.emit('value', value);
-  expect(heard).toEqual([1, 3]);
+  expect(received).toEqual([1, 3]);
   expect(failures).toEqual([[new RangeError('negative'), -2]]);
 });

@@ -3,7 +3,7 @@ import { REQUEST_ID_HEADER } from '#kit/http/request-id.ts';
 import type { HeaderList } from '#kit/http/response-headers.ts';
 import { PRINCIPAL_HEADER } from '#kit/security/principal.ts';
 
-/** Meant for one connection, not for whoever is behind it. Transfer-Encoding frames the body and is not among them. */
+/** Headers that apply to one connection only. Transfer-Encoding is excluded, because it frames the forwarded body. */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'proxy-connection',
@@ -16,9 +16,9 @@ export const HOP_BY_HOP: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The request headers that services receive: what they read, and what frames the body. All others stay here, such as
- * the key, and names that some server or framework may obey (`X-Original-URL`, `X-HTTP-Method-Override`). `Host` is the
- * service's own.
+ * The request headers that are forwarded to services: those that services read, and those that frame the body. All
+ * others are dropped, such as the API key, and headers that a framework might obey (`X-Original-URL`,
+ * `X-HTTP-Method-Override`). `Host` is set to that of the service.
  */
 export const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
   'content-encoding',
@@ -35,7 +35,7 @@ export const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
 export const MAX_HEADERS = 100;
 export const MAX_CONNECTION_OPTIONS = 20;
 
-/** Headers that have one value: of two, Node keeps the first without a word, and another server the second. */
+/** Headers that may occur only once. Of duplicates Node silently keeps the first, other servers may keep the second. */
 export const SINGLE: ReadonlySet<string> = new Set([
   'age',
   'authorization',
@@ -57,7 +57,9 @@ export const SINGLE: ReadonlySet<string> = new Set([
   'user-agent',
 ]);
 
-/** Without blanks and tabs around it, as values and what they list are read; trim() takes a byte of UTF-8 too. */
+/**
+ * Removes surrounding spaces and tabs. trim() would also remove the byte A0, which may be part of a UTF-8 character.
+ */
 export function withoutBlanks(text: string): string {
   let [start, end] = [0, text.length];
   while (start < end && isBlank(text.charCodeAt(start))) start++;
@@ -71,7 +73,7 @@ function isBlank(code: number): boolean {
 
 const NO_OPTIONS: ReadonlySet<string> = new Set();
 
-/** What `Connection` names, in lower case. */
+/** The options of the Connection header, in lower case. */
 export function connectionOptions({ connection }: IncomingHttpHeaders): ReadonlySet<string> {
   if (connection === undefined) return NO_OPTIONS;
   const options = new Set<string>();
@@ -81,15 +83,15 @@ export function connectionOptions({ connection }: IncomingHttpHeaders): Readonly
 }
 
 /**
- * Whether the connection is closed after the response: where the caller wants that, and behind an `Upgrade`. That is
- * ignored, but Node's parser drops what follows such a request in the same packet.
+ * True if the connection is closed after the response: if the client requests it, and after an `Upgrade`. The gateway
+ * ignores `Upgrade`, but Node's parser drops the bytes that follow such a request in the same packet.
  */
 export function isLast(headers: IncomingHttpHeaders): boolean {
   const options = connectionOptions(headers);
   return options.has('close') || (options.has('upgrade') && headers.upgrade !== undefined);
 }
 
-/** Whether `Connection` lists more than it may, counted without reading on; empty ones and repeated ones count too. */
+/** True if `Connection` has too many options. Counts commas, and so also empty and repeated options. */
 export function hasTooManyOptions({ connection = '' }: IncomingHttpHeaders): boolean {
   let count = 1;
   for (let comma = connection.indexOf(','); comma >= 0; comma = connection.indexOf(',', comma + 1)) {
@@ -99,36 +101,27 @@ export function hasTooManyOptions({ connection = '' }: IncomingHttpHeaders): boo
   return false;
 }
 
-/** Takes away all that a caller could forge or that is not meant for a service; called before anything is read. */
+/** Removes headers that a client could forge, or that apply to its connection. Called before any header is read. */
 export function stripReserved(request: IncomingMessage): void {
   const { headers } = request;
   const named = connectionOptions(headers);
   const isKept = (name: string) => isOrdinary(name) && !named.has(name);
-  // Behind a proxy most requests have none of them.
+  // Most requests have no such header and need no copy.
   for (const name in headers) if (!isKept(name)) return keepOnly(request, isKept);
 }
 
-const ordinary = new Map<string, boolean>();
-const MOST_NAMES = 1_000;
-const LONGEST_NAME = 64;
-
-/** Whether there is nothing to judge in a header's name; found once for each, since callers use few. */
+/** True if a header is not reserved, not hop-by-hop, and has no underscore. */
 export function isOrdinary(name: string): boolean {
-  const known = ordinary.get(name);
-  if (known !== undefined) return known;
-  // Some servers read an underscore as a dash.
-  const found = !HOP_BY_HOP.has(name) && !isReserved(name) && !name.includes('_');
-  if (ordinary.size >= MOST_NAMES) ordinary.clear();
-  if (name.length <= LONGEST_NAME) ordinary.set(name, found);
-  return found;
+  // Some servers treat an underscore as a dash.
+  return !HOP_BY_HOP.has(name) && !isReserved(name) && !name.includes('_');
 }
 
-/** Keeps the headers that services receive; called right before a request is forwarded. */
+/** Removes all headers that are not forwarded to services. Called immediately before a request is forwarded. */
 export function keepForwarded(request: IncomingMessage): void {
   keepOnly(request, (name) => FORWARDED_HEADERS.has(name));
 }
 
-/** Of a service's answer, what is not its connection's own. */
+/** The headers of a service's response that are relayed to the client. */
 export function passedHeaders(headers: IncomingHttpHeaders): HeaderList {
   const passed: HeaderList = [];
   for (const name in headers) {
@@ -137,7 +130,7 @@ export function passedHeaders(headers: IncomingHttpHeaders): HeaderList {
   return passed;
 }
 
-/** A new object: one that properties are deleted from is slow ever after. */
+/** Creates a new object, because V8 handles objects with deleted properties slowly. */
 function keepOnly(request: IncomingMessage, isKept: (name: string) => boolean): void {
   const { headers } = request;
   const kept: IncomingHttpHeaders = {};

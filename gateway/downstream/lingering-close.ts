@@ -2,44 +2,47 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { hasBody } from '#kit/http/body.ts';
 
-/** What a caller may go on sending once it has its answer: enough for bodies that were refused early. */
-const MOST_BYTES = 1024 * 1024;
-const MOST_MS = 2_000;
-const LOOK_EVERY_MS = 100;
+/**
+ * The maximum number of bytes that a client may send after its response. Enough for most bodies that were rejected
+ * early.
+ */
+const MAX_BYTES = 1024 * 1024;
+const MAX_MS = 2_000;
+const CHECK_INTERVAL_MS = 100;
 
 /**
- * Node reads the rest of a body after its answer, so that the next request of the connection can be read; without end
- * where the body has none. This ends the connection of a caller that does not come to an end.
+ * Limits how much of a body is read after the response. Node reads the rest of a body, however long it is, to reach the
+ * next request of the connection. A client that sends too much or takes too long is disconnected.
  */
 export function boundLeftover(request: IncomingMessage, response: ServerResponse): void {
   if (!hasBody(request)) return;
   response.once('finish', () => {
-    if (!request.complete) endUnless(request.socket, () => request.complete);
+    if (!request.complete) destroyUnless(request.socket, () => request.complete);
   });
 }
 
 /**
- * Has connections closed only once their callers have read the last answer. Closed while bytes of the caller are
- * unread, a connection is reset, and the answer can be lost on the way.
+ * Closes connections so that clients can still read the last response (lingering close). If a connection is closed
+ * while received bytes are unread, the operating system resets it, and the response may be lost.
  */
 export function closeGently(server: Server): void {
   server.on('connection', (socket: Socket) => {
-    // What Node calls after the last answer of a connection.
+    // Node calls this public method after the last response of a connection.
     socket.destroySoon = () => {
       socket.end();
-      // Once both sides have ended it closes by itself.
-      endUnless(socket, () => false);
+      // The socket closes by itself once both sides have ended.
+      destroyUnless(socket, () => false);
     };
   });
 }
 
-/** Cuts the connection off when more came than it may, or too much time has passed, before it is over. */
-function endUnless(socket: Socket, isOver: () => boolean): void {
+/** Destroys the socket if the client sends too many bytes or takes too long before `isOver` returns true. */
+function destroyUnless(socket: Socket, isOver: () => boolean): void {
   const [start, bytes] = [Date.now(), socket.bytesRead];
-  const look = setInterval(() => {
-    if (isOver() || socket.destroyed) return clearInterval(look);
-    if (socket.bytesRead - bytes <= MOST_BYTES && Date.now() - start < MOST_MS) return;
-    clearInterval(look);
+  const timer = setInterval(() => {
+    if (isOver() || socket.destroyed) return clearInterval(timer);
+    if (socket.bytesRead - bytes <= MAX_BYTES && Date.now() - start < MAX_MS) return;
+    clearInterval(timer);
     socket.destroy();
-  }, LOOK_EVERY_MS).unref();
+  }, CHECK_INTERVAL_MS).unref();
 }

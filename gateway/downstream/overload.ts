@@ -5,7 +5,7 @@ import type { Metrics } from '#kit/telemetry/metrics.ts';
 
 const LOG_EVERY_MS = 1_000;
 
-/** What may be used up: slots of the whole gateway, or the share of one guild or client address. */
+/** The limits that a request can exceed: those of the whole gateway, or the share of its guild or client address. */
 const MESSAGES = {
   in_flight: 'Too many requests are in flight, try again soon',
   receiving: 'Too many request bodies are being received, try again soon',
@@ -17,7 +17,7 @@ const MESSAGES = {
 
 export type Bound = keyof typeof MESSAGES;
 
-/** The gateway, or the caller's share of it, is full; no part of it has failed. */
+/** A limit on concurrent requests was reached. Not a failure: it must not count against any service. */
 export class OverloadError extends ApiError {
   readonly bound: Bound;
 
@@ -29,7 +29,7 @@ export class OverloadError extends ApiError {
 
 const BOUNDS = Object.keys(MESSAGES) as Bound[];
 
-/** Created once: it is the same for every request, and creating an error costs more than all checks. */
+/** One shared error for each limit, because under overload creating an error would cost more than all checks. */
 export const OVERLOADS = Object.fromEntries(BOUNDS.map((bound) => [bound, new OverloadError(bound)])) as Record<
   Bound,
   OverloadError
@@ -38,7 +38,7 @@ export const OVERLOADS = Object.fromEntries(BOUNDS.map((bound) => [bound, new Ov
 /** Counts overload rejections, and logs a warning of them at most once a second. */
 export class OverloadLog {
   readonly #log: Logger;
-  /** Milliseconds from any fixed point. */
+  /** Returns monotonic milliseconds. */
   readonly #now: () => number;
   readonly #rejections;
   #unlogged = 0;

@@ -7,7 +7,7 @@ test.each(Object.values(OVERLOADS))('an overload rejection ($bound) asks to retr
   expect([error.httpStatus, error.code, error.retryAfter]).toEqual([503, 'UNAVAILABLE', 1]);
 });
 
-test('each rejection is counted, and logged once a second as a warning without a stack', async () => {
+test('each rejection is counted, and a warning without a stack is logged once a second', async () => {
   const lines: Record<string, unknown>[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const metrics = new Metrics();
@@ -22,6 +22,6 @@ test('each rejection is counted, and logged once a second as a warning without a
   expect(JSON.stringify(lines)).not.toContain('stack');
   const text = await metrics.registry.getSingleMetricAsString('gateway_overload_refusals_total');
   expect(text).toMatch(/^gateway_overload_refusals_total\{bound="guild"\} 2500$/m);
-  // Shown before the first rejection, so that an alert sees its increase.
+  // Present before the first rejection, so that an alert can detect its increase.
   expect(text).toMatch(/^gateway_overload_refusals_total\{bound="address"\} 0$/m);
 });

@@ -3,78 +3,78 @@ import type { Socket } from 'node:net';
 import type { Network } from './client-address.ts';
 import { SharedSlots, shareOf } from './slots.ts';
 
-/** Requests that may wait behind the one of their connection that is being answered. */
-export const MOST_WAITING = 10;
+/** The maximum number of requests that wait behind the current request of their connection. */
+export const MAX_PIPELINED = 10;
 
-/** A request that is answered once those before it on its connection are. */
-export interface Turn {
+/** A request of a connection. */
+export interface PipelinedRequest {
+  /** Called once all earlier requests of the connection have their response. */
   begin(): void;
-  /** The client address among those that wait. Found only for a request that has to wait. */
+  /** The network of the client address. Called only if the request has to wait. */
   network(): Network;
 }
 
-const QUEUE = Symbol('queue');
-interface Waiting {
+interface QueuedRequest {
   response: ServerResponse;
-  turn: Turn;
+  pipelined: PipelinedRequest;
   network: Network;
 }
-/** What waits on it; without a queue it has nothing under way. */
-type Connection = Socket & { [QUEUE]?: readonly Waiting[] | undefined };
-const NONE: readonly Waiting[] = [];
+const NONE: readonly QueuedRequest[] = [];
 
 /**
- * Answers the requests of each connection one after the other. Node hands out all that a caller has sent at once, and
- * at work together a ban and its lifting could change places.
+ * Handles the pipelined requests of each connection one after the other. Node emits all requests that it has received,
+ * and if they ran concurrently, a ban and the unban that follows it could change their order.
  */
-export class Turns {
+export class PipelineQueue {
   readonly #waiting: SharedSlots<Network>;
+  /** The waiting requests of each connection that has a request in flight. */
+  readonly #queues = new WeakMap<Socket, readonly QueuedRequest[]>();
 
-  /** `mostInAll`: requests that may wait on all connections together; those of one client address are a tenth. */
-  constructor(mostInAll: number) {
-    this.#waiting = new SharedSlots(mostInAll, shareOf(mostInAll));
+  /** `maxWaiting`: the requests that may wait on all connections together. One client address may have a tenth. */
+  constructor(maxWaiting: number) {
+    this.#waiting = new SharedSlots(maxWaiting, shareOf(maxWaiting));
   }
 
-  /** Requests that wait now, on all connections together. */
+  /** The number of requests that wait now, on all connections together. */
   get waiting(): number {
     return this.#waiting.taken;
   }
 
   /**
-   * Begins a turn once every earlier request of the connection is answered; never if that was said to be the last.
-   * A client that sends on and on without reading responses is disconnected, and so is one that would wait when too many
-   * requests do, of all clients or of its address.
+   * Begins the request once every earlier request of the connection has its response. It never begins if the connection
+   * is closed after one of those. A client is disconnected if too many of its requests would wait: on this connection,
+   * of its address, or of all clients.
    */
-  take(request: IncomingMessage, response: ServerResponse, turn: Turn): void {
-    const socket: Connection = request.socket;
-    // What still comes on a connection that is being closed is read and forgotten.
+  take(request: IncomingMessage, response: ServerResponse, pipelined: PipelinedRequest): void {
+    const { socket } = request;
+    // Requests on a connection that is being closed are ignored.
     if (!socket.writable) return;
-    const queue = socket[QUEUE];
+    const queue = this.#queues.get(socket);
     if (!queue) {
-      socket[QUEUE] = NONE;
-      this.#begin(socket, response, turn);
+      this.#queues.set(socket, NONE);
+      this.#begin(socket, response, pipelined);
       return;
     }
-    const network = turn.network();
-    if (queue.length >= MOST_WAITING || !this.#waiting.take(network)) return void socket.destroy();
-    socket[QUEUE] = [...queue, { response, turn, network }];
+    const network = pipelined.network();
+    if (queue.length >= MAX_PIPELINED || !this.#waiting.take(network)) return void socket.destroy();
+    this.#queues.set(socket, [...queue, { response, pipelined, network }]);
   }
 
-  #begin(socket: Connection, response: ServerResponse, turn: Turn): void {
+  #begin(socket: Socket, response: ServerResponse, pipelined: PipelinedRequest): void {
     response.on('close', () => this.#next(socket));
-    turn.begin();
+    pipelined.begin();
   }
 
-  #next(socket: Connection): void {
-    const queue = socket[QUEUE] ?? NONE;
+  #next(socket: Socket): void {
+    const queue = this.#queues.get(socket) ?? NONE;
     const [first, ...others] = queue;
     if (first && socket.writable) {
-      socket[QUEUE] = others;
+      this.#queues.set(socket, others);
       this.#waiting.release(first.network);
-      this.#begin(socket, first.response, first.turn);
+      this.#begin(socket, first.response, first.pipelined);
     } else {
       for (const { network } of queue) this.#waiting.release(network);
-      socket[QUEUE] = undefined;
+      this.#queues.delete(socket);
     }
   }
 }

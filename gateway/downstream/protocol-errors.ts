@@ -19,45 +19,45 @@ const HEAD_LINE = /^HEAD /;
 const REQUEST_LINE = /^[A-Za-z]+ (\S+) HTTP\/1\.[01]\r?\n/;
 
 export interface ProtocolErrorOptions {
-  /** Called with the code of each rejection. */
+  /** Called with the error code of each rejection. */
   refused: (code: ErrorCode) => void;
-  /** The methods of a path; undefined where there is no such path. */
+  /** Returns the methods of a path, or undefined if there is no such path. */
   methodsOf: (path: string) => readonly string[] | undefined;
-  /** All methods of the API: the target of a CONNECT is not a path. */
+  /** All methods of the API, for CONNECT, whose target is not a path. */
   methods: readonly string[];
 }
 
-/** Responds in the envelope to what Node's HTTP parser rejects or hands out beside the request listener. */
+/** Sends an error envelope for requests that Node's HTTP parser rejects, and for CONNECT. */
 export function answerProtocolErrors(server: Server, { refused, methodsOf, methods }: ProtocolErrorOptions): void {
-  const faulty = new WeakSet<Socket>();
+  const malformed = new WeakSet<Socket>();
   server.on('clientError', (error: NodeJS.ErrnoException, connection) => {
-    // Here it is always the socket itself, whatever the event is typed as.
+    // The event is typed as Duplex, but for an HTTP server it is always the socket.
     const socket = connection as Socket;
     if (error.code === 'ECONNRESET') socket.destroy();
-    // Behind a fault there is no telling what bytes mean; what no longer is writable is about to be closed.
-    if (!socket.writable || faulty.has(socket)) return;
-    faulty.add(socket);
+    // The bytes after an error cannot be interpreted. A socket that is not writable is about to be closed.
+    if (!socket.writable || malformed.has(socket)) return;
+    malformed.add(socket);
     const refusal = parserRefusal(error, methodsOf);
     refused(refusal.code);
     const exchange = newestExchange(socket);
     const isHead = HEAD_LINE.test(packetOf(error));
     if (!exchange || (exchange.response.closed && exchange.request.complete)) endWith(socket, refusal, { isHead });
-    else closeAfterAnswer(exchange, refusal, socket);
+    else closeAfterResponse(exchange, refusal, socket);
   });
-  // An expectation is judged in its place among all that a request is judged by.
+  // The request listener checks Expect in the order of all other checks.
   for (const event of ['checkContinue', 'checkExpectation']) {
     server.on(event, (request, response) => server.emit('request', request, response));
   }
-  // Without a listener for it, an Upgrade is ignored, and the request is handled as any other.
+  // Without an `upgrade` listener Node ignores Upgrade and emits a normal request.
   server.on('connect', (request: IncomingMessage, stream: Duplex) => {
     refused('METHOD_NOT_ALLOWED');
-    // Where a body is announced, Node hands out a stream of its own that stands before the connection.
+    // If the request announces a body, Node passes a separate stream that precedes the connection.
     const { socket } = request;
     if (stream !== socket) stream.on('error', () => undefined).resume();
     socket.on('error', () => socket.destroy());
     const refusal = methodNotAllowed(methods);
     const end = () => endWith(socket, refusal, { requestId: idOf(request) });
-    // The answer to a request before it is still due.
+    // The response to an earlier request must be sent first.
     const exchange = newestExchange(socket);
     if (exchange && !exchange.response.closed) exchange.response.once('finish', end);
     else end();
@@ -68,7 +68,7 @@ function idOf(request: IncomingMessage): string {
   return requestIdOf(request.headers[REQUEST_ID_HEADER]?.toString());
 }
 
-/** What the parser was reading. */
+/** The bytes that the parser was reading. */
 function packetOf(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): string {
   return error.rawPacket?.toString('latin1') ?? '';
 }
@@ -80,7 +80,7 @@ function parserRefusal(error: NodeJS.ErrnoException, methodsOf: ProtocolErrorOpt
   return code ? new ApiError(code) : invalidRequest([{ path: 'request', message: 'is not well-formed HTTP/1.1' }]);
 }
 
-/** A method that Node does not know is judged in the same order as one that it knows. */
+/** An unknown method gets the same error as a known one that the path does not support. */
 function unknownMethod(target: string, methodsOf: ProtocolErrorOptions['methodsOf']): ApiError {
   const fault = targetFault(target);
   if (fault) return invalidRequest([fault]);
@@ -89,13 +89,13 @@ function unknownMethod(target: string, methodsOf: ProtocolErrorOptions['methodsO
 }
 
 /**
- * Nothing may be written before the answer that is due, or the peer takes it for that answer.
- * When the fault is in that very request's body, it is the answer, unless there was one already.
+ * Closes the connection after the pending response. Nothing may be written before it, because the client would read
+ * that as the response. If the error is in the body of the pending request, the rejection is its response.
  */
-function closeAfterAnswer({ request, response }: Exchange, refusal: ApiError, socket: Socket): void {
+function closeAfterResponse({ request, response }: Exchange, refusal: ApiError, socket: Socket): void {
   if (response.closed) return socket.destroySoon();
   response.once('close', () => socket.destroySoon());
-  // The service has begun to answer.
+  // The error is behind the request, or its response has already begun.
   if (request.complete || response.headersSent) return;
   sendError(response, refusal, ['connection', 'close']);
 }
@@ -105,7 +105,7 @@ function endWith(
   refusal: ApiError,
   { requestId = newRequestId(), isHead = false }: { requestId?: string; isHead?: boolean },
 ): void {
-  const answer = rawErrorResponse(refusal, [REQUEST_ID_HEADER, requestId]);
-  socket.write(isHead ? answer.slice(0, answer.indexOf(HEAD_END) + HEAD_END.length) : answer);
+  const bytes = rawErrorResponse(refusal, [REQUEST_ID_HEADER, requestId]);
+  socket.write(isHead ? bytes.slice(0, bytes.indexOf(HEAD_END) + HEAD_END.length) : bytes);
   socket.destroySoon();
 }

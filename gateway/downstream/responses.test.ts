@@ -6,7 +6,7 @@ import { AT_ONCE, NEVER, proxyTo } from '../fixtures/proxied.ts';
 test.each([
   ['with a length', { 'content-length': '256' }],
   ['in chunks', {}],
-])('an answer %s arrives byte for byte, with its status and headers', async (_how, headers) => {
+])('a response %s arrives unchanged, with its status and headers', async (_framing, headers) => {
   const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
   const service = createServer((_request, response) => {
     response.writeEarlyHints({ link: '</style.css>; rel=preload' });
@@ -14,22 +14,22 @@ test.each([
     response.end(bytes);
   });
   const { url } = await proxyTo(service, NEVER);
-  const answer = await fetch(url);
-  expect([answer.status, answer.statusText, answer.headers.get('x-kept')]).toEqual([418, 'Short and stout', 'é']);
-  expect(answer.headers.get('keep-alive')).not.toBe('timeout=7');
-  expect(Buffer.from(await answer.arrayBuffer())).toEqual(bytes);
+  const relayed = await fetch(url);
+  expect([relayed.status, relayed.statusText, relayed.headers.get('x-kept')]).toEqual([418, 'Short and stout', 'é']);
+  expect(relayed.headers.get('keep-alive')).not.toBe('timeout=7');
+  expect(Buffer.from(await relayed.arrayBuffer())).toEqual(bytes);
 });
 
 const CHUNK = 64 * 1024;
-/** More than all buffers on the way hold. */
-const ENDLESS = 256 * 1024 * 1024;
+/** More than all buffers between service and client can hold. */
+const MAX_BYTES = 256 * 1024 * 1024;
 
-/** Answers for as long as what it writes is read; calls `wrote` with the bytes of each piece. */
-function answerEndlessly(response: ServerResponse, wrote: (bytes: number) => void = () => undefined): void {
+/** Writes for as long as the client reads. Calls `wrote` with the size of each piece. */
+function respondEndlessly(response: ServerResponse, wrote: (bytes: number) => void = () => undefined): void {
   let written = 0;
   const fill = () => {
-    for (let goesOn = true; goesOn && written < ENDLESS; written += CHUNK) {
-      goesOn = response.write(Buffer.alloc(CHUNK));
+    for (let isWritable = true; isWritable && written < MAX_BYTES; written += CHUNK) {
+      isWritable = response.write(Buffer.alloc(CHUNK));
       wrote(CHUNK);
     }
   };
@@ -37,27 +37,27 @@ function answerEndlessly(response: ServerResponse, wrote: (bytes: number) => voi
   fill();
 }
 
-test('a caller that reads slowly holds the service back, and one that leaves ends its answer', async () => {
+test('backpressure of a slow client reaches the service, and a client that disconnects ends the response', async () => {
   let written = 0;
   const ended: string[] = [];
   const service = createServer((request, response) => {
     response.on('close', () => ended.push(request.url ?? ''));
-    answerEndlessly(response, (bytes) => (written += bytes));
+    respondEndlessly(response, (bytes) => (written += bytes));
   });
-  // Nobody is cut off for not reading.
+  // A timeout long enough that the client is not disconnected for not reading.
   const { url } = await proxyTo(service, NEVER, undefined, 60_000);
   const leaving = new AbortController();
-  const answer = await fetch(`${url}/endless`, { signal: leaving.signal });
+  const response = await fetch(`${url}/endless`, { signal: leaving.signal });
   let before = -1;
   await expect.poll(() => before === (before = written), { interval: 200 }).toBe(true);
   expect(written).toBeGreaterThan(0);
-  expect(written).toBeLessThan(ENDLESS);
+  expect(written).toBeLessThan(MAX_BYTES);
   leaving.abort();
-  await expect(answer.arrayBuffer()).rejects.toThrow('aborted');
+  await expect(response.arrayBuffer()).rejects.toThrow('aborted');
   await expect.poll(() => ended).toEqual(['/endless']);
 });
 
-test('a caller that does not read is cut off, and its service is not blamed for it', async () => {
+test('a client that does not read is disconnected, which does not count as a failure of the service', async () => {
   const ended: string[] = [];
   const service = createServer((request, response) => {
     if (request.url === '/here') {
@@ -65,7 +65,7 @@ test('a caller that does not read is cut off, and its service is not blamed for 
       return;
     }
     response.on('close', () => ended.push(request.url ?? ''));
-    answerEndlessly(response);
+    respondEndlessly(response);
   });
   const { url, status, breaker } = await proxyTo(service, AT_ONCE, undefined, 1_000);
   await Promise.all([fetch(`${url}/one`), fetch(`${url}/two`)]);
@@ -78,12 +78,12 @@ test.each([
   ['GET', ''],
   ['POST', 'content-length: 2\r\n\r\n{}'],
 ])(
-  'a complete response to a %s that its client does not read counts for the service, not against it',
+  'a complete response to a %s that its client does not read counts as a success of the service',
   async (method, rest) => {
     const timeoutMs = 500;
     const service = createServer((request, response) => {
       request.resume();
-      // In time, and late enough that four of them outlast the timeout of a response before them.
+      // Within the timeout, but four of them take longer than the timeout of the unread responses.
       if (request.url === '/slow') setTimeout(() => response.end('here'), timeoutMs / 2);
       else response.end(Buffer.alloc(60_000));
     });
@@ -96,22 +96,25 @@ test.each([
   },
 );
 
-test.each(['GET', 'POST'])('a response to a %s that the service cuts off counts against it', async (method) => {
-  const service = createServer((request, response) => {
-    request.resume();
-    response.writeHead(200, { 'content-length': '100' });
-    response.write('the first half', () => response.socket?.resetAndDestroy());
-  });
-  const { url, breaker } = await proxyTo(service, AT_ONCE);
-  const response = await fetch(url, { method });
-  await expect(response.text()).rejects.toThrow('terminated');
-  await expect.poll(() => breaker?.isOpen).toBe(true);
-});
+test.each(['GET', 'POST'])(
+  'a response to a %s that the service does not complete counts as its failure',
+  async (method) => {
+    const service = createServer((request, response) => {
+      request.resume();
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('the first half', () => response.socket?.resetAndDestroy());
+    });
+    const { url, breaker } = await proxyTo(service, AT_ONCE);
+    const response = await fetch(url, { method });
+    await expect(response.text()).rejects.toThrow('terminated');
+    await expect.poll(() => breaker?.isOpen).toBe(true);
+  },
+);
 
 test.each([
   ['GETs', {}],
   ['POSTs with a body', { method: 'POST', body: '{}' }],
-])('%s one after another have one connection to the service', async (_what, init) => {
+])('sequential %s use one connection to the service', async (_what, init) => {
   let connections = 0;
   const service = createServer((request, response) => void request.resume().on('end', () => response.end('here')));
   service.on('connection', () => connections++);

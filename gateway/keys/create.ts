@@ -12,14 +12,14 @@ import { ChangeWatch } from './watch.ts';
 export interface CreateKeysOptions {
   client: GrpcClient<AuthServiceService>;
   clock: Clock;
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   random: () => number;
   metrics: Metrics;
   log: Logger;
   config: { AUTH_STALE_SECONDS: number; KEY_CACHE_MAX: number };
 }
 
-/** All that knows keys, put together; the parts start in this order. */
+/** Creates everything that verifies keys and reports their usage. The parts start in the returned order. */
 export function createKeys(options: CreateKeysOptions): { keys: Keys; usage: KeyUsage; parts: Part[] } {
   const { client, clock, random, metrics, log, config } = options;
   const proof = new ChangeProof();
@@ -32,12 +32,12 @@ export function createKeys(options: CreateKeysOptions): { keys: Keys; usage: Key
     random,
     metrics,
     log,
-    beat: () => {
+    onBeat: () => {
       proof.beat(clock.now());
-      void keys.renew();
+      void keys.renewDueKeys();
     },
-    changed: (change) => keys.changed(change),
-    cut: () => keys.cut(),
+    onChange: (change) => keys.handleChange(change),
+    onDisconnect: () => keys.handleDisconnect(),
   });
   return { keys, usage, parts: [usage, watch] };
 }

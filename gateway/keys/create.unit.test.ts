@@ -3,7 +3,7 @@ import { Lifecycle } from '#kit/service/lifecycle.ts';
 import { createKeys } from './create.ts';
 import { changeMessage, changeOf, metric, newKey, silentLog, startPeer } from './fixtures/auth-peer.ts';
 
-/** Everything put together, with a stream that has beaten once. */
+/** All parts together, with a stream that has sent one beat. */
 async function setUp() {
   const { peer, clock, metrics, client } = await startPeer();
   const config = { AUTH_STALE_SECONDS: 60, KEY_CACHE_MAX: 100 };
@@ -13,25 +13,25 @@ async function setUp() {
   await lifecycle.start();
   onTestFinished(() => lifecycle.stop());
   const isAlive = () => metric(metrics, 'gateway_key_stream_alive');
-  /** Beats on the given stream, counted from 1, and waits until it was heard. */
+  /** Sends a beat on the given stream, counted from 1, and waits until it was received. */
   const beatOn = async (stream: number) => {
     await expect.poll(() => peer.opened).toBe(stream);
     peer.beat();
     await expect.poll(isAlive).toBe(1);
   };
   await beatOn(1);
-  const known = async () => {
+  const verifiedKey = async () => {
     const key = newKey();
     peer.grant(key);
     await keys.find(key);
     return key;
   };
-  return { peer, clock, keys, usage, lifecycle, isAlive, beatOn, known };
+  return { peer, clock, keys, usage, lifecycle, isAlive, beatOn, verifiedKey };
 }
 
-test('a change that auth tells makes the key be verified again', async () => {
-  const { peer, clock, keys, known } = await setUp();
-  const key = await known();
+test('after a change from auth the key is verified again', async () => {
+  const { peer, clock, keys, verifiedKey } = await setUp();
+  const key = await verifiedKey();
   expect(keys.peek(key)).toBeDefined();
   peer.revoke(key);
   peer.change(changeOf(key, 2, clock));
@@ -39,9 +39,9 @@ test('a change that auth tells makes the key be verified again', async () => {
   expect(await keys.find(key)).toBeUndefined();
 });
 
-test('a beat has a key in use verified again in the last quarter of its time', async () => {
-  const { peer, clock, keys, known } = await setUp();
-  const key = await known();
+test('a beat renews a key in use in the last quarter of its fresh time', async () => {
+  const { peer, clock, keys, verifiedKey } = await setUp();
+  const key = await verifiedKey();
   for (let beats = 0; beats < 6; beats++) {
     clock.advance(9_000);
     peer.beat();
@@ -51,13 +51,13 @@ test('a beat has a key in use verified again in the last quarter of its time', a
   await expect.poll(() => peer.messages.flat().length).toBe(2);
 });
 
-test('beats keep a key fresh past the short time', async () => {
-  const { peer, clock, keys, known } = await setUp();
-  const [key, other] = [await known(), await known()];
+test('beats keep a key fresh for longer than without a stream', async () => {
+  const { peer, clock, keys, verifiedKey } = await setUp();
+  const [key, other] = [await verifiedKey(), await verifiedKey()];
   for (let version = 2; version < 12; version++) {
     clock.advance(1_000);
     peer.beat();
-    // The change that follows a beat shows that the beat was heard.
+    // The change after a beat proves that the beat was received.
     peer.grant(other, { version });
     peer.change(changeOf(other, version, clock));
     await expect.poll(() => keys.peek(other), { interval: 1 }).toBeUndefined();
@@ -66,9 +66,9 @@ test('beats keep a key fresh past the short time', async () => {
   expect(keys.peek(key)).toBeDefined();
 });
 
-test('a stream that is back within 10 s tells what was missed, and vouches for the rest', async () => {
-  const { peer, clock, keys, isAlive, beatOn, known } = await setUp();
-  const [changed, same] = [await known(), await known()];
+test('a stream that is back within 10 s repeats missed changes, and all other keys stay fresh', async () => {
+  const { peer, clock, keys, isAlive, beatOn, verifiedKey } = await setUp();
+  const [changed, same] = [await verifiedKey(), await verifiedKey()];
   clock.advance(9_999);
   peer.replay = [changeMessage(changeOf(changed, 2, clock))];
   peer.endStreams();
@@ -78,21 +78,21 @@ test('a stream that is back within 10 s tells what was missed, and vouches for t
   expect(keys.peek(same)).toBeDefined();
 });
 
-test('a stream that is back later vouches for nothing from before', async () => {
-  const { peer, clock, keys, isAlive, beatOn, known } = await setUp();
-  const key = await known();
+test('after a longer gap keys from before it must be verified again', async () => {
+  const { peer, clock, keys, isAlive, beatOn, verifiedKey } = await setUp();
+  const key = await verifiedKey();
   clock.advance(10_000);
   peer.endStreams();
   await expect.poll(isAlive).toBe(0);
   await beatOn(2);
   expect(keys.peek(key)).toBeUndefined();
-  const later = await known();
+  const later = await verifiedKey();
   expect(keys.peek(later)).toBeDefined();
 });
 
-test('with auth gone known keys go on, and with auth back unknown ones do again', async () => {
-  const { peer, clock, keys, isAlive, beatOn, known } = await setUp();
-  const key = await known();
+test('without auth cached keys stay valid, and unknown keys are found once auth is back', async () => {
+  const { peer, clock, keys, isAlive, beatOn, verifiedKey } = await setUp();
+  const key = await verifiedKey();
   await peer.stop();
   await expect.poll(isAlive).toBe(0);
   clock.advance(30_000);
@@ -105,9 +105,9 @@ test('with auth gone known keys go on, and with auth back unknown ones do again'
   expect(await keys.find(key)).toBeDefined();
 });
 
-test('stopping ends the stream and tells the last uses', async () => {
-  const { peer, keys, usage, lifecycle, known } = await setUp();
-  const grant = keys.peek(await known());
+test('stopping ends the stream and reports the last usage', async () => {
+  const { peer, keys, usage, lifecycle, verifiedKey } = await setUp();
+  const grant = keys.peek(await verifiedKey());
   if (grant) usage.record(grant);
   await lifecycle.stop();
   expect(peer.uses.flat()).toHaveLength(1);

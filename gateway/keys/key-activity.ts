@@ -1,21 +1,24 @@
 import type { Clock } from '#kit/clock.ts';
 
+/** Requests are counted per slice of time, so that old ones can be dropped. */
 const SLICE_MS = 10_000;
 const SLICES = 6;
-/** Keys that are counted at once; further ones are not, until a slice is over. */
-const MOST_KEYS = 10_000;
-/** How many keys each list tells of. */
-const MOST_TOLD = 100;
+/** The maximum number of keys that are counted in one slice. Further keys are not counted. */
+const MAX_KEYS = 10_000;
+/** The maximum length of each list. */
+const MAX_LISTED = 100;
 
-/** What a key did in the last minute. */
+/** The requests of a key in the last minute. */
 export interface KeyCount {
   key_id: string;
   requests: number;
-  /** Of these, answered with a status from 400 to 499. */
+  /** Requests that got a status from 400 to 499. */
   refused: number;
 }
 
-/** Which keys are busy, and which are refused, in the last minute: for operators, who can't have it as metrics. */
+/**
+ * The busiest and the most often rejected keys of the last minute, for operators. Metrics must not have keys as labels.
+ */
 export class KeyActivity {
   readonly #clock: Clock;
   readonly #slices: { number: number; counts: Map<string, KeyCount> }[] = [];
@@ -24,12 +27,12 @@ export class KeyActivity {
     this.#clock = clock;
   }
 
-  /** Notes the answer to a request. */
+  /** Counts the response to a request. */
   count(keyId: string, status: number): void {
     const { counts } = this.#current();
     let count = counts.get(keyId);
     if (!count) {
-      if (counts.size >= MOST_KEYS) return;
+      if (counts.size >= MAX_KEYS) return;
       count = { key_id: keyId, requests: 0, refused: 0 };
       counts.set(keyId, count);
     }
@@ -37,7 +40,7 @@ export class KeyActivity {
     if (status >= 400 && status < 500) count.refused++;
   }
 
-  /** The hundred busiest keys of the last minute and the hundred most refused, the first first. */
+  /** The 100 busiest and the 100 most often rejected keys of the last minute, highest count first. */
   top(): { window_seconds: number; busiest: KeyCount[]; refused: KeyCount[] } {
     const oldest = this.#number() - SLICES;
     const sums = new Map<string, KeyCount>();
@@ -48,12 +51,12 @@ export class KeyActivity {
       }
     }
     const all = [...sums.values()];
-    const first = (by: 'requests' | 'refused') =>
+    const highest = (by: 'requests' | 'refused') =>
       all
         .filter((count) => count[by] > 0)
         .toSorted((one, other) => other[by] - one[by])
-        .slice(0, MOST_TOLD);
-    return { window_seconds: (SLICES * SLICE_MS) / 1000, busiest: first('requests'), refused: first('refused') };
+        .slice(0, MAX_LISTED);
+    return { window_seconds: (SLICES * SLICE_MS) / 1000, busiest: highest('requests'), refused: highest('refused') };
   }
 
   #number(): number {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
 import { KeyActivity } from './key-activity.ts';
 
-test('the busiest and the most refused keys of the last minute are told, the first first, and earlier ones forgotten', () => {
+test('lists the busiest and the most often rejected keys of the last minute, highest count first', () => {
   const clock = new ManualClock(1_000_000_000_000);
   const activity = new KeyActivity(clock);
   const count = (key: string, ...statuses: number[]) => statuses.forEach((status) => activity.count(key, status));
@@ -19,7 +19,7 @@ test('the busiest and the most refused keys of the last minute are told, the fir
   expect(activity.top()).toEqual({ window_seconds: 60, busiest: [], refused: [] });
 });
 
-test('a flood of keys takes no more than its memory, and the lists are bounded', () => {
+test('counts at most 10,000 keys per slice and lists at most 100', () => {
   const clock = new ManualClock(1_000_000_000_000);
   const activity = new KeyActivity(clock);
   for (let key = 0; key < 20_000; key++) activity.count(String(key), 401);

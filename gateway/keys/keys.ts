@@ -6,44 +6,47 @@ import type { AuthServiceService, KeyChange, KeyGrant } from '#proto/gen/guild/a
 import { type CachedGrant, GrantCache } from './cache.ts';
 import { type ChangeProof, isWithin } from './proof.ts';
 import { Refusals } from './refusals.ts';
-import { Calendar } from './renewal-schedule.ts';
-import { type Answer, type Priority, unavailable, Verifier } from './verifier.ts';
+import { RenewalSchedule } from './renewal-schedule.ts';
+import { type LookupResult, type Priority, unavailable, Verifier } from './verifier.ts';
 
-/** How long a key is fresh while every change would be heard. */
-const PROVEN_MS = 60_000;
-/** How long it is fresh otherwise: with its spread, and the look-up itself, within the 5 s that the contract promises. */
-const UNPROVEN_MS = 4_000;
-const SPREAD = 0.2;
-/** From this share of its fresh time on a key that is used is verified again, so that no caller has to wait for it. */
-const RENEWED_FROM = 0.75;
-/** How many are verified again at a time: half of what auth may be asked at once, so that callers need not wait. */
-const RENEWED_AT_ONCE = 32;
+/** How long a cached key is used while the change stream proves that no change was missed. */
+const FRESH_MS_WITH_PROOF = 60_000;
+/**
+ * How long it is used otherwise. With jitter and the duration of the lookup it stays within the 5 s of the contract.
+ */
+const FRESH_MS_WITHOUT_PROOF = 4_000;
+const JITTER = 0.2;
+/** A key in use is verified again after this share of its fresh time, so that no request has to wait for that. */
+const RENEWAL_SHARE = 0.75;
+/** Concurrent renewals: half of the maximum in flight to auth, so that requests with unknown keys need not wait. */
+const MAX_RENEWALS = 32;
+/** How long a key counts as known after its verification. */
 const KNOWN_MS = 24 * 3_600_000;
-/** How often a key that changes while auth is being asked is asked for again. */
-const ATTEMPTS = 3;
-const PROBE_EVERY_MS = 1_000;
+/** How often a key is looked up again if it changes during the lookup. */
+const MAX_ATTEMPTS = 3;
+const PROBE_INTERVAL_MS = 1_000;
 
 export interface KeysOptions {
   client: GrpcClient<AuthServiceService>;
   clock: Clock;
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   random: () => number;
   metrics: Metrics;
-  /** Fed by the stream of changes. */
+  /** Updated by the stream of key changes. */
   proof: ChangeProof;
-  /** How long known keys are served while auth can not be reached; 0 = not at all. */
+  /** How long cached keys are accepted while auth is not reachable; 0 = not at all. */
   staleSeconds: number;
-  /** The most keys that are remembered. */
+  /** The maximum number of cached keys. */
   max: number;
 }
 
-/** Knows keys by their hashes: from memory where that is certain enough, else by asking auth. */
+/** Finds the grants of API keys: from the cache if that is certain enough, otherwise in auth. */
 export class Keys {
   readonly #options: KeysOptions;
   readonly #cache: GrantCache;
   readonly #refusals = new Refusals();
-  readonly #calendar: Calendar;
-  /** The hashes of keys whose time to be verified again has come. */
+  readonly #schedule: RenewalSchedule;
+  /** The hashes of the keys that are due to be verified again. */
   readonly #due = new Set<string>();
   #isRenewing = false;
   readonly #verifier: Verifier;
@@ -54,47 +57,51 @@ export class Keys {
   constructor(options: KeysOptions) {
     this.#options = options;
     this.#cache = new GrantCache(options.max);
-    this.#calendar = new Calendar(options.max);
+    this.#schedule = new RenewalSchedule(options.max);
     const { client, clock } = options;
-    this.#verifier = new Verifier({ client, clock, answered: (id, answer) => this.#remember(id, answer) });
-    const help = 'Look-ups of keys: answered from memory, by auth, stale for want of auth, or not at all';
+    this.#verifier = new Verifier({ client, clock, onResult: (id, result) => this.#store(id, result) });
+    const help =
+      'Key lookups: from the cache (hit, refusal_hit), from auth (miss), cached because auth failed (stale), or failed (unavailable)';
     this.#outcomes = options.metrics.counter('gateway_key_cache_total', help, ['outcome']);
-    this.#renewals = options.metrics.counter('gateway_key_renewals_total', 'Keys in use verified again in time');
+    this.#renewals = options.metrics.counter(
+      'gateway_key_renewals_total',
+      'Keys in use that were verified again before their cache entry expired',
+    );
   }
 
-  /** The key's grant where memory alone can tell; undefined means that `find` must. */
+  /** The key's grant if the cache alone is sufficient. Undefined means that `find` must be called. */
   peek(key: ApiKey): KeyGrant | undefined {
     const entry = this.#cache.get(key.hashText);
     if (!entry) return undefined;
     const now = this.#options.clock.now();
-    const isProven = this.#options.proof.covers(entry.readAt, now);
-    if (isFresh(entry, isProven, now) && !this.#hasLapsed(entry.grant)) {
+    const hasProof = this.#options.proof.covers(entry.readAt, now);
+    if (isFresh(entry, hasProof, now) && !this.#hasLapsed(entry.grant)) {
       this.#outcomes.inc({ outcome: 'hit' });
-      if (!entry.isUsed) this.#use(key.hashText, entry, now);
+      if (!entry.isUsed) this.#markUsed(key.hashText, entry, now);
       return entry.grant;
     }
-    // Nobody waits in vain for an auth that has just failed to answer.
+    // While auth is failing, requests do not wait for it.
     if (!this.#verifier.isFailing || !this.#mayBeStale(entry, now)) return undefined;
     this.#outcomes.inc({ outcome: 'stale' });
     this.#probe(now);
     return entry.grant;
   }
 
-  /** Once for each time that it is read; later than its calendar has it, it is due now. */
-  #use(id: string, entry: CachedGrant, now: number): void {
+  /** Called at the first use after each verification. If the scheduled renewal is already over, the key is due now. */
+  #markUsed(id: string, entry: CachedGrant, now: number): void {
     entry.isUsed = true;
     if (isDue(entry, now) && this.#due.size < this.#options.max) this.#due.add(id);
   }
 
   /**
-   * The key's grant; undefined when it is unknown, revoked or replaced (INVALID_API_KEY). Whether it has expired is for
-   * the caller to judge. UNAVAILABLE when auth can't be reached and what is known must not be used.
+   * The key's grant. Undefined if the key is unknown, revoked or replaced (INVALID_API_KEY). The caller must check
+   * whether it has expired. Throws UNAVAILABLE if auth is not reachable and there is no cached grant that may be used.
    */
   async find(key: ApiKey, priority: Priority = 'normal'): Promise<KeyGrant | undefined> {
     const known = this.peek(key);
     if (known) return known;
     const id = key.hashText;
-    if (this.#isRefused(id)) {
+    if (this.#isInvalid(id)) {
       this.#outcomes.inc({ outcome: 'refusal_hit' });
       return undefined;
     }
@@ -111,12 +118,12 @@ export class Keys {
     }
   }
 
-  /** Verifies again what was used and will not be fresh for much longer, many at a time; called at each beat. */
-  async renew(): Promise<void> {
-    for (const id of this.#calendar.take(this.#options.clock.now())) this.#due.add(id);
+  /** Verifies keys in use again before they expire. Called at each beat of auth. */
+  async renewDueKeys(): Promise<void> {
+    for (const id of this.#schedule.take(this.#options.clock.now())) this.#due.add(id);
     if (this.#isRenewing) return;
     this.#isRenewing = true;
-    for (let left = this.#due.size; left > 0 && !this.#verifier.isFailing; left -= RENEWED_AT_ONCE) {
+    for (let remaining = this.#due.size; remaining > 0 && !this.#verifier.isFailing; remaining -= MAX_RENEWALS) {
       await Promise.all(this.#takeDue().map(([id, entry]) => this.#renew(id, entry)));
     }
     this.#isRenewing = false;
@@ -127,16 +134,16 @@ export class Keys {
       await this.#verifier.verify(id, { guildId: grant.guildId, hash: Buffer.from(id, 'latin1') });
       this.#renewals.inc();
     } catch {
-      // At a later beat, unless a caller needs it before.
+      // Retried at a later beat.
       this.#due.add(id);
     }
   }
 
-  /** Some of what is due and was used: it may have been verified, or forgotten, meanwhile. */
+  /** Takes some due keys. Skips those that were not used, and those that were verified or evicted meanwhile. */
   #takeDue(): [string, CachedGrant][] {
     const taken: [string, CachedGrant][] = [];
     for (const id of this.#due) {
-      if (taken.length === RENEWED_AT_ONCE) break;
+      if (taken.length === MAX_RENEWALS) break;
       this.#due.delete(id);
       const entry = this.#cache.get(id);
       if (entry?.isUsed && isDue(entry, this.#options.clock.now())) taken.push([id, entry]);
@@ -144,94 +151,96 @@ export class Keys {
     return taken;
   }
 
-  /** Whether this gateway has verified the key within 24 hours, and it was not refused since. */
+  /** True if this gateway has verified the key within the last 24 hours, and auth has not rejected it since. */
   isKnown({ hashText }: ApiKey): boolean {
     const entry = this.#cache.get(hashText);
     return entry !== undefined && isWithin(this.#options.clock.now() - entry.readAt, KNOWN_MS);
   }
 
-  /** Whether `find` would send a query of its own to auth for a key that this gateway does not know. */
+  /** True if `find` would start a new lookup in auth for a key that is not cached. */
   needsLookup({ hashText }: ApiKey): boolean {
-    return !this.#isRefused(hashText) && !this.#verifier.isVerifying(hashText);
+    return !this.#isInvalid(hashText) && !this.#verifier.isVerifying(hashText);
   }
 
-  /** A key has changed: whatever is remembered of it or being asked about it must not be relied on. */
-  changed({ hashes, version }: KeyChange): void {
+  /** A key has changed: cached grants and results of pending lookups must not be used any more. */
+  handleChange({ hashes, version }: KeyChange): void {
     for (const hash of hashes) {
       const id = hash.toString('latin1');
       this.#cache.markChanged(id, version);
       this.#verifier.markChanged(id, version);
-      this.#refusals.drop(id);
+      this.#refusals.delete(id);
     }
   }
 
-  /** The stream of changes was cut: finds out whether auth is gone before requests have to. */
-  cut(): void {
-    this.#options.proof.cut();
+  /** The stream of key changes has ended. Checks whether auth is reachable before a request has to wait for it. */
+  handleDisconnect(): void {
+    this.#options.proof.disconnect();
     this.#probe(this.#options.clock.now());
   }
 
-  /** Asks auth, again where the key changed meanwhile. */
+  /** Looks up the key in auth, again if it changes during the lookup. */
   async #verify(id: string, key: ApiKey, priority: Priority): Promise<KeyGrant | undefined> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const { grant, changedTo } = await this.#verifier.verify(id, key, priority);
-      const newest = Math.max(changedTo, this.#cache.get(id)?.changedTo ?? 0);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const { grant, changedVersion } = await this.#verifier.verify(id, key, priority);
+      const newest = Math.max(changedVersion, this.#cache.get(id)?.changedVersion ?? 0);
       if (!grant || grant.version >= newest) return grant && !this.#hasLapsed(grant) ? grant : undefined;
     }
-    throw unavailable('the key changed whenever auth was asked about it');
+    throw unavailable('the key changed during each lookup');
   }
 
-  #remember(id: string, { grant, askedAt, changedTo }: Answer): void {
+  #store(id: string, { grant, requestedAt, changedVersion }: LookupResult): void {
     if (grant && !this.#hasLapsed(grant)) {
-      const spread = 1 + SPREAD * (2 * this.#options.random() - 1);
-      if (grant.version < changedTo) return;
-      this.#cache.keep(id, grant, askedAt, spread);
-      // Without a stream keys are asked about every few seconds, and no beat takes the notes.
+      const jitter = 1 + JITTER * (2 * this.#options.random() - 1);
+      if (grant.version < changedVersion) return;
+      this.#cache.set(id, { grant, readAt: requestedAt, jitter });
+      // Without a stream, keys are looked up every few seconds, and no beat triggers renewals.
       if (this.#options.proof.isAlive(this.#options.clock.now()))
-        this.#calendar.add(id, askedAt + PROVEN_MS * spread * RENEWED_FROM);
+        this.#schedule.add(id, requestedAt + FRESH_MS_WITH_PROOF * jitter * RENEWAL_SHARE);
       return;
     }
-    this.#cache.drop(id);
-    // One that changed meanwhile may be good by now.
-    if (changedTo === 0) this.#refusals.add(id, this.#options.clock.now());
+    this.#cache.delete(id);
+    // A key that changed during the lookup may be valid by now.
+    if (changedVersion === 0) this.#refusals.add(id, this.#options.clock.now());
   }
 
-  /** Whether memory alone shows that the key is invalid. */
-  #isRefused(id: string): boolean {
+  /** True if the cache alone shows that the key is invalid. */
+  #isInvalid(id: string): boolean {
     const entry = this.#cache.get(id);
-    if (entry && entry.changedTo === 0 && this.#hasLapsed(entry.grant)) {
-      this.#cache.drop(id);
+    if (entry && entry.changedVersion === 0 && this.#hasLapsed(entry.grant)) {
+      this.#cache.delete(id);
       this.#refusals.add(id, this.#options.clock.now());
     }
     return this.#refusals.has(id, this.#options.clock.now());
   }
 
-  /** Whether a key may be served although auth does not answer. */
+  /** True if a cached key may be used although auth does not respond. */
   #mayBeStale(entry: CachedGrant, now: number): boolean {
     const { proof, staleSeconds } = this.#options;
-    if (entry.changedTo > 0 || this.#hasLapsed(entry.grant)) return false;
-    // While the stream is alive auth can be reached: then only what the stream vouches for.
+    if (entry.changedVersion > 0 || this.#hasLapsed(entry.grant)) return false;
+    // While the stream is alive, auth is reachable, and only keys that the stream covers may be used.
     if (proof.isAlive(now) && !proof.covers(entry.readAt, now)) return false;
     return isWithin(now - proof.confirmedAt(entry.readAt), staleSeconds * 1000);
   }
 
-  /** Whether the secret was replaced and its grace period is over. */
+  /** True if the secret was replaced and its grace period is over. */
   #hasLapsed({ validUntil }: KeyGrant): boolean {
     return validUntil !== 0 && this.#options.clock.now() >= validUntil * 1000;
   }
 
   #probe(now: number): void {
-    if (isWithin(now - this.#probedAt, PROBE_EVERY_MS)) return;
+    if (isWithin(now - this.#probedAt, PROBE_INTERVAL_MS)) return;
     this.#probedAt = now;
     void this.#verifier.probe();
   }
 }
 
-function isFresh({ changedTo, readAt, spread }: CachedGrant, isProven: boolean, now: number): boolean {
-  return changedTo === 0 && isWithin(now - readAt, (isProven ? PROVEN_MS : UNPROVEN_MS) * spread);
+function isFresh({ changedVersion, readAt, jitter }: CachedGrant, hasProof: boolean, now: number): boolean {
+  return (
+    changedVersion === 0 && isWithin(now - readAt, (hasProof ? FRESH_MS_WITH_PROOF : FRESH_MS_WITHOUT_PROOF) * jitter)
+  );
 }
 
-/** Whether a key whose changes are heard is to be verified again in time. */
-function isDue({ readAt, spread }: CachedGrant, now: number): boolean {
-  return !isWithin(now - readAt, PROVEN_MS * spread * RENEWED_FROM);
+/** True if it is time to renew a key that the stream covers. */
+function isDue({ readAt, jitter }: CachedGrant, now: number): boolean {
+  return !isWithin(now - readAt, FRESH_MS_WITH_PROOF * jitter * RENEWAL_SHARE);
 }

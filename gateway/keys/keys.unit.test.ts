@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { changeOf, newKey } from './fixtures/auth-peer.ts';
 import { startKeys } from './fixtures/keys.ts';
 
-test('a key is fresh for 60 s while every change would be heard, and auth is not asked', async () => {
-  const { peer, clock, keys, beat, beatFor, asked, outcomes } = await startKeys();
+test('a key is fresh for 60 s while the stream is alive, and no lookup is sent', async () => {
+  const { peer, clock, keys, beat, beatFor, requested, outcomes } = await startKeys();
   const key = newKey();
   const grant = peer.grant(key);
   beat();
@@ -13,11 +13,11 @@ test('a key is fresh for 60 s while every change would be heard, and auth is not
   clock.advance(999);
   expect(keys.peek(key)).toEqual(grant);
   expect(await keys.find(key)).toEqual(grant);
-  expect(asked()).toBe(1);
+  expect(requested()).toBe(1);
   clock.advance(1);
   expect(keys.peek(key)).toBeUndefined();
   expect(await keys.find(key)).toEqual(grant);
-  expect(asked()).toBe(2);
+  expect(requested()).toBe(2);
   expect(await outcomes('hit')).toBe(2);
   expect(await outcomes('miss')).toBe(2);
 });
@@ -25,26 +25,29 @@ test('a key is fresh for 60 s while every change would be heard, and auth is not
 test.each([
   [0, 48_000, 3_200],
   [0.999_999, 71_999, 4_799],
-])('with chance %d a key is fresh for %d ms with the stream and %d ms without', async (chance, proven, unproven) => {
-  const { peer, clock, keys, beat, beatFor } = await startKeys({ random: () => chance });
-  const key = newKey();
-  peer.grant(key);
-  await keys.find(key);
-  clock.advance(unproven - 1);
-  expect(keys.peek(key)).toBeDefined();
-  clock.advance(2);
-  expect(keys.peek(key)).toBeUndefined();
-  beat();
-  await keys.find(key);
-  const seconds = Math.floor((proven - 1) / 1_000);
-  beatFor(seconds);
-  clock.advance(proven - 1 - seconds * 1_000);
-  expect(keys.peek(key)).toBeDefined();
-  clock.advance(2);
-  expect(keys.peek(key)).toBeUndefined();
-});
+])(
+  'with the random value %d a key is fresh for %d ms with a stream and %d ms without',
+  async (value, proven, unproven) => {
+    const { peer, clock, keys, beat, beatFor } = await startKeys({ random: () => value });
+    const key = newKey();
+    peer.grant(key);
+    await keys.find(key);
+    clock.advance(unproven - 1);
+    expect(keys.peek(key)).toBeDefined();
+    clock.advance(2);
+    expect(keys.peek(key)).toBeUndefined();
+    beat();
+    await keys.find(key);
+    const seconds = Math.floor((proven - 1) / 1_000);
+    beatFor(seconds);
+    clock.advance(proven - 1 - seconds * 1_000);
+    expect(keys.peek(key)).toBeDefined();
+    clock.advance(2);
+    expect(keys.peek(key)).toBeUndefined();
+  },
+);
 
-test('a key verified before the stream was proven stays fresh for the short time only', async () => {
+test('a key verified before the first beat is fresh only for the time without a stream', async () => {
   const { peer, keys, beatFor } = await startKeys();
   const key = newKey();
   peer.grant(key);
@@ -55,7 +58,7 @@ test('a key verified before the stream was proven stays fresh for the short time
   expect(keys.peek(key)).toBeUndefined();
 });
 
-test('a stream that falls silent takes freshness away after 2.5 s; back within 10 s it gives it again, later not', async () => {
+test('keys are not fresh after 2.5 s without a beat; a beat within 10 s makes them fresh again, a later one does not', async () => {
   const { peer, clock, keys, beat } = await startKeys();
   const key = newKey();
   peer.grant(key);
@@ -70,31 +73,31 @@ test('a stream that falls silent takes freshness away after 2.5 s; back within 1
   expect(keys.peek(key)).toBeUndefined();
 });
 
-test('an unknown key is refused, and remembered as refused for five seconds', async () => {
-  const { clock, keys, asked, outcomes } = await startKeys();
+test('an unknown key is rejected, and that is cached for five seconds', async () => {
+  const { clock, keys, requested, outcomes } = await startKeys();
   const key = newKey();
   expect(await keys.find(key)).toBeUndefined();
   clock.advance(4_999);
   expect(await keys.find(key)).toBeUndefined();
-  expect(asked()).toBe(1);
+  expect(requested()).toBe(1);
   expect(await outcomes('refusal_hit')).toBe(1);
   clock.advance(1);
   expect(await keys.find(key)).toBeUndefined();
-  expect(asked()).toBe(2);
+  expect(requested()).toBe(2);
 });
 
-test('junk pushes out no good key', async () => {
-  const { peer, keys, beat, asked } = await startKeys({ max: 1 });
+test('invalid keys do not evict valid ones', async () => {
+  const { peer, keys, beat, requested } = await startKeys({ max: 1 });
   const key = newKey();
   peer.grant(key);
   beat();
   await keys.find(key);
   await Promise.all(Array.from({ length: 50 }, () => keys.find(newKey())));
   expect(keys.peek(key)).toBeDefined();
-  expect(asked()).toBe(51);
+  expect(requested()).toBe(51);
 });
 
-test('a change makes every secret of the key be verified again, at once', async () => {
+test('after a change every secret of the key is verified again immediately', async () => {
   const { peer, clock, keys, beat } = await startKeys();
   const [old, current] = [newKey(), newKey()];
   peer.grant(old, { version: 1 });
@@ -103,87 +106,87 @@ test('a change makes every secret of the key be verified again, at once', async 
   await Promise.all([keys.find(old), keys.find(current)]);
   peer.revoke(old);
   peer.grant(current, { version: 2, scopes: [] });
-  keys.changed(changeOf(old, 2, clock, [current]));
+  keys.handleChange(changeOf(old, 2, clock, [current]));
   expect([keys.peek(old), keys.peek(current)]).toEqual([undefined, undefined]);
   expect(await keys.find(old)).toBeUndefined();
   expect(await keys.find(current)).toMatchObject({ version: 2, scopes: [] });
 });
 
-test('a change that was already seen, or is told again, costs nothing', async () => {
+test('a change that the cached grant already includes has no effect', async () => {
   const { peer, clock, keys, beat } = await startKeys();
   const key = newKey();
   peer.grant(key, { version: 5 });
   beat();
   await keys.find(key);
-  keys.changed(changeOf(key, 5, clock));
-  keys.changed(changeOf(key, 4, clock));
+  keys.handleChange(changeOf(key, 5, clock));
+  keys.handleChange(changeOf(key, 4, clock));
   expect(keys.peek(key)).toBeDefined();
 });
 
-test('what auth answered before a change is neither used nor kept: it is asked again', async () => {
-  const { peer, clock, keys, beat, asked } = await startKeys();
+test('a result from before a change is neither used nor cached, and the key is looked up again', async () => {
+  const { peer, clock, keys, beat, requested } = await startKeys();
   const key = newKey();
   peer.grant(key, { version: 1 });
   beat();
   peer.hold();
   const found = keys.find(key);
-  await expect.poll(asked).toBe(1);
+  await expect.poll(requested).toBe(1);
   peer.revoke(key);
-  keys.changed(changeOf(key, 2, clock));
+  keys.handleChange(changeOf(key, 2, clock));
   peer.release();
   expect(await found).toBeUndefined();
-  expect(asked()).toBe(2);
+  expect(requested()).toBe(2);
   expect(keys.isKnown(key)).toBe(false);
 });
 
-test('an answer as new as the change that came meanwhile is kept', async () => {
-  const { peer, clock, keys, beat, asked } = await startKeys();
+test('a result that includes the change received during the lookup is cached', async () => {
+  const { peer, clock, keys, beat, requested } = await startKeys();
   const key = newKey();
   const grant = peer.grant(key, { version: 2 });
   beat();
   peer.hold();
   const found = keys.find(key);
-  await expect.poll(asked).toBe(1);
-  keys.changed(changeOf(key, 2, clock));
+  await expect.poll(requested).toBe(1);
+  keys.handleChange(changeOf(key, 2, clock));
   peer.release();
   expect(await found).toEqual(grant);
   expect(keys.peek(key)).toEqual(grant);
 });
 
-test('a refusal that a change came upon is not remembered', async () => {
-  const { peer, clock, keys, asked } = await startKeys();
+test('a rejection is not cached if the key changed during the lookup', async () => {
+  const { peer, clock, keys, requested } = await startKeys();
   const key = newKey();
   peer.hold();
   const found = keys.find(key);
-  await expect.poll(asked).toBe(1);
+  await expect.poll(requested).toBe(1);
   peer.grant(key, { version: 1 });
-  keys.changed(changeOf(key, 1, clock));
+  keys.handleChange(changeOf(key, 1, clock));
   peer.release();
   expect(await found).toBeUndefined();
   expect(await keys.find(key)).toMatchObject({ version: 1 });
 });
 
-test('a change drops a remembered refusal', async () => {
+test('a change removes a cached rejection', async () => {
   const { peer, clock, keys } = await startKeys();
   const key = newKey();
   expect(await keys.find(key)).toBeUndefined();
   peer.grant(key);
-  keys.changed(changeOf(key, 1, clock));
+  keys.handleChange(changeOf(key, 1, clock));
   expect(await keys.find(key)).toBeDefined();
 });
 
-test('an auth that keeps answering with an older version than a change is not believed', async () => {
-  const { peer, clock, keys, beat, asked } = await startKeys();
+test('a lookup fails if auth keeps returning a version older than the received change', async () => {
+  const { peer, clock, keys, beat, requested } = await startKeys();
   const key = newKey();
   peer.grant(key, { version: 1 });
   beat();
   await keys.find(key);
-  keys.changed(changeOf(key, 2, clock));
+  keys.handleChange(changeOf(key, 2, clock));
   await expect(keys.find(key)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-  expect(asked()).toBe(4);
+  expect(requested()).toBe(4);
 });
 
-test('a replaced secret is refused from the second its grace period is over, also without auth', async () => {
+test('a replaced secret is rejected from the end of its grace period, even without auth', async () => {
   const { peer, clock, keys, beat } = await startKeys();
   const key = newKey();
   peer.grant(key, { validUntil: clock.now() / 1000 + 2 });
@@ -198,14 +201,14 @@ test('a replaced secret is refused from the second its grace period is over, als
   expect(keys.isKnown(key)).toBe(false);
 });
 
-test('a key is known for 24 h since it was verified, also after a change, but not after a refusal', async () => {
+test('a key is known for 24 h after its verification, even after a change, but not after a rejection', async () => {
   const { peer, clock, keys } = await startKeys();
   const [key, revoked] = [newKey(), newKey()];
   peer.grant(key);
   peer.grant(revoked);
   expect(keys.isKnown(key)).toBe(false);
   await Promise.all([keys.find(key), keys.find(revoked)]);
-  keys.changed(changeOf(key, 2, clock, [revoked]));
+  keys.handleChange(changeOf(key, 2, clock, [revoked]));
   expect([key, revoked].map((each) => keys.isKnown(each))).toEqual([true, true]);
   peer.revoke(revoked);
   await keys.find(revoked);
@@ -216,20 +219,20 @@ test('a key is known for 24 h since it was verified, also after a change, but no
   expect(keys.isKnown(key)).toBe(false);
 });
 
-test('a revoked key is remembered as refused', async () => {
-  const { peer, clock, keys, beat, asked } = await startKeys();
+test('the rejection of a revoked key is cached', async () => {
+  const { peer, clock, keys, beat, requested } = await startKeys();
   const key = newKey();
   peer.grant(key);
   beat();
   await keys.find(key);
   peer.revoke(key);
-  keys.changed(changeOf(key, 2, clock));
+  keys.handleChange(changeOf(key, 2, clock));
   expect(await keys.find(key)).toBeUndefined();
   expect(await keys.find(key)).toBeUndefined();
-  expect(asked()).toBe(2);
+  expect(requested()).toBe(2);
 });
 
-test('a clock that is set back makes nothing fresh', async () => {
+test('keys are not fresh after the clock was set back', async () => {
   const { peer, clock, keys, beat } = await startKeys();
   const key = newKey();
   peer.grant(key);

@@ -1,52 +1,52 @@
-/** Auth beats once a second: after two missed beats and a bit, the stream is taken for cut. */
-export const SILENCE_MS = 2_500;
+/** Auth sends a beat once a second. After two and a half seconds without one, the stream counts as disconnected. */
+export const BEAT_TIMEOUT_MS = 2_500;
 /**
- * A new stream begins with the changes of the last 15 s, so that nothing was missed between two beats less than this
- * apart. What is left of the 15 s is for beats that were late.
+ * A new stream starts with the changes of the last 15 s. Between two beats less than this apart no change can therefore
+ * have been missed. The remaining 5 s allow for late beats.
  */
-const BRIDGED_MS = 10_000;
+const MAX_GAP_MS = 10_000;
 
-/** For which time it is certain that every change of a key was heard. All times are Unix milliseconds. */
+/** Tracks since when this gateway has certainly received every key change. All times are Unix milliseconds. */
 export class ChangeProof {
-  /** From here to the last beat, without a gap. */
+  /** All changes from this time to the last beat were received. */
   #since = Number.POSITIVE_INFINITY;
   #lastBeat = Number.NEGATIVE_INFINITY;
-  #isCut = true;
+  #isDisconnected = true;
 
-  /** The stream beats: all changes until now were told. */
+  /** Auth sent a beat: all changes until now were received. */
   beat(now: number): void {
-    // A clock that was set back proves nothing either.
-    if (!isWithin(now - this.#lastBeat, BRIDGED_MS)) this.#since = now;
+    // False after a long gap, and also if the clock was set back.
+    if (!isWithin(now - this.#lastBeat, MAX_GAP_MS)) this.#since = now;
     this.#lastBeat = now;
-    this.#isCut = false;
+    this.#isDisconnected = false;
   }
 
-  /** The stream has ended. What it vouched for stands for as long as a silent one's would. */
-  cut(): void {
-    this.#isCut = true;
+  /** The stream has ended. Its last beat stays valid for BEAT_TIMEOUT_MS, as on a silent stream. */
+  disconnect(): void {
+    this.#isDisconnected = true;
   }
 
-  /** Whether changes are being heard now. */
+  /** True if changes are being received now. */
   isAlive(now: number): boolean {
-    return !this.#isCut && this.#isRecent(now);
+    return !this.#isDisconnected && this.#isRecent(now);
   }
 
-  /** Whether what was read at `readAt` was current at a recent beat. */
+  /** True if data that was read at `readAt` was still current at a recent beat, unless a change of it was received. */
   covers(readAt: number, now: number): boolean {
     return readAt >= this.#since && this.#isRecent(now);
   }
 
-  /** The last time at which what was read at `readAt` is known to have been current. */
+  /** The last time at which data that was read at `readAt` is known to have been current. */
   confirmedAt(readAt: number): number {
     return readAt >= this.#since ? Math.max(readAt, this.#lastBeat) : readAt;
   }
 
   #isRecent(now: number): boolean {
-    return isWithin(now - this.#lastBeat, SILENCE_MS);
+    return isWithin(now - this.#lastBeat, BEAT_TIMEOUT_MS);
   }
 }
 
-/** Whether a span of time is shorter than a limit; never, when the clock was set back meanwhile. */
+/** True if a span of time is shorter than a limit. False if it is negative, because the clock was set back. */
 export function isWithin(span: number, limit: number): boolean {
   return span >= 0 && span < limit;
 }

@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
 import { ChangeProof } from './proof.ts';
 
-test('nothing is vouched for before the first beat', () => {
+test('nothing is proven before the first beat', () => {
   const proof = new ChangeProof();
   expect(proof.isAlive(0)).toBe(false);
   expect(proof.covers(0, 0)).toBe(false);
   expect(proof.confirmedAt(5)).toBe(5);
 });
 
-test('what was read since the first beat is vouched for, what was read before is not', () => {
+test('data read since the first beat is covered, data read before it is not', () => {
   const proof = new ChangeProof();
   proof.beat(1_000);
   expect(proof.covers(999, 1_100)).toBe(false);
   expect(proof.covers(1_000, 1_100)).toBe(true);
 });
 
-test('after two missed beats and a bit nothing is vouched for, until it beats again', () => {
+test('without a beat for 2.5 s nothing is covered until the next beat', () => {
   const proof = new ChangeProof();
   proof.beat(1_000);
   expect(proof.covers(1_000, 3_499)).toBe(true);
@@ -24,11 +24,11 @@ test('after two missed beats and a bit nothing is vouched for, until it beats ag
   expect(proof.covers(1_000, 4_000)).toBe(true);
 });
 
-test('a stream that has ended is not alive, and what it vouched for lasts as long as after a last beat', () => {
+test('an ended stream is not alive, but its last beat covers data for 2.5 s', () => {
   const proof = new ChangeProof();
   proof.beat(1_000);
   expect(proof.isAlive(1_000)).toBe(true);
-  proof.cut();
+  proof.disconnect();
   expect(proof.isAlive(1_000)).toBe(false);
   expect(proof.covers(1_000, 3_499)).toBe(true);
   expect(proof.covers(1_000, 3_500)).toBe(false);
@@ -36,7 +36,7 @@ test('a stream that has ended is not alive, and what it vouched for lasts as lon
   expect(proof.isAlive(4_000)).toBe(true);
 });
 
-test('a gap under 10 s is bridged, a longer one is not', () => {
+test('a gap of less than 10 s between beats keeps the proof, a longer one ends it', () => {
   const proof = new ChangeProof();
   proof.beat(1_000);
   proof.beat(10_999);
@@ -47,7 +47,7 @@ test('a gap under 10 s is bridged, a longer one is not', () => {
   expect(proof.covers(20_999, 20_999)).toBe(true);
 });
 
-test('what the stream vouches for counts as confirmed by each beat', () => {
+test('each beat confirms the data that it covers', () => {
   const proof = new ChangeProof();
   proof.beat(1_000);
   proof.beat(2_000);
@@ -56,7 +56,7 @@ test('what the stream vouches for counts as confirmed by each beat', () => {
   expect(proof.confirmedAt(500)).toBe(500);
 });
 
-test('a clock that is set back ends the proof instead of prolonging it', () => {
+test('setting the clock back ends the proof', () => {
   const proof = new ChangeProof();
   proof.beat(100_000);
   expect(proof.isAlive(50_000)).toBe(false);

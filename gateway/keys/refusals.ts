@@ -1,26 +1,27 @@
-import { dropOldest } from '#kit/resilience/bounded.ts';
+import { LRUCache } from 'lru-cache';
 import { isWithin } from './proof.ts';
 
-const KEPT_MS = 5_000;
+const TTL_MS = 5_000;
 const MAX = 10_000;
 
-/** Hashes that auth has just refused: apart from the grants, so that junk never pushes out a good key. */
+/**
+ * The hashes of keys that auth has rejected a short time ago. Separate from the grants, so that a flood of invalid keys
+ * cannot evict valid ones.
+ */
 export class Refusals {
-  /** When each was refused, the oldest first. */
-  readonly #refusedAt = new Map<string, number>();
+  /** When each key was rejected, in Unix milliseconds. */
+  readonly #rejectedAt = new LRUCache<string, number>({ max: MAX });
 
   has(id: string, now: number): boolean {
-    const refusedAt = this.#refusedAt.get(id);
-    return refusedAt !== undefined && isWithin(now - refusedAt, KEPT_MS);
+    const rejectedAt = this.#rejectedAt.get(id);
+    return rejectedAt !== undefined && isWithin(now - rejectedAt, TTL_MS);
   }
 
   add(id: string, now: number): void {
-    this.#refusedAt.delete(id);
-    this.#refusedAt.set(id, now);
-    dropOldest(this.#refusedAt, MAX);
+    this.#rejectedAt.set(id, now);
   }
 
-  drop(id: string): void {
-    this.#refusedAt.delete(id);
+  delete(id: string): void {
+    this.#rejectedAt.delete(id);
   }
 }

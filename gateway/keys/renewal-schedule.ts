@@ -1,8 +1,8 @@
-/** Longer than any note lies ahead, unless the clock was set back since. */
-const FURTHEST_MS = 120_000;
+/** No key is scheduled further ahead than this, unless the clock was set back since. */
+const MAX_AHEAD_MS = 120_000;
 
-/** Keys by the second from which on they are to be verified again. */
-export class Calendar {
+/** Key IDs, grouped by the second in which they are due to be verified again. */
+export class RenewalSchedule {
   readonly #seconds = new Map<number, string[]>();
   readonly #max: number;
   #size = 0;
@@ -11,7 +11,7 @@ export class Calendar {
     this.#max = max;
   }
 
-  /** Notes the key for a time in Unix milliseconds, unless as many as may be are noted already. */
+  /** Schedules the key for a time in Unix milliseconds, unless `max` keys are scheduled already. */
   add(id: string, at: number): void {
     if (this.#size >= this.#max) return;
     this.#size += 1;
@@ -21,16 +21,16 @@ export class Calendar {
     else this.#seconds.set(second, [id]);
   }
 
-  /** Takes out the keys whose time has come, or can't be told any more because the clock was set back. */
+  /** Removes and returns the keys that are due. If the clock was set back, keys too far ahead count as due too. */
   take(now: number): string[] {
-    const taken: string[] = [];
+    const due: string[] = [];
     for (const [second, ids] of this.#seconds) {
       const ahead = second * 1000 - now;
-      if (ahead > 0 && ahead < FURTHEST_MS) continue;
+      if (ahead > 0 && ahead < MAX_AHEAD_MS) continue;
       this.#seconds.delete(second);
       this.#size -= ids.length;
-      for (const id of ids) taken.push(id);
+      for (const id of ids) due.push(id);
     }
-    return taken;
+    return due;
   }
 }

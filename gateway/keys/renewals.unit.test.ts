@@ -2,104 +2,104 @@ import { expect, test } from 'vitest';
 import { changeOf, newKey } from './fixtures/auth-peer.ts';
 import { startKeys } from './fixtures/keys.ts';
 
-test('a key that was used is verified again when a quarter of its time is left, with others, and nobody waits', async () => {
-  const { peer, keys, beat, beatFor, asked } = await startKeys();
+test('used keys are renewed together when a quarter of their fresh time is left, and unused keys are not', async () => {
+  const { peer, keys, beat, beatFor, requested } = await startKeys();
   const [used, other, unused] = [newKey(), newKey(), newKey()];
   for (const key of [used, other, unused]) peer.grant(key);
   beat();
   await Promise.all([used, other, unused].map((key) => keys.find(key)));
   for (const key of [used, used, other]) expect(keys.peek(key)).toBeDefined();
   beatFor(44);
-  await keys.renew();
-  expect(asked()).toBe(3);
+  await keys.renewDueKeys();
+  expect(requested()).toBe(3);
   beatFor(1);
-  await keys.renew();
-  await keys.renew();
+  await keys.renewDueKeys();
+  await keys.renewDueKeys();
   expect(peer.messages.map((message) => message.length)).toEqual([3, 2]);
   beatFor(44);
   expect([used, other, unused].map((key) => keys.peek(key) !== undefined)).toEqual([true, true, false]);
 });
 
-test('a key that is gone when it is verified again is refused from then on', async () => {
+test('a key that was revoked is rejected after its renewal', async () => {
   const { peer, keys, dueKey } = await startKeys();
   const key = await dueKey();
   peer.revoke(key);
-  await keys.renew();
+  await keys.renewDueKeys();
   expect(keys.peek(key)).toBeUndefined();
   expect(await keys.find(key)).toBeUndefined();
 });
 
-test('a key that was used in the time before last alone is verified when it is used', async () => {
-  const { keys, beatFor, asked, dueKey } = await startKeys();
+test('a key that was not used since its last verification is not renewed', async () => {
+  const { keys, beatFor, requested, dueKey } = await startKeys();
   const key = await dueKey();
-  await keys.renew();
+  await keys.renewDueKeys();
   beatFor(50);
-  await keys.renew();
-  expect(asked()).toBe(2);
+  await keys.renewDueKeys();
+  expect(requested()).toBe(2);
   beatFor(20);
   expect(keys.peek(key)).toBeUndefined();
 });
 
-test('a key that is first used in the last quarter of its time is verified again at the next beat', async () => {
-  const { peer, keys, beat, beatFor, asked } = await startKeys();
+test('a key that is first used in the last quarter of its fresh time is renewed at the next beat', async () => {
+  const { peer, keys, beat, beatFor, requested } = await startKeys();
   const key = newKey();
   peer.grant(key);
   beat();
   await keys.find(key);
   beatFor(50);
-  await keys.renew();
-  expect(asked()).toBe(1);
+  await keys.renewDueKeys();
+  expect(requested()).toBe(1);
   expect(keys.peek(key)).toBeDefined();
-  await keys.renew();
-  expect(asked()).toBe(2);
+  await keys.renewDueKeys();
+  expect(requested()).toBe(2);
   beatFor(40);
   expect(keys.peek(key)).toBeDefined();
 });
 
-test('a key that was verified without a stream is verified when it is used, and at no beat', async () => {
-  const { peer, keys, beatFor, asked } = await startKeys();
+test('a key that was verified without a stream is not renewed by beats', async () => {
+  const { peer, keys, beatFor, requested } = await startKeys();
   const key = newKey();
   peer.grant(key);
   await keys.find(key);
   expect(keys.peek(key)).toBeDefined();
   beatFor(50);
-  await keys.renew();
-  expect(asked()).toBe(1);
+  await keys.renewDueKeys();
+  expect(requested()).toBe(1);
   await keys.find(key);
-  expect(asked()).toBe(2);
+  expect(requested()).toBe(2);
 });
 
-test('an auth that fails is not asked to renew keys, and is asked again when it is back', async () => {
-  const { peer, clock, keys, beat, beatFor, asked, dueKey } = await startKeys();
+test('keys are not renewed while auth is failing, and are renewed once it is back', async () => {
+  const { peer, clock, keys, beat, beatFor, requested, dueKey } = await startKeys();
   const key = await dueKey();
   peer.isFailing = true;
-  await keys.renew();
+  await keys.renewDueKeys();
   expect(keys.peek(key)).toBeDefined();
-  const before = asked();
-  await keys.renew();
-  expect(asked()).toBe(before);
+  const before = requested();
+  await keys.renewDueKeys();
+  expect(requested()).toBe(before);
   peer.isFailing = false;
   clock.advance(2_500);
   beat();
-  await keys.renew();
-  expect(asked()).toBe(before + 1);
+  await keys.renewDueKeys();
+  expect(requested()).toBe(before + 1);
   beatFor(20);
   expect(keys.peek(key)).toBeDefined();
 });
 
-test('many are renewed 32 at a time, so that a caller with a new key does not wait for them', async () => {
+test('at most 32 keys are renewed at a time, so that a request with a new key does not wait for them', async () => {
   const { peer, keys, beat, beatFor, renewals } = await startKeys({ max: 1_000 });
-  const [all, caller] = [Array.from({ length: 300 }, newKey), newKey()];
-  for (const key of [...all, caller]) peer.grant(key);
+  const [all, added] = [Array.from({ length: 300 }, newKey), newKey()];
+  for (const key of [...all, added]) peer.grant(key);
   beat();
   await Promise.all(all.map((key) => keys.find(key)));
   for (const key of all) expect(keys.peek(key)).toBeDefined();
   beatFor(50);
   const before = peer.messages.length;
   peer.hold();
-  const renewed = keys.renew();
+  const renewed = keys.renewDueKeys();
   await expect.poll(() => peer.messages.length).toBe(before + 1);
-  const found = keys.find(caller);
+  const found = keys.find(added);
   await expect.poll(() => peer.messages.length).toBe(before + 2);
   expect(peer.messages.slice(before).map(({ length }) => length)).toEqual([32, 1]);
   peer.release();
@@ -109,27 +109,27 @@ test('many are renewed 32 at a time, so that a caller with a new key does not wa
   expect(await renewals()).toBe(300);
 });
 
-test('a key that is used while it is renewed is not asked for once more', async () => {
-  const { peer, keys, asked, dueKey } = await startKeys();
+test('a key that is used during its renewal is not renewed twice', async () => {
+  const { peer, keys, requested, dueKey } = await startKeys();
   const key = await dueKey();
   peer.hold();
-  const renewed = keys.renew();
-  await expect.poll(asked).toBe(2);
+  const renewed = keys.renewDueKeys();
+  await expect.poll(requested).toBe(2);
   expect(keys.peek(key)).toBeDefined();
   peer.release();
   await renewed;
-  await keys.renew();
-  expect(asked()).toBe(2);
+  await keys.renewDueKeys();
+  expect(requested()).toBe(2);
 });
 
-test('a key that changes while it is renewed is verified once more before it is used', async () => {
-  const { peer, clock, keys, asked, dueKey } = await startKeys();
+test('a key that changes during its renewal is verified again before it is used', async () => {
+  const { peer, clock, keys, requested, dueKey } = await startKeys();
   const key = await dueKey();
   peer.hold();
-  const renewed = keys.renew();
-  await expect.poll(asked).toBe(2);
+  const renewed = keys.renewDueKeys();
+  await expect.poll(requested).toBe(2);
   peer.revoke(key);
-  keys.changed(changeOf(key, 2, clock));
+  keys.handleChange(changeOf(key, 2, clock));
   peer.release();
   await renewed;
   expect(keys.peek(key)).toBeUndefined();

@@ -7,12 +7,12 @@ async function setUp(max = 2_000) {
   const { peer, clock, client } = await startPeer();
   const usage = new KeyUsage({ client, clock, log: silentLog, max });
   const use = (id: number) => usage.record(peer.grant(newKey(), { keyId: `${id}` }));
-  const told = () => peer.uses.flat().map(({ keyId }) => Number(keyId));
-  return { peer, clock, usage, use, told };
+  const reported = () => peer.uses.flat().map(({ keyId }) => Number(keyId));
+  return { peer, clock, usage, use, reported };
 }
 
-test('the use of a key is told once a minute at most', async () => {
-  const { peer, clock, usage, use, told } = await setUp();
+test('key usage is reported at most once a minute per key', async () => {
+  const { peer, clock, usage, use, reported } = await setUp();
   use(1);
   use(1);
   await usage.send();
@@ -20,15 +20,15 @@ test('the use of a key is told once a minute at most', async () => {
   clock.advance(59_999);
   use(1);
   await usage.send();
-  expect(told()).toEqual([1]);
+  expect(reported()).toEqual([1]);
   clock.advance(1);
   use(1);
   use(2);
   await usage.send();
-  expect(told()).toEqual([1, 1, 2]);
+  expect(reported()).toEqual([1, 1, 2]);
 });
 
-test('many uses are told in batches, none in no message', async () => {
+test('usage is reported in batches of 500, and nothing is sent without usage', async () => {
   const { peer, usage, use } = await setUp();
   await usage.send();
   for (let id = 0; id < 1_100; id++) use(id);
@@ -36,20 +36,20 @@ test('many uses are told in batches, none in no message', async () => {
   expect(peer.uses.map(({ length }) => length)).toEqual([500, 500, 100]);
 });
 
-test('it is bounded, and has room again a minute later', async () => {
-  const { clock, usage, use, told } = await setUp(2);
+test('at most max keys are recorded within a minute', async () => {
+  const { clock, usage, use, reported } = await setUp(2);
   for (const id of [1, 2, 3]) use(id);
   await usage.send();
-  expect(told()).toEqual([1, 2]);
+  expect(reported()).toEqual([1, 2]);
   clock.advance(60_000);
   await usage.send();
   use(3);
   await usage.send();
-  expect(told()).toEqual([1, 2, 3]);
+  expect(reported()).toEqual([1, 2, 3]);
 });
 
-test('uses that auth can not take are told when it can, each key once', async () => {
-  const { peer, clock, usage, use, told } = await setUp();
+test('usage that auth failed to record is reported again later, once per key', async () => {
+  const { peer, clock, usage, use, reported } = await setUp();
   peer.isFailing = true;
   use(1);
   await usage.send();
@@ -60,19 +60,19 @@ test('uses that auth can not take are told when it can, each key once', async ()
   peer.isFailing = false;
   await usage.send();
   await usage.send();
-  expect(told()).toEqual([1, 2]);
+  expect(reported()).toEqual([1, 2]);
   expect(peer.uses.flat()[0]?.usedAt).toBe(Math.floor(clock.now() / 1000));
 });
 
-test('uses are told while it runs, when it drains, and when it stops', async () => {
-  const { usage, use, told } = await setUp();
+test('usage is reported periodically, on drain and on stop', async () => {
+  const { usage, use, reported } = await setUp();
   await usage.start();
   use(1);
-  await expect.poll(told).toEqual([1]);
+  await expect.poll(reported).toEqual([1]);
   use(2);
   await usage.drain();
-  expect(told()).toEqual([1, 2]);
+  expect(reported()).toEqual([1, 2]);
   use(3);
   await usage.stop();
-  expect(told()).toEqual([1, 2, 3]);
+  expect(reported()).toEqual([1, 2, 3]);
 });

@@ -5,42 +5,45 @@ import type { ApiKey } from '#kit/security/api-key.ts';
 import type { AuthServiceService, KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { isWithin } from './proof.ts';
 
-/** The most keys that auth is being asked about at a time, and so in one message. */
-const MAX_ASKED = 64;
-/** The most keys that wait for their turn. */
+/** The maximum number of keys in flight to auth, and so in one message. */
+const MAX_IN_FLIGHT = 64;
+/** The maximum number of queued keys. */
 const MAX_QUEUED = 1_024;
-/** Of both, the share of low priority, so that a flood of invalid keys delays no other client's first request. */
-const MAX_LOW_ASKED = 16;
+/**
+ * The shares of low priority lookups, so that a flood of invalid keys does not delay the first requests of other
+ * clients.
+ */
+const MAX_LOW_IN_FLIGHT = 16;
 const MAX_LOW_QUEUED = 256;
-/** The longest that a key waits for its turn. */
-const QUEUED_MS = 1_000;
-/** How long a failure says that auth is gone, unless another follows. */
-const FAILING_MS = 2_500;
-/** Belongs to no key: asking about it only shows whether auth answers. */
+/** The maximum time that a key waits in the queue. */
+const MAX_QUEUE_MS = 1_000;
+/** How long auth counts as failing after the last failure. */
+const FAILURE_TTL_MS = 2_500;
+/** The hash of no key, for probes. */
 const NO_KEY = { guildId: '10000000000000000', hash: Buffer.alloc(32) };
 
-/** What auth answered about one key. */
-export interface Answer {
-  /** Undefined when there is no such key, or no longer. */
+/** The result of looking up one key in auth. */
+export interface LookupResult {
+  /** Undefined if the key is unknown or no longer valid. */
   grant: KeyGrant | undefined;
-  /** When it was asked, Unix milliseconds. */
-  askedAt: number;
-  /** The version of the newest change that was heard of while it was asked; 0 = none. */
-  changedTo: number;
+  /** When the request was sent to auth, in Unix milliseconds. */
+  requestedAt: number;
+  /** The version of the newest change that was received during the lookup; 0 = none. */
+  changedVersion: number;
 }
 
-/** What auth needs to know of a key. */
-type Asked = Pick<ApiKey, 'guildId' | 'hash'>;
+/** The data that auth needs to look up a key. */
+type KeyIdentity = Pick<ApiKey, 'guildId' | 'hash'>;
 
 /** `low`: for clients with many failed authentications. */
 export type Priority = 'normal' | 'low';
 
-interface Question extends PromiseWithResolvers<Answer> {
+interface Lookup extends PromiseWithResolvers<LookupResult> {
   id: string;
-  key: Asked;
+  key: KeyIdentity;
   priority: Priority;
   queuedAt: number;
-  changedTo: number;
+  changedVersion: number;
 }
 
 const MAX_QUEUED_BY: Record<Priority, number> = { normal: MAX_QUEUED, low: MAX_LOW_QUEUED };
@@ -48,17 +51,19 @@ const MAX_QUEUED_BY: Record<Priority, number> = { normal: MAX_QUEUED, low: MAX_L
 export interface VerifierOptions {
   client: GrpcClient<AuthServiceService>;
   clock: Clock;
-  /** Called once for each answer, before those who wait for it go on. */
-  answered: (id: string, answer: Answer) => void;
+  /** Called once per result, before the promises of the lookup are resolved. */
+  onResult: (id: string, result: LookupResult) => void;
 }
 
-/** Asks auth about keys: all that are asked for in one turn of the event loop in one message, each key once. */
+/**
+ * Looks up keys in auth. Lookups that start in the same turn of the event loop are sent in one message, each key once.
+ */
 export class Verifier {
   readonly #options: VerifierOptions;
-  readonly #open = new Map<string, Question>();
-  readonly #queues: Record<Priority, Question[]> = { normal: [], low: [] };
+  readonly #pending = new Map<string, Lookup>();
+  readonly #queues: Record<Priority, Lookup[]> = { normal: [], low: [] };
   /** Keys in flight, by priority. */
-  readonly #asked: Record<Priority, number> = { normal: 0, low: 0 };
+  readonly #inFlight: Record<Priority, number> = { normal: 0, low: 0 };
   #scheduled = false;
   #failedAt = Number.NEGATIVE_INFINITY;
 
@@ -66,43 +71,43 @@ export class Verifier {
     this.#options = options;
   }
 
-  /** Whether the last message was not answered, just now. */
+  /** True if the last message to auth failed a short time ago. */
   get isFailing(): boolean {
-    return isWithin(this.#options.clock.now() - this.#failedAt, FAILING_MS);
+    return isWithin(this.#options.clock.now() - this.#failedAt, FAILURE_TTL_MS);
   }
 
-  /** Whether the key waits for its turn or for auth's response. */
+  /** True if the key is queued or in flight. */
   isVerifying(id: string): boolean {
-    return this.#open.has(id);
+    return this.#pending.has(id);
   }
 
-  /** What auth says about the key; UNAVAILABLE when it can't be reached, or too many keys wait already. */
-  async verify(id: string, key: Asked, priority: Priority = 'normal'): Promise<Answer> {
-    const open = this.#open.get(id);
-    if (open) return open.promise;
+  /** Looks up the key. UNAVAILABLE if auth is not reachable or the queue is full. */
+  async verify(id: string, key: KeyIdentity, priority: Priority = 'normal'): Promise<LookupResult> {
+    const pending = this.#pending.get(id);
+    if (pending) return pending.promise;
     const queue = this.#queues[priority];
-    if (queue.length >= MAX_QUEUED_BY[priority]) throw unavailable('too many keys wait to be verified');
+    if (queue.length >= MAX_QUEUED_BY[priority]) throw unavailable('too many keys are queued for verification');
     const queuedAt = this.#options.clock.now();
-    const question: Question = { id, key, priority, queuedAt, changedTo: 0, ...Promise.withResolvers<Answer>() };
-    this.#open.set(id, question);
-    queue.push(question);
+    const lookup: Lookup = { id, key, priority, queuedAt, changedVersion: 0, ...Promise.withResolvers<LookupResult>() };
+    this.#pending.set(id, lookup);
+    queue.push(lookup);
     this.#schedule();
-    return question.promise;
+    return lookup.promise;
   }
 
-  /** Notes a change of a key that auth may be being asked about: an older answer is outrun by it. */
+  /** Records a change of a key whose lookup may be pending. A result with an older version must not be used. */
   markChanged(id: string, version: number): void {
-    const question = this.#open.get(id);
-    if (question) question.changedTo = Math.max(question.changedTo, version);
+    const lookup = this.#pending.get(id);
+    if (lookup) lookup.changedVersion = Math.max(lookup.changedVersion, version);
   }
 
-  /** Finds out whether auth answers. */
+  /** Checks whether auth responds. */
   async probe(): Promise<void> {
     try {
       await this.#options.client.verify({ keys: [NO_KEY] });
-      this.#note(false);
+      this.#setFailing(false);
     } catch (error) {
-      this.#note(isFault(asApiError(error)));
+      this.#setFailing(isFault(asApiError(error)));
     }
   }
 
@@ -115,68 +120,69 @@ export class Verifier {
     });
   }
 
-  /** Takes from the queues what may be sent now: low priority last, and only up to its share. */
-  #next(): Question[] {
-    const { normal, low } = this.#asked;
-    const first = this.#take('normal', MAX_ASKED - normal - low);
-    const room = Math.min(MAX_ASKED - normal - low - first.length, MAX_LOW_ASKED - low);
-    return first.concat(this.#take('low', room));
+  /** Removes the lookups that may be sent now from the queues: low priority last, and only up to its share. */
+  #next(): Lookup[] {
+    const { normal, low } = this.#inFlight;
+    const taken = this.#take('normal', MAX_IN_FLIGHT - normal - low);
+    const capacity = Math.min(MAX_IN_FLIGHT - normal - low - taken.length, MAX_LOW_IN_FLIGHT - low);
+    return taken.concat(this.#take('low', capacity));
   }
 
-  #take(priority: Priority, most: number): Question[] {
+  #take(priority: Priority, max: number): Lookup[] {
     const now = this.#options.clock.now();
-    const taken: Question[] = [];
-    while (taken.length < most) {
-      const question = this.#queues[priority].shift();
-      if (!question) break;
-      if (isWithin(now - question.queuedAt, QUEUED_MS)) taken.push(question);
-      else this.#fail(question, 'the key has waited too long to be verified');
+    const taken: Lookup[] = [];
+    while (taken.length < max) {
+      const lookup = this.#queues[priority].shift();
+      if (!lookup) break;
+      if (isWithin(now - lookup.queuedAt, MAX_QUEUE_MS)) taken.push(lookup);
+      else this.#fail(lookup, 'the key waited too long in the queue for verification');
     }
     return taken;
   }
 
-  async #send(questions: Question[]): Promise<void> {
-    if (questions.length === 0) return;
-    for (const { priority } of questions) this.#asked[priority] += 1;
-    const askedAt = this.#options.clock.now();
+  async #send(lookups: Lookup[]): Promise<void> {
+    if (lookups.length === 0) return;
+    for (const { priority } of lookups) this.#inFlight[priority] += 1;
+    const requestedAt = this.#options.clock.now();
     try {
-      const grants = await this.#ask(questions);
-      this.#note(false);
-      for (const [index, question] of questions.entries()) this.#answer(question, grants[index], askedAt);
+      const grants = await this.#request(lookups);
+      this.#setFailing(false);
+      for (const [index, lookup] of lookups.entries()) this.#resolve(lookup, grants[index], requestedAt);
     } catch (error) {
-      this.#note(true);
-      for (const question of questions) this.#fail(question, error);
+      this.#setFailing(true);
+      for (const lookup of lookups) this.#fail(lookup, error);
     }
-    for (const { priority } of questions) this.#asked[priority] -= 1;
+    for (const { priority } of lookups) this.#inFlight[priority] -= 1;
     if (this.#queues.normal.length + this.#queues.low.length > 0) this.#schedule();
   }
 
-  async #ask(questions: Question[]): Promise<(KeyGrant | undefined)[]> {
-    const keys = questions.map(({ key }) => ({ guildId: key.guildId, hash: key.hash }));
+  async #request(lookups: Lookup[]): Promise<(KeyGrant | undefined)[]> {
+    const keys = lookups.map(({ key }) => ({ guildId: key.guildId, hash: key.hash }));
     const { results } = await this.#options.client.verify({ keys });
-    // An answer left out is no refusal.
-    if (results.length !== keys.length) throw new Error(`auth answered ${results.length} of ${keys.length} keys`);
+    // A missing result must not count as an unknown key.
+    if (results.length !== keys.length)
+      throw new Error(`auth returned ${results.length} results for ${keys.length} keys`);
     return results.map((result) => result.grant);
   }
 
-  #note(isFailure: boolean): void {
+  #setFailing(isFailure: boolean): void {
     this.#failedAt = isFailure ? this.#options.clock.now() : Number.NEGATIVE_INFINITY;
   }
 
-  #answer(question: Question, grant: KeyGrant | undefined, askedAt: number): void {
-    const answer = { grant, askedAt, changedTo: question.changedTo };
-    this.#open.delete(question.id);
-    this.#options.answered(question.id, answer);
-    question.resolve(answer);
+  #resolve(lookup: Lookup, grant: KeyGrant | undefined, requestedAt: number): void {
+    const result = { grant, requestedAt, changedVersion: lookup.changedVersion };
+    this.#pending.delete(lookup.id);
+    this.#options.onResult(lookup.id, result);
+    lookup.resolve(result);
   }
 
-  #fail(question: Question, cause: unknown): void {
-    this.#open.delete(question.id);
-    question.reject(unavailable(cause));
+  #fail(lookup: Lookup, cause: unknown): void {
+    this.#pending.delete(lookup.id);
+    lookup.reject(unavailable(cause));
   }
 }
 
-/** Whatever keeps auth from answering, the caller is told to try again: never that the key is bad. */
+/** The error of every failed lookup. The client may retry, and is never told that the key is invalid. */
 export function unavailable(cause: unknown): ApiError {
   return new ApiError('UNAVAILABLE', { cause: cause instanceof Error ? cause : new Error(String(cause)) });
 }

@@ -1,26 +1,26 @@
 import { expect, test } from 'vitest';
 import { newKey, startPeer } from './fixtures/auth-peer.ts';
-import { type Answer, type Priority, Verifier } from './verifier.ts';
+import { type LookupResult, type Priority, Verifier } from './verifier.ts';
 
 async function setUp(deadlineMs?: number) {
   const { peer, clock, client } = await startPeer(deadlineMs);
-  const answers: Answer[] = [];
-  const verifier = new Verifier({ client, clock, answered: (_, answer) => answers.push(answer) });
+  const results: LookupResult[] = [];
+  const verifier = new Verifier({ client, clock, onResult: (_, result) => results.push(result) });
   const verify = (key = newKey(), priority?: Priority) => verifier.verify(key.hashText, key, priority);
-  return { peer, clock, verifier, verify, answers };
+  return { peer, clock, verifier, verify, results };
 }
 
-test('what is asked in one turn of the event loop is one message, answered in its order', async () => {
+test('lookups of one turn of the event loop are sent in one message, and results have the same order', async () => {
   const { peer, verify } = await setUp();
   const keys = [newKey(), newKey(), newKey()];
   const grants = keys.map((key, index) => (index === 1 ? undefined : peer.grant(key, { keyId: `id ${index}` })));
-  const answers = await Promise.all(keys.map((key) => verify(key)));
-  expect(answers.map(({ grant }) => grant)).toEqual(grants);
+  const results = await Promise.all(keys.map((key) => verify(key)));
+  expect(results.map(({ grant }) => grant)).toEqual(grants);
   expect(peer.messages).toEqual([keys.map(({ guildId, hash }) => ({ guildId, hash }))]);
 });
 
-test('concurrent questions about one key are one, also while it is on its way, and are answered once', async () => {
-  const { peer, verify, answers } = await setUp();
+test('concurrent lookups of one key are sent once, and have one result', async () => {
+  const { peer, verify, results } = await setUp();
   const key = newKey();
   peer.hold();
   const first = [verify(key), verify(key)];
@@ -29,25 +29,25 @@ test('concurrent questions about one key are one, also while it is on its way, a
   peer.release();
   await Promise.all([...first, later]);
   expect(peer.messages).toEqual([[expect.anything()]]);
-  expect(answers).toHaveLength(1);
+  expect(results).toHaveLength(1);
 });
 
-test('at most 64 keys are asked about at a time; the others follow in order', async () => {
+test('at most 64 keys are in flight; the others follow in order', async () => {
   const { peer, verify } = await setUp();
   const keys = Array.from({ length: 150 }, newKey);
   peer.hold();
-  const answers = Promise.all(keys.map((key) => verify(key)));
+  const results = Promise.all(keys.map((key) => verify(key)));
   await expect.poll(() => peer.messages).toHaveLength(1);
   const late = verify();
   await new Promise((resolve) => setImmediate(resolve));
   expect(peer.messages).toHaveLength(1);
   peer.release();
-  await Promise.all([answers, late]);
+  await Promise.all([results, late]);
   expect(peer.messages.map(({ length }) => length)).toEqual([64, 64, 23]);
   expect(peer.messages.flat().slice(0, 150)).toEqual(keys.map(({ guildId, hash }) => ({ guildId, hash })));
 });
 
-test('a flood of low priority takes a share of what is in flight, and no place in the queue of others', async () => {
+test('low priority lookups have their own queue and only a share of the lookups in flight', async () => {
   const { peer, verify } = await setUp();
   peer.hold();
   const flood = Array.from({ length: 256 }, () => verify(newKey(), 'low'));
@@ -64,7 +64,7 @@ test('a flood of low priority takes a share of what is in flight, and no place i
   expect(refused).toHaveLength(34);
 });
 
-test('where too many keys wait, one more is told to try again', async () => {
+test('a lookup is rejected with UNAVAILABLE while the queue is full', async () => {
   const { peer, verify } = await setUp();
   const waiting = Array.from({ length: 1_024 }, () => verify());
   await expect(verify()).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
@@ -72,11 +72,11 @@ test('where too many keys wait, one more is told to try again', async () => {
   expect(peer.messages.flat()).toHaveLength(1_024);
 });
 
-test('a key that has waited for a second is told to try again rather than asked about', async () => {
+test('a lookup that was queued for a second is rejected with UNAVAILABLE and not sent', async () => {
   const { peer, clock, verify } = await setUp();
   peer.hold();
-  const asked = Array.from({ length: 64 }, () => verify());
-  const outcomes = Promise.allSettled([...asked, verify()]);
+  const inFlight = Array.from({ length: 64 }, () => verify());
+  const outcomes = Promise.allSettled([...inFlight, verify()]);
   await expect.poll(() => peer.messages).toHaveLength(1);
   clock.advance(1_000);
   peer.release();
@@ -85,7 +85,7 @@ test('a key that has waited for a second is told to try again rather than asked 
   expect(peer.messages).toHaveLength(1);
 });
 
-test('a fault of auth, an answer too late or one left out are UNAVAILABLE, and the key can be asked about again', async () => {
+test('an error of auth, a timeout or a missing result is UNAVAILABLE, and a later lookup succeeds', async () => {
   const { peer, verifier, verify } = await setUp(200);
   const key = newKey();
   peer.grant(key);
@@ -96,37 +96,37 @@ test('a fault of auth, an answer too late or one left out are UNAVAILABLE, and t
   peer.hold();
   await expect(verify(key)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   peer.release();
-  peer.missingAnswers = 1;
+  peer.missingResults = 1;
   await expect(verify(key)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
-  peer.missingAnswers = 0;
+  peer.missingResults = 0;
   await expect(verify(key)).resolves.toMatchObject({ grant: { version: 1 } });
   expect(verifier.isFailing).toBe(false);
 });
 
-test('an auth that comes back within the deadline is waited for', async () => {
+test('a lookup succeeds if auth is reachable again within the deadline', async () => {
   const { peer, verify } = await setUp();
   const key = newKey();
   peer.grant(key);
   await peer.stop();
-  const answer = verify(key);
+  const result = verify(key);
   await peer.start();
-  await expect(answer).resolves.toMatchObject({ grant: { version: 1 } });
+  await expect(result).resolves.toMatchObject({ grant: { version: 1 } });
 });
 
-test('the newest change that is heard of while a key is asked about comes with the answer', async () => {
+test('a result has the version of the newest change received during the lookup', async () => {
   const { peer, verifier, verify } = await setUp();
   const key = newKey();
   peer.hold();
-  const answer = verify(key);
+  const result = verify(key);
   await expect.poll(() => peer.messages).toHaveLength(1);
   verifier.markChanged(key.hashText, 7);
   verifier.markChanged(key.hashText, 6);
   peer.release();
-  expect(await answer).toMatchObject({ changedTo: 7 });
-  expect(await verify(key)).toMatchObject({ changedTo: 0 });
+  expect(await result).toMatchObject({ changedVersion: 7 });
+  expect(await verify(key)).toMatchObject({ changedVersion: 0 });
 });
 
-test('a probe tells whether auth answers', async () => {
+test('a probe detects whether auth responds', async () => {
   const { peer, verifier } = await setUp();
   peer.isFailing = true;
   await verifier.probe();
@@ -136,7 +136,7 @@ test('a probe tells whether auth answers', async () => {
   expect(verifier.isFailing).toBe(false);
 });
 
-test('a failure says nothing of auth any more after 2.5 s', async () => {
+test('auth no longer counts as failing 2.5 s after a failure', async () => {
   const { peer, clock, verifier } = await setUp();
   peer.isFailing = true;
   await verifier.probe();

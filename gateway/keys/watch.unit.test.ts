@@ -5,7 +5,7 @@ import { ChangeWatch } from './watch.ts';
 
 async function setUp() {
   const { peer, clock, metrics, client } = await startPeer();
-  const heard: string[] = [];
+  const received: string[] = [];
   const logged: string[] = [];
   const log = pino({}, { write: (line: string) => void logged.push((JSON.parse(line) as { msg: string }).msg) });
   const watch = new ChangeWatch({
@@ -14,9 +14,9 @@ async function setUp() {
     metrics,
     random: () => 0,
     log,
-    beat: () => heard.push('beat'),
-    changed: ({ version }) => heard.push(`version ${version}`),
-    cut: () => heard.push('cut'),
+    onBeat: () => received.push('beat'),
+    onChange: ({ version }) => received.push(`version ${version}`),
+    onDisconnect: () => received.push('disconnect'),
   });
   await watch.start();
   onTestFinished(() => watch.stop());
@@ -24,77 +24,77 @@ async function setUp() {
   const open = async (streams = 1) => {
     await expect.poll(() => peer.opened).toBe(streams);
   };
-  return { peer, clock, metrics, watch, heard, logged, isAlive, open };
+  return { peer, clock, metrics, watch, received, logged, isAlive, open };
 }
 
-test('beats and changes are told in order; the stream is alive from its first beat', async () => {
-  const { peer, clock, heard, isAlive, open } = await setUp();
+test('beats and changes are passed on in order; the stream is alive from its first beat', async () => {
+  const { peer, clock, received, isAlive, open } = await setUp();
   await open();
   expect(await isAlive()).toBe(0);
   peer.change(changeOf(newKey(), 3, clock));
   peer.beat();
   peer.change(changeOf(newKey(), 4, clock));
-  await expect.poll(() => heard).toEqual(['version 3', 'beat', 'version 4']);
+  await expect.poll(() => received).toEqual(['version 3', 'beat', 'version 4']);
   expect(await isAlive()).toBe(1);
 });
 
-test('a stream that ends is cut, and opened again', async () => {
-  const { peer, heard, isAlive, open } = await setUp();
+test('a stream that ends counts as disconnected and is opened again', async () => {
+  const { peer, received, isAlive, open } = await setUp();
   await open();
   peer.beat();
-  await expect.poll(() => heard).toEqual(['beat']);
+  await expect.poll(() => received).toEqual(['beat']);
   peer.endStreams();
-  await expect.poll(() => heard).toEqual(['beat', 'cut']);
+  await expect.poll(() => received).toEqual(['beat', 'disconnect']);
   expect(await isAlive()).toBe(0);
   await open(2);
   peer.beat();
-  await expect.poll(() => heard).toEqual(['beat', 'cut', 'beat']);
+  await expect.poll(() => received).toEqual(['beat', 'disconnect', 'beat']);
   expect(await isAlive()).toBe(1);
 });
 
-test('the log tells a loss once beats are missing, and not when another stream takes over in time', async () => {
-  const { peer, clock, heard, logged, open } = await setUp();
-  const HEARD = 'changes of keys are heard';
+test('the loss of the stream is logged once beats are missing, but not if another stream replaces it in time', async () => {
+  const { peer, clock, received, logged, open } = await setUp();
+  const RECEIVING = 'receiving key changes';
   await open();
   for (const streams of [2, 3]) {
     peer.beat();
-    await expect.poll(() => heard.at(-1)).toBe('beat');
+    await expect.poll(() => received.at(-1)).toBe('beat');
     clock.advance(2_000);
     peer.endStreams();
     await open(streams);
   }
   peer.beat();
-  await expect.poll(() => heard.at(-1)).toBe('beat');
-  expect(logged).toEqual([HEARD]);
+  await expect.poll(() => received.at(-1)).toBe('beat');
+  expect(logged).toEqual([RECEIVING]);
   clock.advance(2_500);
-  await expect.poll(() => logged).toEqual([HEARD, 'changes of keys are no longer heard']);
+  await expect.poll(() => logged).toEqual([RECEIVING, 'no longer receiving key changes']);
   await open(4);
   peer.beat();
-  await expect.poll(() => logged.at(-1)).toBe(HEARD);
+  await expect.poll(() => logged.at(-1)).toBe(RECEIVING);
 });
 
-test('a stream that misses two beats is cut, and another is opened in its place', async () => {
-  const { peer, clock, heard, open } = await setUp();
+test('a stream without a beat for 2.5 s counts as disconnected and is replaced', async () => {
+  const { peer, clock, received, open } = await setUp();
   await open();
   peer.beat();
-  await expect.poll(() => heard).toEqual(['beat']);
+  await expect.poll(() => received).toEqual(['beat']);
   clock.advance(2_500);
-  await expect.poll(() => heard).toEqual(['beat', 'cut']);
+  await expect.poll(() => received).toEqual(['beat', 'disconnect']);
   await open(2);
   await expect.poll(() => peer.streams).toBe(1);
 });
 
-test('a stream that never beats is given up for another, and nothing that was alive is cut', async () => {
-  const { peer, clock, heard, open } = await setUp();
+test('a stream that never sends a beat is replaced without a disconnect event', async () => {
+  const { peer, clock, received, open } = await setUp();
   await open();
   clock.advance(2_500);
   await open(2);
   await expect.poll(() => peer.streams).toBe(1);
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
 });
 
-test('it comes back to an auth that refuses at first, and to one that was gone', async () => {
-  const { peer, heard, open } = await setUp();
+test('it reconnects after auth rejected the stream, and after auth was down', async () => {
+  const { peer, received, open } = await setUp();
   await open();
   peer.isFailing = true;
   peer.endStreams();
@@ -105,10 +105,10 @@ test('it comes back to an auth that refuses at first, and to one that was gone',
   await peer.start();
   await open(3);
   peer.beat();
-  await expect.poll(() => heard).toEqual(['beat']);
+  await expect.poll(() => received).toEqual(['beat']);
 });
 
-test('once stopped it opens no stream', async () => {
+test('it opens no stream after it was stopped', async () => {
   const { peer, watch, open } = await setUp();
   await open();
   await watch.stop();
@@ -117,26 +117,26 @@ test('once stopped it opens no stream', async () => {
   expect(peer.opened).toBe(1);
 });
 
-test('the time a change took is counted once, however often it is told, and not if it was made before the watch', async () => {
-  const { peer, clock, metrics, heard, open } = await setUp();
+test('the propagation time of a change is measured once, and not for changes from before the first stream', async () => {
+  const { peer, clock, metrics, received, open } = await setUp();
   const family = 'gateway_key_change_propagation_seconds';
   await open();
   const early = changeOf(newKey(), 1, clock);
   peer.change(early);
   peer.beat();
   peer.change(early);
-  await expect.poll(() => heard).toHaveLength(3);
+  await expect.poll(() => received).toHaveLength(3);
   const change = changeOf(newKey(), 2, clock);
   clock.advance(250);
   peer.change(change);
   peer.change(change);
   peer.beat();
-  await expect.poll(() => heard).toHaveLength(6);
+  await expect.poll(() => received).toHaveLength(6);
   expect(await metric(metrics, `${family}_count`)).toBe(1);
   expect(await metric(metrics, `${family}_sum`)).toBe(0.25);
   clock.advance(1);
   peer.replay = [change, changeOf(newKey(), 3, clock)].map(changeMessage);
   peer.endStreams();
-  await expect.poll(() => heard.slice(6)).toEqual(['cut', 'version 2', 'version 3']);
+  await expect.poll(() => received.slice(6)).toEqual(['disconnect', 'version 2', 'version 3']);
   expect(await metric(metrics, `${family}_count`)).toBe(2);
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { changeOf, newKey } from './fixtures/auth-peer.ts';
 import { startKeys } from './fixtures/keys.ts';
 
-test('without auth a known key is served for 60 s since it was last confirmed, and not longer', async () => {
+test('without auth a cached key is accepted for 60 s after the last beat that covered it', async () => {
   const { peer, clock, keys, beat, beatFor, outcomes } = await startKeys();
   const key = newKey();
   const grant = peer.grant(key);
@@ -19,7 +19,7 @@ test('without auth a known key is served for 60 s since it was last confirmed, a
   expect(keys.isKnown(key)).toBe(true);
 });
 
-test('without a stream the 60 s run from when the key was verified', async () => {
+test('without a stream the 60 s start at the verification of the key', async () => {
   const { peer, clock, keys } = await startKeys();
   const key = newKey();
   peer.grant(key);
@@ -31,8 +31,8 @@ test('without a stream the 60 s run from when the key was verified', async () =>
   await expect(keys.find(key)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 
-test('once auth has failed, known keys wait for it no more; when it answers again they are verified', async () => {
-  const { peer, clock, keys, beat, asked } = await startKeys();
+test('while auth is failing, cached keys are accepted without a lookup; when it is back they are verified', async () => {
+  const { peer, clock, keys, beat, requested } = await startKeys();
   const key = newKey();
   peer.grant(key);
   beat();
@@ -46,11 +46,11 @@ test('once auth has failed, known keys wait for it no more; when it answers agai
   clock.advance(1_000);
   peer.grant(key, { version: 2 });
   await expect.poll(() => keys.peek(key)).toBeUndefined();
-  expect(asked()).toBe(2);
+  expect(requested()).toBe(2);
   expect(await keys.find(key)).toMatchObject({ version: 2 });
 });
 
-test('when the stream is cut, auth is probed before a request has to find out', async () => {
+test('auth is probed when the stream ends, before a request has to wait for it', async () => {
   const { peer, clock, keys, beat } = await startKeys();
   const key = newKey();
   peer.grant(key);
@@ -59,11 +59,11 @@ test('when the stream is cut, auth is probed before a request has to find out', 
   peer.isFailing = true;
   clock.advance(10_000);
   expect(keys.peek(key)).toBeUndefined();
-  keys.cut();
+  keys.handleDisconnect();
   await expect.poll(() => keys.peek(key)).toBeDefined();
 });
 
-test('a failure of long ago is no reason to serve a key that may have been revoked since', async () => {
+test('an old failure of auth does not make an expired cache entry valid', async () => {
   const { peer, clock, keys } = await startKeys();
   const key = newKey();
   peer.grant(key);
@@ -78,25 +78,25 @@ test('a failure of long ago is no reason to serve a key that may have been revok
   expect(await keys.find(key)).toBeUndefined();
 });
 
-test('without auth a key that has changed is not served', async () => {
+test('without auth a changed key is not accepted', async () => {
   const { peer, clock, keys, beat } = await startKeys();
   const key = newKey();
   peer.grant(key);
   beat();
   await keys.find(key);
   peer.isFailing = true;
-  keys.changed(changeOf(key, 2, clock));
+  keys.handleChange(changeOf(key, 2, clock));
   await expect(keys.find(key)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   await expect(keys.find(key)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 
-test('without auth an unknown key is UNAVAILABLE, never refused', async () => {
+test('without auth an unknown key is UNAVAILABLE and not rejected as invalid', async () => {
   const { peer, keys } = await startKeys();
   peer.isFailing = true;
   await expect(keys.find(newKey())).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
 });
 
-test('while the stream is alive, a key that it can not vouch for is not served without auth', async () => {
+test('while the stream is alive, a key that it does not cover is not accepted without auth', async () => {
   const { peer, clock, keys, beat } = await startKeys();
   const key = newKey();
   peer.grant(key);
@@ -107,7 +107,7 @@ test('while the stream is alive, a key that it can not vouch for is not served w
   await expect(keys.find(key)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 
-test('once the stream is cut, also a key that it could not vouch for is served without auth', async () => {
+test('after the stream has ended, a key that it did not cover is accepted without auth', async () => {
   const { peer, clock, keys, beat } = await startKeys();
   const key = newKey();
   peer.grant(key);
@@ -115,11 +115,11 @@ test('once the stream is cut, also a key that it could not vouch for is served w
   clock.advance(10_000);
   beat();
   peer.isFailing = true;
-  keys.cut();
+  keys.handleDisconnect();
   expect(await keys.find(key)).toBeDefined();
 });
 
-test('AUTH_STALE_SECONDS = 0 serves nothing that is not fresh', async () => {
+test('with AUTH_STALE_SECONDS = 0 only fresh keys are accepted', async () => {
   const { peer, clock, keys, beat, beatFor } = await startKeys({ staleSeconds: 0 });
   const key = newKey();
   peer.grant(key);

@@ -4,7 +4,7 @@ import { API_PREFIX, defineRoutes, route } from '#proto/rest/route.ts';
 import { type OpenApiResponse, type Operation, resolveRef } from './document.ts';
 import { openApiDocument } from './openapi.ts';
 
-test('a route that is to go away says so, until when, and what to use instead', () => {
+test('a deprecated route has its dates, its replacement and the deprecation headers in the document', () => {
   const { old } = defineRoutes('gateway', {
     old: route({
       method: 'GET',

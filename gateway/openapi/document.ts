@@ -38,7 +38,7 @@ export interface Operation {
   responses: Record<string, OpenApiResponse | Ref>;
 }
 
-/** A category's limit; `window` in seconds. */
+/** The rate limit of a category. `window` is in seconds. */
 export interface RateLimit {
   category: string;
   limit: number;
@@ -82,7 +82,7 @@ export interface Example {
   value: unknown;
 }
 
-/** JSON Schema, draft 2020-12, as far as the route table needs it. */
+/** The keywords of JSON Schema, draft 2020-12, that the document uses. */
 export interface JsonSchema {
   $ref?: string;
   $defs?: Record<string, JsonSchema>;
@@ -117,11 +117,12 @@ export function componentRef(kind: keyof Components, name: string): Ref {
   return { $ref: `${COMPONENTS}${kind}/${name}` };
 }
 
-/** What a reference names; a value that is none is itself. */
+/** Returns the component that a reference names, or the value itself if it is not a reference. */
 export function resolveRef<Value extends object>(components: Components, value: Value | Ref): Value {
   if (!('$ref' in value) || value.$ref === undefined) return value as Value;
   const [kind = '', name = ''] = value.$ref.slice(COMPONENTS.length).split('/');
   const found = (components as unknown as Record<string, Record<string, unknown>>)[kind]?.[name];
-  if (!value.$ref.startsWith(COMPONENTS) || found === undefined) throw new Error(`${value.$ref} names nothing`);
+  if (!value.$ref.startsWith(COMPONENTS) || found === undefined)
+    throw new Error(`the document has no component ${value.$ref}`);
   return found as Value;
 }

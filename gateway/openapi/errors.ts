@@ -4,48 +4,49 @@ import { type FaultPlace, validate } from '#kit/http/validate.ts';
 import { CATEGORIES, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import type { Route } from '#proto/rest/route.ts';
 
-/** One error that a route can give. */
+/** An error that a route can return. */
 export interface RouteError {
   error: ApiError;
-  /** Names the example of it; unlike `details.code` different for each. */
+  /** The name of its example. Unlike `details.code` it is unique among the errors of a route. */
   name: string;
-  /** What it means on this route, and what its caller can do. */
+  /** What the error means on this route, and what the client can do about it. */
   meaning: string;
   advice: string;
-  /** Whether the request was counted, so that the response has the rate limit headers; `sometimes` says when. */
+  /** True if the request counts towards the rate limit, so that the response has the rate limit headers. */
   counted: boolean | { sometimes: string };
 }
 
-/** What a caller can do about an error. */
+/** What a client can do about each error. */
 export const ADVICE: Record<ErrorCode, string> = {
-  INVALID_REQUEST: 'Mend every fault that `details.errors` lists and send it again.',
+  INVALID_REQUEST: 'Fix every fault in `details.errors` and send the request again.',
   INVALID_TARGET: 'Check the ID on the game platform.',
   MISSING_API_KEY: 'Send the key as `X-API-Key` or in `Authorization`.',
-  INVALID_API_KEY: 'Check that the key is complete, of this guild and not revoked.',
-  API_KEY_EXPIRED: 'Ask for a new key.',
-  GUILD_MISMATCH: 'Name the guild that the key belongs to, or use the key of that guild.',
-  MISSING_SCOPE: 'Ask for a key with the scope in `details.required_scope`.',
+  INVALID_API_KEY: 'Check that the key is complete, belongs to this guild and was not revoked.',
+  API_KEY_EXPIRED: 'Request a new key.',
+  GUILD_MISMATCH: 'Pass the ID of the guild that the key belongs to, or use a key of the other guild.',
+  MISSING_SCOPE: 'Use a key with the scope in `details.required_scope`.',
   IP_NOT_ALLOWED: "Add `details.client_ip` to the key's allowlist.",
-  NOT_FOUND: 'Nothing to mend in the request: what it names is not there, or not in this guild.',
-  ROUTE_NOT_FOUND: 'Check the path: case, slashes and `/api/v1` count.',
-  METHOD_NOT_ALLOWED: 'Use a method that the `Allow` header names.',
-  REQUEST_TIMEOUT: 'Send the request again, faster or on a new connection.',
-  CONFLICT: 'Read what is stored now and decide again; the same request will not succeed.',
-  QUOTA_EXCEEDED: 'Wait until less is counted towards the quota in `details.quota`, or ask the operator to raise it.',
-  PAYLOAD_TOO_LARGE: 'Send less at once.',
+  NOT_FOUND: 'Check the IDs in the request: the object does not exist, or not in this guild.',
+  ROUTE_NOT_FOUND: 'Check the path, including case, slashes and the prefix `/api/v1`.',
+  METHOD_NOT_ALLOWED: 'Use a method from the `Allow` header.',
+  REQUEST_TIMEOUT: 'Send the request again on a new connection, without pauses.',
+  CONFLICT: 'Read the current state before you send a different request. Repeating the same one fails again.',
+  QUOTA_EXCEEDED:
+    'Wait until the usage of the quota in `details.quota` decreases, or ask the operator to raise the quota.',
+  PAYLOAD_TOO_LARGE: 'Send a smaller body, for example fewer items per request.',
   UNSUPPORTED_MEDIA_TYPE: 'Send JSON in UTF-8 with `Content-Type: application/json`, plain or gzip.',
-  EXPECTATION_FAILED: 'Leave the `Expect` header out.',
-  NOT_APPLICABLE: 'The message says what stands in the way.',
-  RATE_LIMITED: 'Wait for `details.retryAfter` seconds, then send it again.',
+  EXPECTATION_FAILED: 'Do not send the `Expect` header.',
+  NOT_APPLICABLE: 'Read the message: it says why the request cannot be applied.',
+  RATE_LIMITED: 'Wait for `details.retryAfter` seconds, then retry.',
   HEADERS_TOO_LARGE: 'Send fewer or shorter headers.',
-  INTERNAL: 'Report it with the `X-Request-Id` of the answer.',
-  PLATFORM_ERROR: 'Try again later, a write with the same `Idempotency-Key`.',
+  INTERNAL: 'Report it with the `X-Request-Id` of the response.',
+  PLATFORM_ERROR: 'Retry later. Retry a write with the same `Idempotency-Key`.',
   UNAVAILABLE:
-    'Wait for `Retry-After` seconds, then send it again, a write with the same `Idempotency-Key`. If the message says that too many requests of your guild are in flight, send fewer at once.',
-  TIMEOUT: 'Send it again, a write with the same `Idempotency-Key`.',
+    'Wait for `Retry-After` seconds, then retry. Retry a write with the same `Idempotency-Key`. If the message says that too many requests of your guild are in flight, send fewer concurrent requests.',
+  TIMEOUT: 'Retry. Retry a write with the same `Idempotency-Key`.',
 };
 
-/** What happens to a request before any route is known, and so on none in particular. */
+/** Errors of requests that are rejected before their route is known. The document lists them outside the routes. */
 export const ERRORS_WITHOUT_ROUTE = [
   'ROUTE_NOT_FOUND',
   'METHOD_NOT_ALLOWED',
@@ -54,7 +55,7 @@ export const ERRORS_WITHOUT_ROUTE = [
   'HEADERS_TOO_LARGE',
 ] as const satisfies ErrorCode[];
 
-/** Errors that read the same on every route that can give them. */
+/** Errors that mean the same on every route that can return them. */
 export const SHARED_ERRORS: readonly ErrorCode[] = [
   'MISSING_API_KEY',
   'INVALID_API_KEY',
@@ -66,15 +67,15 @@ export const SHARED_ERRORS: readonly ErrorCode[] = [
   'TIMEOUT',
 ];
 
-/** Every error that a route can give, by status and then in the order of the table of errors. */
+/** Every error that a route can return, ordered by status and then as in ERRORS. */
 export function errorsOf(route: Route): RouteError[] {
-  const codes = Object.keys(ERRORS).filter((code) => canGive(route, code as ErrorCode)) as ErrorCode[];
+  const codes = Object.keys(ERRORS).filter((code) => canReturn(route, code as ErrorCode)) as ErrorCode[];
   const errors = codes.map((code) => routeError(route, code));
-  if (route.writes) errors.push(keyReused());
+  if (route.writes) errors.push(idempotencyConflict());
   return errors.sort((a, b) => a.error.httpStatus - b.error.httpStatus);
 }
 
-function canGive(route: Route, code: ErrorCode): boolean {
+function canReturn(route: Route, code: ErrorCode): boolean {
   switch (code) {
     case 'MISSING_SCOPE':
       return route.scope !== null;
@@ -102,15 +103,15 @@ function routeError(route: Route, code: ErrorCode): RouteError {
   return { error, name: code, meaning, advice: ADVICE[code], counted: isCounted(route, code) };
 }
 
-/** Who may not call is not counted. What a body says, a service reads once the request was counted. */
+/** A 403 of the gateway is not counted. A service checks the guild in the body after the request was counted. */
 function isCounted({ method, service }: Route, code: ErrorCode): RouteError['counted'] {
   if (code === 'GUILD_MISMATCH' && method !== 'GET' && service !== 'gateway') {
-    return { sometimes: "Where it is the body's `guild_id` that names another guild, the request was counted." };
+    return { sometimes: "If the body's `guild_id` is that of another guild, the request was counted." };
   }
   return ERRORS[code].http !== 403;
 }
 
-/** What an error tells beyond its code and its meaning. */
+/** Details of the example of an error. */
 function exampleOptions(route: Route, code: ErrorCode): ApiErrorOptions {
   switch (code) {
     case 'INVALID_REQUEST': {
@@ -133,33 +134,35 @@ function exampleOptions(route: Route, code: ErrorCode): ApiErrorOptions {
   }
 }
 
-/** A fault that a first attempt at the route is likely to meet. */
+/** A typical fault of a request to the route. */
 function exampleFaults(route: Route): Fault[] {
   if (route.guild === 'header') return [{ path: 'header.X-Guild-ID', message: 'is required' }];
   if (route.guild === 'body') return [{ path: 'body.guild_id', message: 'is required' }];
   const faults = [
     ...faultsOf(route.body, {}, 'body'),
-    ...faultsOf(route.params, allWrong(route.params), 'path'),
-    ...faultsOf(route.query, allWrong(route.query), 'query'),
-    { path: 'query', message: 'has a percent-escape that can not be read' },
+    ...faultsOf(route.params, invalidValues(route.params), 'path'),
+    ...faultsOf(route.query, invalidValues(route.query), 'query'),
+    { path: 'query', message: 'has a percent-escape that cannot be read' },
   ];
-  // Another guild in the path is GUILD_MISMATCH.
+  // A wrong guild ID in the path is GUILD_MISMATCH, not INVALID_REQUEST.
   return faults.filter(({ path }) => path !== 'path.guildId').slice(0, 1);
 }
 
+/** The faults that the schema finds in the value. */
 const faultsOf = (schema: z.ZodObject | undefined, value: unknown, place: FaultPlace): Fault[] =>
   (schema && validate(schema, value, place).faults) ?? [];
 
-const allWrong = (schema: z.ZodObject | undefined) =>
+const invalidValues = (schema: z.ZodObject | undefined) =>
   Object.fromEntries(Object.keys(schema?.shape ?? {}).map((name) => [name, '-']));
 
-function keyReused(): RouteError {
+function idempotencyConflict(): RouteError {
   const message = 'This Idempotency-Key was used with another body';
   return {
     error: new ApiError('CONFLICT', { message }),
     name: 'CONFLICT_IDEMPOTENCY_KEY',
     meaning: `${message}, or the first request with it is still running`,
     counted: true,
-    advice: 'Use a new key for another write. With `Retry-After` the first is still running: wait and repeat.',
+    advice:
+      'Use a new key for another write. If the response has `Retry-After`, the first request is still running: wait and retry.',
   };
 }

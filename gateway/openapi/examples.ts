@@ -1,8 +1,8 @@
 import { type Components, type JsonSchema, resolveRef } from './document.ts';
 
-/** An example of a schema, made of the examples in it; undefined when it has none and its type gives none. */
+/** An example of a schema, built from the examples of its parts. Undefined if there is none. */
 export function exampleOf(schema: JsonSchema, components: Components): unknown {
-  // An example beside a reference is nearer to its use than the one behind it.
+  // An example next to a $ref takes precedence over the example of the referenced schema.
   if (schema.examples) return schema.examples[0];
   const resolved = resolveRef(components, schema);
   if (resolved !== schema) return exampleOf(resolved, components);
@@ -27,8 +27,8 @@ export function exampleOf(schema: JsonSchema, components: Components): unknown {
 }
 
 /**
- * What must be there, the first of what excludes each other, and what may be there where its own schema has an
- * example.
+ * An example with the required fields, the first of mutually exclusive fields, and the optional fields whose schema has
+ * an example.
  */
 function exampleObject(schema: JsonSchema, components: Components): Record<string, unknown> {
   const { properties = {}, required = [], oneOf = [] } = schema;

@@ -1,38 +1,38 @@
 import { componentRef, type Header, type Ref } from './document.ts';
 
-/** Every header of an answer that a caller may care about. */
+/** The response headers that the document describes. */
 export const HEADERS = {
   'X-Request-Id': {
-    description: 'Names the request in our logs: your own, or a new one',
+    description: 'ID of the request in the logs of the service: your own, or a generated one',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
   },
   'X-RateLimit-Limit': {
     description:
-      'Requests a window, of whichever limit has least left; on every response to a request that was counted. On a 401 the limit is that on rejected keys of your address',
+      'Requests per window, of the limit that has the fewest requests left. Present if the request was counted. On a 401 it is the limit of rejected keys for your address',
     schema: { type: 'integer', minimum: 1 },
   },
   'X-RateLimit-Remaining': {
-    description: 'Requests left in the window',
+    description: 'Remaining requests in the window',
     schema: { type: 'integer', minimum: 0 },
   },
   'X-RateLimit-Reset': {
-    description: 'When the window ends, in Unix seconds',
+    description: 'End of the window in Unix seconds',
     schema: { type: 'integer', minimum: 0 },
   },
   'Retry-After': {
-    description: 'Seconds to wait before the next attempt',
+    description: 'Seconds to wait before the next retry',
     schema: { type: 'integer', minimum: 0 },
   },
   'Idempotency-Replayed': {
-    description: '`true` on the first answer given again',
+    description: '`true` if the response to an earlier request with the same `Idempotency-Key` was returned again',
     schema: { type: 'string', const: 'true' },
   },
   Deprecation: {
-    description: 'Since when the route is deprecated',
+    description: 'Time since which the route is deprecated',
     schema: { type: 'string' },
   },
   Sunset: {
-    description: 'When the route goes away',
+    description: 'Time from which the route may be removed',
     schema: { type: 'string' },
   },
   Link: {
@@ -49,7 +49,7 @@ export const RATE_LIMIT_HEADERS = [
   'X-RateLimit-Reset',
 ] as const satisfies HeaderName[];
 
-/** References to these headers, which are among the document's components. */
+/** References to headers in the document's components. */
 export function headerRefs(names: readonly HeaderName[]): Record<string, Ref> {
   return Object.fromEntries(names.map((name) => [name, componentRef('headers', name)]));
 }

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { componentRef, type JsonSchema } from './document.ts';
 
-/** Whether a schema describes what is sent (before defaults and transforms) or what is answered. */
+/** `input`: the schema of a request, before defaults and transforms. `output`: the schema of a response. */
 export type Direction = 'input' | 'output';
 
 /**
- * A zod schema as JSON Schema, draft 2020-12. Parts that have an `id` in their metadata go to `shared`, once, and are
- * referred to; one that reads differently in requests and answers is an error, since one name can't be both.
+ * Converts a zod schema to JSON Schema, draft 2020-12. Parts with an `id` in their metadata are added to `shared` and
+ * referenced by that name. Throws if two different schemas have the same `id`, which also happens if a schema differs
+ * between requests and responses.
  */
 export function toJsonSchema(schema: z.ZodType, io: Direction, shared: Record<string, JsonSchema>): JsonSchema {
   const override = (found: Found) => {
@@ -14,32 +15,34 @@ export function toJsonSchema(schema: z.ZodType, io: Direction, shared: Record<st
     addItems(found, io);
   };
   const { $schema: _, $defs = {}, ...generated } = z.toJSONSchema(schema, { io, override });
-  for (const [id, definition] of Object.entries($defs)) share(shared, id, tidy(definition as JsonSchema));
-  return tidy(generated as JsonSchema);
+  for (const [id, definition] of Object.entries($defs)) share(shared, id, simplify(definition as JsonSchema));
+  return simplify(generated as JsonSchema);
 }
 
 function share(shared: Record<string, JsonSchema>, id: string, definition: JsonSchema): void {
   const known = shared[id];
   if (known && JSON.stringify(known) !== JSON.stringify(definition)) {
-    throw new Error(`two schemas are called ${id}, or it reads differently in requests and answers`);
+    throw new Error(
+      `the schema ID ${id} is used for two different schemas, or its schema differs between requests and responses`,
+    );
   }
   shared[id] = definition;
 }
 
-/** A part of a schema, and the JSON Schema that zod generated for it. */
+/** A zod schema and the JSON Schema that zod generated for it. */
 interface Found {
   zodSchema: z.core.$ZodTypes;
   jsonSchema: { items?: unknown };
 }
 
-/** The items of `listOf` are a zod schema in its metadata, because zod cannot describe a transform. */
+/** Converts the items of `listOf`, which has them as a zod schema in its metadata: zod cannot describe a transform. */
 function addItems({ jsonSchema }: Found, io: Direction): void {
   if (!(jsonSchema.items instanceof z.ZodType)) return;
   const { $schema: _, ...items } = z.toJSONSchema(jsonSchema.items, { io, override: addRulesOfChecks });
   jsonSchema.items = items;
 }
 
-/** Adds to an object's schema the rules that are functions in zod. */
+/** Adds the rules of `exactlyOneOf`, which are functions in zod. */
 function addRulesOfChecks({ zodSchema, jsonSchema }: Found): void {
   for (const check of zodSchema._zod.def.checks ?? []) {
     const { params } = check._zod.def as { params?: { exactlyOneOf?: string[] } };
@@ -48,31 +51,31 @@ function addRulesOfChecks({ zodSchema, jsonSchema }: Found): void {
   }
 }
 
-/** Puts a generated schema into the shortest form that says the same, here and in all that it holds. */
-function tidy({ example, ...generated }: JsonSchema & { example?: unknown }): JsonSchema {
-  const schema = withoutNoise(withTidyParts(generated));
+/** Simplifies a generated schema and all its parts without changing their meaning. */
+function simplify({ example, ...generated }: JsonSchema & { example?: unknown }): JsonSchema {
+  const schema = withoutRedundancy(withSimplifiedParts(generated));
   if (schema.$ref) schema.$ref = componentRef('schemas', schema.$ref.replace('#/$defs/', '')).$ref;
   if (example !== undefined) schema.examples = [example];
-  // A type in the metadata is more exact than the alternatives that zod derives.
+  // A type in the metadata is more exact than the `anyOf` that zod derives.
   if (schema.type !== undefined) delete schema.anyOf;
   return mergeNull(withoutNullChoices(schema));
 }
 
-function withTidyParts(schema: JsonSchema): JsonSchema {
+function withSimplifiedParts(schema: JsonSchema): JsonSchema {
   const { properties, items, additionalProperties, anyOf, oneOf, allOf } = schema;
   return {
     ...schema,
-    ...(properties && { properties: mapValues(properties, tidy) }),
-    ...(items && { items: tidy(items) }),
-    ...(typeof additionalProperties === 'object' && { additionalProperties: tidy(additionalProperties) }),
-    ...(anyOf && { anyOf: anyOf.map(tidy) }),
-    ...(oneOf && { oneOf: oneOf.map(tidy) }),
-    ...(allOf && { allOf: allOf.map(tidy) }),
+    ...(properties && { properties: mapValues(properties, simplify) }),
+    ...(items && { items: simplify(items) }),
+    ...(typeof additionalProperties === 'object' && { additionalProperties: simplify(additionalProperties) }),
+    ...(anyOf && { anyOf: anyOf.map(simplify) }),
+    ...(oneOf && { oneOf: oneOf.map(simplify) }),
+    ...(allOf && { allOf: allOf.map(simplify) }),
   };
 }
 
-function withoutNoise(schema: JsonSchema): JsonSchema {
-  // Answers may gain fields, so no caller may be told that there are no others.
+function withoutRedundancy(schema: JsonSchema): JsonSchema {
+  // Later versions may add fields to responses, so the schema must not exclude further fields.
   if (schema.additionalProperties === false) delete schema.additionalProperties;
   if (JSON.stringify(schema.propertyNames) === '{"type":"string"}') delete schema.propertyNames;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
@@ -80,7 +83,7 @@ function withoutNoise(schema: JsonSchema): JsonSchema {
   return schema;
 }
 
-/** `anyOf: [X, null]` as X with one type more. What is said outside X wins. */
+/** Replaces `anyOf: [X, null]` by X with the additional type null. Keywords next to `anyOf` take precedence. */
 function mergeNull(schema: JsonSchema): JsonSchema {
   const { anyOf = [], ...outside } = schema;
   const [inside, other] = anyOf;
@@ -88,7 +91,7 @@ function mergeNull(schema: JsonSchema): JsonSchema {
   return { ...inside, ...outside, type: [inside.type, 'null'].flat() };
 }
 
-/** Of fields of which exactly one must be there, null would read as not being there. */
+/** Fields of which exactly one is required must not be null, because null counts as omitted. */
 function withoutNullChoices(schema: JsonSchema): JsonSchema {
   for (const name of (schema.oneOf ?? []).flatMap((choice) => choice.required ?? [])) {
     const property = schema.properties?.[name];

@@ -12,21 +12,21 @@ import { RULES } from './rules.ts';
 export interface OpenApiOptions {
   /** The version of this build. */
   version: string;
-  /** Where callers reach the gateway, without API_PREFIX. */
+  /** The public URL of the gateway, without API_PREFIX. */
   serverUrl: string;
 }
 
 const TAGS: Record<string, string> = {
-  gateway: 'The key itself, and whether the service is up',
-  lookup: 'Which chat account belongs to which game account',
-  bindings: 'Which roles follow from game data',
+  gateway: 'Your API key, and the health of the gateway',
+  lookup: 'Links between chat accounts and game accounts',
+  bindings: 'Rules that give chat roles to members with matching game data',
   moderation: 'Bans and mutes in the game, and the flagged list',
-  members: 'Members, verification and synchronisation',
-  activity: 'Staff, game servers and their commands',
+  members: 'Members, account verification, and sync of roles and nicknames',
+  activity: 'Staff activity, game servers and commands',
 };
 
 const SECURITY_SCHEMES = {
-  ApiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The key as it is' },
+  ApiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The API key' },
   AuthorizationApiKey: {
     type: 'apiKey',
     in: 'header',
@@ -36,7 +36,7 @@ const SECURITY_SCHEMES = {
   AuthorizationBearer: { type: 'http', scheme: 'bearer', description: '`Bearer`, a space, and the key' },
 };
 
-/** The route table as an OpenAPI 3.1 document, which is plain JSON. */
+/** Builds an OpenAPI 3.1 document from the route table. */
 export function openApiDocument(routes: readonly Route[], { version, serverUrl }: OpenApiOptions): OpenApiDocument {
   const components: Components = {
     schemas: {},
@@ -48,14 +48,14 @@ export function openApiDocument(routes: readonly Route[], { version, serverUrl }
   const document: OpenApiDocument = {
     openapi: '3.1.1',
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
-    info: { title: 'Guild Data', version, summary: 'The data of one guild, for its own systems', description: RULES },
+    info: { title: 'Guild Data', version, summary: 'Read and write the data of your guild', description: RULES },
     servers: [{ url: serverUrl }],
     tags: [...new Set(routes.map(({ service }) => service))].map((name) => ({ name, description: TAGS[name] ?? name })),
     security: Object.keys(SECURITY_SCHEMES).map((name) => ({ [name]: [] })),
     paths: { ...pathsOf(routes, components), '/healthz': { get: healthOperation(components) } },
     components,
   };
-  // What is undefined in here is not there in JSON, and no caller shall see a difference.
+  // Drops undefined properties, so that the object equals the JSON that clients get.
   return JSON.parse(JSON.stringify(document));
 }
 
@@ -69,18 +69,18 @@ function pathsOf(routes: readonly Route[], components: Components): OpenApiDocum
   return paths;
 }
 
-/** `GET /healthz` is in no table: it needs no key and is not counted. */
+/** `GET /healthz` is not in the route table, because it needs no key and is not counted. */
 function healthOperation(components: Components): Operation {
   const schema = successEnvelope(200, 'ready', toJsonSchema(z.object({}), 'output', {}));
   return {
     operationId: 'healthz',
-    summary: 'Whether this gateway takes requests',
-    description: 'For load balancers. Needs no key and is not counted.',
+    summary: 'Check gateway health',
+    description: 'For load balancers. Needs no API key and has no rate limit.',
     tags: ['gateway'],
     security: [],
     responses: {
       '200': {
-        description: 'It does',
+        description: 'The gateway accepts requests',
         headers: headerRefs(['X-Request-Id']),
         content: { 'application/json': { schema, example: exampleOf(schema, components) } },
       },

@@ -34,7 +34,7 @@ function responseOf(operation: Operation, status: number, of = document): OpenAp
   return resolveRef<OpenApiResponse>(of.components, response);
 }
 
-/** Every object anywhere in a value. */
+/** All objects within a value, at any depth. */
 function objectsIn(value: unknown): Record<string, unknown>[] {
   if (typeof value !== 'object' || value === null) return [];
   const inside = Object.values(value).flatMap(objectsIn);
@@ -42,23 +42,23 @@ function objectsIn(value: unknown): Record<string, unknown>[] {
 }
 
 describe('the document', () => {
-  test('holds every route of the table, /healthz, and nothing else', () => {
+  test('contains every route of the table, /healthz, and nothing else', () => {
     const expected = ROUTES.map((row) => `${row.method} ${API_PREFIX}${row.path.replaceAll(/:(\w+)/g, '{$1}')}`);
     const found = allOperations.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
     expect(found.toSorted()).toEqual([...expected, 'GET /healthz'].toSorted());
   });
 
-  test('names each operation as the table does, and no two the same', () => {
+  test('uses the route names as unique operation IDs', () => {
     const names = allOperations.map(({ operation }) => operation.operationId);
     expect(names.toSorted()).toEqual([...ROUTES.map(({ name }) => name), 'healthz'].toSorted());
     expect(new Set(names).size).toBe(names.length);
   });
 
-  test('is plain JSON without anything undefined', () => {
+  test('is plain JSON without undefined properties', () => {
     expect(JSON.parse(JSON.stringify(document))).toStrictEqual(document);
   });
 
-  test('refers to nothing that is not there, and holds nothing unused', () => {
+  test('has a component for every reference, and no unused component', () => {
     const references = objectsIn(document).flatMap(({ $ref }) => (typeof $ref === 'string' ? [$ref] : []));
     for (const $ref of references) expect(resolveRef(components, { $ref })).toBeTypeOf('object');
     for (const kind of ['schemas', 'responses', 'parameters'] as const) {
@@ -67,7 +67,7 @@ describe('the document', () => {
     }
   });
 
-  test('has the version, the server and the rules that belong to no route alone', () => {
+  test('has the version, the server URL and the general rules', () => {
     expect(document.openapi).toMatch(/^3\.1\.\d$/);
     expect(document.info.version).toBe('1.2.3');
     expect(document.servers).toEqual([{ url: 'https://api.example.com' }]);
@@ -75,7 +75,7 @@ describe('the document', () => {
     expect(document.info.description).toContain('METHOD_NOT_ALLOWED');
   });
 
-  test('takes a key in any of the three headers, and none for /healthz', () => {
+  test('accepts a key in each of three headers, and needs none for /healthz', () => {
     expect(document.security.map((choice) => Object.keys(choice))).toEqual(
       Object.keys(components.securitySchemes).map((name) => [name]),
     );
@@ -87,14 +87,14 @@ describe('the document', () => {
     expect(document.paths['/healthz']?.get?.security).toEqual([]);
   });
 
-  test('says which service answers, of each tag what it is about', () => {
+  test('tags each operation with its service, and describes each tag', () => {
     const tags = new Set(allOperations.flatMap(({ operation }) => operation.tags));
     expect(document.tags.map(({ name }) => name).toSorted()).toEqual([...tags].toSorted());
     for (const { name, description } of document.tags) expect(description).not.toBe(name);
   });
 });
 
-/** The keywords of draft 2020-12 that the document may use, each with its shape. */
+/** The keywords of draft 2020-12 that the document may use, each with the type of its value. */
 const draft202012: z.ZodType = z.lazy(() =>
   z.strictObject({
     $ref: z.string().startsWith('#/components/schemas/').optional(),
@@ -135,13 +135,13 @@ function isPattern(text: string): boolean {
 describe('every schema', () => {
   const inPlace = objectsIn([document.paths, components]).flatMap(({ schema }) => (schema ? [schema] : []));
 
-  test('is JSON Schema, draft 2020-12, with nothing of zod left in it', () => {
+  test('is JSON Schema, draft 2020-12, without zod properties', () => {
     expect(inPlace.length).toBeGreaterThan(ROUTES.length);
     const all = [...inPlace, ...Object.values(components.schemas)];
     expect(all.filter((schema) => !draft202012.safeParse(schema).success)).toEqual([]);
   });
 
-  test('says that exactly one of some fields is needed, and then not null', () => {
+  test('requires exactly one field of exactlyOneOf, which must not be null', () => {
     const body = z.object({ a: optional(gameId), b: optional(z.string()) }).refine(...exactlyOneOf('a', 'b'));
     const schema = toJsonSchema(body, 'input', {});
     expect(schema.oneOf).toEqual([{ required: ['a'] }, { required: ['b'] }]);
@@ -149,7 +149,7 @@ describe('every schema', () => {
     expect(schema.properties?.b?.type).toBe('string');
   });
 
-  test('takes a game ID as a number or as digits, and null for a field that may be left out', () => {
+  test('accepts a game ID as a number or a string of digits, and null for an optional field', () => {
     const { properties } = toJsonSchema(z.object({ id: optional(gameId) }), 'input', {});
     expect(properties?.id).toMatchObject({
       type: ['integer', 'string', 'null'],
@@ -159,12 +159,12 @@ describe('every schema', () => {
     });
   });
 
-  test('may gain fields in answers', () => {
-    const answer = z.object({ inside: z.object({ a: z.string() }) });
-    expect(JSON.stringify(toJsonSchema(answer, 'output', {}))).not.toContain('additionalProperties');
+  test('allows further fields in responses', () => {
+    const body = z.object({ inside: z.object({ a: z.string() }) });
+    expect(JSON.stringify(toJsonSchema(body, 'output', {}))).not.toContain('additionalProperties');
   });
 
-  test('has a name of its own', () => {
+  test('has a unique ID, otherwise the conversion throws', () => {
     const shared = {};
     toJsonSchema(z.object({ a: z.string().meta({ id: 'OpenApiTestSame' }) }), 'output', shared);
     const other = z.object({ a: z.number().meta({ id: 'OpenApiTestSame2' }) });
@@ -178,7 +178,7 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
   const parameters = parametersOf(operation);
   const named = (place: Parameter['in']) => parameters.filter((parameter) => parameter.in === place);
 
-  test('declares what its path holds, what it takes in the query, and its headers', () => {
+  test('declares its path, query and header parameters', () => {
     expect(named('path').map(({ name }) => `:${name}`)).toEqual(row.path.match(/:\w+/g) ?? []);
     expect(named('path').every(({ required }) => required)).toBe(true);
     expect(named('query').map(({ name }) => name)).toEqual(Object.keys(row.query?.shape ?? {}));
@@ -187,17 +187,17 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
     expect(parameters.filter(({ description }) => description === '')).toEqual([]);
   });
 
-  test('tells the scope and the limit of its row', () => {
+  test('has the scope and the rate limit of its route', () => {
     expect(operation['x-required-scope']).toBe(row.scope ?? undefined);
     const category = row.category && CATEGORIES[row.category];
     expect(operation['x-rate-limit']).toEqual(
       category ? { category: row.category, limit: category.limit, window: 60, subject: category.per } : undefined,
     );
     expect(operation.description).toContain(row.scope ?? 'Any valid key');
-    expect(operation.description).toContain(category ? `${category.limit} requests per 60 s` : 'No limit but');
+    expect(operation.description).toContain(category ? `${category.limit} requests per 60 s` : 'No limit except');
   });
 
-  test('has examples of path, query and body that its own schemas accept', () => {
+  test('has examples of path, query and body that match its schemas', () => {
     const [path, query] = [named('path'), named('query')].map((given) =>
       Object.fromEntries(
         given.flatMap(({ name, example }) => (example === undefined ? [] : [[name, `${example as string | number}`]])),
@@ -212,7 +212,7 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
   const successes: [number, string][] = [[row.status, row.message]];
   if (row.repeatedMessage) successes.unshift([200, row.repeatedMessage]);
 
-  test('has an example of each success, in the envelope, that its own schema accepts', () => {
+  test('has an example of each success, in the envelope, that matches its schema', () => {
     for (const [status, message] of successes) {
       const { content, headers } = responseOf(operation, status);
       const envelope = z.strictObject({
@@ -225,11 +225,11 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
       expect(Object.keys(headers)).toContain('X-RateLimit-Remaining');
       expect(Object.keys(headers).includes('Idempotency-Replayed')).toBe(row.writes);
     }
-    const told = Object.keys(operation.responses).filter((status) => status < '400');
-    expect(told).toEqual(successes.map(([status]) => String(status)));
+    const documented = Object.keys(operation.responses).filter((status) => status < '400');
+    expect(documented).toEqual(successes.map(([status]) => String(status)));
   });
 
-  test('has for every error its codes, a meaning, advice and an example in the envelope', () => {
+  test('has the codes, the meaning, advice and an example in the envelope for every error', () => {
     for (const status of Object.keys(operation.responses).filter((code) => code >= '400')) {
       const { content, headers } = responseOf(operation, Number(status));
       const examples = Object.values(content['application/json'].examples ?? {});
@@ -244,14 +244,14 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
     }
   });
 
-  test('says of each error whether its response has the rate limit headers', () => {
+  test('documents the rate limit headers for exactly the errors of counted requests', () => {
     const isCounted = (status: number) => 'X-RateLimit-Limit' in responseOf(operation, status).headers;
     const uncounted = Object.keys(operation.responses).filter((status) => !isCounted(Number(status)));
     expect(uncounted).toEqual(row.method === 'GET' ? ['403'] : []);
     expect(responseOf(operation, 403).description.includes("the body's `guild_id`")).toBe(row.method !== 'GET');
   });
 
-  test('can give the errors of its row and those that follow from it, and no others', () => {
+  test('documents the errors of its route and the general ones, and no others', () => {
     const always = row.service === 'gateway' ? [400, 401, 403, 429, 500, 503] : [400, 401, 403, 429, 500, 503, 504];
     const own = {
       INVALID_TARGET: 400,
@@ -276,7 +276,7 @@ describe.each(ROUTES.map((row) => [row.name, row] as const))('%s', (_, row) => {
   });
 });
 
-test('every row that asks a platform for a target says that the platform may fail', () => {
-  const asking = ROUTES.filter(({ errors }) => errors?.INVALID_TARGET !== undefined);
-  expect(asking.filter(({ errors }) => errors?.PLATFORM_ERROR === undefined).map(({ name }) => name)).toEqual([]);
+test('every route that checks a target on a platform documents PLATFORM_ERROR', () => {
+  const checking = ROUTES.filter(({ errors }) => errors?.INVALID_TARGET !== undefined);
+  expect(checking.filter(({ errors }) => errors?.PLATFORM_ERROR === undefined).map(({ name }) => name)).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { toJsonSchema } from './json-schema.ts';
 import { parametersOf } from './parameters.ts';
 import { responsesOf } from './responses.ts';
 
-/** A row of the route table as an operation. Shared parts go to `components`. */
+/** Converts a row of the route table to an operation. Adds shared parts to `components`. */
 export function operationOf(route: Route, components: Components): Operation {
   const limit = rateLimitOf(route);
   return {
@@ -32,15 +32,15 @@ function rateLimitOf({ category }: Route): RateLimit | undefined {
 function descriptionOf(route: Route, limit: RateLimit | undefined): string {
   const scope = route.scope ? `Scope: \`${route.scope}\`.` : 'Any valid key.';
   const counted = limit
-    ? `Limit: ${limit.limit} requests per ${limit.window} s and ${limit.subject} (\`${limit.category}\`).`
-    : "No limit but the key's own.";
+    ? `Limit: ${limit.limit} requests per ${limit.window} s per ${limit.subject} (\`${limit.category}\`).`
+    : "No limit except the key's own.";
   return [route.description, deprecationOf(route), `${scope} ${counted}`].filter(Boolean).join('\n\n');
 }
 
 function deprecationOf({ deprecated }: Route): string | undefined {
   if (!deprecated) return undefined;
   const { since, sunset, replacement } = deprecated;
-  return `Deprecated since ${since} and gone after ${sunset}. Use \`${replacement}\` instead.`;
+  return `Deprecated since ${since}, will be removed after ${sunset}. Use \`${replacement}\` instead.`;
 }
 
 function requestBodyOf(body: NonNullable<Route['body']>, components: Components): Operation['requestBody'] {

@@ -13,29 +13,30 @@ const guildHeader = (required: boolean, description: string): Parameter => ({
   schema: toJsonSchema(guildId, 'input', {}),
 });
 
-/** Request headers that many routes take. */
+/** Request headers that many routes accept. */
 export const SHARED_PARAMETERS = {
-  GuildId: guildHeader(true, "The guild: must be the key's own"),
-  OptionalGuildId: guildHeader(false, "Where given, must be the key's own guild"),
+  GuildId: guildHeader(true, 'Guild ID; must be the guild of the API key'),
+  OptionalGuildId: guildHeader(false, 'Guild ID; if given, must be the guild of the API key'),
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
     required: false,
-    description: 'Makes the write safe to repeat: for 24 hours the same key is given the first answer again',
+    description:
+      'Makes the write safe to retry: for 24 hours a request with the same key gets the first response again',
     schema: { type: 'string', minLength: 1, maxLength: 128, examples: ['2f1c9a3e-6f0b-4c86-9f0a-0c8b7f3f5d11'] },
   },
   RequestId: {
     name: 'X-Request-Id',
     in: 'header',
     required: false,
-    description: 'Your own name for the request, given back and written to our logs',
+    description: 'Your own ID for the request, which is returned and logged',
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
   },
 } satisfies Record<string, Parameter>;
 
 const shared = (name: keyof typeof SHARED_PARAMETERS) => componentRef('parameters', name);
 
-/** What a route takes beside its body: path, query, headers. */
+/** The path, query and header parameters of a route. */
 export function parametersOf(route: Route, components: Components): (Parameter | Ref)[] {
   return [
     ...parametersIn('path', route.params, components),

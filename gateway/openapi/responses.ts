@@ -9,16 +9,16 @@ import { exampleOf } from './examples.ts';
 import { type HeaderName, headerRefs, RATE_LIMIT_HEADERS } from './headers.ts';
 import { toJsonSchema } from './json-schema.ts';
 
-/** The envelope of every error, with all that `details` can hold. */
+/** The envelope of every error, with all fields that `details` can have. */
 export const errorEnvelope = z
   .object({
     status: z.literal('error'),
-    code: z.int().meta({ description: 'The HTTP status' }),
-    message: z.string().meta({ description: 'For people; may change at any time' }),
+    code: z.int().meta({ description: 'HTTP status' }),
+    message: z.string().meta({ description: 'Message for people; may change at any time' }),
     details: z.object({
       code: z
         .enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]])
-        .meta({ description: 'Names the error, for programs' }),
+        .meta({ description: 'Error code, for programs' }),
       errors: z
         .array(
           z.object({
@@ -27,22 +27,22 @@ export const errorEnvelope = z
           }),
         )
         .optional()
-        .meta({ description: 'With INVALID_REQUEST: every fault at once' }),
-      required_scope: z.string().optional().meta({ description: 'With MISSING_SCOPE' }),
+        .meta({ description: 'With INVALID_REQUEST: all faults of the request' }),
+      required_scope: z.string().optional().meta({ description: 'With MISSING_SCOPE: the scope that the key needs' }),
       conflict: z
         .object({ chat_id: z.string(), game_id: z.int() })
         .optional()
-        .meta({ description: 'With CONFLICT of a link: the link that is in the way' }),
-      client_ip: z.string().optional().meta({ description: 'With IP_NOT_ALLOWED: the address that we saw' }),
-      category: z.string().optional().meta({ description: 'With RATE_LIMITED: the limit that refused' }),
-      limit: z.int().optional().meta({ description: 'With RATE_LIMITED: requests a window' }),
-      window: z.int().optional().meta({ description: 'With RATE_LIMITED: seconds' }),
-      retryAfter: z.int().optional().meta({ description: 'With RATE_LIMITED: seconds to wait' }),
+        .meta({ description: 'With CONFLICT of a link: the existing link' }),
+      client_ip: z.string().optional().meta({ description: 'With IP_NOT_ALLOWED: the address of the client' }),
+      category: z.string().optional().meta({ description: 'With RATE_LIMITED: category of the exceeded limit' }),
+      limit: z.int().optional().meta({ description: 'With RATE_LIMITED: requests per window' }),
+      window: z.int().optional().meta({ description: 'With RATE_LIMITED: length of the window in seconds' }),
+      retryAfter: z.int().optional().meta({ description: 'With RATE_LIMITED: seconds to wait before the next retry' }),
     }),
   })
-  .meta({ id: 'Error', description: 'What every error looks like' });
+  .meta({ id: 'Error', description: 'The envelope of every error' });
 
-/** The answer of success and every error of a route, by status. Shared parts go to `components`. */
+/** The success and error responses of a route, by status. Adds shared parts to `components`. */
 export function responsesOf(route: Route, components: Components): Record<string, OpenApiResponse | Ref> {
   const responses: Record<string, OpenApiResponse | Ref> = {
     [route.status]: successResponse(route, route.status, route.message, components),
@@ -56,7 +56,7 @@ export function responsesOf(route: Route, components: Components): Record<string
   return responses;
 }
 
-/** The success of any route: the envelope around `data`. */
+/** The envelope of a success around the schema of `data`. */
 export function successEnvelope(status: number, message: string, data: JsonSchema): JsonSchema {
   return {
     type: 'object',
@@ -64,7 +64,7 @@ export function successEnvelope(status: number, message: string, data: JsonSchem
     properties: {
       status: { type: 'string', const: 'success' },
       code: { type: 'integer', const: status },
-      message: { type: 'string', description: 'For people', examples: [message] },
+      message: { type: 'string', description: 'Message for people', examples: [message] },
       data,
     },
   };
@@ -90,7 +90,7 @@ function shared(errors: RouteError[], components: Components): Ref {
   return componentRef('responses', name);
 }
 
-/** The answers of one status: the envelope, the codes that `details.code` can have, and an example of each. */
+/** The error response of one status: the envelope, the possible values of `details.code`, and an example of each. */
 export function errorResponse(errors: RouteError[], components: Components): OpenApiResponse {
   const status = errors[0]?.error.httpStatus ?? 500;
   const codes = [...new Set(errors.map(({ error }) => error.code))];
@@ -112,8 +112,10 @@ function descriptionOf({ error, meaning, counted }: RouteError): string {
 function headersOf(errors: RouteError[]): HeaderName[] {
   const headers: HeaderName[] = ['X-Request-Id'];
   if (errors.some(({ counted }) => counted)) headers.push(...RATE_LIMIT_HEADERS);
-  const isWaitedFor = errors.some(({ error, advice }) => error.retryAfter !== undefined || /Retry-After/.test(advice));
-  if (isWaitedFor) headers.push('Retry-After');
+  const hasRetryAfter = errors.some(
+    ({ error, advice }) => error.retryAfter !== undefined || /Retry-After/.test(advice),
+  );
+  if (hasRetryAfter) headers.push('Retry-After');
   return headers;
 }
 
@@ -125,10 +127,10 @@ function examplesOf(errors: RouteError[]) {
   return Object.fromEntries(examples);
 }
 
-/** The 503 of what needs no key. */
+/** The 503 of paths that need no key. */
 export function unavailableResponse(components: Components): OpenApiResponse {
   const error = new ApiError('UNAVAILABLE', { message: 'not ready' });
-  const meaning = 'The gateway is starting, stopping or cut off';
-  const advice = 'Send requests to another one.';
+  const meaning = 'The gateway is starting or stopping, or cannot reach its dependencies';
+  const advice = 'Send requests to another gateway.';
   return errorResponse([{ error, name: error.code, meaning, advice, counted: false }], components);
 }

@@ -1,19 +1,9 @@
 import { z } from 'zod';
+import { BINDING_TYPES, requiredByType, rule, validRange } from './bindings/rules.ts';
 import { defineRoutes, route } from './route.ts';
 import { chatId, guildId, numberId, optional, roleId } from './schemas.ts';
 
-export const BINDING_TYPES = ['group_rank', 'gamepass', 'asset', 'badge', 'account_age'] as const;
-
-export type BindingType = (typeof BINDING_TYPES)[number];
-
-/** What a binding of each type must have when it is added; fields of other types are ignored. */
-export const REQUIRED_FIELDS = {
-  group_rank: ['game_group_id', 'min_rank', 'max_rank'],
-  gamepass: ['game_gamepass_id'],
-  asset: ['game_asset_id'],
-  badge: ['game_badge_id'],
-  account_age: ['account_age_platform', 'account_age_min_days'],
-} as const satisfies Record<BindingType, readonly string[]>;
+export { BINDING_TYPES, type BindingType, REQUIRED_FIELDS } from './bindings/rules.ts';
 
 const whole = (min: number, max: number) =>
   z
@@ -21,80 +11,58 @@ const whole = (min: number, max: number) =>
     .min(min, { error: `must be at least ${min}` })
     .max(max, { error: `must be at most ${max}` });
 
-/** An account that old was made before either platform was. */
-const MOST_DAYS = 36_500;
-const LARGEST_PRIORITY = 2 ** 31 - 1;
+/** A hundred years, which is older than any account of either platform. */
+const MAX_ACCOUNT_AGE_DAYS = 36_500;
+const MAX_PRIORITY = 2 ** 31 - 1;
 
-const bindingId = numberId('a binding ID').meta({ description: 'The binding', example: 17 });
-const groupId = numberId('a group ID').meta({ description: 'Group on the game platform', example: 501 });
-const minRank = whole(0, 255).meta({ description: 'Lowest rank that counts', example: 50 });
-const maxRank = whole(0, 255).meta({ description: 'Highest rank that counts, at least `min_rank`', example: 255 });
-const priority = whole(-LARGEST_PRIORITY, LARGEST_PRIORITY);
+const bindingId = numberId('a binding ID').meta({ description: 'Binding ID', example: 17 });
+const groupId = numberId('a group ID').meta({ description: 'Group ID on the game platform', example: 501 });
+const minRank = whole(0, 255).meta({ description: 'Lowest rank that matches', example: 50 });
+const maxRank = whole(0, 255).meta({ description: 'Highest rank that matches, at least `min_rank`', example: 255 });
+const priority = whole(-MAX_PRIORITY, MAX_PRIORITY);
 
 const outId = (description: string) => z.int().min(1).nullable().meta({ description, example: null });
 const outRank = (description: string, example: number) => z.int().nullable().meta({ description, example });
 
 const binding = z
   .object({
-    id: z.int().min(1).meta({ description: 'Names the binding', example: 17 }),
+    id: z.int().min(1).meta({ description: 'Binding ID', example: 17 }),
     chat_role_id: roleId,
     chat_role_name: z.string().nullable().meta({
-      description: 'null when there is no such role any more, or the chat platform does not tell',
+      description: 'Role name; null if the role no longer exists or its name is not available from the chat platform',
       example: 'Officer',
     }),
-    binding_type: z.enum(BINDING_TYPES).meta({ description: 'What the role follows from', example: 'group_rank' }),
-    game_group_id: z.int().min(1).nullable().meta({ description: 'Of a `group_rank`', example: 501 }),
+    binding_type: z
+      .enum(BINDING_TYPES)
+      .meta({ description: 'What a member must have to get the role', example: 'group_rank' }),
+    game_group_id: z.int().min(1).nullable().meta({ description: 'Group ID, for `group_rank`', example: 501 }),
     game_group_name: z.string().nullable().meta({
-      description: 'null when there is no such group any more, or the game platform does not tell',
+      description: 'Group name; null if the group no longer exists or its name is not available from the game platform',
       example: 'Harbor Crew',
     }),
-    min_rank: outRank('Lowest rank that counts, of a `group_rank`', 50),
-    max_rank: outRank('Highest rank that counts, of a `group_rank`', 255),
-    gamepass_id: outId('Of a `gamepass`'),
-    asset_id: outId('Of an `asset`'),
-    badge_id: outId('Of a `badge`'),
+    min_rank: outRank('Lowest rank that matches, for `group_rank`', 50),
+    max_rank: outRank('Highest rank that matches, for `group_rank`', 255),
+    gamepass_id: outId('Gamepass ID, for `gamepass`'),
+    asset_id: outId('Asset ID, for `asset`'),
+    badge_id: outId('Badge ID, for `badge`'),
     account_age_platform: z
       .enum(['chat', 'game'])
       .nullable()
-      .meta({ description: 'Whose account counts, of an `account_age`', example: null }),
+      .meta({ description: 'Platform of the account whose age is checked, for `account_age`', example: null }),
     account_age_min_days: z
       .int()
       .nullable()
-      .meta({ description: 'Least age of the account, of an `account_age`', example: null }),
-    priority: z.int().nullable().meta({ description: 'The lower, the earlier in the list', example: 10 }),
+      .meta({ description: 'Minimum age of the account in days, for `account_age`', example: null }),
+    priority: z.int().nullable().meta({ description: 'Position in the list: lower values come first', example: 10 }),
   })
   .meta({
     id: 'Binding',
-    description: 'A chat role that follows from game data; null stands in every field that the type has none of',
+    description:
+      'A rule that gives a chat role to members with matching game data. Fields that do not belong to the binding type are null',
   });
 
-type Rule = [rule: (body: unknown) => boolean, params: { path: string[]; error: string; when: () => boolean }];
-
-/** A rule about fields together, told beside all other faults. */
-const rule = (path: string[], error: string, holds: (fields: Record<string, unknown>) => boolean): Rule => [
-  (body) => holds(body as Record<string, unknown>),
-  { path, error, when: () => true },
-];
-
-const soundRange = rule(
-  ['max_rank'],
-  'must be at least min_rank',
-  ({ binding_type: type = 'group_rank', min_rank: min, max_rank: max }) =>
-    type !== 'group_rank' || typeof min !== 'number' || typeof max !== 'number' || max >= min,
-);
-
-/** The field is there where the type needs it. */
-function requiredByType(field: string): Rule {
-  const types = BINDING_TYPES.filter((type) => (REQUIRED_FIELDS[type] as readonly string[]).includes(field));
-  return rule(
-    [field],
-    'is required',
-    (fields) => !types.includes(fields['binding_type'] as BindingType) || fields[field] != null,
-  );
-}
-
 const noSuchBinding = { NOT_FOUND: 'No such binding in this guild' };
-const identical = 'The guild has an identical binding: same role, type, target and range';
+const identical = 'The guild already has an identical binding: same role, type, target and range';
 const bindingExample = {
   id: 17,
   chat_role_id: '910000000000000001',
@@ -122,7 +90,8 @@ export const bindingsRoutes = defineRoutes('bindings', {
     data: z.object({ bindings: z.array(binding) }),
     status: 200,
     message: 'Bindings listed',
-    summary: 'All bindings of the guild, by priority (those without one last), then by ID',
+    summary: 'List role bindings',
+    description: 'Ordered by priority, then by ID. Bindings without a priority come last.',
     writes: false,
   }),
   addBinding: route({
@@ -137,28 +106,36 @@ export const bindingsRoutes = defineRoutes('bindings', {
         chat_role_id: roleId,
         binding_type: z
           .enum(BINDING_TYPES, { error: `must be one of ${BINDING_TYPES.join(', ')}` })
-          .meta({ description: 'What the role follows from', example: 'group_rank' }),
-        game_group_id: optional(groupId).meta({ description: 'Required by `group_rank`', example: 501 }),
-        min_rank: optional(minRank).meta({ description: 'Required by `group_rank`: lowest rank', example: 50 }),
+          .meta({ description: 'What a member must have to get the role', example: 'group_rank' }),
+        game_group_id: optional(groupId).meta({ description: 'Group ID; required for `group_rank`', example: 501 }),
+        min_rank: optional(minRank).meta({
+          description: 'Lowest rank that matches; required for `group_rank`',
+          example: 50,
+        }),
         max_rank: optional(maxRank).meta({
-          description: 'Required by `group_rank`: highest rank, at least `min_rank`',
+          description: 'Highest rank that matches, at least `min_rank`; required for `group_rank`',
           example: 255,
         }),
-        game_gamepass_id: optional(numberId('a gamepass ID')).meta({ description: 'Required by `gamepass`' }),
-        game_asset_id: optional(numberId('an asset ID')).meta({ description: 'Required by `asset`' }),
-        game_badge_id: optional(numberId('a badge ID')).meta({ description: 'Required by `badge`' }),
+        game_gamepass_id: optional(numberId('a gamepass ID')).meta({
+          description: 'Gamepass ID; required for `gamepass`',
+        }),
+        game_asset_id: optional(numberId('an asset ID')).meta({ description: 'Asset ID; required for `asset`' }),
+        game_badge_id: optional(numberId('a badge ID')).meta({ description: 'Badge ID; required for `badge`' }),
         account_age_platform: optional(z.enum(['chat', 'game'], { error: 'must be chat or game' })).meta({
-          description: 'Required by `account_age`: whose account counts',
+          description: 'Platform of the account whose age is checked; required for `account_age`',
         }),
-        account_age_min_days: optional(whole(0, MOST_DAYS)).meta({
-          description: 'Required by `account_age`: least age of the account',
+        account_age_min_days: optional(whole(0, MAX_ACCOUNT_AGE_DAYS)).meta({
+          description: 'Minimum age of the account in days; required for `account_age`',
         }),
-        priority: optional(priority).meta({ description: 'The lower, the earlier in the list', example: 10 }),
+        priority: optional(priority).meta({
+          description: 'Position in the list: lower values come first',
+          example: 10,
+        }),
       })
       .refine(...requiredByType('game_group_id'))
       .refine(...requiredByType('min_rank'))
       .refine(...requiredByType('max_rank'))
-      .refine(...soundRange)
+      .refine(...validRange)
       .refine(...requiredByType('game_gamepass_id'))
       .refine(...requiredByType('game_asset_id'))
       .refine(...requiredByType('game_badge_id'))
@@ -167,16 +144,18 @@ export const bindingsRoutes = defineRoutes('bindings', {
     data: binding,
     status: 201,
     message: 'Binding added',
-    summary: 'Binds a chat role to game data',
+    summary: 'Add a role binding',
     description:
-      'Nothing is saved unless both platforms know what is named. Fields that the type does not need must be well formed and are ignored. ' +
-      'No member changes by it before the next sync.',
+      'Gives a chat role to every member with matching game data, such as a group rank, at the next sync. ' +
+      'The binding is saved only if the role exists on the chat platform and its target exists on the game platform. ' +
+      'Fields that the binding type does not use are validated and then ignored.',
     writes: true,
     errors: {
-      INVALID_TARGET: 'The game platform knows no such group, gamepass, asset or badge',
-      NOT_APPLICABLE: 'The bot can not give this role: it is managed, or not below its own highest',
-      PLATFORM_ERROR: 'The game or chat platform refused or gave no readable answer; nothing was saved',
-      CONFLICT: `${identical}, or it has 500 bindings`,
+      INVALID_TARGET: 'The group, gamepass, asset or badge does not exist on the game platform',
+      NOT_APPLICABLE: "The bot cannot assign this role: it is managed, or not below the bot's highest role",
+      PLATFORM_ERROR:
+        'The game or chat platform rejected the request or returned an invalid response; nothing was saved',
+      CONFLICT: `${identical}, or the guild already has 500 bindings`,
     },
   }),
   updateBinding: route({
@@ -188,11 +167,11 @@ export const bindingsRoutes = defineRoutes('bindings', {
     body: z
       .object({
         binding_id: bindingId,
-        min_rank: optional(minRank).meta({ description: 'Lowest rank that counts', example: 100 }),
-        max_rank: optional(maxRank).meta({ description: 'Highest rank that counts', example: 255 }),
-        priority: priority.nullish().meta({ description: 'null removes it', example: 5 }),
+        min_rank: optional(minRank).meta({ description: 'Lowest rank that matches', example: 100 }),
+        max_rank: optional(maxRank).meta({ description: 'Highest rank that matches', example: 255 }),
+        priority: priority.nullish().meta({ description: 'New priority; null removes it', example: 5 }),
       })
-      .refine(...soundRange)
+      .refine(...validRange)
       .refine(
         ...rule(
           [],
@@ -204,8 +183,8 @@ export const bindingsRoutes = defineRoutes('bindings', {
     data: binding.meta({ example: bindingExample }),
     status: 200,
     message: 'Binding updated',
-    summary: 'Changes the range or the priority of a binding',
-    description: 'What is left out stays as it is, and so does a rank that is null. Ranks only of a `group_rank`.',
+    summary: "Update a binding's rank range or priority",
+    description: 'Omitted fields and ranks that are null stay unchanged. Only a `group_rank` binding has ranks.',
     writes: true,
     errors: { ...noSuchBinding, CONFLICT: identical },
   }),
@@ -218,12 +197,12 @@ export const bindingsRoutes = defineRoutes('bindings', {
     params: z.object({ bindingId }),
     data: z.object({
       removed: z.literal(true).meta({ description: 'Always true' }),
-      id: z.int().min(1).meta({ description: 'The binding that was', example: 17 }),
+      id: z.int().min(1).meta({ description: 'ID of the removed binding', example: 17 }),
     }),
     status: 200,
     message: 'Binding removed',
-    summary: 'Takes a binding away',
-    description: 'No member changes by it before the next sync.',
+    summary: 'Remove a binding',
+    description: 'Members keep the role until the next sync.',
     writes: true,
     errors: noSuchBinding,
   }),
@@ -235,20 +214,23 @@ export const bindingsRoutes = defineRoutes('bindings', {
     guild: 'body',
     body: z.object({ guild_id: guildId, chat_id: chatId, binding_id: bindingId }),
     data: z.object({
-      matches: z.boolean().meta({ description: 'Whether the binding gives the member its role', example: false }),
-      reason: z.string().meta({ description: 'Why, for a person', example: 'rank 12 is below the minimum of 50' }),
-      user_rank: z
-        .int()
-        .optional()
-        .meta({ description: 'The rank that matches, else the highest; 0 when not in the group', example: 12 }),
+      matches: z
+        .boolean()
+        .meta({ description: 'True if the member matches the binding and gets its role', example: false }),
+      reason: z.string().meta({ description: 'Explanation for people', example: 'rank 12 is below the minimum of 50' }),
+      user_rank: z.int().optional().meta({
+        description: "The member's matching rank, otherwise the highest one; 0 if not in the group",
+        example: 12,
+      }),
     }),
     status: 200,
     message: 'Binding tested',
-    summary: 'Whether a verified member matches a `group_rank` binding, and why',
+    summary: 'Test a binding for a member',
+    description: 'Checks whether a verified member matches a `group_rank` binding, and explains why.',
     writes: false,
     errors: {
       NOT_FOUND: 'No such binding in this guild, or the member is not verified in it',
-      PLATFORM_ERROR: 'The game platform refused or gave no readable answer',
+      PLATFORM_ERROR: 'The game platform rejected the request or returned an invalid response',
     },
   }),
   validateBinding: route({
@@ -259,22 +241,26 @@ export const bindingsRoutes = defineRoutes('bindings', {
     guild: 'key',
     body: z
       .object({ game_group_id: groupId, min_rank: minRank, max_rank: maxRank })
-      .refine(...soundRange)
+      .refine(...validRange)
       .meta({ example: { game_group_id: 501, min_rank: 50, max_rank: 255 } }),
     data: z.object({
       valid: z.boolean().meta({
         description:
-          'Whether the group exists and somebody can match: it has a role in the range, or the range has 0, the rank of everybody outside it',
+          'True if the group exists and a user can match: the group has a role in the range, or the range includes 0, the rank of users who are not in the group',
         example: true,
       }),
-      group_id: z.int().min(1).meta({ description: 'As given', example: 501 }),
-      group_name: z.string().nullable().meta({ description: 'null if there is no such group', example: 'Harbor Crew' }),
-      reason: z.string().optional().meta({ description: 'Why not, for a person; only where `valid` is false' }),
+      group_id: z.int().min(1).meta({ description: 'The group ID of the request', example: 501 }),
+      group_name: z
+        .string()
+        .nullable()
+        .meta({ description: 'Group name; null if the group does not exist', example: 'Harbor Crew' }),
+      reason: z.string().optional().meta({ description: 'Explanation for people; present only if `valid` is false' }),
     }),
     status: 200,
     message: 'Configuration checked',
-    summary: 'Whether a group and a range of its ranks make a sound binding; nothing is saved',
+    summary: 'Validate a binding configuration',
+    description: 'Checks whether the group exists and whether a user can match the rank range. Nothing is saved.',
     writes: false,
-    errors: { PLATFORM_ERROR: 'The game platform refused or gave no readable answer' },
+    errors: { PLATFORM_ERROR: 'The game platform rejected the request or returned an invalid response' },
   }),
 });

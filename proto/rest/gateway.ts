@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineRoutes, route } from './route.ts';
 import { guildId } from './schemas.ts';
 
-/** What the gateway answers itself. */
+/** Routes that the gateway serves itself. */
 export const gatewayRoutes = defineRoutes('gateway', {
   whoami: route({
     method: 'GET',
@@ -13,21 +13,21 @@ export const gatewayRoutes = defineRoutes('gateway', {
     data: z.object({
       guild_id: guildId,
       prefix: z.string().meta({
-        description: 'How the key begins: what may be shown of it',
+        description: 'The first characters of the key, which are not secret',
         example: 'service_900000000000000001_q8ZtL2',
       }),
       scopes: z
         .array(z.string())
         .nullable()
         .meta({
-          description: 'null for a legacy key, which reaches everything',
+          description: 'Scopes of the key; null for a legacy key, which may use every route',
           example: ['lookup:read', 'verify:write'],
         }),
-      legacy: z.boolean().meta({ description: 'Whether the key is older than scopes', example: false }),
+      legacy: z.boolean().meta({ description: 'True if the key was created before scopes existed', example: false }),
     }),
     status: 200,
     message: 'API key is valid',
-    summary: 'What the calling key is and may do',
+    summary: 'Get the guild and scopes of the API key',
     writes: false,
   }),
 });

@@ -5,19 +5,25 @@ import { chatId, gameIdOut, guildId, nextCursor, page, roleId, timestamp } from 
 const member = z
   .object({
     chat_id: chatId,
-    username: z.string().meta({ description: 'The name on the chat platform', example: 'ada' }),
-    nickname: z.string().nullable().meta({ description: 'The name in this guild; null for none', example: null }),
-    roles: z.array(roleId).meta({ description: 'Without `@everyone`' }),
-    joined_at: timestamp.nullable().meta({ description: 'Unix seconds; null where the chat platform does not tell' }),
-    verified: z.boolean().meta({ description: 'Whether a game account is linked' }),
-    game_id: gameIdOut.nullable().meta({ description: 'The linked game account, or null' }),
-    game_username: z.string().nullable().meta({ description: 'The name in the game, or null', example: 'AdaBuilds' }),
+    username: z.string().meta({ description: 'Username on the chat platform', example: 'ada' }),
+    nickname: z
+      .string()
+      .nullable()
+      .meta({ description: 'Nickname in this guild; null if there is none', example: null }),
+    roles: z.array(roleId).meta({ description: 'Role IDs, without `@everyone`' }),
+    joined_at: timestamp.nullable().meta({ description: 'Unix seconds; null if not available from the chat platform' }),
+    verified: z.boolean().meta({ description: 'True if a game account is linked' }),
+    game_id: gameIdOut.nullable().meta({ description: 'ID of the linked game account; null if there is none' }),
+    game_username: z
+      .string()
+      .nullable()
+      .meta({ description: 'Username of the linked game account; null if there is none', example: 'AdaBuilds' }),
   })
-  .meta({ id: 'Member', description: 'Who is in the guild, with the link to a game account' });
+  .meta({ id: 'Member', description: 'A member of the guild, with the linked game account' });
 
-const platformErrors = { PLATFORM_ERROR: 'The chat platform refused or gave no readable answer' };
+const platformErrors = { PLATFORM_ERROR: 'The chat platform rejected the request or returned an invalid response' };
 
-/** What there is in a guild on the chat platform. */
+/** Members and roles of a guild on the chat platform. */
 export const guildsRoutes = defineRoutes('members', {
   listMembers: route({
     method: 'GET',
@@ -34,14 +40,14 @@ export const guildsRoutes = defineRoutes('members', {
         .transform((value) => value === 'true')
         .pipe(z.boolean())
         .optional()
-        .meta({ description: 'Only members with, or without, a linked game account' }),
+        .meta({ description: 'Only members who have (`true`) or do not have (`false`) a linked game account' }),
     }),
     data: z.object({ members: z.array(member), next_cursor: nextCursor }),
     status: 200,
     message: 'Members listed',
-    summary: 'Everybody in the guild, page by page',
+    summary: 'List guild members',
     description:
-      'In the order of chat IDs, up to ten seconds old, without the bot. A page with a filter may be short or empty while `next_cursor` is set.',
+      'Ordered by chat ID, without the bot. The data is up to 10 s old. A filtered page may have fewer rows than `limit`, or none, although `next_cursor` is set.',
     writes: false,
     errors: platformErrors,
   }),
@@ -55,7 +61,8 @@ export const guildsRoutes = defineRoutes('members', {
     data: member,
     status: 200,
     message: 'Member found',
-    summary: 'One member as it is now',
+    summary: 'Get a guild member',
+    description: 'Reads the current data from the chat platform.',
     writes: false,
     errors: { NOT_FOUND: 'The account is not in this guild', ...platformErrors },
   }),
@@ -70,20 +77,27 @@ export const guildsRoutes = defineRoutes('members', {
       roles: z.array(
         z.object({
           id: roleId,
-          name: z.string().meta({ description: 'The name of the role', example: 'Officer' }),
-          position: z.int().meta({ description: 'Higher stands above lower', example: 5 }),
+          name: z.string().meta({ description: 'Role name', example: 'Officer' }),
+          position: z.int().meta({
+            description: 'Position in the role hierarchy: a higher value ranks above a lower one',
+            example: 5,
+          }),
           color: z
             .int()
             .min(0)
-            .meta({ description: 'Red, green and blue in one number; 0 for none', example: 3447003 }),
-          managed: z.boolean().meta({ description: 'Belongs to an integration; nobody can give it', example: false }),
-          assignable: z.boolean().meta({ description: 'Whether the bot can give and take it' }),
+            .meta({ description: 'RGB color as one integer; 0 if the role has no color', example: 3447003 }),
+          managed: z.boolean().meta({
+            description: 'True if an integration manages the role, so that it cannot be assigned',
+            example: false,
+          }),
+          assignable: z.boolean().meta({ description: 'True if the bot can assign and remove the role' }),
         }),
       ),
     }),
     status: 200,
     message: 'Roles listed',
-    summary: 'Roles of the guild, the highest first, without `@everyone`; up to a minute old',
+    summary: 'List guild roles',
+    description: 'Ordered from highest to lowest, without `@everyone`. The data is up to a minute old.',
     writes: false,
     errors: platformErrors,
   }),

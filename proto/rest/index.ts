@@ -8,7 +8,7 @@ import { moderationRoutes } from './moderation.ts';
 import type { Route } from './route.ts';
 import { syncRoutes } from './sync.ts';
 
-/** The route table: every route of the service. */
+/** The route table: every route of the API. */
 export const ROUTES: readonly Route[] = [
   gatewayRoutes,
   lookupRoutes,

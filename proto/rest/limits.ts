@@ -1,7 +1,7 @@
-/** Every window is this long, fixed and aligned to the clock. */
+/** The length of a rate limit window. Windows are fixed and aligned to the clock. */
 export const WINDOW_SECONDS = 60;
 
-/** Requests per window, and whose requests are counted together (specification, section 8). */
+/** Requests per window, and whether they are counted per guild or per key (specification, section 8). */
 export const CATEGORIES = {
   lookup: { limit: 60, per: 'guild' },
   bindings_read: { limit: 100, per: 'guild' },
@@ -24,8 +24,8 @@ export const CATEGORIES = {
 
 export type Category = keyof typeof CATEGORIES;
 
-/** A key's own cap is told under this name in a 429. */
+/** The category that a 429 reports if the key's own cap was exceeded. */
 export const KEY_CAP_CATEGORY = 'api_key';
 
-/** Refused authentications, counted per client address in each gateway. */
+/** Failed authentications, counted per client address in each gateway. */
 export const AUTHENTICATION_LIMIT = { category: 'authentication', limit: 30 } as const;

@@ -2,15 +2,15 @@ import { z } from 'zod';
 import { defineRoutes, route } from './route.ts';
 import { batch, chatId, exactlyOneOf, gameId, gameIdOut, guildId, optional } from './schemas.ts';
 
-/** The link of a chat account to a game account, as keys see it: exactly these fields. */
+/** The link of a chat account to a game account. Responses have exactly these fields. */
 export const linkRecord = z
   .object({
     chat_id: chatId,
     game_id: gameIdOut,
-    game_username: z.string().meta({ description: 'The name in the game', example: 'AdaBuilds' }),
-    verified: z.boolean().meta({ description: 'Whether the link holds; always true where a record is answered' }),
+    game_username: z.string().meta({ description: 'Username in the game', example: 'AdaBuilds' }),
+    verified: z.boolean().meta({ description: 'Always true in a returned record' }),
   })
-  .meta({ id: 'LinkRecord', description: 'The link of a chat account to a game account' });
+  .meta({ id: 'LinkRecord', description: 'The link between a chat account and a game account' });
 
 const notVerified = { NOT_FOUND: 'The user is not verified in this guild' };
 
@@ -25,7 +25,7 @@ export const lookupRoutes = defineRoutes('lookup', {
     data: linkRecord,
     status: 200,
     message: 'User found',
-    summary: 'The game account of a chat account',
+    summary: 'Look up the game account of a chat account',
     writes: false,
     errors: notVerified,
   }),
@@ -39,7 +39,7 @@ export const lookupRoutes = defineRoutes('lookup', {
     data: linkRecord,
     status: 200,
     message: 'User found',
-    summary: 'The chat account of a game account',
+    summary: 'Look up the chat account of a game account',
     writes: false,
     errors: notVerified,
   }),
@@ -55,7 +55,7 @@ export const lookupRoutes = defineRoutes('lookup', {
       .meta({ example: { guild_id: '900000000000000001', game_ids: [7001, 7004] } }),
     data: z.object({
       results: z.record(z.string(), linkRecord.nullable()).meta({
-        description: 'By each ID passed; null when that user is not verified in the guild',
+        description: 'Links by requested ID; null if the user is not verified in the guild',
         example: {
           '7001': { chat_id: '920000000000000001', game_id: 7001, game_username: 'AdaBuilds', verified: true },
           '7004': null,
@@ -64,7 +64,7 @@ export const lookupRoutes = defineRoutes('lookup', {
     }),
     status: 200,
     message: 'Users looked up',
-    summary: 'The links of up to 25 users',
+    summary: 'Look up the links of up to 25 users',
     writes: false,
   }),
   reverseLookup: route({
@@ -79,7 +79,7 @@ export const lookupRoutes = defineRoutes('lookup', {
     data: linkRecord,
     status: 200,
     message: 'User found',
-    summary: 'The link of one user, by either account',
+    summary: 'Look up a link by chat or game account',
     writes: false,
     errors: notVerified,
   }),

@@ -15,17 +15,16 @@ import {
   timestampQuery,
 } from './schemas.ts';
 
-const gameUsername = text(1, 50).meta({ description: 'The name in the game', example: 'AdaBuilds' });
+const gameUsername = text(1, 50).meta({ description: 'Username in the game', example: 'AdaBuilds' });
 
 const guild = '900000000000000001';
 const dmitri = { chat_id: '920000000000000004', game_id: 7004, game_username: 'Dmitri_2026', verified: true };
 const esther = { chat_id: '920000000000000005', game_id: 7005, game_username: 'EstherRows', verified: true };
 const tokenExample = 'Zk3TqX9wVb1LrN7yHc5MfD2pGs8JaE4u';
 
-/** That an account was unlinked. */
 const unlinked = z
   .object({ chat_id: chatId.meta({ example: dmitri.chat_id }), game_id: gameIdOut, unlinked_at: timestamp })
-  .meta({ id: 'Unlinked', description: 'A link that was removed' });
+  .meta({ id: 'Unlinked', description: 'A removed link' });
 
 const linkTaken = { CONFLICT: 'One of the two accounts is linked in this guild already' };
 
@@ -39,26 +38,28 @@ export const membersRoutes = defineRoutes('members', {
     params: z.object({ guildId }),
     query: z.object({
       ...page,
-      updated_since: timestampQuery
-        .optional()
-        .meta({ description: 'Only changes since: the `server_time` of an earlier response; adds `unlinked`' }),
+      updated_since: timestampQuery.optional().meta({
+        description:
+          'Returns only changes since this time, and adds `unlinked`. Pass the `server_time` of an earlier response',
+      }),
     }),
     data: z.object({
       users: z.array(linkRecord),
       unlinked: z
         .array(unlinked)
         .optional()
-        .meta({ description: 'Who was unlinked since `updated_since`; only where that was given' }),
+        .meta({ description: 'Links that were removed since `updated_since`; present only if that was given' }),
       server_time: timestamp.meta({
-        description: 'For `updated_since` of the next request. A change may be listed twice, and none is missed',
+        description:
+          'Pass it as `updated_since` of the next request. No change is missed, but a change may be returned twice',
       }),
       next_cursor: nextCursor,
     }),
     status: 200,
     message: 'Verified users listed',
-    summary: 'Everybody who is verified in the guild, page by page',
+    summary: 'List verified users',
     description:
-      'With `updated_since`: who was linked and who was unlinked since, on the same pages, in the order of the changes. Each of `unlinked` removes exactly that pair: either account may be linked to another one by now.',
+      'With `updated_since`, the pages hold the users who were linked (`users`) and unlinked (`unlinked`) since then, in the order of the changes. An entry of `unlinked` removes exactly that pair of accounts: each of them may have a new link by now.',
     writes: false,
   }),
   getLinks: route({
@@ -69,20 +70,21 @@ export const membersRoutes = defineRoutes('members', {
     guild: 'path',
     params: z.object({ guildId, chatId }),
     data: z.object({
-      link: linkRecord.nullable().meta({ description: 'null when the account is not linked now' }),
+      link: linkRecord.nullable().meta({ description: 'The current link; null if the account is not linked' }),
       history: z.array(
         z.object({
-          action: z.enum(['linked', 'unlinked']).meta({ description: 'What happened' }),
+          action: z.enum(['linked', 'unlinked']).meta({ description: 'The kind of change' }),
           chat_id: chatId,
           game_id: gameIdOut,
-          game_username: z.string().meta({ description: 'The name in the game', example: 'AdaBuilds' }),
+          game_username: z.string().meta({ description: 'Username in the game', example: 'AdaBuilds' }),
           created_at: timestamp,
         }),
       ),
     }),
     status: 200,
     message: 'Links listed',
-    summary: "A chat account's link now, and its newest 100 changes, newest first",
+    summary: "Get a chat account's link and link history",
+    description: 'The history has the newest 100 changes, newest first.',
     writes: false,
   }),
   createToken: route({
@@ -99,18 +101,21 @@ export const membersRoutes = defineRoutes('members', {
           .int({ error: 'must be a whole number of seconds' })
           .min(60, { error: 'must be at least 60' })
           .max(1800, { error: 'must be at most 1800' }),
-      ).meta({ description: 'How long the token works; 900 when left out' }),
+      ).meta({ description: 'Lifetime of the token in seconds; 900 if omitted' }),
     }),
     data: z.object({
-      token: z.string().meta({ description: 'For links; shown this once', example: tokenExample }),
-      code: z
-        .string()
-        .meta({ description: 'Eight characters for a person to type; shown this once', example: 'H7KM4PRX' }),
+      token: z.string().meta({ description: 'Token for use in a link; returned only once', example: tokenExample }),
+      code: z.string().meta({
+        description: 'Code of eight characters for a player to type; returned only once',
+        example: 'H7KM4PRX',
+      }),
       expires_at: timestamp,
     }),
     status: 201,
     message: 'Verification token created',
-    summary: 'A token and a code with which a player proves to own a game account',
+    summary: 'Create a verification token',
+    description:
+      'Creates a token and a code for a chat account. The player enters the code in the game, or follows a link with the token, to prove who owns the game account.',
     writes: true,
     errors: { CONFLICT: 'The chat account is linked in this guild already' },
   }),
@@ -122,21 +127,24 @@ export const membersRoutes = defineRoutes('members', {
     guild: 'header',
     params: z.object({
       token: text(1, 128).meta({
-        description: 'The `token` that was answered when it was made',
+        description: 'The `token` that was returned when it was created',
         example: tokenExample,
       }),
     }),
     data: z.object({
       status: z
         .enum(['pending', 'completed', 'expired'])
-        .meta({ description: 'Whether it was redeemed', example: 'completed' }),
+        .meta({ description: 'Status of the token: `completed` if it was redeemed', example: 'completed' }),
       chat_id: chatId.meta({ example: esther.chat_id }),
-      game_id: gameIdOut.nullable().meta({ description: 'Who redeemed it; null before', example: esther.game_id }),
+      game_id: gameIdOut.nullable().meta({
+        description: 'Game account that redeemed the token; null if it was not redeemed',
+        example: esther.game_id,
+      }),
       expires_at: timestamp,
     }),
     status: 200,
     message: 'Verification token found',
-    summary: 'Whether a token was redeemed, and by whom',
+    summary: 'Get the status of a verification token',
     writes: false,
     errors: { NOT_FOUND: 'No such token in this guild' },
   }),
@@ -150,11 +158,11 @@ export const membersRoutes = defineRoutes('members', {
       .object({
         guild_id: guildId,
         code: optional(text(1, 64)).meta({
-          description: 'As the player typed it: capitals or not, with or without dashes and spaces',
+          description: 'Code as typed by the player. Case, dashes and spaces are ignored',
           example: 'H7KM4PRX',
         }),
         token: optional(text(1, 128)).meta({
-          description: 'What came with a link, in place of `code`',
+          description: 'Token from a link, instead of `code`',
           example: tokenExample,
         }),
         game_id: gameId.meta({ example: esther.game_id }),
@@ -164,7 +172,8 @@ export const membersRoutes = defineRoutes('members', {
     data: linkRecord.meta({ example: esther }),
     status: 200,
     message: 'Account verified',
-    summary: 'Completes a verification; called by the game server, where the player is known',
+    summary: 'Redeem a verification code or token',
+    description: 'Links the accounts. Call it from the game server, which knows the game account of the player.',
     writes: true,
     errors: { NOT_FOUND: 'The code is wrong, used or expired', ...linkTaken },
   }),
@@ -179,17 +188,20 @@ export const membersRoutes = defineRoutes('members', {
         guild_id: guildId,
         chat_id: chatId,
         game_id: gameId,
-        game_username: optional(gameUsername).meta({ description: 'Asked of the game platform when left out' }),
+        game_username: optional(gameUsername).meta({
+          description: 'Username in the game; requested from the game platform if omitted',
+        }),
       })
       .meta({ example: { guild_id: guild, chat_id: dmitri.chat_id, game_id: dmitri.game_id } }),
     data: linkRecord.meta({ example: dmitri }),
     status: 201,
     message: 'Accounts linked',
-    summary: 'Links two accounts without a code',
+    summary: 'Link a chat account to a game account',
+    description: 'Links the accounts without a verification code.',
     writes: true,
     errors: {
       INVALID_TARGET: 'The game platform knows no such user',
-      PLATFORM_ERROR: 'The game platform refused or gave no readable answer',
+      PLATFORM_ERROR: 'The game platform rejected the request or returned an invalid response',
       ...linkTaken,
     },
   }),
@@ -210,8 +222,9 @@ export const membersRoutes = defineRoutes('members', {
     }),
     status: 200,
     message: 'Accounts unlinked',
-    summary: 'Takes a link away, and the roles that bindings gave',
-    description: 'Roles that can not be taken back within three seconds are taken back later.',
+    summary: 'Unlink a chat account from a game account',
+    description:
+      'Also removes the roles that bindings gave to the member. Roles that cannot be removed within three seconds are removed later.',
     writes: true,
     errors: { NOT_FOUND: 'The user is not linked in this guild' },
   }),

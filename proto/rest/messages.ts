@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** A request's faults are collected up to this number; what follows is neither checked nor listed. */
+/** At most this many faults of a request are reported. Validation stops there. */
 export const MAX_FAULTS = 20;
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -15,7 +15,7 @@ const KINDS: Readonly<Record<string, string>> = {
 
 const NUMBERS = ['number', 'int'];
 
-/** The message of a fault for which its schema has none; undefined leaves it to zod. */
+/** The message of a fault whose schema defines no message. Undefined means that zod's own message is used. */
 export function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') return KINDS[issue.expected] && `must be ${KINDS[issue.expected]}`;
   if (issue.code === 'too_small' && NUMBERS.includes(issue.origin)) return `must be at least ${issue.minimum}`;

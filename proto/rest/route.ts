@@ -2,18 +2,18 @@ import type { z } from 'zod';
 import type { Category } from './limits.ts';
 import type { Scope } from './scopes.ts';
 
-/** Every path of the table is below this. */
+/** The prefix of every path in the route table. */
 export const API_PREFIX = '/api/v1';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 /**
- * How a request names its guild:
- * `path` by `:guildId`; `header` by `X-Guild-ID`, required; `body` by `guild_id`, required; `key` by the key alone.
+ * Where a request names its guild: `path` in `:guildId`, `header` in the required header `X-Guild-ID`, `body` in the
+ * required field `guild_id`. With `key` the request names none and the guild is that of the API key.
  */
 export type GuildSource = 'path' | 'header' | 'body' | 'key';
 
-/** Codes that only some routes can answer; PLATFORM_ERROR where the chat or game platform is asked. */
+/** Error codes that only some routes return. PLATFORM_ERROR: the route calls the chat or game platform. */
 export type RouteErrorCode =
   | 'INVALID_TARGET'
   | 'NOT_FOUND'
@@ -22,7 +22,7 @@ export type RouteErrorCode =
   | 'NOT_APPLICABLE'
   | 'PLATFORM_ERROR';
 
-/** One row of the route table. All that is known of a route is here; its handler has the same name in its service. */
+/** One row of the route table: everything that defines a route. Its handler in the service has the same name. */
 export interface RouteSpec<
   Params extends z.ZodObject = z.ZodObject,
   Query extends z.ZodObject = z.ZodObject,
@@ -30,11 +30,11 @@ export interface RouteSpec<
   Data extends z.ZodObject = z.ZodObject,
 > {
   method: Method;
-  /** Below API_PREFIX; parameters as `:name`. */
+  /** Relative to API_PREFIX, with parameters as `:name`. */
   path: string;
-  /** null: any valid key. */
+  /** The scope that the key needs; null if any valid key may call the route. */
   scope: Scope | null;
-  /** null: only a key's own cap counts. */
+  /** The rate limit category; null if only the key's own cap applies. */
   category: Category | null;
   guild: GuildSource;
   params?: Params;
@@ -42,30 +42,30 @@ export interface RouteSpec<
   body?: Body;
   /** The shape of `data` on success. */
   data: Data;
-  /** The status of success. */
+  /** The HTTP status of success. */
   status: 200 | 201 | 202;
   /** The envelope's `message` on success. */
   message: string;
-  /** The `message` of a 200 in place of `status`, where a repeated write found its work done. */
+  /** If set, a write whose work was already done returns 200 with this message instead of `status` and `message`. */
   repeatedMessage?: string;
   summary: string;
   description?: string;
-  /** Whether it changes something and so accepts an Idempotency-Key. */
+  /** True if the route changes data. Such a route accepts an Idempotency-Key. */
   writes: boolean;
-  /** Codes beyond those that every route can answer, with what they mean here. */
+  /** Error codes that not every route returns, with what they mean on this route. */
   errors?: Partial<Record<RouteErrorCode, string>>;
-  /** What `details` of QUOTA_EXCEEDED has here: the quota's name, and how much it allows unless configured otherwise. */
+  /** `details` of QUOTA_EXCEEDED: the name of the quota and its default limit. */
   quota?: { quota: string; limit: number };
   /**
-   * Set where the answer may be waited for, as many seconds as `wait` in the query says: the `data` that callers get
-   * when a gateway that stops ends their wait.
+   * Set if a request may wait for its response, for the number of seconds in the query parameter `wait`. `whenEnded` is
+   * the `data` of the response if the gateway stops during the wait.
    */
   longPoll?: { whenEnded: z.input<Data> };
-  /** Set when the route is to go away: dates as YYYY-MM-DD, and the path to use instead. */
+  /** Set if the route will be removed: dates as YYYY-MM-DD, and the path that replaces it. */
   deprecated?: { since: string; sunset: string; replacement: string };
 }
 
-/** A row together with the service that answers it and its name, which metrics and logs carry. */
+/** A row with the service that serves it and the route name that metrics and logs use. */
 export type Route<Spec extends RouteSpec = RouteSpec> = Spec & { service: string; name: string };
 
 /** Checks a row against RouteSpec while keeping the exact types of its schemas. */
@@ -78,7 +78,7 @@ export function route<
   return spec;
 }
 
-/** A service's part of the route table. */
+/** Defines the routes of one service. */
 export function defineRoutes<Specs extends Record<string, RouteSpec>>(
   service: string,
   specs: Specs,

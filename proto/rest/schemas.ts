@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { MAX_FAULTS, messageOf } from './messages.ts';
 
-const LARGEST_SNOWFLAKE = '18446744073709551615';
+const MAX_SNOWFLAKE = '18446744073709551615';
 const SNOWFLAKE = /^[1-9][0-9]{16,19}$/;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const WRONG_UUID = 'must be a UUID';
 const DIGITS = /^[1-9][0-9]{0,15}$/;
 
-/** Whether a text is a chat ID: a snowflake that fits 64 bits. */
+/** True if the text is a snowflake: a chat, role or guild ID that fits into 64 bits. */
 export function isSnowflake(text: string): boolean {
-  return SNOWFLAKE.test(text) && (text.length < LARGEST_SNOWFLAKE.length || text <= LARGEST_SNOWFLAKE);
+  return SNOWFLAKE.test(text) && (text.length < MAX_SNOWFLAKE.length || text <= MAX_SNOWFLAKE);
 }
 
 const snowflake = (what: string) =>
@@ -19,19 +19,19 @@ const snowflake = (what: string) =>
     .meta({ pattern: SNOWFLAKE.source });
 
 export const chatId = snowflake('a chat ID').meta({
-  description: 'Chat account, a snowflake',
+  description: 'Chat account ID (snowflake)',
   example: '920000000000000001',
 });
 export const roleId = snowflake('a role ID').meta({
-  description: 'Chat role, a snowflake',
+  description: 'Chat role ID (snowflake)',
   example: '910000000000000001',
 });
 export const guildId = snowflake('a guild ID').meta({
-  description: 'Guild, a snowflake',
+  description: 'Guild ID (snowflake)',
   example: '900000000000000001',
 });
 
-/** A number that names something; accepted as a number or as a string of digits (Luau numbers are doubles). */
+/** A numeric ID. Accepted as a number or as a string of digits, because Luau numbers are doubles. */
 export function numberId(what: string) {
   const wrong = `must be ${what}: a whole number from 1 to ${Number.MAX_SAFE_INTEGER}`;
   return (
@@ -44,7 +44,7 @@ export function numberId(what: string) {
         return z.NEVER;
       })
       .pipe(z.number())
-      // Says it more exactly than what can be derived from the union and its transform.
+      // More exact than the schema that zod derives from the union and its transform.
       .meta({
         type: ['integer', 'string'],
         minimum: 1,
@@ -54,21 +54,21 @@ export function numberId(what: string) {
   );
 }
 
-/** Always answered as a number. */
+/** A game account ID in a request. Responses use `gameIdOut`. */
 export const gameId = numberId('a game ID').meta({
-  description: 'Game account: a whole number, or its digits as a string',
+  description: 'Game account ID: an integer, or a string of digits',
   example: 7001,
 });
 
 export const placeId = numberId('a place ID').meta({
-  description: 'Place of a game: a whole number, or its digits as a string',
+  description: 'Place ID of a game: an integer, or a string of digits',
   example: 4001,
 });
 
-/** A game ID as answered. */
-export const gameIdOut = z.int().min(1).meta({ description: 'Game account', example: 7001 });
+/** A game account ID in a response, always a number. */
+export const gameIdOut = z.int().min(1).meta({ description: 'Game account ID', example: 7001 });
 
-/** A UUID that we have made. */
+/** A UUID in a request that the API created. */
 export const uuid = z
   .string({ error: WRONG_UUID })
   .refine((value) => UUID.test(value), { error: WRONG_UUID })
@@ -76,13 +76,13 @@ export const uuid = z
   .pipe(z.string())
   .meta({ type: 'string', format: 'uuid', example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' });
 
-/** A UUID as answered. */
+/** A UUID in a response. */
 export const uuidOut = z.string().meta({ format: 'uuid', example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' });
 
-/** Seconds since 1970. */
+/** Unix seconds in a body. */
 export const timestamp = z.int().min(0).meta({ description: 'Unix seconds', example: 1790000000 });
 
-/** Seconds since 1970 in a query string. */
+/** Unix seconds in a query string. */
 export const timestampQuery = z
   .string()
   .refine((value) => /^[0-9]{1,11}$/.test(value), { error: 'must be Unix seconds' })
@@ -90,7 +90,7 @@ export const timestampQuery = z
   .pipe(z.number())
   .meta({ type: 'integer', minimum: 0, maximum: 99_999_999_999, description: 'Unix seconds', example: 1790000000 });
 
-/** A field that may be left out; null reads as left out, since some callers can't leave a field out. */
+/** An optional field. null counts as omitted, because some clients cannot omit a field. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
   return schema.nullish().transform((value) => value ?? undefined);
 }
@@ -98,7 +98,7 @@ export function optional<Schema extends z.ZodType>(schema: Schema) {
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 // oxlint-disable-next-line no-control-regex
-const CONTROL_BUT_BREAKS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
+const CONTROL_EXCEPT_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
 
 /** Text of `min` to `max` Unicode characters without control characters; `lines` allows line breaks and tabs. */
 export function text(min: number, max: number, options: { lines?: boolean } = {}) {
@@ -110,10 +110,10 @@ export function text(min: number, max: number, options: { lines?: boolean } = {}
     .meta({ minLength: min, maxLength: max });
 }
 
-/** Any character but white space and what is not shown, such as a zero-width space. */
+/** Any visible character: no white space and nothing invisible such as a zero-width space. */
 const VISIBLE = /[^\p{Z}\p{C}\s]/u;
 
-/** Like `text`, without the white space around it; its length is that of what is left. */
+/** Like `text`, but trimmed. The limits apply to the trimmed text, which must not be blank. */
 export function trimmedText(min: number, max: number, options: { lines?: boolean } = {}) {
   const { control, error } = forbiddenCharacters(options);
   return z
@@ -127,38 +127,38 @@ export function trimmedText(min: number, max: number, options: { lines?: boolean
 
 function forbiddenCharacters({ lines = false }: { lines?: boolean }) {
   return {
-    control: lines ? CONTROL_BUT_BREAKS : CONTROL,
+    control: lines ? CONTROL_EXCEPT_LINES : CONTROL,
     error: 'must not hold control characters or broken Unicode',
   };
 }
 
-/** Counts Unicode characters. */
+/** Limits the number of Unicode characters. */
 function lengthBetween(min: number, max: number) {
   const isWithin = (value: string) => {
-    const count = characters(value, max + 1);
+    const count = countCharacters(value, max + 1);
     return count >= min && count <= max;
   };
   return [isWithin, { error: `must have ${min} to ${max} characters` }] as const;
 }
 
-/** Unicode characters of a text, counted up to `enough`. */
-function characters(value: string, enough: number): number {
+/** The number of Unicode characters of a text. Stops counting at `limit`. */
+function countCharacters(value: string, limit: number): number {
   let count = 0;
-  for (const _ of value) if (++count >= enough) break;
+  for (const _ of value) if (++count >= limit) break;
   return count;
 }
 
-/** The most IDs in one batch (specification, section 8). */
+/** The maximum number of IDs in one batch (specification, section 8). */
 export const BATCH_LIMIT = 25;
 
-/** The items of a list are checked only when it is at most this many times too long. */
-const CHECKED_TIMES = 4;
+/** Items are not validated if the list is longer than this many times its maximum. */
+const MAX_CHECKED_FACTOR = 4;
 
 /**
- * Up to `max` of the same thing, called `what` in the message. Items are checked one after the other until there are
- * MAX_FAULTS faults, so that a small request cannot cost much time or get a response far longer than itself. zod's own
- * array would check every item. The items of a list that is a little too long are checked too, so that the response
- * lists all faults at once.
+ * A list of at most `max` items, which the error message calls `what`. Items are validated one after the other until
+ * there are MAX_FAULTS faults, so that a small request cannot cost much time or get a response far longer than itself.
+ * zod's own array would validate every item. The items of a list that is slightly too long are validated too, so that
+ * the response lists all faults together.
  */
 export function listOf<Schema extends z.ZodType>(item: Schema, max: number, what = '') {
   return (
@@ -168,9 +168,9 @@ export function listOf<Schema extends z.ZodType>(item: Schema, max: number, what
         if (list.length > max) {
           context.addIssue({ code: 'custom', message: `must hold at most ${max}${what && ` ${what}`}` });
         }
-        return list.length > max * CHECKED_TIMES ? [] : checkItems(item, list, context);
+        return list.length > max * MAX_CHECKED_FACTOR ? [] : checkItems(item, list, context);
       })
-      // A transform has no JSON Schema of its own.
+      // zod cannot derive a JSON Schema from a transform.
       .meta({ type: 'array', items: item, maxItems: max })
   );
 }
@@ -189,12 +189,12 @@ function checkItems<Schema extends z.ZodType>(item: Schema, list: readonly unkno
   return checked;
 }
 
-/** Up to 25 of the same thing. */
+/** A list of up to 25 IDs. */
 export function batch<Schema extends z.ZodType>(item: Schema) {
   return listOf(item, BATCH_LIMIT, 'IDs');
 }
 
-/** Query parameters of every list. */
+/** The page parameters of every list. */
 export const page = {
   limit: z
     .string()
@@ -202,22 +202,22 @@ export const page = {
     .transform(Number)
     .pipe(z.number())
     .default(50)
-    .meta({ type: 'integer', minimum: 1, maximum: 100, description: 'Rows a page; 50 when left out', example: 50 }),
+    .meta({ type: 'integer', minimum: 1, maximum: 100, description: 'Rows per page; 50 if omitted', example: 50 }),
   cursor: z
     .string()
     .max(512, { error: 'must have at most 512 characters' })
     .optional()
-    .meta({ description: 'The `next_cursor` of the page before' }),
+    .meta({ description: 'The `next_cursor` of the previous page' }),
 };
 
 export const nextCursor = z.string().nullable().meta({
-  description: 'Where the next page begins; null on the last one',
+  description: 'Pass it as `cursor` to get the next page; null on the last page',
   example: null,
 });
 
 /**
- * Refuses an object in which not exactly one of the fields is given; told beside all its other faults.
- * `params` names the fields to whoever describes the schema.
+ * Rejects an object that does not have exactly one of the fields. The fault is reported together with all others of the
+ * object. `params` passes the field names to the OpenAPI generator.
  */
 export function exactlyOneOf(...fields: string[]) {
   return [

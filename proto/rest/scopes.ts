@@ -1,4 +1,4 @@
-/** The scopes of the specification, section 5. No others exist. */
+/** All scopes (specification, section 5). */
 export const SCOPES = [
   'moderation:read',
   'moderation:write',
@@ -10,7 +10,7 @@ export const SCOPES = [
   'server:write',
 ] as const;
 
-/** What a plugin in a game server needs: it can neither send commands nor create webhooks. */
+/** The scopes that a plugin in a game server needs. Sending commands and creating webhooks are not among them. */
 export const GAME_SCOPES: readonly Scope[] = [
   'moderation:read',
   'moderation:write',
@@ -24,7 +24,7 @@ export const GAME_SCOPES: readonly Scope[] = [
 
 export type Scope = (typeof SCOPES)[number];
 
-/** Whether a key with these scopes (null = a legacy key, which reaches everything) may do what `required` names. */
+/** True if a key with these scopes has the required one. null is a legacy key, which has all scopes. */
 export function grantsScope(scopes: readonly string[] | null, required: Scope): boolean {
   if (scopes === null || scopes.includes(required)) return true;
   const [resource, action] = required.split(':');

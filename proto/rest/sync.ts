@@ -15,20 +15,20 @@ import {
   uuidOut,
 } from './schemas.ts';
 
-/** What a template may name. */
+/** The fields that a nickname template may contain. */
 export const TEMPLATE_FIELDS = ['game_username', 'chat_username', 'rank_name'] as const;
 
 const FIELD = new RegExp(`\\{(?:${TEMPLATE_FIELDS.join('|')})\\}`, 'g');
 
-/** Whether every brace belongs to a field that is known. */
-const isKnown = (template: string) => !/[{}]/.test(template.replaceAll(FIELD, ''));
+/** True if every brace of the template belongs to a known field. */
+const hasKnownFields = (template: string) => !/[{}]/.test(template.replaceAll(FIELD, ''));
 
 const notBlank = [(value: string) => value.trim() !== '', { error: 'must not be blank' }] as const;
 
 const nickname = z
   .string()
   .nullable()
-  .meta({ description: 'The name in this guild; null for none', example: 'AdaBuilds' });
+  .meta({ description: 'Nickname in this guild; null if there is none', example: 'AdaBuilds' });
 
 const roles = (description: string) => z.array(roleId).meta({ description });
 
@@ -43,9 +43,11 @@ const ROLE_FAILURES = [
 const JOB_STATES = ['queued', 'running', 'paused', 'done', 'failed'] as const;
 const memberCount = (description: string, example: number) => z.int().min(0).meta({ description, example });
 
-const platformErrors = { PLATFORM_ERROR: 'The chat or game platform refused or gave no readable answer' };
+const platformErrors = {
+  PLATFORM_ERROR: 'The chat or game platform rejected the request or returned an invalid response',
+};
 
-/** What makes members of the chat platform follow the game. */
+/** Routes that synchronise roles and nicknames of guild members with the game. */
 export const syncRoutes = defineRoutes('members', {
   syncRoles: route({
     method: 'POST',
@@ -59,7 +61,7 @@ export const syncRoutes = defineRoutes('members', {
         chat_id: optional(chatId),
         game_id: optional(gameId),
         dry_run: optional(z.boolean({ error: 'must be true or false' })).meta({
-          description: 'Whether to tell what would be done, and to do nothing',
+          description: 'If true, the response reports what would change, and nothing is changed',
         }),
       })
       .refine(...exactlyOneOf('chat_id', 'game_id'))
@@ -67,43 +69,43 @@ export const syncRoutes = defineRoutes('members', {
     data: z.object({
       chat_id: chatId,
       game_id: gameIdOut,
-      added: roles('Given now'),
-      removed: roles('Taken now'),
+      added: roles('Roles that were assigned'),
+      removed: roles('Roles that were removed'),
       unchanged: roles('Roles of bindings that the member had and keeps'),
       failed: z
         .array(
           z.object({
             role_id: roleId,
-            code: z.enum(ROLE_FAILURES).meta({ description: 'Why, for programs', example: 'ROLE_ABOVE_BOT' }),
+            code: z.enum(ROLE_FAILURES).meta({ description: 'Reason code', example: 'ROLE_ABOVE_BOT' }),
             message: z.string().meta({
-              description: 'Why, for people',
+              description: 'Explanation for people',
               example: "The role Harbormaster is not below the bot's highest role",
             }),
           }),
         )
-        .meta({ description: 'What could not be given or taken', example: [] }),
-      nickname: z.null().meta({ description: 'Always null: roles are synchronised without the name' }),
+        .meta({ description: 'Roles that could not be assigned or removed', example: [] }),
+      nickname: z.null().meta({ description: 'Always null: this route does not change the nickname' }),
       bindings: z
         .object({
-          evaluated: z.int().meta({ description: 'Bindings that were weighed', example: 4 }),
-          matched: z.int().meta({ description: 'Bindings that want their role', example: 2 }),
+          evaluated: z.int().meta({ description: 'Number of bindings that were evaluated', example: 4 }),
+          matched: z.int().meta({ description: 'Number of bindings that the member matches', example: 2 }),
           unknown: z.int().meta({
-            description: 'Bindings that could not be weighed now; their roles are neither given nor taken',
+            description: 'Number of bindings that could not be evaluated; their roles are neither assigned nor removed',
             example: 0,
           }),
         })
-        .meta({ description: 'What the roles follow from' }),
+        .meta({ description: 'Result of the evaluated bindings' }),
       dry_run: z
         .boolean()
-        .meta({ description: 'Whether nothing was changed because a dry run was requested', example: false }),
+        .meta({ description: 'True if a dry run was requested, so that nothing was changed', example: false }),
     }),
     status: 200,
     message: 'Roles synchronised',
-    summary: "Brings a member's roles in line with the bindings",
+    summary: "Sync a member's roles with the role bindings",
     description:
-      'A role is given if any of its bindings matches. It is taken if none matches and none is unknown, and a binding governs it or a sync gave it. A second call changes nothing.',
+      'A role is assigned if the member matches one of its bindings. A role that has a binding, or that an earlier sync assigned, is removed if the member matches none of its bindings and all of them could be evaluated. Repeating the call changes nothing.',
     writes: true,
-    errors: { NOT_FOUND: 'The user is not verified in this guild, or not in it', ...platformErrors },
+    errors: { NOT_FOUND: 'The user is not verified in this guild, or is not a member of it', ...platformErrors },
   }),
   syncGroup: route({
     method: 'POST',
@@ -113,19 +115,19 @@ export const syncRoutes = defineRoutes('members', {
     guild: 'body',
     body: z.object({
       guild_id: guildId,
-      game_group_id: numberId('a group ID').meta({ description: 'Group on the game platform', example: 501 }),
+      game_group_id: numberId('a group ID').meta({ description: 'Group ID on the game platform', example: 501 }),
     }),
     data: z.object({
-      job_id: uuidOut.meta({ description: 'To ask for its state by' }),
-      total: memberCount('Verified members of the guild', 120),
+      job_id: uuidOut.meta({ description: 'ID of the job, for `GET /sync/jobs/{jobId}`' }),
+      total: memberCount('Number of verified members of the guild', 120),
     }),
     status: 202,
     message: 'Group synchronisation queued',
-    summary: 'Brings the roles of all verified members in line, for one game group',
+    summary: 'Sync the roles of all verified members for a game group',
     description:
-      'Concerns the roles that a binding of the group governs; all bindings of such a role are weighed. A group that no binding names changes nothing. While a job of the group is not finished, it is told again and none is added.',
+      'Starts a job that syncs every role with a binding to this group. All bindings of such a role are evaluated, not only those of the group. Without a binding to the group nothing changes. If a job of the group has not finished yet, that job is returned and no new one is created.',
     writes: true,
-    errors: { CONFLICT: 'The guild has too many jobs under way' },
+    errors: { CONFLICT: 'The guild has too many unfinished jobs' },
   }),
   getSyncJob: route({
     method: 'GET',
@@ -133,32 +135,32 @@ export const syncRoutes = defineRoutes('members', {
     scope: 'sync:write',
     category: 'members_read',
     guild: 'header',
-    params: z.object({ jobId: uuid.meta({ description: 'The `job_id` that the start of the job told' }) }),
+    params: z.object({ jobId: uuid.meta({ description: 'The `job_id` that was returned when the job was started' }) }),
     data: z.object({
       state: z.enum(JOB_STATES).meta({
         description:
-          '`paused`: a platform or a part of the service is out of reach, and the job goes on by itself; `failed`: it was so for a day',
+          '`paused`: a platform or a service is not reachable, and the job continues by itself; `failed`: it was not reachable for a day',
         example: 'running',
       }),
-      total: memberCount('Verified members of the guild', 120),
-      done: memberCount('Members dealt with; those who are not in the guild count at the end', 80),
-      changed: memberCount('Members to whom a role was given or from whom one was taken', 12),
-      failed: memberCount('Members of whom a role could not be given or taken', 1),
+      total: memberCount('Number of verified members of the guild', 120),
+      done: memberCount('Number of members processed. Users who left the guild are counted at the end', 80),
+      changed: memberCount('Number of members whose roles changed', 12),
+      failed: memberCount('Number of members with a role that could not be assigned or removed', 1),
       errors: z
         .array(
           z.object({
             chat_id: chatId.nullable(),
             role_id: roleId.nullable(),
-            code: z.string().meta({ description: 'Why, for programs', example: 'ROLE_ABOVE_BOT' }),
+            code: z.string().meta({ description: 'Reason code', example: 'ROLE_ABOVE_BOT' }),
             message: z.string().meta({
-              description: 'Why, for people',
+              description: 'Explanation for people',
               example: "The role Harbormaster is not below the bot's highest role",
             }),
           }),
         )
         .meta({
           description:
-            'The first hundred of what could not be done; then, without a member, `ERRORS_LEFT_OUT` with the number of members of whom none is told, and last why the job is paused or has failed',
+            'The first 100 errors. Then, with `chat_id` null, `ERRORS_LEFT_OUT` with the number of members whose errors are omitted, and last the reason why the job is paused or has failed',
           example: [],
         }),
       started_at: timestamp.nullable(),
@@ -166,8 +168,8 @@ export const syncRoutes = defineRoutes('members', {
     }),
     status: 200,
     message: 'Job found',
-    summary: 'Tells how far a job has come',
-    description: 'Jobs are kept for 30 days after their end.',
+    summary: 'Get the progress of a sync job',
+    description: 'A job is deleted 30 days after its end.',
     writes: false,
     errors: { NOT_FOUND: 'The guild has no such job' },
   }),
@@ -184,19 +186,19 @@ export const syncRoutes = defineRoutes('members', {
         nickname: text(1, 200)
           .refine(...notBlank)
           .nullish()
-          .meta({ description: 'At most 32 characters; null takes the nickname away' }),
+          .meta({ description: 'New nickname of at most 32 characters; null removes the nickname' }),
         template: optional(
           text(1, 200)
             .refine(...notBlank)
-            .refine(isKnown, {
+            .refine(hasKnownFields, {
               error: `may hold braces only around ${TEMPLATE_FIELDS.join(', ')}`,
             }),
         ).meta({
           description:
-            'In place of `nickname`: a text with `{game_username}`, `{chat_username}` and `{rank_name}`. Who is not in the group has the rank Guest',
+            'Template with `{game_username}`, `{chat_username}` and `{rank_name}`, instead of `nickname`. The rank of a user who is not in the group is Guest',
         }),
         game_group_id: optional(numberId('a group ID')).meta({
-          description: 'The group of `{rank_name}`; that of the first `group_rank` binding when left out',
+          description: 'Group ID for `{rank_name}`; the group of the first `group_rank` binding if omitted',
         }),
       })
       .refine((body) => (body.template === undefined ? body.nickname !== undefined : body.nickname == null), {
@@ -209,14 +211,16 @@ export const syncRoutes = defineRoutes('members', {
     data: z.object({ chat_id: chatId, from: nickname.meta({ example: null }), to: nickname }),
     status: 200,
     message: 'Nickname synchronised',
-    summary: "Sets a member's nickname, takes it away, or makes it of a template",
-    description: 'A nickname that is as it should be is not written again.',
+    summary: "Set or remove a member's nickname",
+    description:
+      'Sets the nickname to a text or to the result of a template. A nickname that is already correct is not written again.',
     writes: true,
     errors: {
-      INVALID_TARGET: 'The game platform knows no such group',
-      NOT_FOUND: 'The account is not in this guild, or a template needs the game account and none is linked',
+      INVALID_TARGET: 'The group does not exist on the game platform',
+      NOT_FOUND:
+        'The chat account is not a member of this guild, or the template needs a game account and none is linked',
       NOT_APPLICABLE:
-        'The nickname has more than 32 characters, the member stands above the bot, or no binding names a group',
+        'The nickname has more than 32 characters, the member ranks above the bot, or `game_group_id` is missing and no binding has a group',
       ...platformErrors,
     },
   }),

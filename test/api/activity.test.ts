@@ -47,7 +47,7 @@ async function send(server: string): Promise<string> {
 const success = (code: number, message: string, data: object) => ({ status: 'success', code, message, data });
 const number = expect.any(Number) as number;
 
-describe('each route answers as documented', () => {
+describe('each route returns its documented response', () => {
   it('POST /game/games/register', async () => {
     const { status, json } = await post('/game/games/register', {
       universe_id: 30001,
@@ -67,8 +67,8 @@ describe('each route answers as documented', () => {
 
   it('POST /staff/game/action, 201 and then 200', async () => {
     const action = { actor_game_id: 7001, action_type: 'kick', action_id: randomUUID(), details: [] };
-    const answers = [await post('/staff/game/action', action), await post('/staff/game/action', action)];
-    expect(answers.map(({ status, json }) => [status, json])).toEqual([
+    const responses = [await post('/staff/game/action', action), await post('/staff/game/action', action)];
+    expect(responses.map(({ status, json }) => [status, json])).toEqual([
       [201, success(201, 'Action logged', { id: action.action_id })],
       [200, success(200, 'Action was logged before', { id: action.action_id })],
     ]);
@@ -124,7 +124,7 @@ describe('each route answers as documented', () => {
   });
 });
 
-describe('each route refuses', () => {
+describe('each route rejects', () => {
   const bodies: Record<string, object> = {
     '/game/games/register': { universe_id: 1, place_id: 1, name: 'x' },
     '/staff/game/action': { actor_game_id: 1, action_type: 'kick', action_id: randomUUID() },
@@ -179,22 +179,22 @@ describe('each route refuses', () => {
     expect(headers.get('x-ratelimit-limit')).toBe(String(category?.limit));
   });
 
-  it('an empty server ID, as in the editor: 422 and why', async () => {
+  it('an empty server ID, as in the editor, with 422 and the reason', async () => {
     const { status, json } = await beat('');
     expect([status, json.details.code]).toEqual([422, 'NOT_APPLICABLE']);
     expect(json.message).toContain('editor');
   });
 });
 
-describe('polls that wait', () => {
+describe('waiting polls', () => {
   async function openPolls(): Promise<number> {
     const metrics = await (await fetch(`http://${network.address('activity', 'admin')}/metrics`)).text();
     return Number(/^activity_open_polls (\d+)$/m.exec(metrics)?.[1]);
   }
 
-  it('take no place among the requests under way, and wait for longer than other requests may take', async () => {
+  it('do not count as in flight, and may wait for longer than other requests may take', async () => {
     const polls: Promise<CallResult>[] = [];
-    // On their way to the service they are requests like all others. One guild has a tenth of the slots, which are 5.
+    // Until they wait in the service they count as in flight. One guild has a tenth of the slots, which is 5.
     while (polls.length < 12) {
       polls.push(poll(`waits-${polls.length}`, '?wait=10'));
       await expect.poll(openPolls).toBe(polls.length);
@@ -206,25 +206,25 @@ describe('polls that wait', () => {
     expect(await openPolls()).toBe(0);
   });
 
-  it('are woken through gateway and service', async () => {
+  it('get a new command through gateway and service', async () => {
     const woken = poll('wakes', '?wait=25');
     await expect.poll(openPolls).toBe(1);
     const id = await send('wakes');
     expect((await woken).json.data.commands).toMatchObject([{ command_id: id }]);
   });
 
-  it('end in the service when the client of the gateway goes away', async () => {
+  it('end in the service when the client disconnects from the gateway', async () => {
     const gone = new AbortController();
     const headers = { 'x-api-key': key, 'x-guild-id': GUILD };
     const waiting = fetch(`${network.api}/game/servers/goes/commands?wait=25`, { headers, signal: gone.signal });
     await expect.poll(openPolls).toBe(1);
     gone.abort();
     await expect(waiting).rejects.toThrow('aborted');
-    // Long before its time is over.
+    // Long before the poll times out.
     await expect.poll(openPolls, { timeout: 10_000 }).toBe(0);
   });
 
-  it('are answered empty at once when their gateway drains, and lose no command', async () => {
+  it('get an empty response immediately when their gateway drains, and no command is lost', async () => {
     const other = await network.startOne('gateway', { GATEWAY_PORT: '0' });
     await expect.poll(async () => (await poll('drained-0')).status).toBe(200);
     const polls = Array.from({ length: 4 }, (_, n) => poll(`drained-${n}`, '?wait=25'));

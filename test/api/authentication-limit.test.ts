@@ -15,24 +15,24 @@ beforeAll(async () => {
 });
 afterAll(() => network.stop());
 
-describe('refused authentications are counted per address', () => {
-  /** 40 calls with a wrong key, so early that the test ends within their window. */
+describe('failed authentications are counted per address', () => {
+  /** Sends 40 requests with an invalid key, early enough that the test ends within the same window. */
   async function refusals(): Promise<CallResult[]> {
     await untilWindowHas(10_000);
-    const answers = [];
+    const responses = [];
     const wrong = `service_${GUILD}_${'0'.repeat(38)}`;
-    for (let count = 0; count < 40; count++) answers.push(await network.call('/whoami', { key: wrong }));
-    return answers;
+    for (let count = 0; count < 40; count++) responses.push(await network.call('/whoami', { key: wrong }));
+    return responses;
   }
 
-  it('30 are 401, the rest 429; a key known good is never refused by it', async () => {
+  it('30 requests get 401, further ones 429; a cached valid key is never rejected', async () => {
     const { secret } = await network.createKey();
     const call = (key: string, query = '') => network.call(`/whoami${query}`, { key });
     expect((await call(secret)).status).toBe(200);
-    const answers = await refusals();
-    const codes = answers.map(({ status }) => status);
+    const responses = await refusals();
+    const codes = responses.map(({ status }) => status);
     expect(new Set(codes)).toEqual(new Set([401, 429]));
-    const refused = answers.find(({ status }) => status === 429);
+    const refused = responses.find(({ status }) => status === 429);
     expect(refused?.json.details).toMatchObject({
       code: 'RATE_LIMITED',
       category: 'authentication',
@@ -46,11 +46,11 @@ describe('refused authentications are counted per address', () => {
     expect((await call(secret)).status).toBe(200);
   });
 
-  it('an address beyond the limit still has unknown keys looked up, at a limited rate for each guild', async () => {
+  it('for an address above the limit unknown keys are still looked up, at a limited rate per guild', async () => {
     await exhaust();
     const { secret } = await network.createKey();
-    const answer = await untilAllowed(secret);
-    expect(answer.status).toBe(200);
+    const response = await untilAllowed(secret);
+    expect(response.status).toBe(200);
     const flood = await Promise.all(
       Array.from({ length: 60 }, () => network.call('/whoami', { key: wrongKey(GUILD) })),
     );
@@ -68,7 +68,7 @@ describe('refused authentications are counted per address', () => {
     expect((await network.call('/whoami', { key: secret })).status).toBe(200);
   });
 
-  it('on a gateway that has just started, game servers behind the address of an attack get in with valid keys', async () => {
+  it('on a gateway that has just started, valid keys are accepted from the address of an attacker', async () => {
     const guilds = Array.from({ length: amount(20, 100) }, (_, index) => `91000000000000${1000 + index}`);
     const keys = await Promise.all(guilds.map((guildId) => network.createKey({ guildId })));
     await network.startOne('gateway');
@@ -78,10 +78,10 @@ describe('refused authentications are counted per address', () => {
     const attacks = Promise.all(claimed.map((guildId) => attack(guildId, over.signal)));
     const servers = keys.flatMap(({ secret }) => [secret, secret, secret]);
     const started = performance.now();
-    const answers = await Promise.all(servers.map((secret) => untilAllowed(secret)));
-    printFigure(`${servers.length} servers of ${keys.length} guilds are let in`, `${performance.now() - started} ms`);
-    expect(answers.map(({ status }) => status)).toEqual(servers.map(() => 200));
-    // Once known, a key waits for nothing any more.
+    const responses = await Promise.all(servers.map((secret) => untilAllowed(secret)));
+    printFigure(`${servers.length} servers of ${keys.length} guilds are accepted`, `${performance.now() - started} ms`);
+    expect(responses.map(({ status }) => status)).toEqual(servers.map(() => 200));
+    // A cached key is accepted immediately.
     const again = await Promise.all(keys.map(({ secret }) => network.call('/whoami', { key: secret })));
     expect(again.map(({ status }) => status)).toEqual(keys.map(() => 200));
     over.abort();
@@ -94,23 +94,23 @@ function wrongKey(guildId: string): string {
   return makeApiKey(guildId, randomBytes);
 }
 
-/** Fails so often that the address is beyond its limit, and will be for a while. */
+/** Sends so many invalid keys that the address stays above its limit for a while. */
 async function exhaust(): Promise<void> {
   await untilWindowHas(20_000);
   for (let count = 0; count < 31; count++) await network.call('/whoami', { key: 'malformed' });
 }
 
-/** The first response but 429, retried as `Retry-After` says. */
+/** Retries as `Retry-After` says, and returns the first response other than 429. */
 async function untilAllowed(key: string): Promise<CallResult> {
   const started = performance.now();
   for (;;) {
-    const answer = await network.call('/whoami', { key });
-    if (answer.status !== 429 || performance.now() - started > PATIENCE.timeout) return answer;
-    await wait(Number(answer.headers.get('retry-after')) * 1_000);
+    const response = await network.call('/whoami', { key });
+    if (response.status !== 429 || performance.now() - started > PATIENCE.timeout) return response;
+    await wait(Number(response.headers.get('retry-after')) * 1_000);
   }
 }
 
-/** Wrong keys of a guild, or each of another, one after the other; returns how many were sent. */
+/** Sends invalid keys of one guild, or of random guilds, until the signal aborts. Returns their number. */
 async function attack(guildId: string | undefined, signal: AbortSignal): Promise<number> {
   let sent = 0;
   for (; !signal.aborted; sent++) {

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => network.stop());
 
 let guilds = 0;
-// Each test has a guild and so limits of its own.
+// Each test has its own guild, and so its own limits.
 beforeEach(async () => {
   guild = String(900_000_000_000_000_000n + BigInt(++guilds));
   key = (await network.createKey({ guildId: guild, scopes: ['lookup:read'] })).secret;
@@ -52,7 +52,7 @@ const binding = {
   priority: null,
 };
 
-describe('every route of bindings answers exactly', () => {
+describe('every route of bindings returns its documented response', () => {
   it('add, list, update, test, validate and remove, with a key that has other scopes', async () => {
     const added = await add(rankBinding());
     expect(added.json).toEqual({ status: 'success', code: 201, message: 'Binding added', data: binding });
@@ -96,7 +96,7 @@ describe('every route of bindings answers exactly', () => {
     expect((await list()).json.data).toEqual({ bindings: [] });
   });
 
-  it('each answer fits the schema of its row', async () => {
+  it('each response matches the schema of its route', async () => {
     const added = await add({ chat_role_id: OFFICER, binding_type: 'badge', game_badge_id: 801 });
     expect(bindingsRoutes.addBinding.data.safeParse(added.json.data).error).toBeUndefined();
     expect(bindingsRoutes.listBindings.data.safeParse((await list()).json.data).error).toBeUndefined();
@@ -104,7 +104,7 @@ describe('every route of bindings answers exactly', () => {
 });
 
 describe('the guild', () => {
-  it('is named by X-Guild-ID in a list, by the body where it must be, and else by the key', async () => {
+  it('is read from X-Guild-ID for a list, from the body if required there, otherwise from the key', async () => {
     const without = await list({ headers: {} });
     expect(without.json.details).toMatchObject({ code: 'INVALID_REQUEST', errors: [{ path: 'header.X-Guild-ID' }] });
     expect((await post('/bindings/add', rankBinding())).json.details.errors).toMatchObject([{ path: 'body.guild_id' }]);
@@ -114,7 +114,7 @@ describe('the guild', () => {
     expect((await remove(id)).status).toBe(200);
   });
 
-  it("of another key is a 403 everywhere, and another guild's binding a 404", async () => {
+  it("other than the key's gets 403 on every route, and a binding of another guild 404", async () => {
     const { id } = (await add(rankBinding())).json.data;
     const other = { key: (await network.createKey({ guildId: '900000000000000055' })).secret };
     const foreign = [
@@ -125,17 +125,18 @@ describe('the guild', () => {
       await post('/bindings/test', { guild_id: guild, chat_id: '920000000000000001', binding_id: id }, other),
       await call(`/bindings/remove/${id}`, { method: 'DELETE', ...other, headers: { 'x-guild-id': guild } }),
     ];
-    for (const answer of foreign) expect([answer.status, answer.json.details.code]).toEqual([403, 'GUILD_MISMATCH']);
-    for (const answer of [await update({ binding_id: id, priority: 1 }, other), await remove(id, other)]) {
-      expect([answer.status, answer.json.details.code]).toEqual([404, 'NOT_FOUND']);
+    for (const response of foreign)
+      expect([response.status, response.json.details.code]).toEqual([403, 'GUILD_MISMATCH']);
+    for (const response of [await update({ binding_id: id, priority: 1 }, other), await remove(id, other)]) {
+      expect([response.status, response.json.details.code]).toEqual([404, 'NOT_FOUND']);
     }
   });
 });
 
-describe('what is refused', () => {
-  it('is told as the contract says', async () => {
-    const codes = async (answer: Promise<{ status: number; json: { details: { code: string } } }>) => {
-      const { status, json } = await answer;
+describe('rejected requests', () => {
+  it('get the errors of the contract', async () => {
+    const codes = async (response: Promise<{ status: number; json: { details: { code: string } } }>) => {
+      const { status, json } = await response;
       return `${status} ${json.details.code}`;
     };
     expect(await codes(add(rankBinding({ max_rank: 1 })))).toBe('400 INVALID_REQUEST');
@@ -148,11 +149,11 @@ describe('what is refused', () => {
     expect(await codes(remove(999_999))).toBe('404 NOT_FOUND');
   });
 
-  it('the 31st change in a window is a 429 of bindings_write; lists are counted apart', async () => {
-    // Also where a window ends in between.
+  it('the 31st write in a window gets 429 of bindings_write; lists are counted separately', async () => {
+    // Works even if a window ends in between.
     const body = { binding_id: 999_999, priority: 1 };
-    const answers = await Promise.all(Array.from({ length: 61 }, () => update(body)));
-    const refused = answers.filter(({ status }) => status === 429);
+    const responses = await Promise.all(Array.from({ length: 61 }, () => update(body)));
+    const refused = responses.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThanOrEqual(1);
     expect(refused[0]?.json.details).toMatchObject({ category: 'bindings_write', limit: 30, window: 60 });
     expect((await list()).status).toBe(200);
@@ -160,7 +161,7 @@ describe('what is refused', () => {
 });
 
 describe('a repeated write with an Idempotency-Key', () => {
-  it('gets the first answer of each of the three, through the gateway', async () => {
+  it('gets the first response again, on each of the three routes', async () => {
     const headers = { 'idempotency-key': randomUUID() };
     const twice = async (ask: () => ReturnType<typeof call>) => {
       const [first, again] = [await ask(), await ask()];
@@ -175,12 +176,16 @@ describe('a repeated write with an Idempotency-Key', () => {
 });
 
 describe('with BINDINGS_WRITE_SCOPE', () => {
-  it('add, update and remove need it, the others do not, and the documentation says so', async () => {
+  it('add, update and remove need that scope, the other routes do not, and the documentation says so', async () => {
     const { id } = (await add(rankBinding())).json.data;
     await network.startOne('gateway', { BINDINGS_WRITE_SCOPE: 'sync:write' });
-    for (const answer of [await add(rankBinding()), await update({ binding_id: id, priority: 1 }), await remove(id)]) {
-      expect(answer.status).toBe(403);
-      expect(answer.json.details).toEqual({ code: 'MISSING_SCOPE', required_scope: 'sync:write' });
+    for (const response of [
+      await add(rankBinding()),
+      await update({ binding_id: id, priority: 1 }),
+      await remove(id),
+    ]) {
+      expect(response.status).toBe(403);
+      expect(response.json.details).toEqual({ code: 'MISSING_SCOPE', required_scope: 'sync:write' });
     }
     expect((await list()).status).toBe(200);
     const sound = { game_group_id: 501, min_rank: 50, max_rank: 255 };

@@ -14,24 +14,24 @@ beforeAll(async () => {
 });
 afterAll(() => network.stop());
 
-/** The answers to raw bytes, in order. */
-async function answersTo(raw: string): Promise<{ status: number; head: string; code: string | undefined }[]> {
+/** Sends raw bytes and returns the responses, in order. */
+async function responsesTo(raw: string): Promise<{ status: number; head: string; code: string | undefined }[]> {
   const text = await sendRaw(network.address('gateway', 'http'), raw);
   return text
     .split(/(?=HTTP\/1\.1 \d{3} )/)
     .filter(Boolean)
-    .map((answer) => {
-      const [head = '', body = ''] = answer.split('\r\n\r\n');
+    .map((response) => {
+      const [head = '', body = ''] = response.split('\r\n\r\n');
       const json = body === '' ? {} : JSON.parse(body);
       return { status: Number(head.slice(9, 12)), head: head.toLowerCase(), code: json.details?.code };
     });
 }
 
-describe('what Node hands out beside the request listener is answered in the envelope', () => {
+describe('requests that Node does not pass to the request listener get an error envelope', () => {
   it.each([
-    ['no request at all', '\u0016\u0003\n\n', 400, 'INVALID_REQUEST'],
+    ['bytes that are not HTTP', '\u0016\u0003\n\n', 400, 'INVALID_REQUEST'],
     [
-      'both lengths',
+      'Content-Length and chunked encoding',
       'POST /api/v1/reverse HTTP/1.1\nHost: x\nContent-Length: 2\nTransfer-Encoding: chunked\n\n',
       400,
       'INVALID_REQUEST',
@@ -41,14 +41,14 @@ describe('what Node hands out beside the request listener is answered in the env
     ['an expectation', 'GET / HTTP/1.1\nHost: x\nExpect: tea\nConnection: close\n\n', 417, 'EXPECTATION_FAILED'],
     ['CONNECT', 'CONNECT x:80 HTTP/1.1\nHost: x:80\n\n', 405, 'METHOD_NOT_ALLOWED'],
     ['an unknown method', 'BREW /api/v1/whoami HTTP/1.1\nHost: x\n\n', 405, 'METHOD_NOT_ALLOWED'],
-  ])('%s', async (_what, raw, status, code) => {
-    const [answer, ...more] = await answersTo(raw);
+  ])('%s', async (_description, raw, status, code) => {
+    const [response, ...more] = await responsesTo(raw);
     expect(more).toEqual([]);
-    expect(answer).toMatchObject({ status, code });
+    expect(response).toMatchObject({ status, code });
     for (const header of ['x-request-id: ', 'cache-control: no-store', 'x-content-type-options: nosniff']) {
-      expect(answer?.head).toContain(header);
+      expect(response?.head).toContain(header);
     }
-    expect(answer?.head.includes('\r\nallow: get, head')).toBe(status === 405);
+    expect(response?.head.includes('\r\nallow: get, head')).toBe(status === 405);
   });
 
   it.each([
@@ -57,34 +57,31 @@ describe('what Node hands out beside the request listener is answered in the env
     ['/api/v1/bindings/remove/7', 'delete'],
     ['/healthz', 'get, head'],
     ['/docs', 'get, head'],
-  ])(
-    'Allow lists exactly the methods of %s, whether Node knows the method of the request or not',
-    async (path, allow) => {
-      for (const method of ['BREW', 'OPTIONS', 'PUT', 'PROPFIND']) {
-        const [answer] = await answersTo(`${method} ${path} HTTP/1.1\nHost: x\nConnection: close\n\n`);
-        expect(answer).toMatchObject({ status: 405, code: 'METHOD_NOT_ALLOWED' });
-        expect(answer?.head.split('\r\n')).toContain(`allow: ${allow}`);
-      }
-    },
-  );
+  ])('Allow lists exactly the methods of %s, even if Node does not know the requested method', async (path, allow) => {
+    for (const method of ['BREW', 'OPTIONS', 'PUT', 'PROPFIND']) {
+      const [response] = await responsesTo(`${method} ${path} HTTP/1.1\nHost: x\nConnection: close\n\n`);
+      expect(response).toMatchObject({ status: 405, code: 'METHOD_NOT_ALLOWED' });
+      expect(response?.head.split('\r\n')).toContain(`allow: ${allow}`);
+    }
+  });
 
-  it('an Upgrade is ignored: its request is served as any other, behind others too, and the connection closed', async () => {
-    const answers = await answersTo(
+  it('an Upgrade is ignored: the request is served normally, and then the connection is closed', async () => {
+    const responses = await responsesTo(
       `GET /api/v1/lookup/game/7 HTTP/1.1\nHost: x\nX-API-Key: ${key}\nX-Guild-ID: ${GUILD}\nX-Request-Id: first\n\n` +
         `GET /api/v1/whoami HTTP/1.1\nHost: x\nX-API-Key: ${key}\nConnection: Upgrade\nUpgrade: websocket\nX-Request-Id: second\n\n`,
     );
-    expect(answers.map(({ status }) => status)).toEqual([404, 200]);
-    expect(answers.map(({ head }) => /x-request-id: (\w+)/.exec(head)?.[1])).toEqual(['first', 'second']);
-    expect(answers[1]?.head.split('\r\n')).toContain('connection: close');
+    expect(responses.map(({ status }) => status)).toEqual([404, 200]);
+    expect(responses.map(({ head }) => /x-request-id: (\w+)/.exec(head)?.[1])).toEqual(['first', 'second']);
+    expect(responses[1]?.head.split('\r\n')).toContain('connection: close');
   });
 
-  it('a fault behind a request waits for its answer, then closes', async () => {
+  it('malformed bytes after a request close the connection after its response', async () => {
     const good = `GET /api/v1/whoami HTTP/1.1\nHost: x\nX-API-Key: ${key}\n\n`;
-    const answers = await answersTo(`${good}GARBAGE\n\n`);
-    expect(answers.map(({ status }) => status)).toEqual([200]);
+    const responses = await responsesTo(`${good}GARBAGE\n\n`);
+    expect(responses.map(({ status }) => status)).toEqual([200]);
   });
 
-  it('a fault behind a request that is still at work waits for its answer, also once earlier ones are answered', async () => {
+  it('malformed bytes after the second request in flight close the connection after its response', async () => {
     const faults = `${network.simulators.game}/__faults`;
     await fetch(faults, { method: 'POST', body: JSON.stringify({ match: '/v1/users/', delay_ms: 500, times: 1 }) });
     const body = JSON.stringify({ guild_id: GUILD, chat_id: '920000000000000001', game_id: 7001 });
@@ -103,41 +100,41 @@ describe('what Node hands out beside the request listener is answered in the env
     expect([...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status)).toEqual(['200', '201']);
   });
 
-  it('a fault within a body is the answer to its request', async () => {
-    const answers = await answersTo(
+  it('a malformed body gets 400', async () => {
+    const responses = await responsesTo(
       `POST /api/v1/reverse HTTP/1.1\nHost: x\nX-API-Key: ${key}\nContent-Type: application/json\nTransfer-Encoding: chunked\n\nzz\n`,
     );
-    expect(answers).toMatchObject([{ status: 400, code: 'INVALID_REQUEST' }]);
+    expect(responses).toMatchObject([{ status: 400, code: 'INVALID_REQUEST' }]);
   });
 });
 
-describe('bodies that come in chunks', () => {
+describe('chunked bodies', () => {
   const post = (headers: string, body: string) =>
     `POST /api/v1/lookup/status HTTP/1.1\nHost: x\nX-API-Key: ${key}\nContent-Type: application/json\nConnection: close\n${headers}\n\n${body}`;
   const chunk = (text: string) => `${text.length.toString(16)}\n${text}\n`;
 
-  it('are passed on whole', async () => {
+  it('are forwarded completely', async () => {
     const json = JSON.stringify({ guild_id: GUILD, game_ids: [7] });
     const body = `${chunk(json.slice(0, 9))}${chunk(json.slice(9))}0\n\n`;
-    expect(await answersTo(post('Transfer-Encoding: chunked', body))).toMatchObject([{ status: 200 }]);
+    expect(await responsesTo(post('Transfer-Encoding: chunked', body))).toMatchObject([{ status: 200 }]);
   });
 
-  it('are refused once they grow over 64 KiB, and the next request on the connection is answered', async () => {
+  it('are rejected above 64 KiB, and the next request on the connection gets its response', async () => {
     const large = post('Transfer-Encoding: chunked', `${chunk('x'.repeat(40_000)).repeat(2)}0\n\n`).replace(
       'Connection: close\n',
       '',
     );
     const next = `GET /api/v1/whoami HTTP/1.1\nHost: x\nX-API-Key: ${key}\nConnection: close\n\n`;
-    expect((await answersTo(large + next)).map(({ status }) => status)).toEqual([413, 200]);
+    expect((await responsesTo(large + next)).map(({ status }) => status)).toEqual([413, 200]);
   });
 });
 
-describe('a caller who sends slowly', () => {
-  it('takes nothing of the time that its service has', async () => {
+describe('a client that sends slowly', () => {
+  it('does not use up the timeout of the service', async () => {
     await network.startOne('gateway', { SERVICE_TIMEOUT_MS: '1000' });
     const body = JSON.stringify({ guild_id: GUILD, game_ids: [7] });
     const socket = await openSocket(network.address('gateway', 'http'));
-    const answer = once(socket, 'data') as Promise<[Buffer]>;
+    const response = once(socket, 'data') as Promise<[Buffer]>;
     socket.write(
       wire(
         `POST /api/v1/lookup/status HTTP/1.1\nHost: x\nX-API-Key: ${key}\nContent-Type: application/json\nContent-Length: ${body.length}\n\n`,
@@ -148,18 +145,18 @@ describe('a caller who sends slowly', () => {
       await wait(200);
       socket.write(body.slice(sent, sent + size));
     }
-    expect(String((await answer)[0])).toMatch(/^HTTP\/1\.1 200 /);
+    expect(String((await response)[0])).toMatch(/^HTTP\/1\.1 200 /);
     socket.destroy();
   });
 });
 
-describe('callers that do not come to an end', () => {
-  it('a refused one is cut off, whether it floods or drips', async () => {
+describe('clients that never finish a body', () => {
+  it('a rejected client is disconnected, whether it sends fast or slowly', async () => {
     const head = wire('POST /api/v1/reverse HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n');
     const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
     for (const more of [chunk, '1\r\nx\r\n']) {
       const socket = await openSocket(network.address('gateway', 'http'));
-      // What is written after the end is refused by the peer, which is the point.
+      // Writes fail once the gateway has closed the connection, as expected.
       socket.on('error', () => socket.destroy());
       const started = performance.now();
       socket.write(head);
@@ -170,15 +167,15 @@ describe('callers that do not come to an end', () => {
     }
   });
 
-  it('one that stops in the middle of a body is told 408, and no service is blamed for it', async () => {
+  it('a client that stops within a body gets 408, which does not count as a failure of the service', async () => {
     const slow = await startNetwork({ environment: { SERVICE_TIMEOUT_MS: '300' } });
     try {
       const { secret } = await slow.createKey();
       const raw = `POST /api/v1/lookup/status HTTP/1.1\nHost: x\nX-API-Key: ${secret}\nContent-Type: application/json\nConnection: close\nContent-Length: 100\n\n{}`;
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 12 }, () => sendRaw(slow.address('gateway', 'http'), raw)),
       );
-      expect(answers.map((answer) => answer.slice(9, 12))).toEqual(Array(12).fill('408'));
+      expect(responses.map((response) => response.slice(9, 12))).toEqual(Array(12).fill('408'));
       const body = { guild_id: GUILD, game_ids: [] };
       expect((await slow.call('/lookup/status', { method: 'POST', key: secret, body })).status).toBe(200);
     } finally {
@@ -187,40 +184,41 @@ describe('callers that do not come to an end', () => {
   });
 });
 
-describe('headers that a caller could forge', () => {
-  it.each(['x-guild-principal', 'X-Guild-Principal', 'x-internal-key'])('%s changes nothing', async (name) => {
+describe('headers that a client could forge', () => {
+  it.each(['x-guild-principal', 'X-Guild-Principal', 'x-internal-key'])('%s has no effect', async (name) => {
     const { status, json } = await network.call(`/lookup/game/7`, {
       headers: { [name]: 'e30.AAAA', 'x-guild-id': GUILD },
     });
     expect([status, json.details.code]).toEqual([401, 'MISSING_API_KEY']);
   });
 
-  it('a service answers nobody without a sealed principal', async () => {
+  it('a service rejects requests without a sealed principal', async () => {
     const direct = `http://${network.address('lookup', 'http')}/api/v1/lookup/game/7`;
     for (const headers of [{}, { 'x-api-key': key }, { 'x-guild-principal': 'e30.AAAA' }]) {
-      const answer = await fetch(direct, { headers });
-      expect([answer.status, ((await answer.json()) as { details: { code: string } }).details.code]).toEqual([
+      const response = await fetch(direct, { headers });
+      expect([response.status, ((await response.json()) as { details: { code: string } }).details.code]).toEqual([
         401,
         'MISSING_API_KEY',
       ]);
     }
   });
 
-  it('X-Forwarded-For is believed of trusted proxies alone', async () => {
+  it('X-Forwarded-For is used only from trusted proxies', async () => {
     const own = await network.createKey({ ipAllowlist: ['198.51.100.7'] });
     const headers = { 'x-forwarded-for': '198.51.100.7' };
     expect((await network.call('/whoami', { key: own.secret, headers })).json.details.client_ip).toBe('127.0.0.1');
     await network.startOne('gateway', { TRUSTED_PROXIES: '127.0.0.0/8' });
     expect((await network.call('/whoami', { key: own.secret, headers })).status).toBe(200);
     const longer = { 'x-forwarded-for': '198.51.100.7, 203.0.113.9' };
-    const answer = await network.call('/whoami', { key: own.secret, headers: longer });
-    expect(answer.json.details.client_ip).toBe('203.0.113.9');
+    const response = await network.call('/whoami', { key: own.secret, headers: longer });
+    expect(response.json.details.client_ip).toBe('203.0.113.9');
   });
 
-  it('no caller behind a trusted proxy can have its address taken away', async () => {
+  it('a client behind a trusted proxy cannot hide its address with the Connection header', async () => {
     await network.startOne('gateway', { TRUSTED_PROXIES: '127.0.0.0/8' });
     const named = 'Connection: close, X-Forwarded-For\nX-Forwarded-For: 203.0.113.9\n';
-    const ask = (secret: string) => answersTo(`GET /api/v1/whoami HTTP/1.1\nHost: x\n${named}X-API-Key: ${secret}\n\n`);
+    const ask = (secret: string) =>
+      responsesTo(`GET /api/v1/whoami HTTP/1.1\nHost: x\n${named}X-API-Key: ${secret}\n\n`);
     const own = await network.createKey({ ipAllowlist: ['127.0.0.0/8'] });
     expect((await ask(own.secret))[0]).toMatchObject({ status: 403, code: 'IP_NOT_ALLOWED' });
     const left = async (address: string) => {

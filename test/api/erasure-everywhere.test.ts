@@ -32,7 +32,7 @@ async function json(...words: string[]) {
 }
 
 describe('guildctl user erase --everywhere', () => {
-  it('erases a user from every guild and from what counts in all, in one run that can be repeated', async () => {
+  it('erases a user from every guild and from entries for all guilds, and can be repeated', async () => {
     const nomad = { chat_id: '920000000000000077', game_id: 7077, game_username: 'NomadOfGuilds' };
     const guilds = Array.from({ length: 7 }, (_, index) => String(900000000000000100n + BigInt(index)));
     for (const guild of guilds) {

@@ -15,8 +15,8 @@ let network: Network;
 
 beforeAll(async () => {
   network = await startNetwork();
-  await live(GUILD);
-  await live(OTHER_GUILD);
+  await writeData(GUILD);
+  await writeData(OTHER_GUILD);
 }, 180_000);
 afterAll(() => network.stop());
 
@@ -38,13 +38,13 @@ async function json(...words: string[]) {
   return JSON.parse(out);
 }
 
-/** Writes into every part of a guild: about the player, and about a mate who is to stay as he is. */
-async function live(guild: string): Promise<string> {
+/** Writes data of every kind for a guild: about the player, and about another user whose data must stay unchanged. */
+async function writeData(guild: string): Promise<string> {
   const { secret: key } = await network.createKey({ guildId: guild });
   const post = async (path: string, body: object, expected = [200, 201]) => {
-    const answer = await network.call(path, { method: 'POST', key, body: { guild_id: guild, ...body } });
-    expect(expected, `${path} ${JSON.stringify(answer.json)}`).toContain(answer.status);
-    return answer.json.data;
+    const response = await network.call(path, { method: 'POST', key, body: { guild_id: guild, ...body } });
+    expect(expected, `${path} ${JSON.stringify(response.json)}`).toContain(response.status);
+    return response.json.data;
   };
   for (const [user, other] of [
     [PLAYER, MATE],
@@ -99,7 +99,7 @@ async function live(guild: string): Promise<string> {
      VALUES ($1, gen_random_uuid(), 501, 'failed', 2, $2, $3, $4, now(), now(), now())`,
     [guild, JSON.stringify(errors), JSON.stringify(errors[0]), PLAYER.chat_id],
   );
-  // Decisions become commands a moment later.
+  // Decisions become commands asynchronously.
   await vi.waitFor(async () => expect(await pending(guild)).toBe(0), { timeout: 60_000 });
   return key;
 }
@@ -109,14 +109,14 @@ async function pending(guild: string): Promise<number> {
   return (await databaseRows<{ open: number }>(network.databaseUrl, text, [guild]))[0]?.open ?? 0;
 }
 
-/** The rows that name a guild, and any of these texts. */
+/** The rows that contain the guild ID and one of these texts. */
 async function rowsOf(guild: string, ...texts: (string | number)[]): Promise<string[]> {
   const rows = (await dumpDatabase(network.databaseUrl)).split('\n');
   const named = (row: string, text: string | number) => new RegExp(`(?<![0-9A-Za-z])${text}(?![0-9A-Za-z])`).test(row);
   return rows.filter((row) => row.startsWith(`(${guild},`) && texts.some((text) => named(row, text)));
 }
 
-/** Without when a role change that fails is tried again, and how often it was: the bot is not in the other guild. */
+/** Removes the retry state of role changes, which differs because they fail in the other guild: it has no bot. */
 function withoutRetries(rows: readonly string[]): string[] {
   return rows.map((row) => row.replace(/,queued,[0-9]+,"[0-9]{4}-[0-9-]+ [0-9:.+]+",.*$/, ')'));
 }
@@ -125,10 +125,10 @@ const ofPlayer = Object.values(PLAYER);
 const ofMate = Object.values(MATE);
 
 describe('guildctl user export', () => {
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests look at what they expect
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests access only fields that they expect
   type Document = { guilds: { guild_id: string; services: Record<string, Record<string, any[]>> }[] };
 
-  it('holds every row that erasing would remove or empty, by service and table, and nobody else', async () => {
+  it('contains every row that erasing would delete or anonymise, by service and table, and no other user', async () => {
     const words = ['--guild', GUILD, '--game-id', String(PLAYER.game_id)];
     const counted = await json('user', 'erase', ...words, '--dry-run');
     const document = (await json('user', 'export', ...words)) as Document;
@@ -148,7 +148,7 @@ describe('guildctl user export', () => {
     expect(text).not.toMatch(/token_mac|code_mac|digest|salt/);
   });
 
-  it('goes over every guild of the user, and reports how far it is', async () => {
+  it('covers every guild of the user, and reports progress', async () => {
     const { status, out, error } = await run('user', 'export', '--everywhere', '--game-id', String(PLAYER.game_id));
     expect(status).toBe(0);
     expect((JSON.parse(out) as Document).guilds.map(({ guild_id: id }) => id)).toEqual([GUILD, OTHER_GUILD]);
@@ -162,7 +162,7 @@ describe('guildctl user export', () => {
 });
 
 describe('guildctl user erase', () => {
-  it('counts what there is, removes the user and the linked account from every row of the guild, and nobody else', async () => {
+  it('counts rows, then removes only the user and the linked account from every row of the guild', async () => {
     const words = ['user', 'erase', '--guild', GUILD, '--game-id', String(PLAYER.game_id)];
     const before = await rowsOf(GUILD, ...ofPlayer);
     const elsewhere = withoutRetries(await rowsOf(OTHER_GUILD, ...ofPlayer));
@@ -176,7 +176,7 @@ describe('guildctl user erase', () => {
     expect(erased).toEqual({ ...counted, dry_run: false });
     expect(await rowsOf(GUILD, ...ofPlayer)).toEqual([]);
     expect(withoutRetries(await rowsOf(OTHER_GUILD, ...ofPlayer))).toEqual(elsewhere);
-    // Bans of the mate by the user stand, without the user; the mate's deeds to the user stand, without the user.
+    // Bans and actions that concern both users stay, but no longer identify the erased one.
     const left = await rowsOf(GUILD, ...ofMate);
     printFigure(
       'rows of a user erased, and rows of a mate before and after',
@@ -187,7 +187,7 @@ describe('guildctl user erase', () => {
     expect(await json(...words, '--yes')).toMatchObject({ chat_id: null, total: 0 });
   }, 60_000);
 
-  it('is noted in the audit without the user', async () => {
+  it('writes an audit entry that does not identify the user', async () => {
     const { entries } = await json('audit', 'list', '--guild', GUILD);
     const noted = entries.filter(({ action }: { action: string }) => action === 'erase_user');
     expect(noted.map(({ details }: { details: { state: string } }) => details.state)).toEqual([
@@ -199,14 +199,14 @@ describe('guildctl user erase', () => {
     expect(noted[2]).toMatchObject({ actor: 'root', key_id: null, details: { removed: { 'lookup.links': 1 } } });
     expect(JSON.stringify(noted)).not.toMatch(/7004|920000000000000004|Dmitri/);
     expect((await run('audit', 'list', '--guild', GUILD)).out).toMatch(/root +auth +erase_user +- +\{"state":"done"/);
-    // What was done by other services is there too, and no longer says about whom.
+    // Audit entries of other services stay too, but no longer identify the user.
     const flagged = entries.find(({ action }: { action: string }) => action === 'AddEntry');
     expect(flagged).toMatchObject({ actor: 'root', service: 'moderation', details: null });
     expect(JSON.stringify(entries)).not.toMatch(/7004|920000000000000004|Dmitri/);
     expect(await json('audit', 'verify', '--guild', GUILD)).toMatchObject({ first_break: null });
   });
 
-  it('shows on every replica at once: who was banned no longer is', async () => {
+  it('is visible on every replica immediately: a banned user is no longer banned', async () => {
     const { secret: key } = await network.createKey({ guildId: GUILD });
     const status = async (id: number) =>
       (await network.call(`/moderation/${GUILD}/ban-status/${id}`, { key })).json.data.banned;
@@ -218,7 +218,7 @@ describe('guildctl user erase', () => {
 });
 
 describe('guildctl guild erase', () => {
-  it('revokes the keys first, removes every row but that it was erased, and leaves other guilds alone', async () => {
+  it('revokes the keys, deletes every row except the audit, and leaves other guilds unchanged', async () => {
     const { secret: key } = await network.createKey({ guildId: OTHER_GUILD });
     expect((await network.call('/whoami', { key })).status).toBe(200);
     const others = (await rowsOf(GUILD, '.*')).length;
@@ -228,7 +228,7 @@ describe('guildctl guild erase', () => {
 
     const begun = Date.now();
     const erasing = run('guild', 'erase', '--guild', OTHER_GUILD, '--yes', '--actor', 'grace');
-    // Before the 15 s for which the gateways are waited for.
+    // Before the 15 s in which all gateways receive the revocation.
     await expect.poll(async () => (await network.call('/whoami', { key })).status, { timeout: 10_000 }).toBe(401);
     const { status, out, error } = await erasing;
     printFigure('erasing a guild, of which 15 s are for gateways to hear of its keys', `${Date.now() - begun} ms`);
@@ -247,7 +247,7 @@ describe('guildctl guild erase', () => {
     expect(new Set(kept?.map(({ action }) => action))).toEqual(new Set(['EraseGuild', 'erase_guild']));
     expect(JSON.stringify(kept)).toContain('"note":"grace"');
     expect(emptied?.map(({ action }) => action)).toContain('AddEntry');
-    // Beside the audit, where its chain ends, and the number of the next key.
+    // The audit, the last entry of its chain, and the number of the next key.
     const tables = await tablesNaming(network.databaseUrl, SERVICES, OTHER_GUILD);
     expect(tables).toEqual(['auth.audit', 'auth.audit_heads', 'auth.guilds']);
     expect(await json('audit', 'verify', '--guild', OTHER_GUILD)).toMatchObject({ first_break: null });
@@ -256,17 +256,17 @@ describe('guildctl guild erase', () => {
     expect(again).toEqual({ status: 0, out: 'Nothing was left to erase.\n', error: '' });
   }, 60_000);
 
-  it('is refused by a service that is asked before the keys are revoked', async () => {
+  it('is rejected by a service while the keys are not revoked', async () => {
     const { client, close } = connect(ErasureServiceService, 'auth', network.address('auth', 'grpc'), undefined, [
       network.secrets.admin,
     ]);
-    const asked = { guildId: GUILD, dryRun: false };
-    await expect(client.eraseGuild(asked)).rejects.toMatchObject({ code: 'CONFLICT' });
+    const request = { guildId: GUILD, dryRun: false };
+    await expect(client.eraseGuild(request)).rejects.toMatchObject({ code: 'CONFLICT' });
     close();
     const internal = connect(ErasureServiceService, 'auth', network.address('auth', 'grpc'), undefined, [
       network.secrets.internal,
     ]);
-    await expect(internal.client.eraseGuild(asked)).rejects.toMatchObject({ code: 'INTERNAL' });
+    await expect(internal.client.eraseGuild(request)).rejects.toMatchObject({ code: 'INTERNAL' });
     internal.close();
   });
 });
@@ -280,7 +280,7 @@ it.each([
   [['user', 'erase', '--guild', GUILD, '--yes'], 'give exactly one of --game-id, --chat-id'],
   [['user', 'erase', '--guild', GUILD, '--game-id', 'x', '--yes'], '--game-id must be a whole number'],
   [['user', 'erase', '--guild', GUILD, '--chat-id', '12', '--yes'], 'the account must be a chat ID'],
-])('%j changes nothing and says why', async (words, message) => {
+])('%j fails without changes and reports the reason', async (words, message) => {
   const { status, out, error } = await run(...words);
   expect({ status, out }).toEqual({ status: 1, out: '' });
   expect(error).toContain(message);

@@ -6,7 +6,7 @@ const EVERYWHERE_MS = 1_000;
 const OFTEN = { interval: 10 };
 
 let network: Network;
-/** Two gateways, each on another auth replica. */
+/** Two gateways that are connected to different auth replicas. */
 let gateways: string[];
 
 beforeAll(async () => {
@@ -19,18 +19,18 @@ beforeAll(async () => {
 afterAll(() => network.stop());
 
 async function statuses(secret: string): Promise<number[]> {
-  const answers = gateways.map((gateway) => fetch(`${gateway}/whoami`, { headers: { 'x-api-key': secret } }));
-  return (await Promise.all(answers)).map((answer) => answer.status);
+  const responses = gateways.map((gateway) => fetch(`${gateway}/whoami`, { headers: { 'x-api-key': secret } }));
+  return (await Promise.all(responses)).map((response) => response.status);
 }
 
-/** Milliseconds until every gateway answers with the status. */
+/** Milliseconds until every gateway returns the status. */
 async function until(secret: string, status: number): Promise<number> {
   const started = performance.now();
   await expect.poll(() => statuses(secret), OFTEN).toEqual([status, status]);
   return performance.now() - started;
 }
 
-describe('a change of a key reaches every gateway within a second, whichever auth replica took it', () => {
+describe('a key change reaches every gateway within a second, regardless of the auth replica that accepted it', () => {
   it('revoked', async () => {
     const { id, secret } = await network.createKey();
     expect(await statuses(secret)).toEqual([200, 200]);
@@ -38,7 +38,7 @@ describe('a change of a key reaches every gateway within a second, whichever aut
     withinBound('a revoked key is refused by two gateways', await until(secret, 401), EVERYWHERE_MS);
   });
 
-  it('rotated: the old secret works for its grace period, without one not at all', async () => {
+  it('rotated: the old secret works during the grace period, and without one not at all', async () => {
     const { id, secret } = await network.createKey();
     expect(await statuses(secret)).toEqual([200, 200]);
     const second = await network.admin().rotateKey({ keyId: id, graceSeconds: 3600, actor: 'test' });
@@ -51,7 +51,7 @@ describe('a change of a key reaches every gateway within a second, whichever aut
     expect(await statuses(third.secret)).toEqual([200, 200]);
   });
 
-  it('narrowed: its scopes count at once', async () => {
+  it('updated: the new scopes apply immediately', async () => {
     const { id, secret } = await network.createKey({ guildId: OTHER_GUILD });
     const lookup = () =>
       Promise.all(

@@ -16,7 +16,7 @@ const get = (path: string, secret = key) => network.call(path, { key: secret });
 const keyWith = async (...scopes: string[]) => (await network.createKey({ scopes })).secret;
 
 describe('members and roles through the gateway', () => {
-  it('are told to a key with members:read, with the links of the guild', async () => {
+  it('are returned with the links of the guild to a key with members:read', async () => {
     const link = { guild_id: GUILD, chat_id: ADA, game_id: 7001 };
     expect((await network.call('/verification/link', { method: 'POST', key, body: link })).status).toBe(201);
     const list = await get(`/guilds/${GUILD}/members?verified=true`);
@@ -44,7 +44,7 @@ describe('members and roles through the gateway', () => {
     expect(one.json.data).toEqual(list.json.data.members[0]);
   });
 
-  it('need members:read; roles need a valid key alone', async () => {
+  it('need members:read; roles need only a valid key', async () => {
     const other = await keyWith('lookup:read');
     for (const path of [`/guilds/${GUILD}/members`, `/guilds/${GUILD}/members/${ADA}`]) {
       const refused = await get(path, other);
@@ -54,20 +54,20 @@ describe('members and roles through the gateway', () => {
     expect((await network.call(`/guilds/${GUILD}/roles`)).status).toBe(401);
   });
 
-  it("are never another guild's", async () => {
+  it('of another guild are not accessible', async () => {
     for (const path of ['members', `members/${ADA}`, 'roles']) {
       const refused = await get(`/guilds/${OTHER_GUILD}/${path}`);
       expect([refused.status, refused.json.details.code]).toEqual([403, 'GUILD_MISMATCH']);
     }
   });
 
-  it('are counted by the limits of their categories', async () => {
+  it('count towards the limits of their categories', async () => {
     const limits = async (path: string) => (await get(path)).headers.get('x-ratelimit-limit');
     expect(await limits(`/guilds/${GUILD}/members`)).toBe('100');
     expect(await limits(`/guilds/${GUILD}/roles`)).toBe('100');
   });
 
-  it('refuse what does not fit', async () => {
+  it('reject invalid parameters', async () => {
     expect((await get(`/guilds/${GUILD}/members/7`)).status).toBe(400);
     expect((await get(`/guilds/${GUILD}/members/920000000000000099`)).status).toBe(404);
     expect((await get(`/guilds/${GUILD}/members?limit=101`)).json.details.errors[0].path).toBe('query.limit');
@@ -79,10 +79,10 @@ describe('nicknames through the gateway', () => {
     return network.call('/sync/nickname', { method: 'POST', key: secret, body: { guild_id: GUILD, ...body } });
   };
 
-  it('are made of a template by a key with sync:write', async () => {
-    const answer = await sync({ chat_id: ADA, template: '{game_username}' });
-    expect(answer.json.data).toEqual({ chat_id: ADA, from: null, to: 'AdaBuilds' });
-    expect(answer.headers.get('x-ratelimit-limit')).toBe('30');
+  it('are created from a template with a key with sync:write', async () => {
+    const response = await sync({ chat_id: ADA, template: '{game_username}' });
+    expect(response.json.data).toEqual({ chat_id: ADA, from: null, to: 'AdaBuilds' });
+    expect(response.headers.get('x-ratelimit-limit')).toBe('30');
     const refused = await sync({ chat_id: ADA, nickname: 'Ada' }, await keyWith('members:read'));
     expect([refused.status, refused.json.details.required_scope]).toEqual([403, 'sync:write']);
   });
@@ -99,7 +99,7 @@ describe('roles through the gateway', () => {
     return network.call(path, { method: 'POST', key: secret, body: { guild_id: GUILD, ...body } });
   };
 
-  it('follow the bindings, by a key with sync:write', async () => {
+  it('are synced with the bindings with a key with sync:write', async () => {
     const binding = {
       chat_role_id: '910000000000000003',
       binding_type: 'group_rank',
@@ -109,8 +109,8 @@ describe('roles through the gateway', () => {
     };
     expect((await post('/bindings/add', binding)).status).toBe(201);
     const dry = await post('/sync/roles', { game_id: 7001, dry_run: true });
-    const answer = await post('/sync/roles', { game_id: 7001 });
-    expect(answer.json.data).toEqual({
+    const response = await post('/sync/roles', { game_id: 7001 });
+    expect(response.json.data).toEqual({
       chat_id: ADA,
       game_id: 7001,
       added: ['910000000000000003'],
@@ -121,7 +121,7 @@ describe('roles through the gateway', () => {
       bindings: { evaluated: 1, matched: 1, unknown: 0 },
       dry_run: false,
     });
-    expect(dry.json.data).toEqual({ ...answer.json.data, dry_run: true });
+    expect(dry.json.data).toEqual({ ...response.json.data, dry_run: true });
     expect((await get(`/guilds/${GUILD}/members/${ADA}`)).json.data.roles).toContain('910000000000000003');
     const refused = await post('/sync/roles', { game_id: 7001 }, await keyWith('members:read'));
     expect([refused.status, refused.json.details.required_scope]).toEqual([403, 'sync:write']);

@@ -18,15 +18,15 @@ import { PATIENCE } from '../patience.ts';
 import { testEnvironment } from '../system/signed-calls.ts';
 import { GUILD, type Network, startNetwork } from '../system/system.ts';
 
-/** What Prometheus adds, as deploy/prometheus/README.md has it. */
+/** The labels that Prometheus adds (deploy/prometheus/README.md). */
 const TARGET_LABELS = ['namespace', 'job', 'instance'];
-/** Series that it makes itself. */
+/** Series that Prometheus creates itself. */
 const OF_PROMETHEUS = ['up', 'ALERTS'];
-/** Values that are fixed where the metric is made: one that is never shown is a slip of the pen. */
+/** Labels with a fixed set of values. An expression with another value is probably a typing error. */
 const FIXED_VALUES = ['le', 'state', 'channel'];
-/** What scraping in a cluster adds: a label of ours with such a name would be renamed by it. */
+/** Labels that scraping in a cluster adds. Prometheus would rename our own labels with these names. */
 const TAKEN = [...TARGET_LABELS, 'service', 'pod', 'container', 'endpoint', 'node', 'cluster'];
-/** Each could hold a key, a person, an address or whatever a caller sends. */
+/** Label names that suggest a key, a person, an address or other client input. */
 const FORBIDDEN = /(?:^|_)(?:key|guild|user|chat_id|game_id|id|name|address|ip|path|url|server|token|code_text)(?:$|_)/;
 const MOST_SERIES = 3_000;
 
@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => network.stop());
 
-/** Does what makes every metric that counts something show it, and calls every route of the table. */
+/** Causes every counted event, and calls every route. */
 async function exercise(): Promise<void> {
   const post = (path: string, body: object, headers = {}) =>
     network.call(path, { method: 'POST', key: key.secret, headers, body: { guild_id: GUILD, ...body } });
@@ -68,7 +68,7 @@ async function exercise(): Promise<void> {
   await vi.waitUntil(async () => (await network.call('/whoami', { key: other.secret })).status === 401, PATIENCE);
 }
 
-/** What a replica shows of its certificates, which the others do without. */
+/** The certificate metrics of a replica with TLS. The other processes run without TLS. */
 async function certificateSeries(): Promise<Series[]> {
   const folder = mkdtempSync(join(tmpdir(), 'guild-tls-'));
   const authority = new Authority('ours');
@@ -81,7 +81,7 @@ async function certificateSeries(): Promise<Series[]> {
   return series.filter(({ name }) => name.startsWith('tls_'));
 }
 
-/** The ban reaches the live server as a command, which it acknowledges. */
+/** The live server receives the ban as a command and acknowledges it. */
 async function takeCommand(): Promise<void> {
   const call = { key: key.secret, headers: { 'x-guild-id': GUILD } };
   const commands = '/game/servers/one/commands';
@@ -93,7 +93,7 @@ async function takeCommand(): Promise<void> {
   await network.call(`${commands}/${id}/ack`, { method: 'POST', key: key.secret, body });
 }
 
-/** A list of bindings in a guild that the chat platform does not know. */
+/** Lists the bindings of a guild that does not exist on the chat platform. */
 async function listWithoutNames(): Promise<void> {
   const guildId = '990000000000000001';
   const client = new Client({ connectionString: network.databaseUrl });
@@ -109,7 +109,7 @@ async function listWithoutNames(): Promise<void> {
   await network.call('/bindings/list', { key: own.secret, headers: { 'x-guild-id': guildId } });
 }
 
-/** The series of all processes that a selector's `job` lets through, without what only Prometheus has. */
+/** The series of all processes that the selector's `job` matches, without series of Prometheus itself. */
 function seriesFor(metric: string, matchers: readonly Matcher[]): Series[] {
   const jobs = matchers.filter(({ label }) => label === 'job');
   return [...seriesOf]
@@ -119,8 +119,8 @@ function seriesFor(metric: string, matchers: readonly Matcher[]): Series[] {
 
 const recorded = new Set(ALL_RULES.map(({ record }) => record));
 
-/** What of a selector is not shown: the metric, its labels, or values that are fixed. */
-function notShown({ metric, matchers }: Selector): string[] {
+/** The parts of a selector that no process exports: the metric, its labels, or fixed label values. */
+function missingParts({ metric, matchers }: Selector): string[] {
   if (recorded.has(metric) || OF_PROMETHEUS.includes(metric)) return [];
   const series = seriesFor(metric, matchers);
   if (series.length === 0) return [metric];
@@ -133,15 +133,15 @@ function notShown({ metric, matchers }: Selector): string[] {
   return missing.map(({ label, operator, value }) => `${metric}{${label}${operator}"${value}"}`);
 }
 
-test.each(EXPRESSIONS)('$where reads metrics and labels that the system shows', ({ expr }) => {
+test.each(EXPRESSIONS)('$where uses only metrics and labels that the system exports', ({ expr }) => {
   const { selectors, grouping } = readExpression(expr);
-  expect(selectors.flatMap(notShown)).toEqual([]);
+  expect(selectors.flatMap(missingParts)).toEqual([]);
   const series = selectors.flatMap(({ metric, matchers }) => seriesFor(metric, matchers));
   const known = new Set([...TARGET_LABELS, ...series.flatMap(({ labels }) => Object.keys(labels))]);
   expect(grouping.filter((label) => !known.has(label))).toEqual([]);
 });
 
-test('every expression says of which services it reads, since others have metrics of the same names', () => {
+test('every expression selects services, because several services have metrics with the same name', () => {
   const all = EXPRESSIONS.flatMap(({ where, expr }) =>
     readExpression(expr).selectors.map((selector) => ({ where, ...selector })),
   );
@@ -151,18 +151,18 @@ test('every expression says of which services it reads, since others have metric
   expect(open).toEqual([]);
 });
 
-test('no process can show more than 3,000 series', () => {
+test('no process can export more than 3,000 series', () => {
   const statuses = new Set(Object.values(ERRORS).map(({ http }) => http)).size + 2;
   for (const [service, series] of seriesOf) {
     const own = ROUTES.filter((route) => service === 'gateway' || route.service === service);
-    // Every route answers with every status at worst; each has a series for each of its own already.
+    // In the worst case every route returns every status. Each route already has a series for its documented ones.
     const most = series.length + own.length * statuses;
     printFigure(`series of ${service}`, `${series.length}, ${most} at most`);
     expect(most).toBeLessThanOrEqual(MOST_SERIES);
   }
 });
 
-test('no label holds a key, a guild, a person, an address, what a caller wrote, or what Prometheus adds', () => {
+test('no label contains a key, guild, person, address or other input, or has the name of a Prometheus label', () => {
   const all = [...seriesOf.values()].flat();
   const names = new Set(all.flatMap(({ labels }) => Object.keys(labels)));
   expect([...names].filter((name) => FORBIDDEN.test(name) || TAKEN.includes(name))).toEqual([]);
@@ -170,13 +170,13 @@ test('no label holds a key, a guild, a person, an address, what a caller wrote, 
   expect([...values].filter((value) => /\d{5,}|127\.0\.0\.1|\/api\/|service_/.test(value))).toEqual([]);
 });
 
-test('every metric has a unit and a kind in its name as they are usual', () => {
+test('every metric name follows the Prometheus conventions for units and suffixes', () => {
   const names = new Set([...seriesOf.values()].flat().map(({ name }) => name));
   const odd = [...names].filter((name) => /milli|micro|_ms(?:_|$)|minutes|kilo|mega|percent/.test(name));
   expect(odd).toEqual([]);
 });
 
-test('a request whose body is still arriving shows while it lasts', async () => {
+test('a request whose body is still arriving is shown as receiving', async () => {
   const shown = async () => {
     const series = await scrapeSeries(network.address('gateway', 'admin'));
     return series.find(({ name }) => name === 'gateway_receiving_requests')?.value;

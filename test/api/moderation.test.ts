@@ -3,7 +3,7 @@ import { moderationRoutes } from '#proto/rest/moderation.ts';
 import { type Call, type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 let network: Network;
-/** Writes and reads moderation, and is a game server. */
+/** A key with the scopes of a game server. */
 let key: string;
 
 beforeAll(async () => {
@@ -19,7 +19,7 @@ const post = (path: string, body: unknown, options: Call = {}) =>
 let lastPlayer = 7_000;
 const newPlayer = () => ++lastPlayer;
 
-/** A call of each route, good but for what it is tried with. */
+/** A valid request to each route. */
 const CALLS: Record<keyof typeof moderationRoutes, [string, Call]> = {
   getBanStatus: [at('/ban-status/7'), {}],
   getMuteStatus: [at('/mute-status/7'), {}],
@@ -39,12 +39,12 @@ const routes = Object.entries(moderationRoutes).map(([name, row]) => {
 });
 const LIMITS = { moderation_check: '300', moderation_read: '100', moderation_write: '50' } as Record<string, string>;
 
-function expectRefusal({ status, json }: CallResult, code: number, name: string): void {
+function expectError({ status, json }: CallResult, code: number, name: string): void {
   expect({ status, json }).toMatchObject({ status: code, json: { status: 'error', code, details: { code: name } } });
 }
 
 describe.each(routes)('%s', (_name, row, path, options) => {
-  it('answers in the envelope, and is counted in its category', async () => {
+  it('responds in the envelope and counts towards its category', async () => {
     const { status, json, headers } = await network.call(path, { key, ...options });
     expect(json).toMatchObject({ status: 'success', code: row.status, message: row.message });
     expect([status, headers.get('x-ratelimit-limit')]).toEqual([row.status, LIMITS[row.category ?? '']]);
@@ -52,21 +52,21 @@ describe.each(routes)('%s', (_name, row, path, options) => {
     expect(headers.get('cache-control')).toBe('no-store');
   });
 
-  it('wants a key, of this guild, with its scope', async () => {
-    expectRefusal(await network.call(path, options), 401, 'MISSING_API_KEY');
+  it('needs a key of this guild with its scope', async () => {
+    expectError(await network.call(path, options), 401, 'MISSING_API_KEY');
     const other = await network.createKey({ guildId: OTHER_GUILD });
-    expectRefusal(await network.call(path, { ...options, key: other.secret }), 403, 'GUILD_MISMATCH');
+    expectError(await network.call(path, { ...options, key: other.secret }), 403, 'GUILD_MISMATCH');
     const scopes = row.scope === 'moderation:write' ? ['moderation:read'] : ['lookup:read'];
     const narrow = await network.createKey({ scopes });
     const refused = await network.call(path, { ...options, key: narrow.secret });
-    expectRefusal(refused, 403, 'MISSING_SCOPE');
+    expectError(refused, 403, 'MISSING_SCOPE');
     expect(refused.json.details.required_scope).toBe(row.scope);
     for (const { id } of [narrow, other]) await network.admin().revokeKey({ keyId: id, actor: 'test' });
   });
 });
 
 describe('bans and mutes', () => {
-  it('a ban shows in status, list and log, and is gone when it is lifted', async () => {
+  it('a ban appears in status, list and log until it is lifted', async () => {
     const player = newPlayer();
     const status = async () => (await get(at(`/ban-status/${player}`))).json.data;
     expect(await status()).toEqual({ banned: false });
@@ -87,21 +87,21 @@ describe('bans and mutes', () => {
     });
     const listed = (await get(at('/game/bans/active?limit=100'))).json.data;
     expect(listed.bans).toContainEqual(record);
-    expectRefusal(await post(at('/game/ban'), body), 409, 'CONFLICT');
+    expectError(await post(at('/game/ban'), body), 409, 'CONFLICT');
     const lifted = await post(at('/game/unban'), { game_id: player });
     expect([lifted.status, lifted.json.data]).toEqual([
       200,
       { ...record, lifted_at: expect.any(Number), lifted_count: 1 },
     ]);
     expect(await status()).toEqual({ banned: false });
-    expectRefusal(await post(at('/game/unban'), { game_id: player }), 404, 'NOT_FOUND');
+    expectError(await post(at('/game/unban'), { game_id: player }), 404, 'NOT_FOUND');
     const changes = (await get(at(`/game/bans/active?updated_since=${listed.server_time}`))).json.data;
     expect(changes.lifted.map(({ id }: { id: number }) => id)).toContain(record.id);
     const log = (await get(at(`/logs?game_id=${player}`))).json.data.logs;
     expect(log.map(({ action }: { action: string }) => action)).toEqual(['unban', 'ban']);
   });
 
-  it('a write with an Idempotency-Key is answered again', async () => {
+  it('a repeated write with an Idempotency-Key gets the first response again', async () => {
     const body = { game_id: newPlayer(), reason: 'R' };
     const headers = { 'idempotency-key': 'ban once' };
     const first = await post(at('/game/ban'), body, { headers });
@@ -109,9 +109,9 @@ describe('bans and mutes', () => {
     expect([repeat.status, repeat.json, repeat.headers.get('idempotency-replayed')]).toEqual([201, first.json, 'true']);
   });
 
-  it('faults are told at once, with 403 for another guild in the body', async () => {
+  it('invalid requests get all faults together, and another guild in the body gets 403', async () => {
     const wrong = await post(at('/game/ban'), { game_id: 'x', reason: 'a\u0000', duration: 'long', scope: 'moon' });
-    expectRefusal(wrong, 400, 'INVALID_REQUEST');
+    expectError(wrong, 400, 'INVALID_REQUEST');
     expect(wrong.json.details.errors.map(({ path }: { path: string }) => path)).toEqual([
       'body.game_id',
       'body.reason',
@@ -119,13 +119,13 @@ describe('bans and mutes', () => {
       'body.scope',
     ]);
     const mismatch = { guild_id: OTHER_GUILD, game_id: 1, reason: 'R' };
-    expectRefusal(await post(at('/game/ban'), mismatch), 403, 'GUILD_MISMATCH');
-    expectRefusal(await get(at('/ban-status/abc')), 400, 'INVALID_REQUEST');
-    expectRefusal(await get('/shield/check/7'), 400, 'INVALID_REQUEST');
-    expectRefusal(await post(at('/ban-status/7'), {}), 405, 'METHOD_NOT_ALLOWED');
+    expectError(await post(at('/game/ban'), mismatch), 403, 'GUILD_MISMATCH');
+    expectError(await get(at('/ban-status/abc')), 400, 'INVALID_REQUEST');
+    expectError(await get('/shield/check/7'), 400, 'INVALID_REQUEST');
+    expectError(await post(at('/ban-status/7'), {}), 405, 'METHOD_NOT_ALLOWED');
   });
 
-  it('reach every live game server as commands, but for the one that they came from', async () => {
+  it('reach every live game server as commands, except the server that they came from', async () => {
     const heartbeat = (server: string) =>
       post('/game/servers/heartbeat', {
         guild_id: GUILD,
@@ -152,12 +152,12 @@ describe('bans and mutes', () => {
   });
 });
 
-it('without moderation its routes are 503 with Retry-After, the others unharmed; back again within 10 s', async () => {
+it('without the moderation service only its routes get 503 with Retry-After; it recovers within 10 s', async () => {
   const ports = network.samePorts('moderation');
   await network.services.get('moderation')?.stop();
-  const answer = await get(at('/ban-status/7'));
-  expectRefusal(answer, 503, 'UNAVAILABLE');
-  expect(answer.headers.has('retry-after')).toBe(true);
+  const response = await get(at('/ban-status/7'));
+  expectError(response, 503, 'UNAVAILABLE');
+  expect(response.headers.has('retry-after')).toBe(true);
   expect((await get('/whoami')).status).toBe(200);
   await network.startOne('moderation', ports);
   await expect.poll(async () => (await get(at('/ban-status/7'))).status, { timeout: 10_000 }).toBe(200);

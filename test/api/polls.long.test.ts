@@ -11,7 +11,7 @@ const TIMES = amount(10, 100);
 const POLLS = amount(50, 250);
 
 let network: Network;
-/** Each test has its own, since a key has 300 polls a minute. */
+/** Each test has its own key, because a key may send 300 polls a minute. */
 let key: string;
 beforeAll(async () => {
   network = await startNetwork();
@@ -29,7 +29,7 @@ async function openPolls(): Promise<number> {
   return Number(/^activity_open_polls (\d+)$/m.exec(metrics)?.[1]);
 }
 
-test('a poll that waits is woken through gateway and service within 200 ms', async () => {
+test('a waiting poll gets its command through gateway and service within 200 ms', async () => {
   const address = network.address('activity', 'grpc');
   const { client, close } = connect(CommandAdminServiceService, 'activity', address, systemClock, [
     network.secrets.admin,
@@ -50,16 +50,16 @@ test('a poll that waits is woken through gateway and service within 200 ms', asy
   withinBound(`woken through gateway and service, slowest of ${TIMES}`, delays.at(-1) ?? 0, 200);
 });
 
-test('a gateway that drains ends all polls that wait in it long before it would cut them off', async () => {
-  // Known to the gateway: so many requests of one address may not have their key looked up at once.
+test('a draining gateway ends all waiting polls long before its shutdown timeout', async () => {
+  // The key must be cached, because one address may not have this many concurrent key lookups.
   expect((await network.call('/whoami', { key })).status).toBe(200);
   const polls = Array.from({ length: POLLS }, (_, n) => poll(`s${n}`));
   await expect.poll(openPolls).toBe(POLLS);
   const started = performance.now();
   const stopped = network.services.get('gateway')?.stop();
-  const answers = await Promise.all(polls);
+  const responses = await Promise.all(polls);
   withinBound(`${POLLS} waiting polls are ended by a gateway that drains`, performance.now() - started, 5_000);
-  expect(new Set(answers.map(({ status, json }) => `${status} ${json.data.commands.length}`))).toEqual(
+  expect(new Set(responses.map(({ status, json }) => `${status} ${json.data.commands.length}`))).toEqual(
     new Set(['200 0']),
   );
   await stopped;

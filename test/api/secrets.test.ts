@@ -10,13 +10,13 @@ beforeAll(async () => {
 });
 afterAll(() => network.stop());
 
-it('no secret is found in any log, answer, metric or row: keys, tokens and codes', async () => {
+it('no key, token or code appears in a log, response, metric or row', async () => {
   const { id, secret } = await network.createKey();
-  const answers: string[] = [];
+  const responses: string[] = [];
   const say = async (...call: Parameters<Network['call']>) => {
-    const answer = await network.call(...call);
-    answers.push(JSON.stringify(answer.json), JSON.stringify([...answer.headers]));
-    return answer;
+    const response = await network.call(...call);
+    responses.push(JSON.stringify(response.json), JSON.stringify([...response.headers]));
+    return response;
   };
   const token = await network.call('/verification/tokens', {
     method: 'POST',
@@ -51,7 +51,7 @@ it('no secret is found in any log, answer, metric or row: keys, tokens and codes
   canaries.add('token', token.json.data.token);
   canaries.add('code', token.json.data.code);
   canaries.place('logs', logLines.join(''));
-  canaries.place('answers', answers.join(''));
+  canaries.place('responses', responses.join(''));
   canaries.place('metrics', metrics.join(''));
   canaries.place('database', await dumpDatabase(network.databaseUrl));
   canaries.place('Redis', await dumpRedis(network.redisUrl ?? ''));

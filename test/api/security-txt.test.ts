@@ -14,7 +14,7 @@ const get = (method = 'GET') => {
   return fetch(url, { method });
 };
 
-it('security.txt says without a key where to report a vulnerability', async () => {
+it('security.txt is public and says where to report a vulnerability', async () => {
   const response = await get();
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
@@ -27,7 +27,7 @@ it('security.txt says without a key where to report a vulnerability', async () =
   expect((await get('POST')).headers.get('allow')).toBe('GET, HEAD');
 });
 
-it('without a contact there is none', async () => {
+it('without a contact there is no security.txt', async () => {
   await network.startOne('gateway', { SECURITY_CONTACT: '' });
   const response = await get();
   expect(response.status).toBe(404);

@@ -3,14 +3,14 @@ import { guildctl } from '#services/cli/guildctl.ts';
 import { withinBound } from '../measure/bounds.ts';
 import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
-// As in the simulators' demo world.
+// Accounts and roles of the simulators' demo world.
 const OFFICER = '910000000000000001';
 const CAPTAIN = '910000000000000002';
 const VERIFIED = '910000000000000006';
 const ADA = { chat_id: '920000000000000001', game_id: 7001 };
 const BRUNO = { chat_id: '920000000000000002', game_id: 7002 };
 const DMITRI = { chat_id: '920000000000000004', game_id: 7004 };
-/** Linked, and not in the guild. */
+/** A linked user who is not in the guild. */
 const GONE = { chat_id: '920000000000000099', game_id: 7005 };
 const UNLINKED = 7003;
 
@@ -30,7 +30,7 @@ afterAll(() => network.stop());
 
 const ask = (gameId: number | string, secret = key, guild = GUILD) =>
   network.call(`/guilds/${guild}/staff/game/${gameId}/permissions`, { key: secret });
-const told = async (gameId: number) => (await ask(gameId)).json.data;
+const permissionsOf = async (gameId: number) => (await ask(gameId)).json.data;
 
 async function staff(...words: string[]): Promise<void> {
   const said: string[] = [];
@@ -50,29 +50,29 @@ async function staff(...words: string[]): Promise<void> {
 const set = (role: string, level: string, name: string, permissions: string) =>
   staff('set', '--guild', GUILD, '--role', role, '--level', level, '--name', name, '--permissions', permissions);
 
-/** How often activity asked members for somebody's roles, by outcome. */
-async function rolesAsked(): Promise<string[]> {
+/** The counters of calls from activity to members for a member's roles, by result. */
+async function roleCalls(): Promise<string[]> {
   const metrics = await (await fetch(`http://${network.address('activity', 'admin')}/metrics`)).text();
   return metrics.split('\n').filter((line) => /^grpc_client_handled_total.*GetMemberRoles/.test(line));
 }
 
 describe('while the guild has no staff roles', () => {
-  it('nobody is staff, and members is not asked', async () => {
-    expect(await told(ADA.game_id)).toEqual({ ...ADA, ...NOT_STAFF });
-    expect(await rolesAsked()).toEqual([]);
+  it('no player is staff, and members is not called', async () => {
+    expect(await permissionsOf(ADA.game_id)).toEqual({ ...ADA, ...NOT_STAFF });
+    expect(await roleCalls()).toEqual([]);
   });
 });
 
-describe('once guildctl has made chat roles staff roles', () => {
+describe('after guildctl has made chat roles staff roles', () => {
   beforeAll(async () => {
     await set(OFFICER, '5', 'Officer', 'kick,mute');
     await set(CAPTAIN, '0', 'Captain on leave', '');
   });
   afterEach(() => fetch(`${network.simulators.chat}/__faults`, { method: 'DELETE' }));
 
-  it('a member is told level, name and permissions of the staff role', async () => {
-    const answer = await ask(ADA.game_id);
-    expect(answer.json).toEqual({
+  it('a member gets level, name and permissions of the staff role', async () => {
+    const response = await ask(ADA.game_id);
+    expect(response.json).toEqual({
       status: 'success',
       code: 200,
       message: 'Permissions read',
@@ -85,34 +85,34 @@ describe('once guildctl has made chat roles staff roles', () => {
         cache_seconds: 300,
       },
     });
-    expect(answer.headers.get('x-ratelimit-limit')).toBe('200');
+    expect(response.headers.get('x-ratelimit-limit')).toBe('200');
   });
 
-  it('whoever has a staff role of level 0 is staff', async () => {
+  it('a member with a staff role of level 0 is staff', async () => {
     const expected = { is_staff: true, level: 0, role_name: 'Captain on leave', permissions: [] };
-    expect(await told(BRUNO.game_id)).toMatchObject(expected);
+    expect(await permissionsOf(BRUNO.game_id)).toMatchObject(expected);
   });
 
-  it('who is not staff is told so with 200: without a staff role, not linked, not in the guild', async () => {
-    expect(await told(DMITRI.game_id)).toEqual({ ...DMITRI, ...NOT_STAFF });
-    expect(await told(GONE.game_id)).toEqual({ ...GONE, ...NOT_STAFF });
-    const before = await rolesAsked();
+  it('a player who is not staff gets 200: without a staff role, not linked, not in the guild', async () => {
+    expect(await permissionsOf(DMITRI.game_id)).toEqual({ ...DMITRI, ...NOT_STAFF });
+    expect(await permissionsOf(GONE.game_id)).toEqual({ ...GONE, ...NOT_STAFF });
+    const before = await roleCalls();
     expect(before).toHaveLength(1);
-    expect(await told(UNLINKED)).toEqual({ game_id: UNLINKED, chat_id: null, ...NOT_STAFF });
-    expect(await rolesAsked()).toEqual(before);
+    expect(await permissionsOf(UNLINKED)).toEqual({ game_id: UNLINKED, chat_id: null, ...NOT_STAFF });
+    expect(await roleCalls()).toEqual(before);
   });
 
-  it('of several staff roles the highest level counts, with the permissions of all; a change shows at once', async () => {
+  it('several staff roles give the highest level and all permissions; a change applies immediately', async () => {
     await set(VERIFIED, '1', 'Member', 'report,kick');
-    expect(await told(ADA.game_id)).toMatchObject({
+    expect(await permissionsOf(ADA.game_id)).toMatchObject({
       level: 5,
       role_name: 'Officer',
       permissions: ['kick', 'mute', 'report'],
     });
     await set(VERIFIED, '9', 'Chief', 'report');
-    expect(await told(ADA.game_id)).toMatchObject({ level: 9, role_name: 'Chief' });
+    expect(await permissionsOf(ADA.game_id)).toMatchObject({ level: 9, role_name: 'Chief' });
     await staff('remove', '--guild', GUILD, '--role', VERIFIED);
-    expect(await told(ADA.game_id)).toMatchObject({ level: 5, permissions: ['kick', 'mute'] });
+    expect(await permissionsOf(ADA.game_id)).toMatchObject({ level: 5, permissions: ['kick', 'mute'] });
   });
 
   it('needs activity:write, the guild of the key, and a game ID', async () => {
@@ -123,26 +123,29 @@ describe('once guildctl has made chat roles staff roles', () => {
     expect((await ask('ada')).json.details.errors[0].path).toBe('path.gameId');
   });
 
-  it('while the chat platform fails it is an error, and nobody is told as not staff', async () => {
+  it('while the chat platform fails, the response is an error and not level 0', async () => {
     const fault = { match: '/members/', status: 503 };
     await fetch(`${network.simulators.chat}/__faults`, { method: 'POST', body: JSON.stringify(fault) });
-    const answer = await ask(ADA.game_id);
-    expect([answer.status, answer.json.details.code]).toEqual([502, 'PLATFORM_ERROR']);
-    // What needs no chat roles goes on.
-    expect(await told(UNLINKED)).toMatchObject(NOT_STAFF);
+    const response = await ask(ADA.game_id);
+    expect([response.status, response.json.details.code]).toEqual([502, 'PLATFORM_ERROR']);
+    // Routes that need no chat roles still work.
+    expect(await permissionsOf(UNLINKED)).toMatchObject(NOT_STAFF);
   });
 
-  it.each(['members', 'lookup'])('without %s it is 503, and back within 10 s of its return', async (name) => {
-    const ports = network.samePorts(name);
-    await network.services.get(name)?.stop();
-    const answer = await ask(ADA.game_id);
-    expect([answer.status, answer.json.details.code]).toEqual([503, 'UNAVAILABLE']);
-    expect(answer.headers.has('retry-after')).toBe(true);
-    const started = performance.now();
-    expect((await ask(ADA.game_id)).status).toBe(503);
-    withinBound(`the second to ask without ${name} is told so`, performance.now() - started, 100);
-    await network.startOne(name, ports);
-    await expect.poll(async () => (await ask(ADA.game_id)).status, { timeout: 10_000 }).toBe(200);
-    expect(await told(ADA.game_id)).toMatchObject({ level: 5 });
-  });
+  it.each(['members', 'lookup'])(
+    'without %s the response is 503, and it works again within 10 s after its restart',
+    async (name) => {
+      const ports = network.samePorts(name);
+      await network.services.get(name)?.stop();
+      const response = await ask(ADA.game_id);
+      expect([response.status, response.json.details.code]).toEqual([503, 'UNAVAILABLE']);
+      expect(response.headers.has('retry-after')).toBe(true);
+      const started = performance.now();
+      expect((await ask(ADA.game_id)).status).toBe(503);
+      withinBound(`the second to ask without ${name} is permissionsOf so`, performance.now() - started, 100);
+      await network.startOne(name, ports);
+      await expect.poll(async () => (await ask(ADA.game_id)).status, { timeout: 10_000 }).toBe(200);
+      expect(await permissionsOf(ADA.game_id)).toMatchObject({ level: 5 });
+    },
+  );
 });

@@ -36,7 +36,7 @@ it('the whole system works over mutual TLS: guildctl, gRPC and REST', async () =
   expect((await network.call('/verification/link', { method: 'POST', key, body })).status).toBe(201);
   const found = await network.call('/lookup/game/7001', { key, headers: { 'x-guild-id': GUILD } });
   expect(found.json.data).toMatchObject({ chat_id: body.chat_id });
-  // Whatever name a caller has for us, the services' certificates are made out to theirs.
+  // The services' certificates are valid for their names, regardless of the address that a client uses.
   const head = `GET /api/v1/lookup/game/7001 HTTP/1.1\nHost: api.example\nX-API-Key: ${key}\nX-Guild-ID: ${GUILD}\n`;
   const raw = await sendRaw(network.address('gateway', 'http'), `${head}Connection: close\n\n`);
   expect(raw).toMatch(/^HTTP\/1\.1 200 /);
@@ -44,14 +44,14 @@ it('the whole system works over mutual TLS: guildctl, gRPC and REST', async () =
   expect((await network.call(`/moderation/${GUILD}/game/ban`, { method: 'POST', key, body: ban })).status).toBe(201);
 });
 
-it('a service answers nobody without a certificate', async () => {
+it('a service rejects clients without a certificate', async () => {
   await expect(fetch(`https://${network.address('lookup', 'http')}/`)).rejects.toThrow('fetch failed');
   await expect(fetch(`http://${network.address('lookup', 'http')}/`)).rejects.toThrow('fetch failed');
   const none = await run({}, 'keys', 'list', '--guild', GUILD);
   expect(none).toMatchObject({ status: 1, out: '' });
 });
 
-it('guildctl and the gateway say what is wrong with their TLS', async () => {
+it('guildctl and the gateway report errors of their TLS configuration', async () => {
   const { INTERNAL_TLS_KEY_FILE: _, ...some } = files;
   const said = await run(some, 'keys', 'list', '--guild', GUILD);
   expect(said.error).toContain('INTERNAL_TLS_KEY_FILE is required with the other two');

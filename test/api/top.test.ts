@@ -26,7 +26,7 @@ async function top(words: string[], isTerminal = false, environment: Environment
   return { status, ...said };
 }
 
-/** Good, refused and unknown calls, until it is stopped. */
+/** Sends valid, rejected and unknown requests until the promise is settled. */
 async function traffic<Result>(during: Promise<Result>): Promise<Result> {
   const over = new AbortController();
   const end = () => over.abort();
@@ -40,7 +40,7 @@ async function traffic<Result>(during: Promise<Result>): Promise<Result> {
   return during;
 }
 
-it('tells of each process what it does, and which keys are busy and refused', async () => {
+it('shows figures of each process, and the busiest and most often rejected keys', async () => {
   const { status, out, error } = await traffic(top(['--json']));
   expect({ status, error }).toEqual({ status: 0, error: '' });
   const { processes, keys, at } = JSON.parse(out);
@@ -61,7 +61,7 @@ it('tells of each process what it does, and which keys are busy and refused', as
   expect(JSON.stringify(keys)).not.toContain(key.secret);
 });
 
-it('a terminal is drawn anew for each view, and without one there is one view', async () => {
+it('on a terminal the view is redrawn, and without one it is printed once', async () => {
   const live = await traffic(top(['--times', '3'], true));
   expect(live.out.split('\u001b[H\u001b[2J')).toHaveLength(3);
   expect(live.out.match(/^PROCESS +REQ\/S/gm)).toHaveLength(3);
@@ -71,7 +71,7 @@ it('a terminal is drawn anew for each view, and without one there is one view', 
   expect(Math.max(...once.out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
 });
 
-it('a process that does not answer is told as such, and holds up no other', async () => {
+it('a process that does not respond is reported, and does not delay the others', async () => {
   const { status, out } = await top(['--once', '--admin', 'lookup=127.0.0.1:1', '--admin', admins()[0] ?? '']);
   expect(status).toBe(0);
   expect(out).toMatch(/^lookup .* DOWN: no response$/m);
@@ -82,7 +82,7 @@ it.each([
   [['--admin', 'http://somewhere'], '--admin and GUILDCTL_ADMIN take NAME=HOST:PORT'],
   [['--interval', '0'], '--interval must be a whole number from 1 to 60'],
   [['--once', '--times', '2'], '--once and --times exclude each other'],
-])('%j is refused', async (words, message) => {
+])('%j is rejected', async (words, message) => {
   const { status, out, error } = await top(words);
   expect({ status, out }).toEqual({ status: 1, out: '' });
   expect(error).toContain(message);
@@ -91,7 +91,7 @@ it.each([
 it.each([
   ['no secret', { ADMIN_SECRETS: '', DATA_DIR: '/none' }],
   ['the secret of another system', { ADMIN_SECRETS: 'x'.repeat(32) }],
-])('with %s the figures of processes are shown and no key is', async (_what, environment) => {
+])('with %s the figures of processes are shown, but no keys', async (_what, environment) => {
   await network.call('/whoami', { key: key.secret });
   const { status, out } = await top(['--json'], false, environment);
   expect(status).toBe(0);

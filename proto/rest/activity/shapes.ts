@@ -4,27 +4,27 @@ import { numberId, text } from '../schemas.ts';
 const BRACED_UUID = /^\{?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\}?$/i;
 const WRONG_UUID = 'must be a UUID';
 
-/** A UUID that the caller has made; Luau's `GenerateGUID` puts braces around it. */
-export const callersUuid = z
+/** A UUID that the client created. Luau's `GenerateGUID` puts braces around it. */
+export const clientUuid = z
   .string({ error: WRONG_UUID })
   .refine((value) => BRACED_UUID.test(value), { error: WRONG_UUID })
   .transform((value) => value.replace(/[{}]/g, '').toLowerCase())
   .pipe(z.string())
   .meta({ type: 'string', format: 'uuid', example: 'f3b0c442-98fc-4c14-9afb-f4c8996fb924' });
 
-/** What an empty server ID is told. */
+/** The message of NOT_APPLICABLE for an empty server ID. */
 export const NO_SERVER_ID =
   'server_id is empty: a game opened in the editor has no job ID. Report only from published game servers';
 
-export const placeId = numberId('a place ID').meta({ description: 'Place of the game', example: 40001 });
+export const placeId = numberId('a place ID').meta({ description: 'Place ID of the game', example: 40001 });
 export const universeId = numberId('a universe ID').meta({
-  description: 'The game that the place belongs to',
+  description: 'Universe ID of the game that the place belongs to',
   example: 30001,
 });
-export const gameUsername = text(1, 50).meta({ description: 'The name in the game', example: 'AdaBuilds' });
-export const pluginVersion = text(0, 64).meta({ description: 'Of the plugin that calls', example: '2.4.0' });
+export const gameUsername = text(1, 50).meta({ description: 'Username in the game', example: 'AdaBuilds' });
+export const pluginVersion = text(0, 64).meta({ description: 'Version of the calling plugin', example: '2.4.0' });
 
-/** A number of something, as Luau has it: a double. Fractions are cut off. */
+/** A number of seconds. Luau numbers are doubles, so fractions are accepted and rounded down. */
 export const seconds = (description: string, example: number) =>
   z
     .number({ error: 'must be a number of seconds' })
@@ -34,7 +34,7 @@ export const seconds = (description: string, example: number) =>
     .pipe(z.number())
     .meta({ type: 'number', minimum: 0, maximum: 1_000_000_000, description, example });
 
-/** Whole numbers from 0. */
+/** A whole number from 0 to `max`. */
 export const count = (max: number, description: string, example: number) =>
   z
     .int({ error: 'must be a whole number' })
@@ -42,7 +42,7 @@ export const count = (max: number, description: string, example: number) =>
     .max(max, { error: `must be at most ${max}` })
     .meta({ description, example });
 
-/** Any JSON object of at most so many bytes as JSON. */
+/** Any JSON object that takes at most `maxBytes` bytes as JSON. */
 export const jsonObject = (maxBytes: number) =>
   z
     .record(z.string(), z.unknown(), { error: 'must be an object' })
@@ -50,7 +50,7 @@ export const jsonObject = (maxBytes: number) =>
       error: `must have at most ${maxBytes} bytes as JSON`,
     });
 
-/** What a game server can be told to do. */
+/** The types of commands for game servers. */
 export const COMMAND_TYPES = [
   'kick',
   'ban',
@@ -67,14 +67,16 @@ export const ACK_STATUSES = ['success', 'failed', 'rejected'] as const;
 
 export const ackStatus = z
   .enum(ACK_STATUSES, { error: `must be one of ${ACK_STATUSES.join(', ')}` })
-  .meta({ description: 'What became of the command', example: 'success' });
+  .meta({ description: 'Result of the command', example: 'success' });
 
-/** What a server says about a command besides its status. */
+/** The fields of an acknowledgement. */
 export const ackFields = {
   status: ackStatus,
   result: z
     .unknown()
     .optional()
-    .meta({ description: 'Whatever came of it, any JSON', example: { kicked: true } }),
-  error: text(0, 1_000, { lines: true }).nullish().meta({ description: 'Why it failed or was rejected' }),
+    .meta({ description: 'Result data, any JSON value', example: { kicked: true } }),
+  error: text(0, 1_000, { lines: true })
+    .nullish()
+    .meta({ description: 'Reason why the command failed or was rejected' }),
 };

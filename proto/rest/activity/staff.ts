@@ -15,7 +15,7 @@ import {
 } from '../schemas.ts';
 import { serverId } from '../server-id.ts';
 import {
-  callersUuid,
+  clientUuid,
   gameUsername,
   jsonObject,
   NO_SERVER_ID,
@@ -25,14 +25,14 @@ import {
   universeId,
 } from './shapes.ts';
 
-/** Messages of a repeat, for the row and for its handler. */
+/** Messages of repeated writes, used by the route table and the handlers. */
 export const ACTION_REPEATED = 'Action was logged before';
 export const SESSION_RESUMED = 'Session resumed';
 
 const noServerId = { NOT_APPLICABLE: NO_SERVER_ID };
 const unknownSession = { NOT_FOUND: 'No such session in this guild' };
 
-/** What staff does, and for how long. */
+/** Routes for staff activity in the game: permissions, actions and sessions. */
 export const staffRows = {
   readPermissions: route({
     method: 'GET',
@@ -43,29 +43,30 @@ export const staffRows = {
     params: z.object({ guildId, gameId }),
     data: z.object({
       game_id: gameIdOut,
-      chat_id: chatId.nullable().meta({ description: 'The linked chat account; null when not linked' }),
-      is_staff: z.boolean().meta({ description: 'Whether the member has a staff role', example: true }),
+      chat_id: chatId.nullable().meta({ description: 'ID of the linked chat account; null if none is linked' }),
+      is_staff: z.boolean().meta({ description: 'True if the member has a staff role', example: true }),
       level: z
         .int()
         .min(0)
         .max(10)
-        .meta({ description: 'Of the highest staff role; 0 for who is not staff', example: 5 }),
+        .meta({ description: 'Level of the highest staff role; 0 if the player is not staff', example: 5 }),
       role_name: z.string().nullable().meta({
-        description: 'Of the staff role with the highest level; null for who is not staff',
+        description: 'Name of the staff role with the highest level; null if the player is not staff',
         example: 'Officer',
       }),
-      permissions: z
-        .array(z.string())
-        .meta({ description: 'Those of all staff roles of the member, each once', example: ['ban', 'kick'] }),
-      cache_seconds: z.int().meta({ description: 'How long this may be remembered', example: 300 }),
+      permissions: z.array(z.string()).meta({
+        description: 'Permissions of all staff roles of the member, without duplicates',
+        example: ['ban', 'kick'],
+      }),
+      cache_seconds: z.int().meta({ description: 'How many seconds this response may be cached', example: 300 }),
     }),
     status: 200,
     message: 'Permissions read',
-    summary: 'What a player may do as staff; a player who is not staff is no error',
+    summary: "Get a player's staff permissions",
     description:
-      "Follows the link to the chat account and that member's chat roles as they are now. Never tells that somebody is not staff because a part is down: that is an error.",
+      "Uses the player's linked chat account and its current chat roles. A player who is not staff gets 200 with level 0. If a service or platform is not reachable, the response is an error and never level 0.",
     writes: false,
-    errors: { PLATFORM_ERROR: 'The chat platform refused or gave no readable answer' },
+    errors: { PLATFORM_ERROR: 'The chat platform rejected the request or returned an invalid response' },
   }),
   registerGame: route({
     method: 'POST',
@@ -77,29 +78,33 @@ export const staffRows = {
       guild_id: guildId,
       universe_id: universeId,
       place_id: placeId,
-      name: text(1, 100).meta({ description: 'Of the game or the place', example: 'Harbor Life' }),
+      name: text(1, 100).meta({ description: 'Name of the game or the place', example: 'Harbor Life' }),
       plugin_version: optional(pluginVersion),
     }),
     data: z.object({
-      registration_id: z.int().min(1).meta({ description: 'The same for the same place', example: 1 }),
-      created: z.boolean().meta({ description: 'False where it was registered before', example: true }),
+      registration_id: z
+        .int()
+        .min(1)
+        .meta({ description: 'ID of the registration; always the same for the same place', example: 1 }),
+      created: z.boolean().meta({ description: 'False if the place was already registered', example: true }),
       config: z
         .object({
-          server_heartbeat_seconds: z.int().meta({ description: 'Pause between server heartbeats', example: 15 }),
-          staff_heartbeat_seconds: z.int().meta({ description: 'Pause between staff heartbeats', example: 60 }),
-          poll_seconds: z.int().meta({ description: 'Pause between polls for commands', example: 15 }),
+          server_heartbeat_seconds: z.int().meta({ description: 'Seconds between server heartbeats', example: 15 }),
+          staff_heartbeat_seconds: z.int().meta({ description: 'Seconds between staff heartbeats', example: 60 }),
+          poll_seconds: z.int().meta({ description: 'Seconds between polls for commands', example: 15 }),
           permission_cache_seconds: z
             .int()
-            .meta({ description: "How long a staff member's permissions may be remembered", example: 300 }),
+            .meta({ description: 'How many seconds staff permissions may be cached', example: 300 }),
         })
-        .meta({ description: 'How often the plugin may call now; later answers say it anew' }),
+        .meta({ description: 'Intervals for the plugin. Later responses may change them' }),
     }),
     status: 200,
     message: 'Game registered',
-    summary: 'Registers a place of a game, or updates its name and plugin version; repeatable',
-    description: 'A place that no server has registered for 400 days is forgotten.',
+    summary: 'Register a game place',
+    description:
+      'Registers a place of a game, or updates its name and plugin version. A place that was not registered again for 400 days is deleted.',
     writes: true,
-    errors: { CONFLICT: 'The guild has 1,000 other places registered' },
+    errors: { CONFLICT: 'The guild already has 1,000 other registered places' },
   }),
   logAction: route({
     method: 'POST',
@@ -109,18 +114,20 @@ export const staffRows = {
     guild: 'body',
     body: z.object({
       guild_id: guildId,
-      actor_game_id: gameId.meta({ description: 'Game account of who acted', example: 7001 }),
-      action_type: text(1, 64).meta({ description: 'A name of your own', example: 'kick' }),
-      action_id: callersUuid.meta({ description: 'Your name for this action; the same again is not logged twice' }),
-      target_game_id: optional(gameId).meta({ description: 'Game account that it was done to', example: 7004 }),
+      actor_game_id: gameId.meta({ description: 'Game account ID of the staff member', example: 7001 }),
+      action_type: text(1, 64).meta({ description: 'Name of the action, chosen by you', example: 'kick' }),
+      action_id: clientUuid.meta({
+        description: 'UUID of the action, created by you. The same ID is not logged twice',
+      }),
+      target_game_id: optional(gameId).meta({ description: 'Game account ID of the player concerned', example: 7004 }),
       place_id: optional(placeId),
       server_id: optional(serverId),
       details: optional(jsonObject(4 * 1024)).meta({
-        description: 'Further information: an object of at most 4 KiB as JSON',
+        description: 'Additional data: an object of at most 4 KiB as JSON',
         example: { reason: 'spam' },
       }),
       occurred_at: optional(timestamp.max(99_999_999_999, { error: 'must be Unix seconds' })).meta({
-        description: 'When it was done, in Unix seconds; now when left out',
+        description: 'Time of the action in Unix seconds; the current time if omitted',
       }),
     }),
     data: z.object({
@@ -129,10 +136,10 @@ export const staffRows = {
     status: 201,
     message: 'Action logged',
     repeatedMessage: ACTION_REPEATED,
-    summary: 'Logs what a staff member did',
-    description: 'An `action_id` that was logged before is answered again, whatever the quota.',
+    summary: 'Log a staff action',
+    description: 'Repeating an `action_id` returns the logged action again, even if the quota is exceeded.',
     writes: true,
-    errors: { ...noServerId, QUOTA_EXCEEDED: 'The guild has logged as many staff actions today (UTC) as it may' },
+    errors: { ...noServerId, QUOTA_EXCEEDED: 'The guild has reached its limit of staff actions for today (UTC)' },
     quota: { quota: 'staff_actions_per_day', limit: 100_000 },
   }),
   startSession: route({
@@ -151,15 +158,19 @@ export const staffRows = {
     data: z.object({
       session_id: uuidOut,
       started_at: timestamp,
-      resumed: z.boolean().meta({ description: 'Whether the user had an open session on this server', example: false }),
+      resumed: z.boolean().meta({
+        description: 'True if the user had an open session on this server, which was resumed',
+        example: false,
+      }),
     }),
     status: 201,
     message: 'Session started',
     repeatedMessage: SESSION_RESUMED,
-    summary: "Starts a staff member's session, or resumes the open one of that user on that server",
-    description: 'Three missed heartbeats (180 s without one) end a session at its last one.',
+    summary: 'Start a staff session',
+    description:
+      'Starts a session of a staff member on a game server, or resumes the open one. After three missed heartbeats (180 s) a session ends, with the time of its last heartbeat as its end.',
     writes: true,
-    errors: { ...noServerId, CONFLICT: 'The guild has started 100,000 sessions today (UTC)' },
+    errors: { ...noServerId, CONFLICT: 'The guild has already started 100,000 sessions today (UTC)' },
   }),
   beatSessions: route({
     method: 'POST',
@@ -172,26 +183,27 @@ export const staffRows = {
       server_id: serverId,
       sessions: listOf(
         z.object({
-          // Whatever its form: what is none of our IDs is stale like a session that is over.
+          // Any string is accepted: an unknown ID is reported as stale, like the ID of an ended session.
           session_id: z.string().meta({ example: '6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60' }),
-          idle_seconds: optional(seconds('How long the user was idle in the session so far', 12)),
+          idle_seconds: optional(seconds('Total seconds that the user was idle in the session', 12)),
         }),
         BATCH_LIMIT,
-      ).meta({ description: 'Every open session of the server' }),
+      ).meta({ description: 'All open sessions of the server' }),
     }),
     data: z.object({
       active: z.array(z.string()).meta({
-        description: 'Sessions that go on',
+        description: 'IDs of the sessions that stay open',
         example: ['6f1c2a9e-8a57-4f0e-9d3b-2b7a4c1e5d60'],
       }),
       stale: z.array(z.string()).meta({
-        description: 'Sessions that are over, or are none of this server: start new ones',
+        description: 'IDs of sessions that have ended or do not belong to this server. Start new sessions instead',
         example: [],
       }),
     }),
     status: 200,
     message: 'Heartbeat received',
-    summary: 'Keeps up to 25 staff sessions of a server open; to be sent every 60 s',
+    summary: 'Send a staff session heartbeat',
+    description: 'Keeps up to 25 staff sessions of a server open. Send it every 60 s.',
     writes: false,
     errors: noServerId,
   }),
@@ -204,18 +216,22 @@ export const staffRows = {
     body: z.object({
       guild_id: guildId,
       session_id: uuid,
-      reason: optional(text(0, 400, { lines: true })).meta({ description: 'Why it ended', example: 'left' }),
+      reason: optional(text(0, 400, { lines: true })).meta({
+        description: 'Reason why the session ended',
+        example: 'left',
+      }),
     }),
     data: z.object({
       session_id: uuidOut,
       started_at: timestamp.meta({ example: 1790000000 }),
       ended_at: timestamp.meta({ example: 1790003600 }),
-      duration_seconds: z.int().meta({ description: 'From start to end', example: 3600 }),
-      idle_seconds: z.int().meta({ description: 'The last total that was told', example: 12 }),
+      duration_seconds: z.int().meta({ description: 'Seconds from start to end', example: 3600 }),
+      idle_seconds: z.int().meta({ description: 'The last reported total of idle seconds', example: 12 }),
     }),
     status: 200,
     message: 'Session ended',
-    summary: "Ends a staff member's session; ending it again changes nothing",
+    summary: 'End a staff session',
+    description: 'Repeating the call changes nothing.',
     writes: true,
     errors: unknownSession,
   }),

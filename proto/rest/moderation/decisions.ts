@@ -34,29 +34,36 @@ const read = {
 
 const emptyServer = 'The server ID is empty';
 
+const notifiesServers =
+  'Every live game server receives a command about it, except the one in `source_server_id`. With scope `place` only the servers of that place receive it.';
+
 const activeQuery = z.object({
   ...page,
-  place_id: placeId.optional().meta({ description: 'Only what counts in this place: global ones and its own' }),
-  updated_since: timestampQuery
+  place_id: placeId
     .optional()
-    .meta({ description: 'Only changes since: the `server_time` of an earlier answer; adds `lifted`' }),
+    .meta({ description: 'Returns only entries that apply in this place: global ones and those of the place' }),
+  updated_since: timestampQuery.optional().meta({
+    description:
+      'Returns only changes since this time, and adds `lifted`. Pass the `server_time` of an earlier response',
+  }),
 });
 
-const activeAnswer = {
+const activeData = {
   server_time: timestamp.meta({
-    description: 'For `updated_since` of the next call; a little early, so that none is missed and some come twice',
+    description:
+      'Pass it as `updated_since` of the next request. No change is missed, but a change may be returned twice',
   }),
   lifted: z
     .array(lifted)
     .optional()
-    .meta({ description: 'What was lifted since `updated_since`; there only where that was given' }),
+    .meta({ description: 'Entries that were lifted since `updated_since`; present only if that was given' }),
   next_cursor: nextCursor,
 };
 
-const activeRules =
-  'Ordered by when they end, permanent ones last; with `updated_since` by when they changed. What ends by itself is not among `lifted`.';
+const activeOrder =
+  'Ordered by end time, permanent entries last. With `updated_since` ordered by the time of the change. Entries that expire are not in `lifted`.';
 
-/** Decisions, and reading them back. */
+/** Routes that ban and mute players, lift that again, and list bans, mutes and the log. */
 export const decisionRoutes = defineRoutes('moderation', {
   banPlayer: route({
     ...write,
@@ -65,8 +72,9 @@ export const decisionRoutes = defineRoutes('moderation', {
     data: createdPunishment,
     status: 201,
     message: 'Player banned',
-    summary: 'Bans a player, and tells every live game server but the one that it came from',
-    errors: { CONFLICT: 'A ban is in force in that scope already', NOT_APPLICABLE: emptyServer },
+    summary: 'Ban a player',
+    description: notifiesServers,
+    errors: { CONFLICT: 'The player already has an active ban in that scope', NOT_APPLICABLE: emptyServer },
   }),
   mutePlayer: route({
     ...write,
@@ -77,8 +85,9 @@ export const decisionRoutes = defineRoutes('moderation', {
     data: createdPunishment,
     status: 201,
     message: 'Player muted',
-    summary: 'Mutes a player, and tells every live game server but the one that it came from',
-    errors: { CONFLICT: 'A mute is in force in that scope already', NOT_APPLICABLE: emptyServer },
+    summary: 'Mute a player',
+    description: notifiesServers,
+    errors: { CONFLICT: 'The player already has an active mute in that scope', NOT_APPLICABLE: emptyServer },
   }),
   unbanPlayer: route({
     ...write,
@@ -87,8 +96,9 @@ export const decisionRoutes = defineRoutes('moderation', {
     data: liftedPunishment,
     status: 200,
     message: 'Player unbanned',
-    summary: "Lifts a player's bans",
-    errors: { NOT_FOUND: 'No ban is in force', NOT_APPLICABLE: emptyServer },
+    summary: 'Unban a player',
+    description: notifiesServers,
+    errors: { NOT_FOUND: 'The player has no active ban', NOT_APPLICABLE: emptyServer },
   }),
   unmutePlayer: route({
     ...write,
@@ -97,42 +107,48 @@ export const decisionRoutes = defineRoutes('moderation', {
     data: liftedPunishment,
     status: 200,
     message: 'Player unmuted',
-    summary: "Lifts a player's mutes",
-    errors: { NOT_FOUND: 'No mute is in force', NOT_APPLICABLE: emptyServer },
+    summary: 'Unmute a player',
+    description: notifiesServers,
+    errors: { NOT_FOUND: 'The player has no active mute', NOT_APPLICABLE: emptyServer },
   }),
   listActiveBans: route({
     ...read,
     path: '/moderation/:guildId/game/bans/active',
     query: activeQuery,
-    data: z.object({ bans: z.array(punishment), ...activeAnswer }),
+    data: z.object({ bans: z.array(punishment), ...activeData }),
     message: 'Active bans listed',
-    summary: 'The bans in force, or what changed since an earlier answer',
-    description: activeRules,
+    summary: 'List active bans',
+    description: activeOrder,
   }),
   listActiveMutes: route({
     ...read,
     path: '/moderation/:guildId/game/mutes/active',
     query: activeQuery,
-    data: z.object({ mutes: z.array(punishment), ...activeAnswer }),
+    data: z.object({ mutes: z.array(punishment), ...activeData }),
     message: 'Active mutes listed',
-    summary: 'The mutes in force, or what changed since an earlier answer',
-    description: activeRules,
+    summary: 'List active mutes',
+    description: activeOrder,
   }),
   listModerationLogs: route({
     ...read,
     path: '/moderation/:guildId/logs',
     query: z.object({
       ...page,
-      game_id: gameId.optional().meta({ description: 'Only decisions about this player' }),
+      game_id: gameId.optional().meta({ description: 'Returns only entries about this player' }),
       moderator_game_id: gameId
         .optional()
-        .meta({ description: 'Only decisions of this moderator, by game account', example: 7002 }),
-      action: action.optional().meta({ description: 'Only such decisions' }),
-      from: timestampQuery.optional().meta({ description: 'Only decisions of this second or later' }),
-      to: timestampQuery.optional().meta({ description: 'Only decisions of this second or earlier' }),
+        .meta({ description: 'Returns only entries by the moderator with this game account', example: 7002 }),
+      action: action.optional().meta({ description: 'Returns only entries with this action' }),
+      from: timestampQuery
+        .optional()
+        .meta({ description: 'Returns only entries at or after this time, in Unix seconds' }),
+      to: timestampQuery
+        .optional()
+        .meta({ description: 'Returns only entries at or before this time, in Unix seconds' }),
     }),
     data: z.object({ logs: z.array(logEntry), next_cursor: nextCursor }),
     message: 'Moderation log listed',
-    summary: 'Every ban, unban, mute and unmute, newest first',
+    summary: 'List moderation log entries',
+    description: 'Every ban, unban, mute and unmute, newest first.',
   }),
 });

@@ -4,7 +4,7 @@ import { serverId } from '../server-id.ts';
 
 const DURATION = /^([0-9]{1,12})([smhd]?)$/;
 const SECONDS = { '': 1, s: 1, m: 60, h: 3600, d: 86_400 };
-/** Ten years: what is meant to last longer is permanent. */
+/** Ten years. A longer punishment must be permanent. */
 export const LONGEST_SECONDS = 3650 * 86_400;
 const WRONG_DURATION = `must be permanent, or whole seconds or a text such as 30s, 5m, 1h or 7d, from 1 s to ${LONGEST_SECONDS / SECONDS.d} days`;
 
@@ -24,7 +24,7 @@ const duration = z
     minimum: 1,
     maximum: LONGEST_SECONDS,
     pattern: '^(permanent|[0-9]{1,12}[smhd]?)$',
-    description: 'Seconds, or a text such as `30s`, `5m`, `1h`, `7d`, `permanent`; permanent when left out',
+    description: 'Seconds, or a text such as `30s`, `5m`, `1h`, `7d` or `permanent`; permanent if omitted',
     example: '7d',
   });
 
@@ -37,33 +37,37 @@ export const reasonText = trimmedText(1, 400, { lines: true });
 
 export const scope = z
   .enum(['global', 'place'], { error: 'must be global or place' })
-  .meta({ description: 'Whether it counts everywhere or in one place', example: 'global' });
+  .meta({ description: 'Whether it applies in all places or in one place', example: 'global' });
 
-/** Who decides, and from where. */
+/** The moderator and the game server of a decision. */
 const decidedBy = {
-  moderator_game_id: optional(gameId.meta({ example: 7002 })).meta({ description: 'The moderator in the game' }),
-  moderator_chat_id: optional(chatId).meta({ description: 'The moderator on the chat platform' }),
-  source_server_id: optional(serverId).meta({ description: 'This game server gets no command' }),
+  moderator_game_id: optional(gameId.meta({ example: 7002 })).meta({ description: 'Game account ID of the moderator' }),
+  moderator_chat_id: optional(chatId).meta({ description: 'Chat account ID of the moderator' }),
+  source_server_id: optional(serverId).meta({
+    description: 'Game server that the decision came from; it receives no command about it',
+  }),
 };
 
-/** Refuses a place without its scope, and the scope without its place. */
+/** Rejects `place_id` without scope `place`, and scope `place` without `place_id`. */
 const placeHasScope = [
   (body: { scope?: unknown; place_id?: unknown }): boolean => (body.scope === 'place') === (body.place_id != null),
   { path: ['place_id' as PropertyKey], error: 'goes with scope place, which needs it', when: () => true },
 ] satisfies [unknown, unknown];
 
-/** What bans and mutes. */
+/** The body of a ban or mute. */
 export const punishBody = z
   .object({
     game_id: gameId,
-    reason: reasonText.meta({ description: 'Told to the player', example: 'Used speed hacks' }),
+    reason: reasonText.meta({ description: 'Reason, shown to the player', example: 'Used speed hacks' }),
     ...decidedBy,
-    game_username: optional(text(1, 50)).meta({ description: 'The name in the game', example: 'AdaBuilds' }),
+    game_username: optional(text(1, 50)).meta({ description: 'Username in the game', example: 'AdaBuilds' }),
     duration: optional(duration),
-    scope: optional(scope).meta({ description: '`global` when left out' }),
-    place_id: optional(placeId).meta({ description: 'Of scope `place`' }),
+    scope: optional(scope).meta({
+      description: 'Whether it applies in all places or in one place; `global` if omitted',
+    }),
+    place_id: optional(placeId).meta({ description: 'Place ID; required for scope `place`' }),
     replace: optional(z.boolean({ error: 'must be true or false' })).meta({
-      description: 'Lifts what is in force in that scope first',
+      description: 'If true, an active entry in that scope is lifted first',
     }),
   })
   .refine(...placeHasScope)
@@ -71,34 +75,34 @@ export const punishBody = z
     example: { game_id: 7001, reason: 'Used speed hacks', moderator_game_id: 7002, duration: '7d' },
   });
 
-/** What unbans and unmutes. */
+/** The body of an unban or unmute. */
 export const liftBody = z
   .object({
     game_id: gameId,
-    reason: optional(reasonText).meta({ description: 'Why, for the log', example: 'Appeal accepted' }),
+    reason: optional(reasonText).meta({ description: 'Reason, for the moderation log', example: 'Appeal accepted' }),
     ...decidedBy,
-    scope: optional(scope).meta({ description: 'All that is in force is lifted when left out' }),
-    place_id: optional(placeId).meta({ description: 'Of scope `place`' }),
+    scope: optional(scope).meta({ description: 'Scope to lift; all active entries are lifted if omitted' }),
+    place_id: optional(placeId).meta({ description: 'Place ID; required for scope `place`' }),
   })
   .refine(...placeHasScope)
   .meta({ example: { game_id: 7001, reason: 'Appeal accepted', moderator_game_id: 7002 } });
 
-const username = z.string().nullable().meta({ description: 'The name in the game', example: 'AdaBuilds' });
-const moderatorGameId = gameIdOut.nullable().meta({ description: 'The moderator in the game', example: 7002 });
-const moderatorChatId = chatId.nullable().meta({ description: 'The moderator on the chat platform', example: null });
-const placeIdOut = gameIdOut.nullable().meta({ description: 'null of scope `global`', example: null });
-const serverOut = z.string().nullable().meta({ description: 'The game server that it came from', example: null });
+const username = z.string().nullable().meta({ description: 'Username in the game', example: 'AdaBuilds' });
+const moderatorGameId = gameIdOut.nullable().meta({ description: 'Game account ID of the moderator', example: 7002 });
+const moderatorChatId = chatId.nullable().meta({ description: 'Chat account ID of the moderator', example: null });
+const placeIdOut = gameIdOut.nullable().meta({ description: 'Place ID; null for scope `global`', example: null });
+const serverOut = z.string().nullable().meta({ description: 'Game server that the decision came from', example: null });
 const recordId = z
   .int()
   .min(1)
-  .meta({ description: 'Unique in the guild; a newer record has a higher one', example: 81 });
+  .meta({ description: 'ID, unique in the guild. A newer entry has a higher ID', example: 81 });
 export const expiresAt = timestamp
   .nullable()
-  .meta({ description: 'Unix seconds; null when permanent', example: 1790604800 });
-export const isPermanent = z.boolean().meta({ description: 'Whether it has no end', example: false });
-export const reasonOut = z.string().meta({ description: 'As it was given', example: 'Used speed hacks' });
+  .meta({ description: 'Unix seconds; null if permanent', example: 1790604800 });
+export const isPermanent = z.boolean().meta({ description: 'True if it never expires', example: false });
+export const reasonOut = z.string().meta({ description: 'Reason as it was sent', example: 'Used speed hacks' });
 
-/** A ban or mute as it was decided. */
+/** A ban or mute. */
 export const punishment = z
   .object({
     id: recordId,
@@ -114,7 +118,7 @@ export const punishment = z
     is_permanent: isPermanent,
     source_server_id: serverOut,
   })
-  .meta({ id: 'Punishment', description: 'A ban or mute as it was decided' });
+  .meta({ id: 'Punishment', description: 'A ban or mute' });
 
 /** The response to a ban or mute. */
 export const createdPunishment = z
@@ -124,39 +128,38 @@ export const createdPunishment = z
       .array(z.string())
       .optional()
       .meta({
-        description:
-          'Fields of the body that this route does not know, where there were any: a misspelt one, for example',
+        description: 'Unknown fields of the body, such as misspelt ones; present only if there were any',
         example: ['durration'],
       }),
   })
-  .meta({ id: 'CreatedPunishment', description: 'A ban or mute that was made' });
+  .meta({ id: 'CreatedPunishment', description: 'A ban or mute that was created' });
 
 /** The response to an unban or unmute. */
 export const liftedPunishment = z
   .object({
     ...punishment.shape,
     lifted_at: timestamp,
-    lifted_count: z
-      .int()
-      .min(1)
-      .meta({ description: 'How many were lifted; this is the global or the newest', example: 1 }),
+    lifted_count: z.int().min(1).meta({
+      description: 'Number of lifted entries. This one is the global one, or the newest if none is global',
+      example: 1,
+    }),
   })
-  .meta({ id: 'LiftedPunishment', description: 'A ban or mute that was lifted, as it was decided' });
+  .meta({ id: 'LiftedPunishment', description: 'A lifted ban or mute' });
 
-/** That a ban or mute was lifted before its end. */
+/** A ban or mute that was lifted before it expired. */
 export const lifted = z
   .object({
-    id: recordId.meta({ description: 'Of the ban or mute that was lifted', example: 80 }),
+    id: recordId.meta({ description: 'ID of the lifted ban or mute', example: 80 }),
     game_id: gameIdOut,
     scope,
     place_id: placeIdOut,
     lifted_at: timestamp,
   })
-  .meta({ id: 'Lifted', description: 'A ban or mute that was lifted' });
+  .meta({ id: 'Lifted', description: 'A ban or mute that was lifted before it expired' });
 
 export const action = z
   .enum(['ban', 'unban', 'mute', 'unmute'], { error: 'must be ban, unban, mute or unmute' })
-  .meta({ description: 'What was decided', example: 'ban' });
+  .meta({ description: 'Kind of action', example: 'ban' });
 
 export const logEntry = z
   .object({
@@ -173,34 +176,34 @@ export const logEntry = z
       .int()
       .min(1)
       .nullable()
-      .meta({ description: 'null when permanent, and of what was lifted', example: 604800 }),
+      .meta({ description: 'Duration in seconds; null if permanent, and for `unban` and `unmute`', example: 604800 }),
     expires_at: expiresAt,
     source_server_id: serverOut,
     created_at: timestamp,
   })
-  .meta({ id: 'ModerationLogEntry', description: 'One decision' });
+  .meta({ id: 'ModerationLogEntry', description: 'One entry of the moderation log' });
 
-const moderator = z
-  .string()
-  .nullable()
-  .meta({ description: "The moderator's chat ID, else game ID; null when nobody was named", example: '7002' });
+const moderator = z.string().nullable().meta({
+  description: "The moderator's chat account ID, otherwise the game account ID; null if no moderator was given",
+  example: '7002',
+});
 
 const info = { reason: reasonOut, created_at: timestamp, expires_at: expiresAt, is_permanent: isPermanent };
 
 export const banInfo = z
   .object({ ...info, banned_by: moderator })
-  .meta({ id: 'BanInfo', description: 'The ban in force; the global one where there are several' });
+  .meta({ id: 'BanInfo', description: 'The active ban; the global one if there are several' });
 export const muteInfo = z
   .object({ ...info, muted_by: moderator })
-  .meta({ id: 'MuteInfo', description: 'The mute in force; the global one where there are several' });
+  .meta({ id: 'MuteInfo', description: 'The active mute; the global one if there are several' });
 
 export const shieldEntry = z
   .object({
     game_id: gameIdOut,
     game_username: username,
     reason: reasonOut,
-    category: z.string().meta({ description: 'What kind of player it is', example: 'exploiter' }),
-    source: z.string().meta({ description: 'Who says so', example: 'operator' }),
+    category: z.string().meta({ description: 'Category of the entry', example: 'exploiter' }),
+    source: z.string().meta({ description: 'Origin of the entry', example: 'operator' }),
     flagged_at: timestamp,
   })
-  .meta({ id: 'ShieldEntry', description: 'A player on the flagged list' });
+  .meta({ id: 'ShieldEntry', description: 'An entry of the flagged list' });

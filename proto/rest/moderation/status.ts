@@ -4,18 +4,18 @@ import { batch, gameId, guildId, optional, placeId } from '../schemas.ts';
 import { banInfo, muteInfo, shieldEntry } from './schemas.ts';
 
 const statusQuery = z.object({
-  place_id: placeId.optional().meta({ description: 'Punishments of this place count too' }),
+  place_id: placeId.optional().meta({ description: 'Place ID; bans and mutes of this place are checked too' }),
   no_cache: z
     .enum(['true', 'false'], { error: 'must be true or false' })
     .optional()
-    .meta({ description: '`true` reads the database; else an answer may be up to 10 s old' }),
+    .meta({ description: 'If `true`, the database is read; otherwise the response may be up to 10 s old' }),
 });
 
 const statusParams = z.object({ guildId, identifier: gameId });
 
-const banned = z.boolean().meta({ description: 'Whether a ban is in force', example: true });
-const muted = z.boolean().meta({ description: 'Whether a mute is in force', example: true });
-const flagged = z.boolean().meta({ description: 'Whether the player is on the flagged list', example: true });
+const banned = z.boolean().meta({ description: 'True if the player has an active ban', example: true });
+const muted = z.boolean().meta({ description: 'True if the player has an active mute', example: true });
+const flagged = z.boolean().meta({ description: 'True if the player is on the flagged list', example: true });
 
 const exampleBan = {
   reason: 'Used speed hacks',
@@ -33,7 +33,7 @@ const exampleEntry = {
   flagged_at: 1790000000,
 };
 
-/** What game servers ask about players. */
+/** Routes with which game servers check players. */
 export const statusRoutes = defineRoutes('moderation', {
   getBanStatus: route({
     method: 'GET',
@@ -46,8 +46,8 @@ export const statusRoutes = defineRoutes('moderation', {
     data: z.object({ banned, ban_info: banInfo.optional() }),
     status: 200,
     message: 'Ban status checked',
-    summary: 'Whether a player is banned',
-    description: 'Without `place_id` only global bans count. A change shows on every replica within 500 ms.',
+    summary: "Get a player's ban status",
+    description: 'Without `place_id` only global bans are checked. A change is visible in all responses within 500 ms.',
     writes: false,
   }),
   getMuteStatus: route({
@@ -61,8 +61,9 @@ export const statusRoutes = defineRoutes('moderation', {
     data: z.object({ muted, mute_info: muteInfo.optional() }),
     status: 200,
     message: 'Mute status checked',
-    summary: 'Whether a player is muted',
-    description: 'Without `place_id` only global mutes count. A change shows on every replica within 500 ms.',
+    summary: "Get a player's mute status",
+    description:
+      'Without `place_id` only global mutes are checked. A change is visible in all responses within 500 ms.',
     writes: false,
   }),
   getGameStatuses: route({
@@ -82,7 +83,7 @@ export const statusRoutes = defineRoutes('moderation', {
           z.object({ banned, ban_info: banInfo.nullable(), muted, mute_info: muteInfo.nullable(), flagged }),
         )
         .meta({
-          description: 'By each ID passed',
+          description: 'Status by requested game account ID',
           example: {
             '7001': { banned: true, ban_info: exampleBan, muted: false, mute_info: null, flagged: false },
             '7004': { banned: false, ban_info: null, muted: false, mute_info: null, flagged: false },
@@ -91,7 +92,8 @@ export const statusRoutes = defineRoutes('moderation', {
     }),
     status: 200,
     message: 'Players checked',
-    summary: 'All that a server asks about up to 25 joining players',
+    summary: 'Get the moderation status of up to 25 players',
+    description: 'Returns bans, mutes and the flagged list in one request, for example when players join.',
     writes: false,
   }),
   checkShield: route({
@@ -103,12 +105,14 @@ export const statusRoutes = defineRoutes('moderation', {
     params: z.object({ gameId }),
     data: z.object({
       flagged,
-      entry: shieldEntry.nullable().meta({ description: 'null when the player is not flagged', example: exampleEntry }),
+      entry: shieldEntry
+        .nullable()
+        .meta({ description: 'Entry of the flagged list; null if the player is not on it', example: exampleEntry }),
     }),
     status: 200,
     message: 'Flagged list checked',
-    summary: 'Whether a player is on the flagged list',
-    description: "The guild's own entry is told where there is also one for all guilds.",
+    summary: 'Check whether a player is on the flagged list',
+    description: "If the player has an entry of the guild and one for all guilds, the guild's own is returned.",
     writes: false,
   }),
   checkShieldBatch: route({
@@ -122,13 +126,13 @@ export const statusRoutes = defineRoutes('moderation', {
       .meta({ example: { guild_id: '900000000000000001', game_ids: [7001, 7004] } }),
     data: z.object({
       results: z.record(z.string(), shieldEntry.nullable()).meta({
-        description: 'By each ID passed; null when that player is not flagged',
+        description: 'Entries by requested game account ID; null if the player is not on the flagged list',
         example: { '7001': exampleEntry, '7004': null },
       }),
     }),
     status: 200,
     message: 'Flagged list checked',
-    summary: 'Which of up to 25 players are on the flagged list',
+    summary: 'Check whether up to 25 players are on the flagged list',
     writes: false,
   }),
 });

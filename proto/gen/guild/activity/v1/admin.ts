@@ -19,7 +19,7 @@ export interface CommandTarget {
 
 export interface EnqueueCommandsRequest {
   guildId: string;
-  /** Who gets it. */
+  /** The servers that receive the command. */
   servers?:
     | { $case: "serverId"; value: string }
     | { $case: "placeId"; value: number }
@@ -34,25 +34,26 @@ export interface EnqueueCommandsRequest {
     | undefined;
   /** A JSON object of at most 8 KiB; empty = {}. */
   payload: string;
-  /** How long it lives; unset = 4 times the interval that the server was told, at least 120. */
+  /** The lifetime of the command; unset = 4 times the heartbeat interval returned to the server, at least 120. */
   ttlSeconds?:
     | number
     | undefined;
-  /** Who sends it, for the log. Servers see "operator" as its issuer. */
+  /** The person who sends the command, for the log. Servers see the issuer "operator". */
   actor: string;
   /**
-   * 1 to 128 printable ASCII characters. The same key again sends nothing and returns the first response; CONFLICT where
-   * it was used for another command. Kept as long as the command; unset: every call sends a command.
+   * 1 to 128 printable ASCII characters. Repeating a key sends no further command and returns the first response;
+   * CONFLICT if the key was used for a different command. Stored as long as the command. Unset: every call sends a
+   * command.
    */
   idempotencyKey?: string | undefined;
 }
 
 export interface EnqueueCommandsResponse {
-  /** The one command. */
+  /** Always one ID. */
   commandIds: string[];
   /** Always 0. */
   fullServers: number;
-  /** How many servers it is for. */
+  /** The number of servers of the command. */
   servers: number;
   /** Unix seconds. */
   expiresAt: number;
@@ -62,7 +63,7 @@ export interface ListCommandsRequest {
   guildId: string;
   /** 1 to 1000; 0 = 100. A page may be shorter. */
   limit: number;
-  /** The next_cursor of the page before; unset or empty for the first. */
+  /** The next_cursor of the previous page; unset or empty for the first. */
   cursor?:
     | string
     | undefined;
@@ -89,21 +90,21 @@ export interface Command {
   payload: string;
   issuedBy?: string | undefined;
   createdAt: number;
-  /** Of a command that was cancelled: when it was. */
+  /** If the command was cancelled: the time of the cancellation. */
   expiresAt: number;
-  /** How often it was handed to the named server. */
+  /** The number of deliveries to the named server. */
   attempt: number;
   /** open, finished (every server has acknowledged it, or it has expired) or cancelled. */
   state: string;
-  /** Of the named server. */
+  /** For the named server. */
   ackedAt?:
     | number
     | undefined;
-  /** Of the named server; JSON */
+  /** For the named server; JSON */
   result?:
     | string
     | undefined;
-  /** Of the named server. */
+  /** For the named server. */
   error?:
     | string
     | undefined;
@@ -113,27 +114,27 @@ export interface Command {
   outcome?: CommandOutcome | undefined;
 }
 
-/** How many servers a command is for, and what became of it there. */
+/** The number of servers of a command, by outcome. */
 export interface CommandOutcome {
-  /** Servers when it was sent. */
+  /** All servers of the command, which are those that were live when it was sent. */
   servers: number;
-  /** It was handed to them at least once. */
+  /** Servers to which the command was delivered at least once. */
   delivered: number;
   succeeded: number;
   failed: number;
   rejected: number;
-  /** They have not acknowledged it in time, handed over or not. */
+  /** Servers that did not acknowledge the command before it expired, whether or not it was delivered. */
   expired: number;
-  /** It was cancelled before it was handed to them. */
+  /** Servers for which the command was cancelled before it was delivered. */
   cancelled: number;
 }
 
 export interface ReadCommandRequest {
   guildId: string;
   commandId: string;
-  /** Servers of this page: 1 to 1000; 0 = 100. */
+  /** Servers per page: 1 to 1000; 0 = 100. */
   limit: number;
-  /** The next_cursor of the page before; empty for the first. */
+  /** The next_cursor of the previous page; empty for the first. */
   cursor: string;
 }
 
@@ -141,18 +142,18 @@ export interface ReadCommandResponse {
   command?:
     | Command
     | undefined;
-  /** Ordered by ID. Servers to which it was never handed over are left out once nothing is kept of them. */
+  /** Ordered by ID. A server to which the command was never delivered is omitted once its row is deleted. */
   servers: CommandServer[];
   /** Empty on the last page. */
   nextCursor: string;
 }
 
-/** What became of a command on one server. Times are Unix seconds. */
+/** The state of a command on one server. Times are Unix seconds. */
 export interface CommandServer {
   serverId: string;
-  /** queued, leased, expired, cancelled, or as acknowledged: success, failed, rejected. */
+  /** queued, leased, expired, cancelled, or the acknowledged status: success, failed, rejected. */
   state: string;
-  /** How often it was handed over. */
+  /** The number of deliveries. */
   attempt: number;
   ackedAt?:
     | number
@@ -165,12 +166,12 @@ export interface CommandServer {
 export interface CancelCommandRequest {
   guildId: string;
   commandId: string;
-  /** Who cancels it, for the log. */
+  /** The person who cancels the command, for the log. */
   actor: string;
 }
 
 export interface CancelCommandResponse {
-  /** For how many servers. */
+  /** The number of servers for which the command was cancelled. */
   cancelled: number;
 }
 
@@ -182,7 +183,7 @@ export interface ListServersRequest {
     | undefined;
   /** 1 to 1000; 0 = 100. */
   limit: number;
-  /** The next_cursor of the page before; empty for the first. */
+  /** The next_cursor of the previous page; empty for the first. */
   cursor: string;
 }
 
@@ -203,10 +204,10 @@ export interface GameServer {
   pluginVersion?:
     | string
     | undefined;
-  /** Where the server has reported its age. */
+  /** Set if the server reported its age. */
   startedAt?: number | undefined;
   heartbeatAt: number;
-  /** Live until then unless it sends another heartbeat. */
+  /** The end of the time during which the server counts as live, unless it sends another heartbeat. */
   liveUntil: number;
 }
 
@@ -224,9 +225,9 @@ export interface StaffRole {
   chatRoleId: string;
   /** 0 to 10. */
   level: number;
-  /** What the game calls it. */
+  /** The name of the role in the game. */
   name: string;
-  /** Names that the game gives a meaning, each once, in order. */
+  /** Permissions defined by the game, sorted and without duplicates. */
   permissions: string[];
   /** Unix seconds. */
   updatedAt: number;
@@ -241,7 +242,7 @@ export interface SetStaffRoleRequest {
   name: string;
   /** Up to 100, each 1 to 64 of A-Z a-z 0-9 . _ : * - */
   permissions: string[];
-  /** Who asks. */
+  /** The person who makes the change, for the log. */
   actor: string;
 }
 
@@ -260,12 +261,12 @@ export interface ListStaffRolesResponse {
 export interface RemoveStaffRoleRequest {
   guildId: string;
   chatRoleId: string;
-  /** Who asks. */
+  /** The person who makes the change, for the log. */
   actor: string;
 }
 
 export interface RemoveStaffRoleResponse {
-  /** What it was. */
+  /** The removed staff role. */
   role?: StaffRole | undefined;
 }
 
@@ -2237,13 +2238,13 @@ export const RemoveStaffRoleResponse: MessageFns<RemoveStaffRoleResponse> = {
   },
 };
 
-/** Commands of operators to game servers, and these servers. Every call needs a token made from ADMIN_SECRETS. */
+/** Commands from operators to game servers, and the live game servers. Every call needs a token made from ADMIN_SECRETS. */
 export type CommandAdminServiceService = typeof CommandAdminServiceService;
 export const CommandAdminServiceService = {
   /**
-   * Sends one command to one server, to each live server of a place, or to each of the whole guild. A named server may
-   * be unknown or not live; a place or a guild without live servers gives a command for no server. CONFLICT when 1,000
-   * commands wait for the named server, or 1,000 commands for several servers are open in the guild.
+   * Sends one command to a named server, to all live servers of a place, or to all live servers of the guild. A named
+   * server may be unknown or not live. If a place or guild has no live servers, the command is created without servers.
+   * CONFLICT if 1,000 commands wait for the named server, or 1,000 commands for several servers are open in the guild.
    */
   enqueueCommands: {
     path: "/guild.activity.v1.CommandAdminService/EnqueueCommands" as const,
@@ -2256,7 +2257,7 @@ export const CommandAdminServiceService = {
       Buffer.from(EnqueueCommandsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): EnqueueCommandsResponse => EnqueueCommandsResponse.decode(value),
   },
-  /** A page of the commands of a guild, the newest first. */
+  /** A page of the commands of a guild, newest first. */
   listCommands: {
     path: "/guild.activity.v1.CommandAdminService/ListCommands" as const,
     requestStream: false as const,
@@ -2277,7 +2278,7 @@ export const CommandAdminServiceService = {
     responseSerialize: (value: ReadCommandResponse): Buffer => Buffer.from(ReadCommandResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ReadCommandResponse => ReadCommandResponse.decode(value),
   },
-  /** Cancels a command for every server to which it was not handed over. NOT_FOUND for an unknown command. */
+  /** Cancels a command for every server to which it was not delivered yet. NOT_FOUND for an unknown command. */
   cancelCommand: {
     path: "/guild.activity.v1.CommandAdminService/CancelCommand" as const,
     requestStream: false as const,
@@ -2298,7 +2299,7 @@ export const CommandAdminServiceService = {
     responseSerialize: (value: ListServersResponse): Buffer => Buffer.from(ListServersResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListServersResponse => ListServersResponse.decode(value),
   },
-  /** How many servers of a guild are live. */
+  /** The number of live servers of a guild. */
   countServers: {
     path: "/guild.activity.v1.CommandAdminService/CountServers" as const,
     requestStream: false as const,
@@ -2313,27 +2314,27 @@ export const CommandAdminServiceService = {
 
 export interface CommandAdminServiceServer extends UntypedServiceImplementation {
   /**
-   * Sends one command to one server, to each live server of a place, or to each of the whole guild. A named server may
-   * be unknown or not live; a place or a guild without live servers gives a command for no server. CONFLICT when 1,000
-   * commands wait for the named server, or 1,000 commands for several servers are open in the guild.
+   * Sends one command to a named server, to all live servers of a place, or to all live servers of the guild. A named
+   * server may be unknown or not live. If a place or guild has no live servers, the command is created without servers.
+   * CONFLICT if 1,000 commands wait for the named server, or 1,000 commands for several servers are open in the guild.
    */
   enqueueCommands: handleUnaryCall<EnqueueCommandsRequest, EnqueueCommandsResponse>;
-  /** A page of the commands of a guild, the newest first. */
+  /** A page of the commands of a guild, newest first. */
   listCommands: handleUnaryCall<ListCommandsRequest, ListCommandsResponse>;
   /** One command with a page of its servers. NOT_FOUND for an unknown command. */
   readCommand: handleUnaryCall<ReadCommandRequest, ReadCommandResponse>;
-  /** Cancels a command for every server to which it was not handed over. NOT_FOUND for an unknown command. */
+  /** Cancels a command for every server to which it was not delivered yet. NOT_FOUND for an unknown command. */
   cancelCommand: handleUnaryCall<CancelCommandRequest, CancelCommandResponse>;
   /** A page of the live servers of a guild, ordered by ID. */
   listServers: handleUnaryCall<ListServersRequest, ListServersResponse>;
-  /** How many servers of a guild are live. */
+  /** The number of live servers of a guild. */
   countServers: handleUnaryCall<CountServersRequest, CountServersResponse>;
 }
 
-/** Which chat roles make somebody staff in the game. Every call needs a token made from ADMIN_SECRETS. */
+/** The chat roles that make a member staff in the game. Every call needs a token made from ADMIN_SECRETS. */
 export type StaffAdminServiceService = typeof StaffAdminServiceService;
 export const StaffAdminServiceService = {
-  /** Makes a chat role a staff role, or writes it anew. CONFLICT when the guild has 100 others. */
+  /** Makes a chat role a staff role, or replaces its settings. CONFLICT if the guild has 100 others. */
   setStaffRole: {
     path: "/guild.activity.v1.StaffAdminService/SetStaffRole" as const,
     requestStream: false as const,
@@ -2344,7 +2345,7 @@ export const StaffAdminServiceService = {
       Buffer.from(SetStaffRoleResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): SetStaffRoleResponse => SetStaffRoleResponse.decode(value),
   },
-  /** A guild's staff roles, the highest level first. */
+  /** The staff roles of a guild, highest level first. */
   listStaffRoles: {
     path: "/guild.activity.v1.StaffAdminService/ListStaffRoles" as const,
     requestStream: false as const,
@@ -2356,7 +2357,7 @@ export const StaffAdminServiceService = {
       Buffer.from(ListStaffRolesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListStaffRolesResponse => ListStaffRolesResponse.decode(value),
   },
-  /** NOT_FOUND when it is no staff role. */
+  /** NOT_FOUND if the chat role is not a staff role. */
   removeStaffRole: {
     path: "/guild.activity.v1.StaffAdminService/RemoveStaffRole" as const,
     requestStream: false as const,
@@ -2371,11 +2372,11 @@ export const StaffAdminServiceService = {
 } as const;
 
 export interface StaffAdminServiceServer extends UntypedServiceImplementation {
-  /** Makes a chat role a staff role, or writes it anew. CONFLICT when the guild has 100 others. */
+  /** Makes a chat role a staff role, or replaces its settings. CONFLICT if the guild has 100 others. */
   setStaffRole: handleUnaryCall<SetStaffRoleRequest, SetStaffRoleResponse>;
-  /** A guild's staff roles, the highest level first. */
+  /** The staff roles of a guild, highest level first. */
   listStaffRoles: handleUnaryCall<ListStaffRolesRequest, ListStaffRolesResponse>;
-  /** NOT_FOUND when it is no staff role. */
+  /** NOT_FOUND if the chat role is not a staff role. */
   removeStaffRole: handleUnaryCall<RemoveStaffRoleRequest, RemoveStaffRoleResponse>;
 }
 

@@ -14,7 +14,7 @@ export const protobufFileName = "guild/activity/v1/commands.proto";
 
 export interface DeliverDecisionRequest {
   guildId: string;
-  /** A UUID that names the decision. */
+  /** The UUID of the decision. */
   eventId: string;
   /** ban, unban, mute or unmute: the command's type. */
   type: string;
@@ -23,11 +23,11 @@ export interface DeliverDecisionRequest {
     | undefined;
   /** The command's payload: a JSON object of at most 8 KiB. */
   payload: string;
-  /** Who decided: a moderator's ID; unset where nobody was named. */
+  /** The moderator's ID; unset if no moderator was given. */
   issuedBy?:
     | string
     | undefined;
-  /** This server knows already and gets no command. */
+  /** The server that the decision came from, which receives no command. */
   sourceServerId?:
     | string
     | undefined;
@@ -35,9 +35,9 @@ export interface DeliverDecisionRequest {
   placeId?:
     | number
     | undefined;
-  /** When it was decided (Unix seconds). */
+  /** The time of the decision (Unix seconds). */
   createdAt: number;
-  /** After this the command is of no use (Unix seconds); unset = it lives as long as any command. */
+  /** The time at which the command expires (Unix seconds); unset = the default lifetime of commands. */
   expiresAt?: number | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface DecisionTarget {
 }
 
 export interface DeliverDecisionResponse {
-  /** How many servers the command of this event is for. */
+  /** The number of servers of the command. */
   servers: number;
 }
 
@@ -310,13 +310,13 @@ export const DeliverDecisionResponse: MessageFns<DeliverDecisionResponse> = {
   },
 };
 
-/** What other services have the game servers told. */
+/** Commands that other services send to game servers. */
 export type DecisionServiceService = typeof DecisionServiceService;
 export const DecisionServiceService = {
   /**
-   * Sends one command to every live server of the guild: of the place where the decision has one, and not to the
-   * server that it came from. Repeating an event changes nothing: it is stored once per guild and event.
-   * The events of a guild come in the order in which they were decided.
+   * Sends one command to every live server of the guild, or of place_id if it is set, except the server that the
+   * decision came from. Each event is stored once per guild, so repeating a call changes nothing. The caller must
+   * deliver the events of a guild in the order of the decisions.
    */
   deliverDecision: {
     path: "/guild.activity.v1.DecisionService/DeliverDecision" as const,
@@ -333,9 +333,9 @@ export const DecisionServiceService = {
 
 export interface DecisionServiceServer extends UntypedServiceImplementation {
   /**
-   * Sends one command to every live server of the guild: of the place where the decision has one, and not to the
-   * server that it came from. Repeating an event changes nothing: it is stored once per guild and event.
-   * The events of a guild come in the order in which they were decided.
+   * Sends one command to every live server of the guild, or of place_id if it is set, except the server that the
+   * decision came from. Each event is stored once per guild, so repeating a call changes nothing. The caller must
+   * deliver the events of a guild in the order of the decisions.
    */
   deliverDecision: handleUnaryCall<DeliverDecisionRequest, DeliverDecisionResponse>;
 }

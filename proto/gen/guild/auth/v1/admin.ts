@@ -13,7 +13,7 @@ export const protobufPackage = "guild.auth.v1";
 
 export const protobufFileName = "guild/auth/v1/admin.proto";
 
-/** A key as its owner may see it: never its secret. */
+/** A key without its secret. */
 export interface Key {
   /** <guild_id>-<n> */
   id: string;
@@ -21,7 +21,7 @@ export interface Key {
   name: string;
   prefix: string;
   legacy: boolean;
-  /** Empty for a legacy key, which reaches everything. */
+  /** Empty for a legacy key, which has all scopes. */
   scopes: string[];
   ipAllowlist: string[];
   /** Requests per minute. */
@@ -31,7 +31,7 @@ export interface Key {
   revokedAt?:
     | number
     | undefined;
-  /** Until when the newest of the rotated secrets still works. */
+  /** The time until which the most recently replaced secret works. */
   rotatedUntil?: number | undefined;
   lastUsedAt?: number | undefined;
 }
@@ -46,7 +46,7 @@ export interface CreateKeyRequest {
   expiresAt?:
     | number
     | undefined;
-  /** Who asks, for the audit. */
+  /** The person who makes the change, for the audit log. */
   actor: string;
 }
 
@@ -54,21 +54,21 @@ export interface CreateKeyResponse {
   key?:
     | Key
     | undefined;
-  /** Shown this once. */
+  /** Returned only once. */
   secret: string;
 }
 
 export interface ListKeysRequest {
-  /** Empty: of every guild, ordered by guild. */
+  /** Empty: keys of all guilds, ordered by guild. */
   guildId: string;
   /** 1 to 1000; 0 = 1000. */
   limit: number;
   cursor: string;
-  /** Only active keys that expire before this time, Unix seconds. */
+  /** Only active keys that expire before this time (Unix seconds). */
   expiresBefore?:
     | number
     | undefined;
-  /** Only active keys that were made before this time and not used since, Unix seconds. */
+  /** Only active keys that were created before this time (Unix seconds) and have not been used since. */
   unusedSince?: number | undefined;
 }
 
@@ -78,7 +78,7 @@ export interface ListKeysResponse {
   nextCursor: string;
 }
 
-/** A list that is to be left as it is is unset; an empty one empties it. */
+/** A list that can be unset, which leaves the stored list unchanged. An empty list replaces the stored one. */
 export interface StringList {
   values: string[];
 }
@@ -88,16 +88,16 @@ export interface UpdateKeyRequest {
   name?:
     | string
     | undefined;
-  /** Gives these scopes; a legacy key becomes an ordinary one. */
+  /** Replaces the scopes. A legacy key becomes an ordinary one. */
   scopes?: StringList | undefined;
   ipAllowlist?:
     | StringList
     | undefined;
-  /** 0 takes the cap away. */
+  /** 0 removes the limit. */
   rateLimit?:
     | number
     | undefined;
-  /** 0 takes the expiry away. */
+  /** 0 removes the expiry. */
   expiresAt?: number | undefined;
   actor: string;
 }
@@ -108,7 +108,7 @@ export interface UpdateKeyResponse {
 
 export interface RotateKeyRequest {
   keyId: string;
-  /** 0 to 604800: how long the old secret keeps working. */
+  /** How long the old secret keeps working: 0 to 604800. */
   graceSeconds: number;
   actor: string;
 }
@@ -117,7 +117,7 @@ export interface RotateKeyResponse {
   key?:
     | Key
     | undefined;
-  /** Shown this once. */
+  /** Returned only once. */
   secret: string;
 }
 
@@ -141,14 +141,17 @@ export interface RevokeGuildKeysResponse {
 
 export interface ListAuditRequest {
   guildId: string;
-  /** Unix seconds; unset = from the beginning. */
+  /** Only entries at or after this time (Unix seconds); unset: all. */
   since?:
     | number
     | undefined;
   /** 1 to 1000; 0 = 1000. Newest first. */
   limit: number;
   cursor: string;
-  /** Instead of a guild's audit, that of what concerns no guild: operators, entries of the flagged list for every guild. */
+  /**
+   * Lists entries that concern no guild instead of those of a guild: operators, and flagged list entries for all
+   * guilds.
+   */
   isInstallation: boolean;
 }
 
@@ -162,13 +165,16 @@ export interface AuditEntry {
   id: string;
   at: number;
   actor: string;
-  /** create, update, rotate, revoke, erase_guild, erase_user; of another service the method, such as `AddEntry`. */
+  /**
+   * create, update, rotate, revoke, erase_guild, erase_user. For a call to another service: its method, such as
+   * `AddEntry`.
+   */
   action: string;
-  /** Empty where no key is meant. */
+  /** Empty if the entry concerns no key. */
   keyId: string;
-  /** What was set, as JSON; never a secret. `null` once it was erased. */
+  /** The values that were set, as JSON without secrets. `null` after an erasure. */
   details: string;
-  /** Its place in the chain of its guild, from 1 without gaps. */
+  /** The position in the chain of the guild, starting at 1 without gaps. */
   sequence: number;
   /** The called service, such as `moderation`. */
   service: string;
@@ -176,14 +182,14 @@ export interface AuditEntry {
   method: string;
 }
 
-/** Names no user: the audit outlives what was erased. */
+/** Must not identify a user, because the audit log is stored longer than the erased data. */
 export interface RecordErasureRequest {
   guildId: string;
   /** guild or user */
   what: string;
   /** begun or done */
   state: string;
-  /** Of what is done: rows removed, by table. */
+  /** If done: deleted rows by table. */
   removed: ErasedTable[];
   actor: string;
 }
@@ -192,21 +198,21 @@ export interface RecordErasureResponse {
 }
 
 export interface LeakedKey {
-  /** The guild that the key names. */
+  /** The guild ID that the key contains. */
   guildId: string;
-  /** SHA-256 of the whole key: the key itself is not sent. */
+  /** SHA-256 of the whole key. The key itself is not sent. */
   hash: Buffer;
-  /** Where it was found, and by whom; empty where that is not known. */
+  /** Where the key was found, and by whom; empty if unknown. */
   url: string;
   source: string;
 }
 
 export interface RevokeLeakedKeysRequest {
-  /** At most 64, answered in the same order. */
+  /** At most 64. Results have the same order. */
   keys: LeakedKey[];
-  /** Looks the keys up, and changes nothing. */
+  /** Only looks up the keys and changes nothing. */
   dryRun: boolean;
-  /** What the operator notes in the audit. */
+  /** The operator's note for the audit log. */
   actor: string;
 }
 
@@ -217,17 +223,17 @@ export interface RevokeLeakedKeysResponse {
 export interface LeakedKeyResult {
   /** revoked, already_revoked or unknown. */
   result: string;
-  /** Empty where the key is unknown. */
+  /** Empty if the key is unknown. */
   keyId: string;
 }
 
 export interface Guild {
   guildId: string;
-  /** Neither revoked nor expired. */
+  /** Keys that are neither revoked nor expired. */
   activeKeys: number;
-  /** All that are stored. */
+  /** All stored keys. */
   keys: number;
-  /** Of the key that was used last. */
+  /** The last time at which any of the keys was used. */
   lastUsedAt?: number | undefined;
   suspendedAt?: number | undefined;
 }
@@ -246,7 +252,7 @@ export interface ListGuildsResponse {
 
 export interface SuspendGuildRequest {
   guildId: string;
-  /** What the operator notes in the audit. */
+  /** The operator's note for the audit log. */
   actor: string;
 }
 
@@ -264,26 +270,29 @@ export interface ResumeGuildResponse {
 }
 
 export interface VerifyAuditRequest {
-  /** Empty: the chain of what concerns no guild. */
+  /** Empty: the chain of entries that concern no guild. */
   guildId: string;
-  /** From an earlier part: where this one begins. Empty for the beginning. */
+  /** The next_cursor of the previous part; empty to start at the first entry. */
   cursor: string;
 }
 
 export interface VerifyAuditResponse {
-  /** Entries of this part that were recomputed. */
+  /** The number of recomputed entries of this part. */
   entries: number;
-  /** Unset: this part is sound. */
+  /** Unset: this part is intact. */
   firstBreak?:
     | AuditBreak
     | undefined;
-  /** Empty: the whole chain was recomputed. */
+  /** Empty: the end of the chain was reached. */
   nextCursor: string;
-  /** Of the whole chain: its last entry, or 0. */
+  /** The last entry of the whole chain; 0 if there is none. */
   lastSequence: number;
-  /** The chain's value there, in hexadecimal: whoever notes it elsewhere can tell later whether it is still there. */
+  /**
+   * The hash of the chain at its last entry, in hexadecimal. Store it elsewhere to prove later that the chain was not
+   * rewritten.
+   */
   lastChain: string;
-  /** The newest signed checkpoint, or 0. */
+  /** The sequence of the newest signed checkpoint; 0 if there is none. */
   checkpointSequence: number;
 }
 
@@ -306,7 +315,7 @@ export interface ListAuditHeadsResponse {
 }
 
 export interface AuditHead {
-  /** Empty: of what concerns no guild. */
+  /** Empty: the chain of entries that concern no guild. */
   guildId: string;
   lastSequence: number;
 }
@@ -2835,8 +2844,8 @@ export const AuditHead: MessageFns<AuditHead> = {
 };
 
 /**
- * Administration of keys and guilds, and the audit. Every call needs an operator's credential; a change is in the audit
- * in the same transaction.
+ * Administration of keys and guilds, and the audit log. Every call needs an operator's credential. A change and its
+ * audit entry are written in the same transaction.
  */
 export type KeyAdminServiceService = typeof KeyAdminServiceService;
 export const KeyAdminServiceService = {
@@ -2906,7 +2915,7 @@ export const KeyAdminServiceService = {
     responseSerialize: (value: ListAuditResponse): Buffer => Buffer.from(ListAuditResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListAuditResponse => ListAuditResponse.decode(value),
   },
-  /** Notes in the audit that a guild or a user is being erased, or was. */
+  /** Adds an audit entry that the erasure of a guild or user has begun or is done. */
   recordErasure: {
     path: "/guild.auth.v1.KeyAdminService/RecordErasure" as const,
     requestStream: false as const,
@@ -2917,7 +2926,7 @@ export const KeyAdminServiceService = {
       Buffer.from(RecordErasureResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RecordErasureResponse => RecordErasureResponse.decode(value),
   },
-  /** Revokes the keys that somebody found in public. */
+  /** Revokes keys that were found in public, for example in a repository. */
   revokeLeakedKeys: {
     path: "/guild.auth.v1.KeyAdminService/RevokeLeakedKeys" as const,
     requestStream: false as const,
@@ -2939,7 +2948,10 @@ export const KeyAdminServiceService = {
     responseSerialize: (value: ListGuildsResponse): Buffer => Buffer.from(ListGuildsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListGuildsResponse => ListGuildsResponse.decode(value),
   },
-  /** From now on every key of the guild is refused as if it were revoked, and new ones too. Suspending twice succeeds. */
+  /**
+   * From now on every key of the guild is rejected as if it were revoked, including new keys. Suspending twice
+   * succeeds.
+   */
   suspendGuild: {
     path: "/guild.auth.v1.KeyAdminService/SuspendGuild" as const,
     requestStream: false as const,
@@ -2950,7 +2962,7 @@ export const KeyAdminServiceService = {
       Buffer.from(SuspendGuildResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): SuspendGuildResponse => SuspendGuildResponse.decode(value),
   },
-  /** The keys of the guild work as before. */
+  /** Ends the suspension: the keys of the guild work again. */
   resumeGuild: {
     path: "/guild.auth.v1.KeyAdminService/ResumeGuild" as const,
     requestStream: false as const,
@@ -2960,7 +2972,7 @@ export const KeyAdminServiceService = {
     responseSerialize: (value: ResumeGuildResponse): Buffer => Buffer.from(ResumeGuildResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ResumeGuildResponse => ResumeGuildResponse.decode(value),
   },
-  /** Recomputes a part of a guild's chain and reports its first break. */
+  /** Recomputes a part of a guild's hash chain of audit entries and reports the first break. */
   verifyAudit: {
     path: "/guild.auth.v1.KeyAdminService/VerifyAudit" as const,
     requestStream: false as const,
@@ -2970,7 +2982,7 @@ export const KeyAdminServiceService = {
     responseSerialize: (value: VerifyAuditResponse): Buffer => Buffer.from(VerifyAuditResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): VerifyAuditResponse => VerifyAuditResponse.decode(value),
   },
-  /** A page of the guilds that have an audit, with where each chain ends. */
+  /** A page of the guilds that have audit entries, each with the last entry of its chain. */
   listAuditHeads: {
     path: "/guild.auth.v1.KeyAdminService/ListAuditHeads" as const,
     requestStream: false as const,
@@ -2993,19 +3005,22 @@ export interface KeyAdminServiceServer extends UntypedServiceImplementation {
   revokeKey: handleUnaryCall<RevokeKeyRequest, RevokeKeyResponse>;
   revokeGuildKeys: handleUnaryCall<RevokeGuildKeysRequest, RevokeGuildKeysResponse>;
   listAudit: handleUnaryCall<ListAuditRequest, ListAuditResponse>;
-  /** Notes in the audit that a guild or a user is being erased, or was. */
+  /** Adds an audit entry that the erasure of a guild or user has begun or is done. */
   recordErasure: handleUnaryCall<RecordErasureRequest, RecordErasureResponse>;
-  /** Revokes the keys that somebody found in public. */
+  /** Revokes keys that were found in public, for example in a repository. */
   revokeLeakedKeys: handleUnaryCall<RevokeLeakedKeysRequest, RevokeLeakedKeysResponse>;
   /** A page of the guilds that have or had keys. */
   listGuilds: handleUnaryCall<ListGuildsRequest, ListGuildsResponse>;
-  /** From now on every key of the guild is refused as if it were revoked, and new ones too. Suspending twice succeeds. */
+  /**
+   * From now on every key of the guild is rejected as if it were revoked, including new keys. Suspending twice
+   * succeeds.
+   */
   suspendGuild: handleUnaryCall<SuspendGuildRequest, SuspendGuildResponse>;
-  /** The keys of the guild work as before. */
+  /** Ends the suspension: the keys of the guild work again. */
   resumeGuild: handleUnaryCall<ResumeGuildRequest, ResumeGuildResponse>;
-  /** Recomputes a part of a guild's chain and reports its first break. */
+  /** Recomputes a part of a guild's hash chain of audit entries and reports the first break. */
   verifyAudit: handleUnaryCall<VerifyAuditRequest, VerifyAuditResponse>;
-  /** A page of the guilds that have an audit, with where each chain ends. */
+  /** A page of the guilds that have audit entries, each with the last entry of its chain. */
   listAuditHeads: handleUnaryCall<ListAuditHeadsRequest, ListAuditHeadsResponse>;
 }
 

@@ -13,12 +13,12 @@ export const protobufPackage = "guild.auth.v1";
 export const protobufFileName = "guild/auth/v1/auth.proto";
 
 export interface VerifyRequest {
-  /** At most 64, answered in the same order. */
+  /** At most 64. Results have the same order. */
   keys: KeyHash[];
 }
 
 export interface KeyHash {
-  /** The guild that the key names. */
+  /** The guild ID that the key contains. */
   guildId: string;
   /** SHA-256 of the whole key. */
   hash: Buffer;
@@ -29,11 +29,11 @@ export interface VerifyResponse {
 }
 
 export interface VerifyResult {
-  /** Unset when no such key is known, or it is revoked, or a rotation's grace period is over. */
+  /** Unset if the key is unknown or revoked, or if it was replaced and the grace period of the rotation is over. */
   grant?: KeyGrant | undefined;
 }
 
-/** All that a decision about a request needs to know of its key. */
+/** The data of a key that decides what a request may do. */
 export interface KeyGrant {
   keyId: string;
   guildId: string;
@@ -41,13 +41,13 @@ export interface KeyGrant {
   legacy: boolean;
   scopes: string[];
   ipAllowlist: string[];
-  /** Requests per minute; 0 = no cap of its own. */
+  /** Requests per minute; 0 = no limit of its own. */
   rateLimit: number;
   /** 0 = never. */
   expiresAt: number;
-  /** When this secret stops working because it was rotated; 0 = it is the current one. */
+  /** The end of the grace period if this secret was rotated; 0 = it is the current secret. */
   validUntil: number;
-  /** Grows with every change of the key. */
+  /** Increases with every change of the key. */
   version: number;
 }
 
@@ -67,7 +67,7 @@ export interface KeyChange {
   version: number;
   /** SHA-256 of every secret that the key has or had. */
   hashes: Buffer[];
-  /** When the change was made, Unix milliseconds of the database. */
+  /** The time of the change in Unix milliseconds of the database's clock. */
   changedAtMs: number;
 }
 
@@ -804,12 +804,12 @@ export const RecordUseResponse: MessageFns<RecordUseResponse> = {
 };
 
 /**
- * What the gateway needs on the path of a request: is this key good, and what changed.
- * Times are Unix seconds; 0 stands for "none" only where a field says so.
+ * Verification of API keys for the gateway, and notification of key changes.
+ * Times are Unix seconds. 0 means "none" only where a field says so.
  */
 export type AuthServiceService = typeof AuthServiceService;
 export const AuthServiceService = {
-  /** Tells for each hash which key it belongs to. One statement whatever the number of hashes. */
+  /** Returns the key that each hash belongs to. Runs one SQL statement, regardless of the number of hashes. */
   verify: {
     path: "/guild.auth.v1.AuthService/Verify" as const,
     requestStream: false as const,
@@ -819,7 +819,7 @@ export const AuthServiceService = {
     responseSerialize: (value: VerifyResponse): Buffer => Buffer.from(VerifyResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): VerifyResponse => VerifyResponse.decode(value),
   },
-  /** Beats once a second while this replica is sure that it hears changes, and tells each change at once. */
+  /** Sends each key change immediately, and a beat once a second while this replica is certain to receive all changes. */
   watch: {
     path: "/guild.auth.v1.AuthService/Watch" as const,
     requestStream: false as const,
@@ -829,7 +829,7 @@ export const AuthServiceService = {
     responseSerialize: (value: WatchResponse): Buffer => Buffer.from(WatchResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): WatchResponse => WatchResponse.decode(value),
   },
-  /** Records when keys were last used; called at most once a minute per key, off the path of a request. */
+  /** Records when keys were last used. Called at most once a minute per key, and not while a request waits for it. */
   recordUse: {
     path: "/guild.auth.v1.AuthService/RecordUse" as const,
     requestStream: false as const,
@@ -842,11 +842,11 @@ export const AuthServiceService = {
 } as const;
 
 export interface AuthServiceServer extends UntypedServiceImplementation {
-  /** Tells for each hash which key it belongs to. One statement whatever the number of hashes. */
+  /** Returns the key that each hash belongs to. Runs one SQL statement, regardless of the number of hashes. */
   verify: handleUnaryCall<VerifyRequest, VerifyResponse>;
-  /** Beats once a second while this replica is sure that it hears changes, and tells each change at once. */
+  /** Sends each key change immediately, and a beat once a second while this replica is certain to receive all changes. */
   watch: handleServerStreamingCall<WatchRequest, WatchResponse>;
-  /** Records when keys were last used; called at most once a minute per key, off the path of a request. */
+  /** Records when keys were last used. Called at most once a minute per key, and not while a request waits for it. */
   recordUse: handleUnaryCall<RecordUseRequest, RecordUseResponse>;
 }
 

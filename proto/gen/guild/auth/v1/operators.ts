@@ -13,19 +13,19 @@ export const protobufPackage = "guild.auth.v1";
 export const protobufFileName = "guild/auth/v1/operators.proto";
 
 export interface AuthorizeRequest {
-  /** The called service's name, such as `moderation`. */
+  /** The name of the called service, such as `moderation`. */
   service: string;
   /** The full method path. */
   method: string;
-  /** The request as it will be sent, at most 64 KiB: the audit holds what it says. */
+  /** The request as it will be sent, at most 64 KiB. Its content is written to the audit log. */
   request: Buffer;
-  /** What the operator notes beside it; empty for none. */
+  /** The operator's note for the audit log; empty for none. */
   note: string;
 }
 
 export interface AuthorizeResponse {
   ticket: string;
-  /** Who was authenticated. */
+  /** The name of the authenticated operator. */
   operator: string;
 }
 
@@ -39,12 +39,12 @@ export interface Operator {
 }
 
 export interface AddOperatorRequest {
-  /** 2 to 32 of a-z, 0-9 and -, beginning with a letter. */
+  /** 2 to 32 characters of a-z, 0-9 and -, starting with a letter. */
   name: string;
   role: string;
-  /** Ed25519, 32 bytes: the credential itself never leaves the machine that made it. */
+  /** The Ed25519 public key, 32 bytes. The private key never leaves the machine on which it was created. */
   publicKey: Buffer;
-  /** What the operator notes in the audit. */
+  /** The operator's note for the audit log. */
   note: string;
 }
 
@@ -642,14 +642,14 @@ export const ListOperatorsResponse: MessageFns<ListOperatorsResponse> = {
 };
 
 /**
- * Who may administer the installation. Every call is signed with an operator's credential, or carries a token made from
- * ADMIN_SECRETS, whose holder is the operator `root`.
+ * The operators, who may administer the installation. A caller signs each call with an operator's credential, or sends
+ * a token made from ADMIN_SECRETS and then counts as the operator `root`.
  */
 export type OperatorAdminServiceService = typeof OperatorAdminServiceService;
 export const OperatorAdminServiceService = {
   /**
-   * Decides whether the calling operator may make one call of another service. A call that changes something is in the
-   * audit before this returns. The ticket is good for 30 s, for this operator, service, method and request.
+   * Returns a ticket if the calling operator may make one call to another service. If that call changes data, its audit
+   * entry is written before this returns. The ticket is valid for 30 s, for this operator, service, method and request.
    */
   authorize: {
     path: "/guild.auth.v1.OperatorAdminService/Authorize" as const,
@@ -660,7 +660,7 @@ export const OperatorAdminServiceService = {
     responseSerialize: (value: AuthorizeResponse): Buffer => Buffer.from(AuthorizeResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): AuthorizeResponse => AuthorizeResponse.decode(value),
   },
-  /** CONFLICT when the name was ever used: the audit must not name two people alike. */
+  /** CONFLICT if the name was ever used, because the audit log must identify each operator uniquely. */
   addOperator: {
     path: "/guild.auth.v1.OperatorAdminService/AddOperator" as const,
     requestStream: false as const,
@@ -670,7 +670,7 @@ export const OperatorAdminServiceService = {
     responseSerialize: (value: AddOperatorResponse): Buffer => Buffer.from(AddOperatorResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): AddOperatorResponse => AddOperatorResponse.decode(value),
   },
-  /** Takes effect with the next call of that operator. Revoking twice succeeds. */
+  /** Rejects all further calls of the operator. Revoking twice succeeds. */
   revokeOperator: {
     path: "/guild.auth.v1.OperatorAdminService/RevokeOperator" as const,
     requestStream: false as const,
@@ -697,13 +697,13 @@ export const OperatorAdminServiceService = {
 
 export interface OperatorAdminServiceServer extends UntypedServiceImplementation {
   /**
-   * Decides whether the calling operator may make one call of another service. A call that changes something is in the
-   * audit before this returns. The ticket is good for 30 s, for this operator, service, method and request.
+   * Returns a ticket if the calling operator may make one call to another service. If that call changes data, its audit
+   * entry is written before this returns. The ticket is valid for 30 s, for this operator, service, method and request.
    */
   authorize: handleUnaryCall<AuthorizeRequest, AuthorizeResponse>;
-  /** CONFLICT when the name was ever used: the audit must not name two people alike. */
+  /** CONFLICT if the name was ever used, because the audit log must identify each operator uniquely. */
   addOperator: handleUnaryCall<AddOperatorRequest, AddOperatorResponse>;
-  /** Takes effect with the next call of that operator. Revoking twice succeeds. */
+  /** Rejects all further calls of the operator. Revoking twice succeeds. */
   revokeOperator: handleUnaryCall<RevokeOperatorRequest, RevokeOperatorResponse>;
   /** A page of operators, by name. */
   listOperators: handleUnaryCall<ListOperatorsRequest, ListOperatorsResponse>;

@@ -15,7 +15,7 @@ export const protobufFileName = "guild/bindings/v1/admin.proto";
 
 export interface ShowBindingsRequest {
   guildId: string;
-  /** Unset: all. */
+  /** Unset: all bindings. */
   bindingId?: number | undefined;
 }
 
@@ -126,10 +126,13 @@ export const ShowBindingsResponse: MessageFns<ShowBindingsResponse> = {
   },
 };
 
-/** What operators read about bindings. */
+/** Read access to bindings for operators. */
 export type BindingAdminServiceService = typeof BindingAdminServiceService;
 export const BindingAdminServiceService = {
-  /** All bindings of a guild (at most 500), by priority, then by ID; or the one that is named. NOT_FOUND if there is no such one. */
+  /**
+   * All bindings of a guild (at most 500) ordered by priority, then by ID, or only binding_id. NOT_FOUND if it does not
+   * exist.
+   */
   showBindings: {
     path: "/guild.bindings.v1.BindingAdminService/ShowBindings" as const,
     requestStream: false as const,
@@ -143,7 +146,10 @@ export const BindingAdminServiceService = {
 } as const;
 
 export interface BindingAdminServiceServer extends UntypedServiceImplementation {
-  /** All bindings of a guild (at most 500), by priority, then by ID; or the one that is named. NOT_FOUND if there is no such one. */
+  /**
+   * All bindings of a guild (at most 500) ordered by priority, then by ID, or only binding_id. NOT_FOUND if it does not
+   * exist.
+   */
   showBindings: handleUnaryCall<ShowBindingsRequest, ShowBindingsResponse>;
 }
 

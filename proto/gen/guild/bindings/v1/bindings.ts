@@ -16,7 +16,7 @@ export const Verdict = {
   VERDICT_UNSPECIFIED: 0,
   VERDICT_WANTED: 1,
   VERDICT_NOT_WANTED: 2,
-  /** VERDICT_UNKNOWN - Can't be known now: neither give nor take the role. */
+  /** VERDICT_UNKNOWN - Cannot be evaluated now: neither assign nor remove the role. */
   VERDICT_UNKNOWN: 3,
 } as const;
 
@@ -32,7 +32,7 @@ export namespace Verdict {
 export interface Binding {
   id: number;
   chatRoleId: string;
-  /** Unset where it has none; these come last. */
+  /** Unset if it has none. Such bindings come last. */
   priority?: number | undefined;
   target?:
     | { $case: "groupRank"; value: GroupRank }
@@ -43,7 +43,10 @@ export interface Binding {
     | undefined;
 }
 
-/** Any rank of the member in the group within the range, both ends included; who is not in the group has rank 0. */
+/**
+ * Matches if any rank of the member in the group is in the range, including both ends. Users who are not in the group
+ * have rank 0.
+ */
 export interface GroupRank {
   gameGroupId: number;
   minRank: number;
@@ -68,21 +71,21 @@ export interface EvaluateRequest {
   guildId: string;
   /** At most 100, each once. */
   members: Member[];
-  /** Up to 500 roles to weigh; empty = every role that a binding governs. One that no binding governs is left out. */
+  /** Up to 500 roles to evaluate; empty = every role with a binding. Roles without a binding are omitted. */
   chatRoleIds: string[];
   /**
-   * Leaves out the verdicts of single bindings, for jobs that need none. What does not decide a role's verdict is not
-   * queried then.
+   * Omits the verdicts of single bindings, for jobs that do not need them. Data that cannot change a role's verdict is
+   * then not queried.
    */
   rolesOnly: boolean;
   /**
-   * With roles_only: roles for which ownership is not queried, since the bot cannot change them. A verdict that depends
-   * on it is unknown, and does not make a member incomplete.
+   * With roles_only: roles for which ownership is not queried, because the bot cannot change them. A verdict that
+   * depends on ownership is then unknown and does not set `incomplete`.
    */
   withoutOwnershipRoleIds: string[];
 }
 
-/** A verified member; the age of the chat account follows from its ID. */
+/** A verified member. The age of the chat account is derived from its ID. */
 export interface Member {
   chatId: string;
   gameId: number;
@@ -98,18 +101,18 @@ export interface MemberVerdicts {
   /** In the order in which the bindings are listed. */
   roles: RoleVerdict[];
   /**
-   * The game platform has failed to tell what a verdict needs: asked again, it may. Not set where it never tells, as
-   * of a private inventory.
+   * Set if the game platform failed to return data that a verdict needs, so that a retry may succeed. Not set if it
+   * never returns that data, for example of a private inventory.
    */
   incomplete: boolean;
-  /**
-   * The game platform rejects calls that name the account, so that a verdict is unknown: asked again, it does so for a
-   * while.
-   */
+  /** Set if a verdict is unknown because the game platform rejects calls about this account. Retries fail for a while. */
   rejected: boolean;
 }
 
-/** Wanted if any of the role's bindings is, not wanted only if none of them is and none is unknown. */
+/**
+ * VERDICT_WANTED if any binding of the role is wanted, VERDICT_NOT_WANTED if all are not wanted, otherwise
+ * VERDICT_UNKNOWN.
+ */
 export interface RoleVerdict {
   chatRoleId: string;
   verdict: Verdict;
@@ -119,7 +122,7 @@ export interface RoleVerdict {
 export interface BindingVerdict {
   bindingId: number;
   verdict: Verdict;
-  /** A sentence for a person. */
+  /** An explanation for people. */
   reason: string;
 }
 
@@ -873,10 +876,13 @@ export const BindingVerdict: MessageFns<BindingVerdict> = {
   },
 };
 
-/** Which chat roles follow from game data. Written through REST; read here by members. */
+/**
+ * Role bindings: rules that give chat roles to members with matching game data. They are written through REST and read
+ * here by the members service.
+ */
 export type BindingsServiceService = typeof BindingsServiceService;
 export const BindingsServiceService = {
-  /** All bindings of a guild (at most 500), by priority, then by ID. */
+  /** All bindings of a guild (at most 500), ordered by priority, then by ID. */
   listBindings: {
     path: "/guild.bindings.v1.BindingsService/ListBindings" as const,
     requestStream: false as const,
@@ -887,7 +893,10 @@ export const BindingsServiceService = {
       Buffer.from(ListBindingsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListBindingsResponse => ListBindingsResponse.decode(value),
   },
-  /** Weighs roles for members. Answers within 6 s: what the game platform has not told by then is unknown. */
+  /**
+   * Evaluates the bindings of roles for members. Responds within 6 s. A verdict is unknown if the game platform has not
+   * responded by then.
+   */
   evaluate: {
     path: "/guild.bindings.v1.BindingsService/Evaluate" as const,
     requestStream: false as const,
@@ -900,9 +909,12 @@ export const BindingsServiceService = {
 } as const;
 
 export interface BindingsServiceServer extends UntypedServiceImplementation {
-  /** All bindings of a guild (at most 500), by priority, then by ID. */
+  /** All bindings of a guild (at most 500), ordered by priority, then by ID. */
   listBindings: handleUnaryCall<ListBindingsRequest, ListBindingsResponse>;
-  /** Weighs roles for members. Answers within 6 s: what the game platform has not told by then is unknown. */
+  /**
+   * Evaluates the bindings of roles for members. Responds within 6 s. A verdict is unknown if the game platform has not
+   * responded by then.
+   */
   evaluate: handleUnaryCall<EvaluateRequest, EvaluateResponse>;
 }
 

@@ -14,14 +14,14 @@ export const protobufFileName = "guild/common/v1/erasure.proto";
 
 export interface EraseGuildRequest {
   guildId: string;
-  /** Counts, and changes nothing. */
+  /** Only counts rows and changes nothing. */
   dryRun: boolean;
 }
 
 export interface EraseGuildResponse {
-  /** Only those where there was something. */
+  /** Only tables with affected rows. */
   tables: ErasedTable[];
-  /** Unset: there is more to do, call again. */
+  /** Unset: there is more to delete, call again. */
   isDone: boolean;
 }
 
@@ -32,21 +32,21 @@ export interface EraseUserRequest {
   gameId?:
     | number
     | undefined;
-  /** Counts, and changes nothing. */
+  /** Only counts rows and changes nothing. */
   dryRun: boolean;
 }
 
 export interface EraseUserResponse {
-  /** Only those where there was something. */
+  /** Only tables with affected rows. */
   tables: ErasedTable[];
-  /** Unset: there is more to do, call again. */
+  /** Unset: there is more to delete, call again. */
   isDone: boolean;
 }
 
 export interface ErasedTable {
   /** schema.table */
   table: string;
-  /** Rows that were removed, or from which the user was removed; of a dry run at most a million. */
+  /** Rows that were deleted or anonymised. In a dry run at most a million rows are counted. */
   rows: number;
 }
 
@@ -56,14 +56,14 @@ export interface ListGuildsOfUserRequest {
   gameId?:
     | number
     | undefined;
-  /** Only guilds behind this one; unset for the first page. */
+  /** Only guilds with a higher ID than this one; unset for the first page. */
   afterGuildId?: string | undefined;
 }
 
 export interface ListGuildsOfUserResponse {
-  /** The empty ID stands for rows that count in every guild. */
+  /** The empty ID stands for rows that apply to all guilds. */
   guildIds: string[];
-  /** Up to where guilds were searched; unset when all were. */
+  /** The last guild that was searched; unset if all guilds were searched. */
   searchedTo?: string | undefined;
 }
 
@@ -714,9 +714,9 @@ export const ExportedRow: MessageFns<ExportedRow> = {
 };
 
 /**
- * Removes what a service keeps of a guild, or of a user of a guild, and reads it. Every service that has tables answers
- * it, to operators; the call's ticket says which service is meant. A call works for a while: it is to be repeated until
- * it is done, by whoever and whenever.
+ * Deletes or exports the data of a guild, or of one user of a guild. Every service that has tables serves these methods
+ * to operators; the ticket of a call names the service. A call works for a limited time: repeat it until is_done is
+ * set. Repeating a call is always safe.
  */
 export type ErasureServiceService = typeof ErasureServiceService;
 export const ErasureServiceService = {
@@ -738,7 +738,7 @@ export const ErasureServiceService = {
     responseSerialize: (value: EraseUserResponse): Buffer => Buffer.from(EraseUserResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): EraseUserResponse => EraseUserResponse.decode(value),
   },
-  /** A page of the guilds in which rows name a user, in ascending order; pages may be empty. */
+  /** A page of the IDs of guilds with rows of a user, in ascending order. Pages may be empty. */
   listGuildsOfUser: {
     path: "/guild.common.v1.ErasureService/ListGuildsOfUser" as const,
     requestStream: false as const,
@@ -750,7 +750,7 @@ export const ErasureServiceService = {
       Buffer.from(ListGuildsOfUserResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListGuildsOfUserResponse => ListGuildsOfUserResponse.decode(value),
   },
-  /** A page of the rows of a guild that name a user. */
+  /** A page of the rows of a user in a guild. */
   exportUser: {
     path: "/guild.common.v1.ErasureService/ExportUser" as const,
     requestStream: false as const,
@@ -765,9 +765,9 @@ export const ErasureServiceService = {
 export interface ErasureServiceServer extends UntypedServiceImplementation {
   eraseGuild: handleUnaryCall<EraseGuildRequest, EraseGuildResponse>;
   eraseUser: handleUnaryCall<EraseUserRequest, EraseUserResponse>;
-  /** A page of the guilds in which rows name a user, in ascending order; pages may be empty. */
+  /** A page of the IDs of guilds with rows of a user, in ascending order. Pages may be empty. */
   listGuildsOfUser: handleUnaryCall<ListGuildsOfUserRequest, ListGuildsOfUserResponse>;
-  /** A page of the rows of a guild that name a user. */
+  /** A page of the rows of a user in a guild. */
   exportUser: handleUnaryCall<ExportUserRequest, ExportUserResponse>;
 }
 

@@ -18,13 +18,13 @@ export interface QueueItem {
   id: string;
   /** queued, leased or dead */
   state: string;
-  /** Failed attempts that count, and the one in flight. */
+  /** Failed attempts since the last reset, plus the current one. */
   attempts: number;
-  /** The earliest time of the next attempt; the end of the lease while it is leased. */
+  /** The earliest time of the next attempt. While the item is leased: the end of the lease. */
   runAt: number;
-  /** When it was queued, or queued again by an operator. */
+  /** The time at which it was queued, or last retried by an operator. */
   queuedAt: number;
-  /** Of the last attempt that failed: its code and message. */
+  /** The code and message of the last failed attempt. */
   lastError?: string | undefined;
 }
 
@@ -34,11 +34,11 @@ export interface ListQueueItemsRequest {
   guildId?:
     | string
     | undefined;
-  /** queued (leased ones too), dead, or empty for both. */
+  /** queued (includes leased items), dead, or empty for both. */
   state: string;
   /** 1 to 1,000. */
   limit: number;
-  /** The next_position of the page before; empty for the first page. */
+  /** The next_position of the previous page; empty for the first page. */
   position: string;
 }
 
@@ -59,17 +59,17 @@ export interface RetryQueueItemsRequest {
     | string
     | undefined;
   /**
-   * Only dead letters that were queued before: the `started_at_ms` of an earlier response, so that a series of calls ends
-   * although items that fail for good die again meanwhile. Unset: before now.
+   * Only dead letters that were queued before this time; unset: before now. Pass the `started_at_ms` of the first
+   * response in further calls of a series. The series then ends although retried items may become dead letters again.
    */
   queuedBeforeMs?: number | undefined;
 }
 
 export interface RetryQueueItemsResponse {
   retried: number;
-  /** There may be more dead letters: call again. */
+  /** Set if there may be more dead letters: call again. */
   isMore: boolean;
-  /** When the first call of a series began, in Unix milliseconds. */
+  /** The time at which the first call of the series began, in Unix milliseconds. */
   startedAtMs: number;
 }
 
@@ -603,12 +603,12 @@ export const SkipQueueItemResponse: MessageFns<SkipQueueItemResponse> = {
 };
 
 /**
- * Work that a service does in the background, with retries. Every service that has queues serves these methods to
- * operators. Times are Unix seconds by the database's clock.
+ * The background work queues of a service. Every service that has queues serves these methods to operators. Times are
+ * Unix seconds of the database's clock.
  */
 export type QueueAdminServiceService = typeof QueueAdminServiceService;
 export const QueueAdminServiceService = {
-  /** Items that are waiting, in flight or dead letters, by queue, guild and ID. */
+  /** A page of the queued, leased and dead items, ordered by queue, guild and ID. */
   listQueueItems: {
     path: "/guild.common.v1.QueueAdminService/ListQueueItems" as const,
     requestStream: false as const,
@@ -621,8 +621,8 @@ export const QueueAdminServiceService = {
     responseDeserialize: (value: Buffer): ListQueueItemsResponse => ListQueueItemsResponse.decode(value),
   },
   /**
-   * Makes an item due now and gives it all of its attempts again. Without an ID: up to 1,000 dead letters. NOT_FOUND
-   * when the item is not there, finished or in flight.
+   * Makes an item due now and resets its attempts. Without an ID: up to 1,000 dead letters. NOT_FOUND if the item does
+   * not exist, is finished or is leased.
    */
   retryQueueItems: {
     path: "/guild.common.v1.QueueAdminService/RetryQueueItems" as const,
@@ -635,7 +635,7 @@ export const QueueAdminServiceService = {
       Buffer.from(RetryQueueItemsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RetryQueueItemsResponse => RetryQueueItemsResponse.decode(value),
   },
-  /** Discards an item for good. NOT_FOUND when the item is not there, finished or in flight. */
+  /** Discards an item permanently. NOT_FOUND if the item does not exist, is finished or is leased. */
   skipQueueItem: {
     path: "/guild.common.v1.QueueAdminService/SkipQueueItem" as const,
     requestStream: false as const,
@@ -649,14 +649,14 @@ export const QueueAdminServiceService = {
 } as const;
 
 export interface QueueAdminServiceServer extends UntypedServiceImplementation {
-  /** Items that are waiting, in flight or dead letters, by queue, guild and ID. */
+  /** A page of the queued, leased and dead items, ordered by queue, guild and ID. */
   listQueueItems: handleUnaryCall<ListQueueItemsRequest, ListQueueItemsResponse>;
   /**
-   * Makes an item due now and gives it all of its attempts again. Without an ID: up to 1,000 dead letters. NOT_FOUND
-   * when the item is not there, finished or in flight.
+   * Makes an item due now and resets its attempts. Without an ID: up to 1,000 dead letters. NOT_FOUND if the item does
+   * not exist, is finished or is leased.
    */
   retryQueueItems: handleUnaryCall<RetryQueueItemsRequest, RetryQueueItemsResponse>;
-  /** Discards an item for good. NOT_FOUND when the item is not there, finished or in flight. */
+  /** Discards an item permanently. NOT_FOUND if the item does not exist, is finished or is leased. */
   skipQueueItem: handleUnaryCall<SkipQueueItemRequest, SkipQueueItemResponse>;
 }
 

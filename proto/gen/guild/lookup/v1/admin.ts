@@ -29,7 +29,7 @@ export interface ShowLinkRequest {
 }
 
 export interface ShowLinkResponse {
-  /** Unset when the account is not linked. */
+  /** Unset if the account is not linked. */
   link?:
     | Link
     | undefined;
@@ -291,10 +291,10 @@ export const ShowLinkResponse: MessageFns<ShowLinkResponse> = {
   },
 };
 
-/** What operators ask about links. Every call needs a token made from ADMIN_SECRETS. */
+/** Read access to links for operators. Every call needs a token made from ADMIN_SECRETS. */
 export type LinkAdminServiceService = typeof LinkAdminServiceService;
 export const LinkAdminServiceService = {
-  /** The account that was given, and the one that it is linked to now. */
+  /** Returns the given account and the account that it is linked to. */
   findAccounts: {
     path: "/guild.lookup.v1.LinkAdminService/FindAccounts" as const,
     requestStream: false as const,
@@ -318,7 +318,7 @@ export const LinkAdminServiceService = {
 } as const;
 
 export interface LinkAdminServiceServer extends UntypedServiceImplementation {
-  /** The account that was given, and the one that it is linked to now. */
+  /** Returns the given account and the account that it is linked to. */
   findAccounts: handleUnaryCall<FindAccountsRequest, FindAccountsResponse>;
   /** The link of an account, and the newest 100 changes of the links of its chat account. */
   showLink: handleUnaryCall<ShowLinkRequest, ShowLinkResponse>;

@@ -16,7 +16,7 @@ export interface Link {
   chatId: string;
   gameId: number;
   gameUsername: string;
-  /** Changes whenever the account is linked anew. */
+  /** Changes each time the account is linked again. */
   version: number;
 }
 
@@ -34,13 +34,13 @@ export interface GetLinksResponse {
 
 export interface ListLinksRequest {
   guildId: string;
-  /** Only changes since (Unix seconds): the server_time of an earlier response; 0 = all. */
+  /** Only changes since this time (Unix seconds): the server_time of an earlier response; 0 = all. */
   updatedSince: number;
   /** 1 to 100. */
   limit: number;
-  /** The next_position of the page before; empty for the first page. */
+  /** The next_position of the previous page; empty for the first page. */
   position: string;
-  /** Adds the accounts that were unlinked since. */
+  /** Adds the links that were removed since updated_since. */
   withUnlinked: boolean;
 }
 
@@ -48,9 +48,12 @@ export interface ListLinksResponse {
   links: Link[];
   /** Empty on the last page. */
   nextPosition: string;
-  /** Pairs that are not linked any more; either account may be linked to another one by now. */
+  /** Pairs of accounts that are no longer linked. Each account may have a new link by now. */
   unlinked: Unlinked[];
-  /** For updated_since of a later request: whatever was not committed when the first page was read is later than this. */
+  /**
+   * Pass it as updated_since of a later request. Every change that was not committed when the first page was read is
+   * later than this time.
+   */
   serverTime: number;
 }
 
@@ -76,7 +79,7 @@ export interface ListHistoryRequest {
 }
 
 export interface ListHistoryResponse {
-  /** Unset when the account is not linked now. */
+  /** Unset if the account is not linked. */
   link?: Link | undefined;
   changes: LinkChange[];
 }
@@ -92,7 +95,7 @@ export interface LinkChange {
 
 export interface CreateLinkRequest {
   guildId: string;
-  /** A UUID that names this write. */
+  /** The UUID of this write. */
   operationId: string;
   chatId: string;
   gameId: number;
@@ -105,7 +108,7 @@ export interface CreateLinkResponse {
 
 export interface DeleteLinkRequest {
   guildId: string;
-  /** A UUID that names this write. */
+  /** The UUID of this write. */
   operationId: string;
   account?: { $case: "chatId"; value: string } | { $case: "gameId"; value: number } | undefined;
 }
@@ -1130,12 +1133,12 @@ export const DeleteLinkResponse: MessageFns<DeleteLinkResponse> = {
 };
 
 /**
- * Links between chat and game accounts, one row per guild and pair, unique on either side.
- * Read by everyone, written by members alone. Times are Unix seconds.
+ * Links between chat accounts and game accounts. In a guild each account has at most one link. All services read links;
+ * only the members service writes them. Times are Unix seconds.
  */
 export type LookupServiceService = typeof LookupServiceService;
 export const LookupServiceService = {
-  /** The links of these users, each once; those without one are left out. */
+  /** The links of the given users, without duplicates. Users without a link are omitted. */
   getLinks: {
     path: "/guild.lookup.v1.LookupService/GetLinks" as const,
     requestStream: false as const,
@@ -1145,7 +1148,7 @@ export const LookupServiceService = {
     responseSerialize: (value: GetLinksResponse): Buffer => Buffer.from(GetLinksResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetLinksResponse => GetLinksResponse.decode(value),
   },
-  /** A page of links, and of accounts that were unlinked, the least recently changed first. */
+  /** A page of links and of removed links, ordered by the time of the change, oldest first. */
   listLinks: {
     path: "/guild.lookup.v1.LookupService/ListLinks" as const,
     requestStream: false as const,
@@ -1155,7 +1158,7 @@ export const LookupServiceService = {
     responseSerialize: (value: ListLinksResponse): Buffer => Buffer.from(ListLinksResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListLinksResponse => ListLinksResponse.decode(value),
   },
-  /** How many links a guild has. */
+  /** The number of links of a guild. */
   countLinks: {
     path: "/guild.lookup.v1.LookupService/CountLinks" as const,
     requestStream: false as const,
@@ -1165,7 +1168,7 @@ export const LookupServiceService = {
     responseSerialize: (value: CountLinksResponse): Buffer => Buffer.from(CountLinksResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CountLinksResponse => CountLinksResponse.decode(value),
   },
-  /** What happened to a chat account's links, newest first. */
+  /** The changes of a chat account's links, newest first. */
   listHistory: {
     path: "/guild.lookup.v1.LookupService/ListHistory" as const,
     requestStream: false as const,
@@ -1176,8 +1179,8 @@ export const LookupServiceService = {
     responseDeserialize: (value: Buffer): ListHistoryResponse => ListHistoryResponse.decode(value),
   },
   /**
-   * CONFLICT if either side is linked in the guild already. Repeating an operation gives its first outcome, refusals
-   * included, and changes nothing.
+   * CONFLICT if either account is already linked in the guild. Repeating an operation ID returns its first result, even
+   * if that was an error, and changes nothing.
    */
   createLink: {
     path: "/guild.lookup.v1.LookupService/CreateLink" as const,
@@ -1189,8 +1192,8 @@ export const LookupServiceService = {
     responseDeserialize: (value: Buffer): CreateLinkResponse => CreateLinkResponse.decode(value),
   },
   /**
-   * NOT_FOUND if there is no such link. Repeating an operation gives its first outcome, refusals included, and changes
-   * nothing.
+   * NOT_FOUND if there is no such link. Repeating an operation ID returns its first result, even if that was an error,
+   * and changes nothing.
    */
   deleteLink: {
     path: "/guild.lookup.v1.LookupService/DeleteLink" as const,
@@ -1204,22 +1207,22 @@ export const LookupServiceService = {
 } as const;
 
 export interface LookupServiceServer extends UntypedServiceImplementation {
-  /** The links of these users, each once; those without one are left out. */
+  /** The links of the given users, without duplicates. Users without a link are omitted. */
   getLinks: handleUnaryCall<GetLinksRequest, GetLinksResponse>;
-  /** A page of links, and of accounts that were unlinked, the least recently changed first. */
+  /** A page of links and of removed links, ordered by the time of the change, oldest first. */
   listLinks: handleUnaryCall<ListLinksRequest, ListLinksResponse>;
-  /** How many links a guild has. */
+  /** The number of links of a guild. */
   countLinks: handleUnaryCall<CountLinksRequest, CountLinksResponse>;
-  /** What happened to a chat account's links, newest first. */
+  /** The changes of a chat account's links, newest first. */
   listHistory: handleUnaryCall<ListHistoryRequest, ListHistoryResponse>;
   /**
-   * CONFLICT if either side is linked in the guild already. Repeating an operation gives its first outcome, refusals
-   * included, and changes nothing.
+   * CONFLICT if either account is already linked in the guild. Repeating an operation ID returns its first result, even
+   * if that was an error, and changes nothing.
    */
   createLink: handleUnaryCall<CreateLinkRequest, CreateLinkResponse>;
   /**
-   * NOT_FOUND if there is no such link. Repeating an operation gives its first outcome, refusals included, and changes
-   * nothing.
+   * NOT_FOUND if there is no such link. Repeating an operation ID returns its first result, even if that was an error,
+   * and changes nothing.
    */
   deleteLink: handleUnaryCall<DeleteLinkRequest, DeleteLinkResponse>;
 }

@@ -18,14 +18,14 @@ export interface Job {
   gameGroupId: number;
   /** queued, running, paused, done or failed */
   state: string;
-  /** Members: all verified ones, those dealt with, and of these who changed and who could not be brought in line. */
+  /** Numbers of members: all verified ones, those processed, and of these the changed ones and those with errors. */
   total: number;
   done: number;
   changed: number;
   failed: number;
-  /** Attempts in vain since its last progress. */
+  /** Failed attempts since its last progress. */
   attempts: number;
-  /** Why it is paused or has failed: a code, and a sentence for a person. Unset otherwise. */
+  /** Why it is paused or has failed: a code, and an explanation for people. Unset otherwise. */
   causeCode?: string | undefined;
   causeMessage?:
     | string
@@ -41,7 +41,7 @@ export interface ListJobsRequest {
   guildId: string;
   /** 1 to 1000. */
   limit: number;
-  /** The next_position of the page before; empty for the first page. */
+  /** The next_position of the previous page; empty for the first page. */
   position: string;
   /** Only jobs that are not finished. */
   unfinished: boolean;
@@ -56,7 +56,7 @@ export interface ListJobsResponse {
 export interface RetryJobRequest {
   guildId: string;
   id: string;
-  /** Who asks. */
+  /** The person who makes the change, for the log. */
   actor: string;
 }
 
@@ -67,7 +67,7 @@ export interface RetryJobResponse {
 export interface CancelJobRequest {
   guildId: string;
   id: string;
-  /** Who asks. */
+  /** The person who makes the change, for the log. */
   actor: string;
 }
 
@@ -643,10 +643,10 @@ export const CancelJobResponse: MessageFns<CancelJobResponse> = {
   },
 };
 
-/** Synchronisation jobs as operators see and change them. Every call needs a token made from ADMIN_SECRETS. */
+/** Administration of sync jobs by operators. Every call needs a token made from ADMIN_SECRETS. */
 export type JobAdminServiceService = typeof JobAdminServiceService;
 export const JobAdminServiceService = {
-  /** A page of a guild's jobs, the newest first. */
+  /** A page of a guild's jobs, newest first. */
   listJobs: {
     path: "/guild.members.v1.JobAdminService/ListJobs" as const,
     requestStream: false as const,
@@ -657,8 +657,8 @@ export const JobAdminServiceService = {
     responseDeserialize: (value: Buffer): ListJobsResponse => ListJobsResponse.decode(value),
   },
   /**
-   * A paused job is tried again at once, and a failed or cancelled one goes on where it was. NOT_FOUND if the guild has no
-   * such job, CONFLICT if it is queued, runs or is done, or if another job for the same group is not finished.
+   * Continues a paused, failed or cancelled job immediately from where it stopped. NOT_FOUND if the guild has no such
+   * job, CONFLICT if it is queued, running or done, or if another job for the same group is not finished.
    */
   retryJob: {
     path: "/guild.members.v1.JobAdminService/RetryJob" as const,
@@ -670,7 +670,7 @@ export const JobAdminServiceService = {
     responseDeserialize: (value: Buffer): RetryJobResponse => RetryJobResponse.decode(value),
   },
   /**
-   * Ends a job that is not finished; what it has done stays. NOT_FOUND if the guild has no such job, CONFLICT if it is
+   * Ends an unfinished job without undoing its changes. NOT_FOUND if the guild has no such job, CONFLICT if it is
    * finished.
    */
   cancelJob: {
@@ -685,15 +685,15 @@ export const JobAdminServiceService = {
 } as const;
 
 export interface JobAdminServiceServer extends UntypedServiceImplementation {
-  /** A page of a guild's jobs, the newest first. */
+  /** A page of a guild's jobs, newest first. */
   listJobs: handleUnaryCall<ListJobsRequest, ListJobsResponse>;
   /**
-   * A paused job is tried again at once, and a failed or cancelled one goes on where it was. NOT_FOUND if the guild has no
-   * such job, CONFLICT if it is queued, runs or is done, or if another job for the same group is not finished.
+   * Continues a paused, failed or cancelled job immediately from where it stopped. NOT_FOUND if the guild has no such
+   * job, CONFLICT if it is queued, running or done, or if another job for the same group is not finished.
    */
   retryJob: handleUnaryCall<RetryJobRequest, RetryJobResponse>;
   /**
-   * Ends a job that is not finished; what it has done stays. NOT_FOUND if the guild has no such job, CONFLICT if it is
+   * Ends an unfinished job without undoing its changes. NOT_FOUND if the guild has no such job, CONFLICT if it is
    * finished.
    */
   cancelJob: handleUnaryCall<CancelJobRequest, CancelJobResponse>;

@@ -15,7 +15,7 @@ export const protobufFileName = "guild/members/v1/members.proto";
 export interface GuildRole {
   id: string;
   name: string;
-  /** Higher stands above lower. */
+  /** The position in the role hierarchy: a higher value ranks above a lower one. */
   position: number;
 }
 
@@ -33,7 +33,7 @@ export interface GetMemberRolesRequest {
 }
 
 export interface GetMemberRolesResponse {
-  /** Unset when the account is not in the guild. */
+  /** Unset if the account is not in the guild. */
   member?: MemberRoles | undefined;
 }
 
@@ -351,12 +351,12 @@ export const MemberRoles: MessageFns<MemberRoles> = {
 };
 
 /**
- * Who is in a guild on the chat platform, and which roles there are. Errors of the chat platform are passed on:
- * PLATFORM_ERROR when it refuses, TIMEOUT when it is too slow, UNAVAILABLE while it wants no calls.
+ * Members and roles of a guild on the chat platform. Errors of the chat platform are returned to the caller:
+ * PLATFORM_ERROR if it rejects the call, TIMEOUT if it is too slow, UNAVAILABLE while it accepts no calls.
  */
 export type MembersServiceService = typeof MembersServiceService;
 export const MembersServiceService = {
-  /** A guild's roles, the highest first, without @everyone; up to a minute old. */
+  /** The roles of a guild, highest first, without @everyone. The data is up to a minute old. */
   listGuildRoles: {
     path: "/guild.members.v1.MembersService/ListGuildRoles" as const,
     requestStream: false as const,
@@ -368,7 +368,7 @@ export const MembersServiceService = {
       Buffer.from(ListGuildRolesResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): ListGuildRolesResponse => ListGuildRolesResponse.decode(value),
   },
-  /** The roles of one member as they are now, the highest first. */
+  /** The current roles of a member, highest first. */
   getMemberRoles: {
     path: "/guild.members.v1.MembersService/GetMemberRoles" as const,
     requestStream: false as const,
@@ -383,9 +383,9 @@ export const MembersServiceService = {
 } as const;
 
 export interface MembersServiceServer extends UntypedServiceImplementation {
-  /** A guild's roles, the highest first, without @everyone; up to a minute old. */
+  /** The roles of a guild, highest first, without @everyone. The data is up to a minute old. */
   listGuildRoles: handleUnaryCall<ListGuildRolesRequest, ListGuildRolesResponse>;
-  /** The roles of one member as they are now, the highest first. */
+  /** The current roles of a member, highest first. */
   getMemberRoles: handleUnaryCall<GetMemberRolesRequest, GetMemberRolesResponse>;
 }
 

@@ -14,26 +14,26 @@ export const protobufPackage = "guild.moderation.v1";
 export const protobufFileName = "guild/moderation/v1/admin.proto";
 
 export interface ShieldEntry {
-  /** Empty: it counts in every guild. */
+  /** Empty: it applies to all guilds. */
   guildId: string;
   gameId: number;
   gameUsername?: string | undefined;
   reason: string;
   category: string;
-  /** Who says so, such as the operator or another list. */
+  /** The origin of the entry, such as `operator` or the name of another list. */
   source: string;
   /** Unix seconds, like all times. */
   flaggedAt: number;
-  /** Unset: until it is removed. */
+  /** Unset: it does not expire. */
   expiresAt?:
     | number
     | undefined;
-  /** Who added it. */
+  /** The person who added it. */
   actor: string;
 }
 
 export interface AddEntryRequest {
-  /** Empty: for every guild. */
+  /** Empty: for all guilds. */
   guildId: string;
   gameId: number;
   gameUsername?:
@@ -42,12 +42,12 @@ export interface AddEntryRequest {
   /** 1 to 400 Unicode characters. */
   reason: string;
   category: string;
-  /** `operator` when unset. */
+  /** Unset: `operator`. */
   source?: string | undefined;
   expiresAt?:
     | number
     | undefined;
-  /** Who asks. */
+  /** The person who makes the change, for the log. */
   actor: string;
 }
 
@@ -56,10 +56,10 @@ export interface AddEntryResponse {
 }
 
 export interface RemoveEntryRequest {
-  /** Empty: the entry for every guild. */
+  /** Empty: the entry for all guilds. */
   guildId: string;
   gameId: number;
-  /** Who asks. */
+  /** The person who makes the change, for the log. */
   actor: string;
 }
 
@@ -69,11 +69,11 @@ export interface RemoveEntryResponse {
 }
 
 export interface ListEntriesRequest {
-  /** Empty: the entries for every guild. */
+  /** Empty: the entries for all guilds. */
   guildId: string;
   /** 1 to 1000. */
   limit: number;
-  /** The last player of the page before; 0 for the first page. */
+  /** The last player of the previous page; 0 for the first page. */
   afterGameId: number;
 }
 
@@ -87,7 +87,7 @@ export interface ShowPlayerRequest {
 }
 
 export interface ShowPlayerResponse {
-  /** In every place. */
+  /** The active ones of all places. */
   bans: Punishment[];
   mutes: Punishment[];
   /** Newest first. */
@@ -103,7 +103,7 @@ export interface LogEntry {
   moderatorChatId?:
     | string
     | undefined;
-  /** Unset: it counts everywhere. */
+  /** Unset: it applies in all places. */
   placeId?:
     | number
     | undefined;
@@ -919,10 +919,10 @@ export const LogEntry: MessageFns<LogEntry> = {
   },
 };
 
-/** The shield list: players that operators flag. Every call needs a token made from ADMIN_SECRETS. */
+/** The shield list: players that operators have flagged. Every call needs a token made from ADMIN_SECRETS. */
 export type ShieldAdminServiceService = typeof ShieldAdminServiceService;
 export const ShieldAdminServiceService = {
-  /** Puts a player on the list; who is on it already gets the new entry. */
+  /** Adds an entry for a player. An existing entry is replaced. */
   addEntry: {
     path: "/guild.moderation.v1.ShieldAdminService/AddEntry" as const,
     requestStream: false as const,
@@ -955,7 +955,7 @@ export const ShieldAdminServiceService = {
 } as const;
 
 export interface ShieldAdminServiceServer extends UntypedServiceImplementation {
-  /** Puts a player on the list; who is on it already gets the new entry. */
+  /** Adds an entry for a player. An existing entry is replaced. */
   addEntry: handleUnaryCall<AddEntryRequest, AddEntryResponse>;
   /** NOT_FOUND if the player is not on the list. */
   removeEntry: handleUnaryCall<RemoveEntryRequest, RemoveEntryResponse>;
@@ -963,10 +963,10 @@ export interface ShieldAdminServiceServer extends UntypedServiceImplementation {
   listEntries: handleUnaryCall<ListEntriesRequest, ListEntriesResponse>;
 }
 
-/** What operators read about bans and mutes. */
+/** Read access to bans and mutes for operators. */
 export type RecordAdminServiceService = typeof RecordAdminServiceService;
 export const RecordAdminServiceService = {
-  /** What is in force against a player, and the newest 100 entries of the log. */
+  /** The active bans and mutes of a player, and the newest 100 log entries. */
   showPlayer: {
     path: "/guild.moderation.v1.RecordAdminService/ShowPlayer" as const,
     requestStream: false as const,
@@ -979,7 +979,7 @@ export const RecordAdminServiceService = {
 } as const;
 
 export interface RecordAdminServiceServer extends UntypedServiceImplementation {
-  /** What is in force against a player, and the newest 100 entries of the log. */
+  /** The active bans and mutes of a player, and the newest 100 log entries. */
   showPlayer: handleUnaryCall<ShowPlayerRequest, ShowPlayerResponse>;
 }
 

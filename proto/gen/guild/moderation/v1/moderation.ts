@@ -21,7 +21,7 @@ export interface Punishment {
   moderatorChatId?:
     | string
     | undefined;
-  /** Unset: it counts everywhere. */
+  /** Unset: it applies in all places. */
   placeId?: number | undefined;
   createdAt: number;
   /** Unset: it is permanent. */
@@ -35,11 +35,11 @@ export interface Punishment {
 export interface GetStatusRequest {
   guildId: string;
   gameIds: number[];
-  /** Punishments of this place count too. */
+  /** Bans and mutes of this place are returned too. */
   placeId?:
     | number
     | undefined;
-  /** Read from the database; else it may be up to 10 s old. */
+  /** Read from the database; otherwise the data may be up to 10 s old. */
   noCache: boolean;
 }
 
@@ -49,12 +49,12 @@ export interface GetStatusResponse {
 
 export interface PlayerStatus {
   gameId: number;
-  /** The global one where several are in force; unset where none is. */
+  /** The global one if several are active; unset if none is. */
   ban?: Punishment | undefined;
   mute?:
     | Punishment
     | undefined;
-  /** Whether the player is on the shield list. */
+  /** True if the player is on the shield list. */
   flagged: boolean;
 }
 
@@ -76,12 +76,12 @@ export interface PunishRequest {
   durationSeconds?:
     | number
     | undefined;
-  /** Unset: everywhere. */
+  /** Unset: all places. */
   placeId?: number | undefined;
   sourceServerId?:
     | string
     | undefined;
-  /** Lifts the one in force first. */
+  /** Lifts the active one first. */
   replace: boolean;
 }
 
@@ -99,17 +99,17 @@ export interface LiftRequest {
   moderatorChatId?:
     | string
     | undefined;
-  /** global or place; unset: all that are in force. */
+  /** global or place; unset: all active ones. */
   scope?:
     | string
     | undefined;
-  /** Of scope place. */
+  /** Required for scope place. */
   placeId?: number | undefined;
   sourceServerId?: string | undefined;
 }
 
 export interface LiftResponse {
-  /** The global one where several were lifted, else the newest. */
+  /** The global one if several were lifted, otherwise the newest. */
   punishment?: Punishment | undefined;
 }
 
@@ -894,7 +894,7 @@ export const LiftResponse: MessageFns<LiftResponse> = {
 /** Bans and mutes of a guild's players, for dashboards and bots. Times are Unix seconds. */
 export type ModerationServiceService = typeof ModerationServiceService;
 export const ModerationServiceService = {
-  /** What is in force against up to 25 players; each player once. */
+  /** The active bans and mutes of up to 25 players. Each player is returned once. */
   getStatus: {
     path: "/guild.moderation.v1.ModerationService/GetStatus" as const,
     requestStream: false as const,
@@ -904,7 +904,7 @@ export const ModerationServiceService = {
     responseSerialize: (value: GetStatusResponse): Buffer => Buffer.from(GetStatusResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetStatusResponse => GetStatusResponse.decode(value),
   },
-  /** Bans or mutes. CONFLICT if one is in force in that scope already, unless it is to be replaced. */
+  /** Bans or mutes a player. CONFLICT if one is already active in that scope, unless `replace` is set. */
   punish: {
     path: "/guild.moderation.v1.ModerationService/Punish" as const,
     requestStream: false as const,
@@ -914,7 +914,7 @@ export const ModerationServiceService = {
     responseSerialize: (value: PunishResponse): Buffer => Buffer.from(PunishResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): PunishResponse => PunishResponse.decode(value),
   },
-  /** Unbans or unmutes. NOT_FOUND if none is in force. */
+  /** Unbans or unmutes a player. NOT_FOUND if none is active. */
   lift: {
     path: "/guild.moderation.v1.ModerationService/Lift" as const,
     requestStream: false as const,
@@ -927,11 +927,11 @@ export const ModerationServiceService = {
 } as const;
 
 export interface ModerationServiceServer extends UntypedServiceImplementation {
-  /** What is in force against up to 25 players; each player once. */
+  /** The active bans and mutes of up to 25 players. Each player is returned once. */
   getStatus: handleUnaryCall<GetStatusRequest, GetStatusResponse>;
-  /** Bans or mutes. CONFLICT if one is in force in that scope already, unless it is to be replaced. */
+  /** Bans or mutes a player. CONFLICT if one is already active in that scope, unless `replace` is set. */
   punish: handleUnaryCall<PunishRequest, PunishResponse>;
-  /** Unbans or unmutes. NOT_FOUND if none is in force. */
+  /** Unbans or unmutes a player. NOT_FOUND if none is active. */
   lift: handleUnaryCall<LiftRequest, LiftResponse>;
 }
 

@@ -1,0 +1,38 @@
+export const BINDING_TYPES = ['group_rank', 'gamepass', 'asset', 'badge', 'account_age'] as const;
+
+export type BindingType = (typeof BINDING_TYPES)[number];
+
+/** The fields that a new binding of each type must have. Fields of other types are ignored. */
+export const REQUIRED_FIELDS = {
+  group_rank: ['game_group_id', 'min_rank', 'max_rank'],
+  gamepass: ['game_gamepass_id'],
+  asset: ['game_asset_id'],
+  badge: ['game_badge_id'],
+  account_age: ['account_age_platform', 'account_age_min_days'],
+} as const satisfies Record<BindingType, readonly string[]>;
+
+type Rule = [rule: (body: unknown) => boolean, params: { path: string[]; error: string; when: () => boolean }];
+
+/** A rule about several fields. Its fault is reported together with all other faults of the body. */
+export const rule = (path: string[], error: string, holds: (fields: Record<string, unknown>) => boolean): Rule => [
+  (body) => holds(body as Record<string, unknown>),
+  { path, error, when: () => true },
+];
+
+/** `max_rank` of a `group_rank` must not be below `min_rank`. */
+export const validRange = rule(
+  ['max_rank'],
+  'must be at least min_rank',
+  ({ binding_type: type = 'group_rank', min_rank: min, max_rank: max }) =>
+    type !== 'group_rank' || typeof min !== 'number' || typeof max !== 'number' || max >= min,
+);
+
+/** The field is required for the binding types that need it. */
+export function requiredByType(field: string): Rule {
+  const types = BINDING_TYPES.filter((type) => (REQUIRED_FIELDS[type] as readonly string[]).includes(field));
+  return rule(
+    [field],
+    'is required',
+    (fields) => !types.includes(fields['binding_type'] as BindingType) || fields[field] != null,
+  );
+}
