@@ -7,11 +7,11 @@ import { addressOf, listen } from '#kit/service/address.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { type SimulatorOptions, type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { World } from '#local/simulators/world.ts';
-import { SharedRedis } from './budget/shared.ts';
+import { SharedRedis } from './budget/shared-redis.ts';
 import { type ChatPlatformConfig, type GamePlatformConfig, gamePlatformConfig } from './config.ts';
-import { Discord } from './discord.ts';
-import type { PlatformOptions } from './http.ts';
-import { Roblox } from './roblox.ts';
+import { Discord } from './discord/discord.ts';
+import type { PlatformOptions } from './http/host.ts';
+import { Roblox } from './roblox/roblox.ts';
 
 /** Enough for a machine that stands still for a while. */
 const DEADLINE_MS = 10_000;

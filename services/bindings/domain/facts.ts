@@ -1,7 +1,7 @@
 import { inParallel } from '#kit/resilience/parallel.ts';
 import { inBatches } from '#platforms/batch-cache.ts';
+import { snowflakeTime } from '#platforms/discord/snowflake.ts';
 import type { GameItem, GamePlatform, Unknown, Untold } from '#platforms/game.ts';
-import { snowflakeTime } from '#platforms/snowflake.ts';
 import type { Target } from './binding.ts';
 import type { Facts } from './rules.ts';
 

@@ -10,7 +10,7 @@ import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { testRedisUrl } from '#test/redis/database.ts';
 import { CallBudget } from './budget.ts';
-import { SharedRedis } from './shared.ts';
+import { SharedRedis } from './shared-redis.ts';
 
 const log = pino({ level: 'silent' });
 const GUILD = '900000000000000001';

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { currentPurpose, PURPOSES } from '#kit/context.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import { MemoryTurns } from './memory.ts';
-import { RedisTurns } from './redis.ts';
+import { MemoryTurns } from './memory-slots.ts';
+import { RedisTurns } from './redis-slots.ts';
 import { nameOf } from './script.ts';
-import type { SharedRedis } from './shared.ts';
-import type { Allowance, Caller } from './turns.ts';
+import type { SharedRedis } from './shared-redis.ts';
+import type { Allowance, Caller } from './slots.ts';
 
 export interface CallBudgetOptions {
   shared: SharedRedis;

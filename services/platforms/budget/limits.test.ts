@@ -7,9 +7,9 @@ import { Metrics } from '#kit/telemetry/metrics.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { testRedisUrl } from '#test/redis/database.ts';
-import { InvalidRequests } from './invalid.ts';
+import { InvalidRequests } from './invalid-requests.ts';
 import { PlatformLimits } from './limits.ts';
-import { SharedRedis } from './shared.ts';
+import { SharedRedis } from './shared-redis.ts';
 
 const log = pino({ level: 'silent' });
 const LIMIT = 'roles of members of 900000000000000001';

@@ -2,9 +2,9 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '#kit/errors.ts';
 import type { RedisClient } from '#kit/redis/client.ts';
-import { InvalidRequests } from './invalid.ts';
+import { InvalidRequests } from './invalid-requests.ts';
 import { nameOf, Script } from './script.ts';
-import type { SharedRedis } from './shared.ts';
+import type { SharedRedis } from './shared-redis.ts';
 
 const ADMIT = new Script('admit');
 const NOTE = new Script('note');

@@ -8,10 +8,16 @@ import type { Logger } from '#kit/telemetry/log.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { CallBudget } from '../budget/budget.ts';
 import { PlatformLimits } from '../budget/limits.ts';
-import type { SharedRedis } from '../budget/shared.ts';
+import type { SharedRedis } from '../budget/shared-redis.ts';
 import type { ChatPlatformConfig } from '../config.ts';
-import { type CallOptions, type HostAnswer, type PlatformAnswer, PlatformHost, type PlatformOptions } from '../http.ts';
-import { readPause } from '../quiet.ts';
+import {
+  type CallOptions,
+  type HostAnswer,
+  type PlatformAnswer,
+  PlatformHost,
+  type PlatformOptions,
+} from '../http/host.ts';
+import { readPause } from '../http/pauses.ts';
 import { Buckets, readBucket } from './buckets.ts';
 
 /**

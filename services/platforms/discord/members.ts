@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ChatChange, ChatMember } from '../chat.ts';
-import type { PlatformAnswer } from '../http.ts';
+import type { PlatformAnswer } from '../http/host.ts';
 import { CODES, codeOf, isForbidden } from './api.ts';
 
 export const snowflake = z.string().regex(/^[0-9]{1,20}$/);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { GameItem } from '../game.ts';
-import type { PlatformHost } from '../http.ts';
-import { isRejection } from './answers.ts';
+import type { PlatformHost } from '../http/host.ts';
+import { isRejection } from './responses.ts';
 
 /** The most rows of a page; without being asked it has ten. */
 const PAGE_SIZE = 100;

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import { LoadingCache } from '#kit/resilience/cache.ts';
 import type { GameGroup } from '../game.ts';
-import type { PlatformAnswer, PlatformHost } from '../http.ts';
-import { givenName, refusal } from './answers.ts';
+import type { PlatformAnswer, PlatformHost } from '../http/host.ts';
+import { givenName, refusal } from './responses.ts';
 
 const KEPT_MS = 60_000;
 const MOST_GROUPS = 2_000;

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import { LoadingCache } from '#kit/resilience/cache.ts';
 import type { GameItem, ItemKind } from '../game.ts';
-import type { PlatformAnswer, PlatformHost } from '../http.ts';
-import { givenName, refusal } from './answers.ts';
+import type { PlatformAnswer, PlatformHost } from '../http/host.ts';
 import type { RobloxHosts } from './hosts.ts';
+import { givenName, refusal } from './responses.ts';
 
 const KEPT_MS = 3600_000;
 const MOST_NAMES = 10_000;

@@ -4,9 +4,9 @@ import { currentPurpose, type Purpose } from '#kit/context.ts';
 import { dropOldest } from '#kit/resilience/bounded.ts';
 import { inBatches } from '../batch-cache.ts';
 import type { GameItem, ItemKind, Untold } from '../game.ts';
-import type { PlatformHost } from '../http.ts';
-import { orUnknown, refusal } from './answers.ts';
+import type { PlatformHost } from '../http/host.ts';
 import type { OpenCloud } from './cloud.ts';
+import { orUnknown, refusal } from './responses.ts';
 
 /** The most items of one filter, so that its address stays short. */
 const BATCH = 100;

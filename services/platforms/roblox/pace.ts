@@ -3,10 +3,10 @@ import { currentPurpose, type Purpose, requestContext } from '#kit/context.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { CallBudget } from '../budget/budget.ts';
 import { PlatformLimits } from '../budget/limits.ts';
-import type { SharedRedis } from '../budget/shared.ts';
+import type { SharedRedis } from '../budget/shared-redis.ts';
 import type { GamePlatformConfig } from '../config.ts';
-import type { HostAnswer, Pace } from '../http.ts';
-import { readPause } from '../quiet.ts';
+import type { HostAnswer, Pace } from '../http/host.ts';
+import { readPause } from '../http/pauses.ts';
 
 const MINUTE_MS = 60_000;
 /** How long a call may wait for its turn. */

@@ -3,11 +3,11 @@ import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import { BatchCache } from '../batch-cache.ts';
 import type { Rejected, Unknown } from '../game.ts';
-import type { PlatformHost } from '../http.ts';
-import { isRejection, orError, orUnknown, refusal } from './answers.ts';
-import { Bisection, type Told } from './bisect.ts';
+import type { PlatformHost } from '../http/host.ts';
+import { Bisection, type Told } from './bisection.ts';
 import type { OpenCloud } from './cloud.ts';
 import type { Groups } from './groups.ts';
+import { isRejection, orError, orUnknown, refusal } from './responses.ts';
 
 const KEPT_MS = 30_000;
 const MOST_USERS = 5_000;

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import { LoadingCache } from '#kit/resilience/cache.ts';
 import type { GameUser, Untold } from '../game.ts';
-import type { PlatformHost } from '../http.ts';
-import { orUnknown, refusal } from './answers.ts';
+import type { PlatformHost } from '../http/host.ts';
+import { orUnknown, refusal } from './responses.ts';
 
 const KEPT_MS = 3600_000;
 const MOST_USERS = 10_000;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
-import { Bisection } from './bisect.ts';
+import { Bisection } from './bisection.ts';
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 const clock = new ManualClock();

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { PURPOSES } from '#kit/context.ts';
-import { type Allowance, type Caller, leaseOf, MAX_WAIT_MS, reserveOf, type Turns, windowOf } from './turns.ts';
+import { type Allowance, type Caller, leaseOf, MAX_WAIT_MS, reserveOf, type Turns, windowOf } from './slots.ts';
 
 interface Waiting extends Caller {
   turn: number;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Gate } from './gate.ts';
+import { Gate } from './concurrency-limit.ts';
 
 const gateOf = (options: Partial<ConstructorParameters<typeof Gate>[0]> = {}) =>
   new Gate({ most: 2, mostWaiting: 2, patienceMs: 60_000, message: 'Too many', ...options });

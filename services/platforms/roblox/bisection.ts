@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import { dropOldest } from '#kit/resilience/bounded.ts';
-import { orError } from './answers.ts';
+import { orError } from './responses.ts';
 
 /** Calls for one batch, the first one included. One rejected account of 50 takes 13 of them, two at most 23. */
 const MAX_CALLS = 25;

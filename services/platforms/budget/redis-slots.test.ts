@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { testRedisUrl } from '#test/redis/database.ts';
-import { RedisTurns } from './redis.ts';
-import { turnsSuite } from './turns.suite.ts';
+import { RedisTurns } from './redis-slots.ts';
+import { turnsSuite } from './slots.suite.ts';
 
 let redis: Redis;
 beforeAll(async () => {

@@ -1,14 +1,14 @@
-import type { SharedRedis } from './budget/shared.ts';
-import type { GamePlatformConfig } from './config.ts';
-import type { GameGroup, GameItem, GamePlatform, GameUser, Rejected, Unknown, Untold } from './game.ts';
-import type { PlatformOptions } from './http.ts';
-import { OpenCloud } from './roblox/cloud.ts';
-import { Groups } from './roblox/groups.ts';
-import { robloxHosts } from './roblox/hosts.ts';
-import { Items } from './roblox/items.ts';
-import { Ownership, ownedByCloud, ownedByItem } from './roblox/ownership.ts';
-import { holdingsByCloud, holdingsByUser, UserRanks } from './roblox/ranks.ts';
-import { Users } from './roblox/users.ts';
+import type { SharedRedis } from '../budget/shared-redis.ts';
+import type { GamePlatformConfig } from '../config.ts';
+import type { GameGroup, GameItem, GamePlatform, GameUser, Rejected, Unknown, Untold } from '../game.ts';
+import type { PlatformOptions } from '../http/host.ts';
+import { OpenCloud } from './cloud.ts';
+import { Groups } from './groups.ts';
+import { robloxHosts } from './hosts.ts';
+import { Items } from './items.ts';
+import { Ownership, ownedByCloud, ownedByItem } from './ownership.ts';
+import { holdingsByCloud, holdingsByUser, UserRanks } from './ranks.ts';
+import { Users } from './users.ts';
 
 export interface RobloxOptions extends PlatformOptions {
   config: GamePlatformConfig;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ApiError } from '#kit/errors.ts';
 import type { Unknown } from '../game.ts';
-import type { PlatformAnswer } from '../http.ts';
+import type { PlatformAnswer } from '../http/host.ts';
 
 const errorAnswer = z.object({
   errors: z.array(z.object({ code: z.number(), message: z.string().catch('') })).nonempty(),

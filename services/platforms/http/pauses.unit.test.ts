@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
-import { Quiet } from './quiet.ts';
+import { Quiet } from './pauses.ts';
 
 function noted(headers: Record<string, string>, body?: unknown) {
   const clock = new ManualClock();

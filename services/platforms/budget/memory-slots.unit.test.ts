@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
-import { MemoryTurns } from './memory.ts';
-import { turnsSuite } from './turns.suite.ts';
+import { MemoryTurns } from './memory-slots.ts';
+import { turnsSuite } from './slots.suite.ts';
 
 describe('turns in memory', () => {
   let now = 0;

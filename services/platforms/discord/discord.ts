@@ -9,12 +9,12 @@ import type {
   ChatPlatform,
   ChatRole,
   ChatStanding,
-} from './chat.ts';
-import { DiscordApi, type DiscordCall, type DiscordOptions, isShutOut } from './discord/api.ts';
-import { isNoMember, memberAnswer, readChange, snowflake, viewMember } from './discord/members.ts';
-import { rolesAnswer, viewRoles } from './discord/roles.ts';
-import { guildAnswer, viewStanding } from './discord/standing.ts';
-import type { PlatformAnswer } from './http.ts';
+} from '../chat.ts';
+import type { PlatformAnswer } from '../http/host.ts';
+import { DiscordApi, type DiscordCall, type DiscordOptions, isShutOut } from './api.ts';
+import { isNoMember, memberAnswer, readChange, snowflake, viewMember } from './members.ts';
+import { rolesAnswer, viewRoles } from './roles.ts';
+import { guildAnswer, viewStanding } from './standing.ts';
 
 const GUILD_KEPT_MS = 60_000;
 const MOST_GUILDS = 1_000;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Purpose } from '#kit/context.ts';
-import type { Caller, Turns } from './turns.ts';
+import type { Caller, Turns } from './slots.ts';
 
 const caller = (guildId: string, purpose: Purpose = 'caller'): Caller => ({ id: randomUUID(), guildId, purpose });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import packageJson from '../../package.json' with { type: 'json' };
-import { deadlineFor, PlatformsFixture } from './fixture.ts';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { deadlineFor, PlatformsFixture } from '../fixture.ts';
 
 const GUILD = '900000000000000001';
 const OTHER_GUILD = '900000000000000009';

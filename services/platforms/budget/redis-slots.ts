@@ -1,10 +1,10 @@
 import { PURPOSES } from '#kit/context.ts';
 import type { RedisClient } from '#kit/redis/client.ts';
 import { Script } from './script.ts';
-import { type Allowance, type Caller, leaseOf, MAX_WAIT_MS, reserveOf, type Turns, windowOf } from './turns.ts';
+import { type Allowance, type Caller, leaseOf, MAX_WAIT_MS, reserveOf, type Turns, windowOf } from './slots.ts';
 
-const TAKE = new Script('take');
-const LEAVE = new Script('leave');
+const TAKE = new Script('acquire');
+const LEAVE = new Script('release');
 
 /** Turns of all processes together, by Redis's own clock, in one step each. */
 export class RedisTurns implements Turns {

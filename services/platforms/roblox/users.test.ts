@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { deadlineFor, PlatformsFixture } from './fixture.ts';
+import { deadlineFor, PlatformsFixture } from '../fixture.ts';
 
 const USER = { id: 7001, name: 'AdaBuilds' };
 

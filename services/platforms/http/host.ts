@@ -3,8 +3,8 @@ import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import { Gate } from './gate.ts';
-import { Quiet } from './quiet.ts';
+import { Gate } from './concurrency-limit.ts';
+import { Quiet } from './pauses.ts';
 
 const DEADLINE_MS = 5_000;
 const MOST_BYTES = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { deadlineFor, PlatformsFixture } from '../fixture.ts';
 import type { Discord } from './discord.ts';
-import { deadlineFor, PlatformsFixture } from './fixture.ts';
 
 const GUILD = '900000000000000001';
 const BOT = '930000000000000001';
