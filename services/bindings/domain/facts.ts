@@ -1,7 +1,7 @@
 import { inParallel } from '#kit/resilience/parallel.ts';
 import { inBatches } from '#platforms/batch-cache.ts';
 import { snowflakeTime } from '#platforms/discord/snowflake.ts';
-import type { GameItem, GamePlatform, Unknown, Untold } from '#platforms/game.ts';
+import type { GameItem, GamePlatform, Unknown, UnknownOrHidden } from '#platforms/game.ts';
 import type { Target } from './binding.ts';
 import type { Facts } from './rules.ts';
 
@@ -19,11 +19,11 @@ export interface Member {
 export type Undecided = (facts: Facts) => readonly Target[];
 
 type Ranks = Facts['ranks'];
-type Owned = readonly (boolean | Untold)[] | Unknown;
+type Owned = readonly (boolean | UnknownOrHidden)[] | Unknown;
 /** What was queried of a member, and what the platform told; undefined where it was not queried. */
 interface Told {
   ranks: Ranks | undefined;
-  createdAt: Date | Untold | undefined;
+  createdAt: Date | UnknownOrHidden | undefined;
   items: readonly GameItem[];
   owned: Owned;
 }
@@ -99,7 +99,7 @@ class Queries {
   }
 
   /** Undefined for whom it is not asked. */
-  ages(asked: readonly boolean[]): Promise<(Date | Untold | undefined)[]> {
+  ages(asked: readonly boolean[]): Promise<(Date | UnknownOrHidden | undefined)[]> {
     return this.#ofSome(asked, (id) => this.#game.createdAt(id));
   }
 

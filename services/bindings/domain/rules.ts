@@ -1,4 +1,4 @@
-import type { GameItem, Rejected, Unknown, Untold } from '#platforms/game.ts';
+import type { GameItem, Rejected, Unknown, UnknownOrHidden } from '#platforms/game.ts';
 import type { Target } from './binding.ts';
 
 export type Verdict = 'wanted' | 'not_wanted' | 'unknown';
@@ -15,9 +15,9 @@ export interface Weighed {
 export interface Facts {
   /** By group; a group in which the member is not is left out. */
   ranks: ReadonlyMap<number, readonly number[]> | Unknown | Rejected;
-  owns(item: GameItem): boolean | Untold;
+  owns(item: GameItem): boolean | UnknownOrHidden;
   /** When the accounts were made. */
-  createdAt: { chat: Date; game: Date | Untold };
+  createdAt: { chat: Date; game: Date | UnknownOrHidden };
   /** Whether the game platform failed to tell something of this, and may tell it if asked again. */
   isIncomplete: boolean;
   /** Whether the game platform rejects calls that name the account, so that asking again does not help. */
@@ -70,7 +70,7 @@ function rankMissed(groupId: number, rank: number, min: number, max: number): st
   return rank < min ? `rank ${rank} is below the minimum of ${min}` : `rank ${rank} is above the maximum of ${max}`;
 }
 
-function weighItem({ kind, id }: GameItem, owned: boolean | Untold): Weighed {
+function weighItem({ kind, id }: GameItem, owned: boolean | UnknownOrHidden): Weighed {
   if (owned === 'hidden') return unknown(`the inventory is private: ${kind} ${id} may be owned`);
   if (owned === 'unknown') return unknown(`the game platform does not answer now: ${kind} ${id} may be owned`);
   return owned
@@ -78,7 +78,7 @@ function weighItem({ kind, id }: GameItem, owned: boolean | Untold): Weighed {
     : { verdict: 'not_wanted', reason: `the user does not own ${kind} ${id}` };
 }
 
-function weighAge({ platform, minDays }: AgeTarget, createdAt: Date | Untold, now: number): Weighed {
+function weighAge({ platform, minDays }: AgeTarget, createdAt: Date | UnknownOrHidden, now: number): Weighed {
   if (createdAt === 'hidden') return unknown('the game platform does not tell when the account was made');
   if (createdAt === 'unknown') return unknown('the game platform does not tell now when the account was made');
   const days = Math.max(0, Math.floor((now - createdAt.getTime()) / DAY_MS));

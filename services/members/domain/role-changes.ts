@@ -131,7 +131,7 @@ export class RoleChanges {
   ): Promise<void> {
     const { chat, database } = this.#options;
     const { roleId, give } = change;
-    const outcome = await chat.changeRole({ ...change, atLast: () => lock.keep() }).catch(faultOf);
+    const outcome = await chat.changeRole({ ...change, beforeCall: () => lock.keep() }).catch(faultOf);
     if (outcome === 'no such member') throw notInGuild();
     if (outcome === 'done') (give ? changes.added : changes.removed).push(roleId);
     else changes.failed.push({ role_id: roleId, ...failureOf(outcome) });

@@ -1,9 +1,10 @@
 import { describe } from 'vitest';
-import { MemoryTurns } from './memory-slots.ts';
-import { turnsSuite } from './slots.suite.ts';
+import { MemorySlots } from './memory-slots.ts';
+import { callSlotsSuite } from './slots.suite.ts';
 
-describe('turns in memory', () => {
+describe('slots in memory', () => {
   let now = 0;
   const sleep = async (milliseconds: number) => void (now += milliseconds);
-  turnsSuite(async (places) => new MemoryTurns({ places, windowMs: 1_000 }, () => now), { now: () => now, sleep });
+  const create = async (slots: number) => new MemorySlots({ slots, windowMs: 1_000 }, () => now);
+  callSlotsSuite(create, { now: () => now, sleep });
 });

@@ -1,33 +1,41 @@
 import { PURPOSES } from '#kit/context.ts';
 import type { RedisClient } from '#kit/redis/client.ts';
 import { Script } from './script.ts';
-import { type Allowance, type Caller, leaseOf, MAX_WAIT_MS, reserveOf, type Turns, windowOf } from './slots.ts';
+import {
+  type Allowance,
+  type Caller,
+  type CallSlots,
+  leaseOf,
+  MAX_WAIT_MS,
+  releaseDelayOf,
+  reserveOf,
+} from './slots.ts';
 
-const TAKE = new Script('acquire');
-const LEAVE = new Script('release');
+const ACQUIRE = new Script('acquire');
+const RELEASE = new Script('release');
 
-/** Turns of all processes together, by Redis's own clock, in one step each. */
-export class RedisTurns implements Turns {
+/** Slots that all processes share. Each function is one atomic step in Redis and uses the clock of Redis. */
+export class RedisSlots implements CallSlots {
   readonly #redis: RedisClient;
   readonly #keys: string[];
   readonly #allowance: Allowance;
 
-  /** `name` tells budgets apart; it is no secret. */
-  constructor(redis: RedisClient, name: string, allowance: Allowance) {
+  /** `name` identifies the budget in Redis keys and must contain no secret. */
+  constructor({ redis, name, allowance }: { redis: RedisClient; name: string; allowance: Allowance }) {
     this.#redis = redis;
-    // In one slot of a Cluster.
+    // The braces put all keys into one slot of a Redis Cluster.
     this.#keys = ['places', 'waiting', 'seen', 'turns'].map((key) => `{budget:${name}}:${key}`);
     this.#allowance = allowance;
   }
 
-  async take({ id, purpose, guildId }: Caller): Promise<number> {
-    const { places, windowMs } = this.#allowance;
+  async acquire({ id, purpose, guildId }: Caller): Promise<number> {
+    const { slots, windowMs } = this.#allowance;
     const reserve = reserveOf(this.#allowance, purpose);
-    const values = [id, PURPOSES.indexOf(purpose), guildId, places, reserve, leaseOf(this.#allowance)];
-    return Number(await TAKE.run(this.#redis, this.#keys, [...values, windowMs, MAX_WAIT_MS]));
+    const values = [id, PURPOSES.indexOf(purpose), guildId, slots, reserve, leaseOf(this.#allowance)];
+    return Number(await ACQUIRE.run(this.#redis, this.#keys, [...values, windowMs, MAX_WAIT_MS]));
   }
 
-  async leave(id: string): Promise<void> {
-    await LEAVE.run(this.#redis, this.#keys.slice(0, 3), [id, windowOf(this.#allowance)]);
+  async release(id: string): Promise<void> {
+    await RELEASE.run(this.#redis, this.#keys.slice(0, 3), [id, releaseDelayOf(this.#allowance)]);
   }
 }

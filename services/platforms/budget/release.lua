@@ -1,7 +1,7 @@
--- Leaves the line, or a place, which is free again a window later.
+-- Removes a caller from the queue, or releases its slot, which becomes free one window later.
 --
--- KEYS     1 places taken, 2 who waits, 3 until when each of them is believed to wait
--- ARGV     1 who leaves, 2 length of a window in ms
+-- KEYS     1 sorted set of occupied slots, 2 sorted set of waiting callers, 3 sorted set of the times at which they expire
+-- ARGV     1 ID of the caller, 2 length of the window in ms
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZREM', KEYS[2], ARGV[1])

@@ -1,46 +1,50 @@
 import type { Purpose } from '#kit/context.ts';
 
-/** Who wants to call. */
+/** A call that needs a slot. */
 export interface Caller {
   /** A UUID. */
   id: string;
-  /** Guilds take turns; empty for none. */
+  /** Slots are granted to the guilds in rotation; empty for a call of no guild. */
   guildId: string;
-  /** The more urgent ones come first. */
+  /** More urgent purposes get slots first. */
   purpose: Purpose;
 }
 
-/** What a platform grants: so many calls within any window of so many milliseconds. */
+/** A platform's rate limit: at most `slots` calls within any period of `windowMs`. */
 export interface Allowance {
-  places: number;
+  slots: number;
   windowMs: number;
 }
 
 /**
- * Parts an allowance among callers. A call has a place from when it is let through until a window after its response,
- * so that however late it arrives, no more calls than there are places arrive within any window.
+ * Enforces a rate limit. A call occupies a slot from the moment it is allowed until one window after its response. Even
+ * if the request is delayed on its way, the platform therefore never receives more calls within a window than there are
+ * slots.
  */
-export interface Turns {
-  /** 0 when it may call now; else milliseconds after which to try again, or it loses its place in the queue. */
-  take(caller: Caller): Promise<number>;
-  /** After the response, or when it waits no longer. */
-  leave(id: string): Promise<void>;
+export interface CallSlots {
+  /**
+   * Returns 0 if the call may be made now. Otherwise returns the milliseconds after which to try again; a caller that
+   * does not try again then loses its position in the queue.
+   */
+  acquire(caller: Caller): Promise<number>;
+  /** To be called after the response, or when the caller gives up waiting. */
+  release(id: string): Promise<void>;
 }
 
-/** Redis counts whole milliseconds. */
+/** Added to a window, because Redis counts whole milliseconds. */
 const MARGIN_MS = 5;
-/** Longer than a call that has a place may take. */
-const CALL_MS = 11_000;
-/** A caller that has to wait tries again within this. */
+/** Longer than any call lasts. */
+const MAX_CALL_MS = 11_000;
+/** A waiting caller has to try again within this time. */
 export const MAX_WAIT_MS = 2_000;
 
-/** How long a place is taken after the response. */
-export const windowOf = ({ windowMs }: Allowance) => windowMs + MARGIN_MS;
-/** How long a place is taken whose process is gone. */
-export const leaseOf = ({ windowMs }: Allowance) => windowMs + CALL_MS;
+/** How long a slot stays occupied after the response. */
+export const releaseDelayOf = ({ windowMs }: Allowance) => windowMs + MARGIN_MS;
+/** How long a slot stays occupied if its process dies. */
+export const leaseOf = ({ windowMs }: Allowance) => windowMs + MAX_CALL_MS;
 
-/** Of so many places those that less urgent calls leave free for more urgent ones. */
-export function reserveOf({ places }: Allowance, purpose: Purpose): number {
+/** The number of slots that calls of this purpose have to leave free for more urgent calls. */
+export function reserveOf({ slots }: Allowance, purpose: Purpose): number {
   if (purpose === 'caller') return 0;
-  return Math.floor(places / (purpose === 'background' ? 10 : 5));
+  return Math.floor(slots / (purpose === 'background' ? 10 : 5));
 }

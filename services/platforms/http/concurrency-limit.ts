@@ -1,55 +1,55 @@
 import { currentPurpose, PURPOSES, type Purpose } from '#kit/context.ts';
 import { ApiError } from '#kit/errors.ts';
 
-export interface GateOptions {
-  /** How many may run at once. */
-  most: number;
-  /** How many may wait for each purpose; who comes after is rejected. */
-  mostWaiting: number;
-  /** How long one may wait. */
-  patienceMs: number;
-  /** What those who are turned away are told. */
+export interface ConcurrencyLimitOptions {
+  maxRunning: number;
+  /** The maximum number of waiting actions for each purpose; further ones are rejected immediately. */
+  maxWaitingPerPurpose: number;
+  maxWaitMs: number;
+  /** The message of the error with which an action is rejected. */
   message: string;
 }
 
-type Turn = PromiseWithResolvers<void>;
+type Waiter = PromiseWithResolvers<void>;
 
-/** Lets a number of actions run at once; others wait, the more urgent ones first, then first come first served. */
-export class Gate {
-  readonly #options: GateOptions;
-  readonly #waiting: Record<Purpose, Set<Turn>> = { caller: new Set(), background: new Set(), job: new Set() };
+/**
+ * Limits the number of actions that run concurrently. Further actions wait in a queue, ordered by the urgency of their
+ * purpose and then by arrival.
+ */
+export class ConcurrencyLimit {
+  readonly #options: ConcurrencyLimitOptions;
+  readonly #waiting: Record<Purpose, Set<Waiter>> = { caller: new Set(), background: new Set(), job: new Set() };
   #running = 0;
 
-  constructor(options: GateOptions) {
+  constructor(options: ConcurrencyLimitOptions) {
     this.#options = options;
   }
 
-  /** The action's outcome; UNAVAILABLE without running it when there is no turn in time. */
+  /** The action's outcome. Throws UNAVAILABLE without running the action if the queue is full or the wait too long. */
   async run<Result>(action: () => Promise<Result>): Promise<Result> {
-    if (this.#running < this.#options.most) this.#running += 1;
-    else await this.#turn();
+    if (this.#running < this.#options.maxRunning) this.#running += 1;
+    else await this.#wait();
     try {
       return await action();
     } finally {
-      this.#leave();
+      this.#startNext();
     }
   }
 
-  async #turn(): Promise<void> {
-    const { mostWaiting, patienceMs, message } = this.#options;
+  async #wait(): Promise<void> {
+    const { maxWaitingPerPurpose, maxWaitMs, message } = this.#options;
     const waiting = this.#waiting[currentPurpose()];
-    if (waiting.size >= mostWaiting) throw new ApiError('UNAVAILABLE', { message });
-    const turn: Turn = Promise.withResolvers();
-    waiting.add(turn);
+    if (waiting.size >= maxWaitingPerPurpose) throw new ApiError('UNAVAILABLE', { message });
+    const waiter: Waiter = Promise.withResolvers();
+    waiting.add(waiter);
     const timer = setTimeout(() => {
-      waiting.delete(turn);
-      turn.reject(new ApiError('UNAVAILABLE', { message }));
-    }, patienceMs);
-    await turn.promise.finally(() => clearTimeout(timer));
+      waiting.delete(waiter);
+      waiter.reject(new ApiError('UNAVAILABLE', { message }));
+    }, maxWaitMs);
+    await waiter.promise.finally(() => clearTimeout(timer));
   }
 
-  /** Hands the place to the first who waits. */
-  #leave(): void {
+  #startNext(): void {
     for (const purpose of PURPOSES) {
       const [next] = this.#waiting[purpose];
       if (!next) continue;

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import { Gate } from './concurrency-limit.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 
-const gateOf = (options: Partial<ConstructorParameters<typeof Gate>[0]> = {}) =>
-  new Gate({ most: 2, mostWaiting: 2, patienceMs: 60_000, message: 'Too many', ...options });
+const limitOf = (options: Partial<ConstructorParameters<typeof ConcurrencyLimit>[0]> = {}) =>
+  new ConcurrencyLimit({ maxRunning: 2, maxWaitingPerPurpose: 2, maxWaitMs: 60_000, message: 'Too many', ...options });
 
-/** Actions that run until they are told to end. */
-function actions(gate: Gate, names: string[]) {
+/** Starts actions that run until the test ends them. */
+function actions(limit: ConcurrencyLimit, names: string[]) {
   const started: string[] = [];
   const ends = new Map(names.map((name) => [name, Promise.withResolvers<string>()]));
   const runs = names.map((name) => {
-    const run = gate.run(async () => {
+    const run = limit.run(async () => {
       started.push(name);
       return ends.get(name)?.promise;
     });
@@ -19,8 +19,8 @@ function actions(gate: Gate, names: string[]) {
   return { started, runs, end: (name: string) => ends.get(name)?.resolve(name), ends };
 }
 
-test('so many run at once, and the others in the order in which they came', async () => {
-  const { started, runs, end } = actions(gateOf(), ['a', 'b', 'c', 'd']);
+test('at most maxRunning actions run concurrently, and the others start in the order of their arrival', async () => {
+  const { started, runs, end } = actions(limitOf(), ['a', 'b', 'c', 'd']);
   expect(started).toEqual(['a', 'b']);
   end('b');
   expect(await runs[1]).toBe('b');
@@ -30,30 +30,30 @@ test('so many run at once, and the others in the order in which they came', asyn
   expect(started).toEqual(['a', 'b', 'c', 'd']);
 });
 
-test('an action that fails gives its place to the next', async () => {
-  const gate = gateOf({ most: 1 });
-  const { runs, ends, end } = actions(gate, ['a', 'b']);
+test('the next action starts when the running one fails', async () => {
+  const limit = limitOf({ maxRunning: 1 });
+  const { runs, ends, end } = actions(limit, ['a', 'b']);
   ends.get('a')?.reject(new Error('gone'));
   await expect(runs[0]).rejects.toThrow('gone');
   end('b');
   expect(await runs[1]).toBe('b');
-  expect(await gate.run(async () => 'c')).toBe('c');
+  expect(await limit.run(async () => 'c')).toBe('c');
 });
 
-test('who comes when enough are waiting is turned away at once', async () => {
-  const { runs, started, end } = actions(gateOf({ most: 1, mostWaiting: 1 }), ['a', 'b', 'c']);
+test('an action is rejected immediately when the queue is full', async () => {
+  const { runs, started, end } = actions(limitOf({ maxRunning: 1, maxWaitingPerPurpose: 1 }), ['a', 'b', 'c']);
   await expect(runs[2]).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'Too many' });
   for (const name of ['a', 'b']) end(name);
   expect(await Promise.all(runs.slice(0, 2))).toEqual(['a', 'b']);
   expect(started).toEqual(['a', 'b']);
 });
 
-test('who has waited for too long is turned away, and its turn goes to nobody', async () => {
-  const gate = gateOf({ most: 1, patienceMs: 5 });
-  const { runs, started, end } = actions(gate, ['a', 'b']);
+test('an action that has waited too long is rejected and never started', async () => {
+  const limit = limitOf({ maxRunning: 1, maxWaitMs: 5 });
+  const { runs, started, end } = actions(limit, ['a', 'b']);
   await expect(runs[1]).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   end('a');
   expect(await runs[0]).toBe('a');
-  expect(await gate.run(async () => 'c')).toBe('c');
+  expect(await limit.run(async () => 'c')).toBe('c');
   expect(started).toEqual(['a']);
 });

@@ -3,212 +3,188 @@ import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import { Gate } from './concurrency-limit.ts';
-import { Quiet } from './pauses.ts';
+import { jsonRequest, readJsonBody } from './body.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
+import { RateLimitPauses } from './pauses.ts';
 
 const DEADLINE_MS = 5_000;
-const MOST_BYTES = 1024 * 1024;
-const NO_CONTENT = 204;
-const MOST_AT_ONCE = 20;
-const MOST_WAITING = 1_000;
+const MAX_BYTES = 1024 * 1024;
+const MAX_CONCURRENT_CALLS = 20;
+const MAX_WAITING_CALLS = 1_000;
 
-/** What the connectors share. */
+/** Options of every client of a platform. */
 export interface PlatformOptions {
   breakers: Breakers;
   metrics: Metrics;
   clock: Clock;
-  /** From a call to the last byte of its answer; before it, a call may wait as long for its turn. */
+  /** The deadline of a call, from the request to the last byte of the response. A call may wait as long before it. */
   deadlineMs?: number;
 }
 
 export interface PlatformHostOptions extends PlatformOptions {
-  /** `game-users`: what metrics and breakers call it. */
+  /** The name in metrics and breakers, for example `game-users`. */
   name: string;
-  /** `game platform`: what callers are told. */
+  /** The name in error messages, for example `game platform`. */
   platform: string;
   /** Without a trailing slash. */
   url: string;
-  /** Left out: calls are made at once, up to 20 at a time. */
+  /** If left out, calls are limited by the number in flight only. */
   pace?: Pace | undefined;
 }
 
-/** Lets calls wait until the platform takes them. */
+/** Delays calls to respect the platform's rate limits. */
 export interface Pace {
-  /** The call's outcome once it has its turn; UNAVAILABLE without calling where that takes too long. */
-  run(limit: string, call: () => Promise<HostAnswer>): Promise<HostAnswer>;
-  /** What each response, also a 429, tells of calls to come. */
-  note(limit: string, answer: HostAnswer): void;
+  /** Makes the call as soon as the rate limits allow it. Throws UNAVAILABLE without calling if that takes too long. */
+  run(limit: string, call: () => Promise<HostResponse>): Promise<HostResponse>;
+  /** Receives every response, including a 429, to learn the state of the rate limits. */
+  note(limit: string, response: HostResponse): void;
 }
 
 export interface CallOptions {
-  /** GET when left out. */
+  /** GET if left out. */
   method?: 'GET' | 'PUT' | 'PATCH' | 'DELETE';
   headers?: Record<string, string>;
   /** Sent as JSON. */
   body?: unknown;
-  /** Of an answer that may be larger than 1 MiB. */
-  mostBytes?: number;
-  /** Which of the host's rate limits the call counts on, where it has several. */
+  /** The maximum size of the response; 1 MiB if left out. */
+  maxBytes?: number;
+  /** The host's rate limit to which the call counts, if the host has several. */
   limit?: string;
-  /** Awaited when the call's turn has come; what it throws is thrown, and nothing is called. */
-  atLast?: () => Promise<void>;
+  /** Awaited immediately before the request is sent. If it throws, its error is thrown and no request is sent. */
+  beforeCall?: () => Promise<void>;
 }
 
-/** An answer that the platform thought about: 2xx, or a 4xx other than 429. */
-export interface PlatformAnswer {
+/** A response with a status of 2xx, or of 4xx except 429. */
+export interface PlatformResponse {
   status: number;
-  /** Parsed JSON; undefined of a 204. */
+  /** Parsed JSON; undefined for a 204. */
   body: unknown;
 }
 
-/** The same, with its headers. */
-export interface HostAnswer extends PlatformAnswer {
+export interface HostResponse extends PlatformResponse {
   headers: Headers;
 }
 
 /**
- * One host of a platform: at most 20 calls at once, each with a deadline; a call follows no redirect and reads at most
- * 1 MiB, unless told otherwise. A host that keeps failing is left alone for a while, and so is one that answered 429, for as long as it asked.
+ * An HTTP client for one host of a platform. At most 20 calls are in flight, each with a deadline; redirects are not
+ * followed, and responses above 1 MiB are errors unless the call allows more. A breaker stops calls to a host that keeps
+ * failing, and after a 429 no call is made for as long as the host requires.
  */
 export class PlatformHost {
   readonly #options: PlatformHostOptions;
   readonly #breaker: Breaker;
-  readonly #gate: Gate;
-  readonly #quiet: Quiet;
+  readonly #concurrency: ConcurrencyLimit;
+  readonly #pauses: RateLimitPauses;
   readonly #calls;
   readonly #seconds;
-  readonly #refused;
+  readonly #credentialsRefused;
 
   constructor(options: PlatformHostOptions) {
     const { name, platform, breakers, metrics, clock, deadlineMs = DEADLINE_MS } = options;
     this.#options = options;
     this.#breaker = breakers.create(name, () => true);
-    this.#gate = new Gate({
-      most: MOST_AT_ONCE,
-      mostWaiting: MOST_WAITING,
-      patienceMs: deadlineMs,
-      message: `Too many calls to the ${platform} are waiting`,
+    this.#concurrency = new ConcurrencyLimit({
+      maxRunning: MAX_CONCURRENT_CALLS,
+      maxWaitingPerPurpose: MAX_WAITING_CALLS,
+      maxWaitMs: deadlineMs,
+      message: `Too many requests to the ${platform} are queued, try again later`,
     });
-    this.#quiet = new Quiet(clock);
-    this.#calls = metrics.counter('platform_calls_total', 'Calls to a platform', ['host', 'outcome']);
-    this.#seconds = metrics.duration('platform_call_duration_seconds', 'Time of a call', ['host']);
-    this.#refused = metrics.gauge('platform_credentials_refused', '1 if its last answer was 401', ['host']);
-    this.#refused.set({ host: name }, 0);
+    this.#pauses = new RateLimitPauses(clock);
+    this.#calls = metrics.counter('platform_calls_total', 'Calls to a host of a platform, by outcome', [
+      'host',
+      'outcome',
+    ]);
+    this.#seconds = metrics.duration(
+      'platform_call_duration_seconds',
+      'Time from sending a request to a host of a platform to the last byte of its response',
+      ['host'],
+    );
+    this.#credentialsRefused = metrics.gauge(
+      'platform_credentials_refused',
+      "1 if the host's last response was 401, which means that our credentials are invalid",
+      ['host'],
+    );
+    this.#credentialsRefused.set({ host: name }, 0);
   }
 
-  /** A call that changes nothing. Errors as of `call`. */
-  get(path: string, options: Omit<CallOptions, 'method' | 'body'> = {}): Promise<PlatformAnswer> {
+  /** Makes a GET call. Throws the same errors as `call`. */
+  get(path: string, options: Omit<CallOptions, 'method' | 'body'> = {}): Promise<PlatformResponse> {
     return this.call(path, options);
   }
 
-  /** One call of a path, never repeated. Errors: PLATFORM_ERROR, TIMEOUT, UNAVAILABLE. */
-  call(path: string, options: CallOptions = {}): Promise<HostAnswer> {
+  /** Makes one call, which is never retried. Throws PLATFORM_ERROR, TIMEOUT or UNAVAILABLE. */
+  call(path: string, options: CallOptions = {}): Promise<HostResponse> {
     const { limit = '' } = options;
     const { pace } = this.#options;
-    const make = () => this.#gate.run(() => this.#make(path, limit, options));
-    if (!pace) return make();
-    return this.#paced(pace, limit, make);
+    const send = () => this.#concurrency.run(() => this.#send(path, limit, options));
+    return pace ? this.#sendPaced(pace, limit, send) : send();
   }
 
-  /** A call that would be rejected does not wait for its turn. */
-  async #paced(pace: Pace, limit: string, make: () => Promise<HostAnswer>): Promise<HostAnswer> {
-    this.keepQuiet(limit);
-    return pace.run(limit, make);
+  /** Checks for a pause first, so that a call that would be rejected anyway does not wait for its turn. */
+  async #sendPaced(pace: Pace, limit: string, send: () => Promise<HostResponse>): Promise<HostResponse> {
+    this.requireNoPause(limit);
+    return pace.run(limit, send);
   }
 
-  async #make(path: string, limit: string, options: CallOptions): Promise<HostAnswer> {
-    this.keepQuiet(limit);
-    await options.atLast?.();
+  async #send(path: string, limit: string, options: CallOptions): Promise<HostResponse> {
+    this.requireNoPause(limit);
+    await options.beforeCall?.();
     const response = await this.#breaker.run(() => this.#fetch(path, options));
     this.#options.pace?.note(limit, response);
     if (response.status === 429) {
-      this.#quiet.note(limit, response);
-      throw this.#wantsNoCalls(limit);
+      this.#pauses.note(limit, response);
+      throw this.#pausedError(limit);
     }
     return response;
   }
 
-  /** What a 200 holds; PLATFORM_ERROR for another status and for another shape. */
-  expect<Shape>(answer: PlatformAnswer, schema: z.ZodType<Shape>): Shape {
-    const parsed = answer.status === 200 ? schema.safeParse(answer.body) : undefined;
-    if (!parsed?.success) throw this.misunderstood(answer);
+  /** The body of a 200, checked against the schema. Throws PLATFORM_ERROR for another status and for an invalid body. */
+  expect<Shape>(response: PlatformResponse, schema: z.ZodType<Shape>): Shape {
+    const parsed = response.status === 200 ? schema.safeParse(response.body) : undefined;
+    if (!parsed?.success) throw this.unexpectedResponse(response);
     return parsed.data;
   }
 
-  /** Thrown when the host answered something that can't be: PLATFORM_ERROR, with the details for the log alone. */
-  misunderstood({ status }: Pick<PlatformAnswer, 'status'>, what = 'another shape'): ApiError {
+  /** Returns a PLATFORM_ERROR for a response that makes no sense. Only the log shows the details. */
+  unexpectedResponse({ status }: Pick<PlatformResponse, 'status'>, what = 'an unexpected body'): ApiError {
     const { name, platform } = this.#options;
-    const cause = new Error(`${name} answered ${status} with ${what}`);
-    return new ApiError('PLATFORM_ERROR', { message: `The ${platform} gave no good answer`, cause });
+    const cause = new Error(`${name} responded with ${status} and ${what}`);
+    return new ApiError('PLATFORM_ERROR', { message: `The ${platform} sent no usable response`, cause });
   }
 
-  /** UNAVAILABLE while the host wants no calls on this limit. */
-  keepQuiet(limit: string): void {
-    if (this.#quiet.secondsLeft(limit) === 0) return;
+  /** Throws UNAVAILABLE during a pause of the whole host or of this rate limit. */
+  requireNoPause(limit: string): void {
+    if (this.#pauses.secondsLeft(limit) === 0) return;
     this.#calls.inc({ host: this.#options.name, outcome: 'held back' });
-    throw this.#wantsNoCalls(limit);
+    throw this.#pausedError(limit);
   }
 
-  #wantsNoCalls(limit: string): ApiError {
-    const retryAfter = Math.max(1, this.#quiet.secondsLeft(limit));
-    const message = `The ${this.#options.platform} takes no more calls for now`;
+  #pausedError(limit: string): ApiError {
+    const retryAfter = Math.max(1, this.#pauses.secondsLeft(limit));
+    const message = `The ${this.#options.platform} limits our request rate, try again later`;
     return new ApiError('UNAVAILABLE', { message, retryAfter });
   }
 
-  async #fetch(path: string, options: CallOptions): Promise<HostAnswer> {
-    const { method = 'GET', mostBytes = MOST_BYTES } = options;
+  async #fetch(path: string, options: CallOptions): Promise<HostResponse> {
+    const { method = 'GET', maxBytes = MAX_BYTES } = options;
     const { name, platform, url, deadlineMs = DEADLINE_MS } = this.#options;
     const signal = AbortSignal.timeout(deadlineMs);
-    const elapsed = this.#seconds.startTimer({ host: name });
+    const stopTimer = this.#seconds.startTimer({ host: name });
     let outcome = 'failed';
     try {
-      const response = await fetch(url + path, { method, ...withBody(options), redirect: 'error', signal });
+      const request = jsonRequest(options.headers, options.body);
+      const response = await fetch(url + path, { method, ...request, redirect: 'error', signal });
       outcome = String(response.status);
-      this.#refused.set({ host: name }, response.status === 401 ? 1 : 0);
-      return { status: response.status, headers: response.headers, body: await readAnswer(response, mostBytes) };
+      this.#credentialsRefused.set({ host: name }, response.status === 401 ? 1 : 0);
+      return { status: response.status, headers: response.headers, body: await readJsonBody(response, maxBytes) };
     } catch (cause) {
       if (!signal.aborted)
-        throw new ApiError('PLATFORM_ERROR', { message: `The ${platform} gave no good answer`, cause });
+        throw new ApiError('PLATFORM_ERROR', { message: `The ${platform} sent no usable response`, cause });
       outcome = 'too slow';
       throw new ApiError('TIMEOUT', { message: `The ${platform} took too long`, cause });
     } finally {
-      elapsed();
+      stopTimer();
       this.#calls.inc({ host: name, outcome });
     }
-  }
-}
-
-function withBody({ headers = {}, body }: CallOptions): Pick<RequestInit, 'headers' | 'body'> {
-  const all = { accept: 'application/json', ...headers };
-  if (body === undefined) return { headers: all };
-  return { headers: { ...all, 'content-type': 'application/json' }, body: JSON.stringify(body) };
-}
-
-/** The JSON of an answer; nothing of a 204, which has none, and of a 429 whose body can't be read. */
-async function readAnswer(response: Response, mostBytes: number): Promise<unknown> {
-  if (response.status === 429) return readJson(response, MOST_BYTES).catch(() => undefined);
-  if (response.status >= 500) await response.body?.cancel();
-  if (response.status === NO_CONTENT) return undefined;
-  if (response.status >= 500) throw new Error(`the platform answered ${response.status}`);
-  return readJson(response, mostBytes);
-}
-
-async function readJson(response: Response, mostBytes: number): Promise<unknown> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > mostBytes) throw new Error(`the answer is larger than ${mostBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return parseAnswer(Buffer.concat(chunks).toString('utf8'));
-}
-
-/** The error of the parser quotes what it could not read, which is no business of the log. */
-function parseAnswer(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error(`the answer of ${text.length} characters is not JSON`);
   }
 }

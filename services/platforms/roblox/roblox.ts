@@ -1,6 +1,6 @@
 import type { SharedRedis } from '../budget/shared-redis.ts';
 import type { GamePlatformConfig } from '../config.ts';
-import type { GameGroup, GameItem, GamePlatform, GameUser, Rejected, Unknown, Untold } from '../game.ts';
+import type { GameGroup, GameItem, GamePlatform, GameUser, Rejected, Unknown, UnknownOrHidden } from '../game.ts';
 import type { PlatformOptions } from '../http/host.ts';
 import { OpenCloud } from './cloud.ts';
 import { Groups } from './groups.ts';
@@ -12,13 +12,13 @@ import { Users } from './users.ts';
 
 export interface RobloxOptions extends PlatformOptions {
   config: GamePlatformConfig;
-  /** Shares the budget of calls among all processes. */
+  /** Shares the call budgets among all processes. */
   shared: SharedRedis;
 }
 
 /**
- * Roblox by its public web APIs, as their documentation described them in August 2026: ranks and ownership by Open
- * Cloud where there is a key, all else by the anonymous hosts.
+ * Implements GamePlatform with Roblox's public web APIs, as documented in August 2026. With a key, ranks and ownership
+ * come from Open Cloud; everything else comes from the anonymous hosts.
  */
 export class Roblox implements GamePlatform {
   readonly #users: Users;
@@ -65,11 +65,11 @@ export class Roblox implements GamePlatform {
     return this.#ranks.ofOne(userId, groupId);
   }
 
-  owns(userId: number, items: readonly GameItem[]): Promise<(boolean | Untold)[]> {
+  owns(userId: number, items: readonly GameItem[]): Promise<(boolean | UnknownOrHidden)[]> {
     return this.#ownership.of(userId, items);
   }
 
-  createdAt(userId: number): Promise<Date | Untold> {
+  createdAt(userId: number): Promise<Date | UnknownOrHidden> {
     return this.#users.createdAt(userId);
   }
 }
