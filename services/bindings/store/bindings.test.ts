@@ -72,7 +72,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
 test.each([
   ['a group_rank without a group', { gameGroupId: null }],
   ['a group_rank with a badge', { badgeId: 1 }],
-  ['a range that is upside down', { minRank: 3 }],
+  ['a max_rank below min_rank', { minRank: 3 }],
   ['a rank beyond 255', { maxRank: 256 }],
   ['a gamepass that names a badge', { type: 'gamepass', gameGroupId: null, minRank: null, maxRank: null, badgeId: 1 }],
   ['an unknown type', { type: 'other', gameGroupId: null, minRank: null, maxRank: null, badgeId: 1 }],
@@ -81,7 +81,7 @@ test.each([
   await expect(insert).rejects.toMatchObject({ code: '23514' });
 });
 
-test('kept answers go after a day; bindings stay', async () => {
+test('stored responses are deleted after a day; bindings are not', async () => {
   await database.query(
     `INSERT INTO bindings.idempotency (guild_id, method, path, key, body_hash, created_at)
      VALUES ($1, 'POST', '/', 'key', '', $2)`,
