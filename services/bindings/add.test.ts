@@ -153,7 +153,7 @@ describe('target and role of a binding are checked before it is saved', () => {
       'NOT_APPLICABLE',
       "The role Harbormaster is not below the bot's highest role",
     ],
-  ])('a role that %s is refused', async (_what, chatRoleId, status, code, message) => {
+  ])('a role that %s is rejected', async (_what, chatRoleId, status, code, message) => {
     const response = await fixture.add(rankBinding({ chat_role_id: chatRoleId }));
     expect(response).toMatchObject({ status, body: { message, details: { code } } });
     expect(await fixture.stored()).toBe(0);

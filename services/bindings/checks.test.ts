@@ -144,7 +144,7 @@ describe('POST /bindings/validate', () => {
     ],
     ['ranks outside 0 to 255', { game_group_id: 501, min_rank: -1, max_rank: 256 }, ['body.min_rank', 'body.max_rank']],
     ['max_rank below min_rank', { game_group_id: 501, min_rank: 3, max_rank: 2 }, ['body.max_rank']],
-  ])('refuses %s', async (_what, body, faults) => {
+  ])('rejects %s', async (_what, body, faults) => {
     const response = await fixture.validate(body);
     expect(response.status).toBe(400);
     expect(faultsOf(response)).toEqual(faults);

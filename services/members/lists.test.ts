@@ -51,24 +51,24 @@ describe('GET /guilds/:guildId/verified', () => {
   });
 
   test('updated_since lists the users that were linked or unlinked since an earlier response', async () => {
-    const [kept, gone] = [newAccounts(), newAccounts()];
+    const [linked, unlinked] = [newAccounts(), newAccounts()];
     const there = { guildId: OTHER_GUILD };
-    const link = ({ chatId, gameId }: typeof kept) => {
+    const link = ({ chatId, gameId }: typeof linked) => {
       const body = { guild_id: OTHER_GUILD, chat_id: chatId, game_id: gameId, game_username: 'Player' };
       return fixture.post('/verification/link', body, there);
     };
-    await link(gone);
+    await link(unlinked);
     // Longer than the safety margin that is subtracted from server_time.
     await fixture.advance(10_000);
     const first = (await list('', OTHER_GUILD)).body.data;
     expect(first).not.toHaveProperty('unlinked');
-    expect(first.users).toEqual([recordOf(gone)]);
-    await link(kept);
-    await fixture.post('/verification/unlink', { guild_id: OTHER_GUILD, chat_id: gone.chatId }, there);
+    expect(first.users).toEqual([recordOf(unlinked)]);
+    await link(linked);
+    await fixture.post('/verification/unlink', { guild_id: OTHER_GUILD, chat_id: unlinked.chatId }, there);
     const since = (await list(`?updated_since=${first.server_time}`, OTHER_GUILD)).body.data;
     expect(since).toEqual({
-      users: [recordOf(kept)],
-      unlinked: [{ chat_id: gone.chatId, game_id: gone.gameId, unlinked_at: expect.any(Number) }],
+      users: [recordOf(linked)],
+      unlinked: [{ chat_id: unlinked.chatId, game_id: unlinked.gameId, unlinked_at: expect.any(Number) }],
       server_time: expect.any(Number),
       next_cursor: null,
     });
@@ -110,7 +110,7 @@ describe('GET /guilds/:guildId/verified', () => {
     ['limit=1&limit=2', 'limit'],
     ['updated_since=-1', 'updated_since'],
     ['updated_since=2026-01-01', 'updated_since'],
-  ])('refuses %s', async (query, field) => {
+  ])('rejects %s', async (query, field) => {
     const response = await list(`?${query}`);
     expect(response.status).toBe(400);
     expect(faultsOf(response)).toEqual([`query.${field}`]);

@@ -86,8 +86,8 @@ describe('POST /sync/nickname', () => {
   });
 
   test('for an unverified member a template that needs the game account is 404, and others are filled', async () => {
-    const refused = await sync(LENA, { template: '{game_username}' });
-    expect([refused.status, refused.body.message]).toEqual([404, 'The user is not verified in this guild']);
+    const rejection = await sync(LENA, { template: '{game_username}' });
+    expect([rejection.status, rejection.body.message]).toEqual([404, 'The user is not verified in this guild']);
     const filled = await sync('920000000000000004', { template: '{chat_username}!' });
     expect(filled.body.data.to).toBe('dmitri!');
   });
@@ -111,9 +111,9 @@ describe('POST /sync/nickname', () => {
     }
     const own = structuredClone(world);
     await chat.putWorld(own);
-    const refused = await sync(ADA, { nickname: 'Ada unpermitted' });
-    expect([refused.status, refused.body.details.code]).toEqual([422, 'NOT_APPLICABLE']);
-    expect(refused.body.message).toContain('lacks the permission');
+    const rejection = await sync(ADA, { nickname: 'Ada unpermitted' });
+    expect([rejection.status, rejection.body.details.code]).toEqual([422, 'NOT_APPLICABLE']);
+    expect(rejection.body.message).toContain('lacks the permission');
     expect(await written()).toBe(0);
     for (const role of world.chat.guilds[0]?.roles ?? []) {
       if (role.permissions === MANAGE_ROLES) role.permissions = '402653184';

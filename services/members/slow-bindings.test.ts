@@ -31,7 +31,7 @@ test('while bindings does not respond a sync fails before the gateway times out,
   const started = performance.now();
   const response = await sync();
   const waited = performance.now() - started;
-  console.log(`with bindings silent a sync was answered after ${waited.toFixed(0)} ms`);
+  console.log(`without a response of bindings a sync failed after ${waited.toFixed(0)} ms`);
   expect(waited).toBeLessThan(GATEWAY_MS);
   expect([response.status, response.body.details.code]).toEqual([504, 'TIMEOUT']);
   // The Idempotency-Key is free again, and no lock is held.

@@ -57,9 +57,9 @@ export interface ChatChangeRequest {
 }
 
 /**
- * The functions of the chat platform that the services use. Every function throws PLATFORM_ERROR if the platform rejects
- * the request or sends an unreadable response, TIMEOUT if the response is too slow, and UNAVAILABLE while the platform
- * limits the bot's rate or keeps failing.
+ * The functions of the chat platform that the services use. Every function throws PLATFORM_ERROR if the platform
+ * rejects the request or sends an unreadable response, TIMEOUT if the response is too slow, and UNAVAILABLE while the
+ * platform limits the bot's rate or keeps failing.
  */
 export interface ChatPlatform {
   /**
@@ -77,8 +77,8 @@ export interface ChatPlatform {
    */
   members(guildId: string, after: string, options?: { fresh?: boolean }): Promise<ChatMemberPage>;
   /**
-   * Assigns (`give`) or removes one role. The caller must have checked that the role is assignable, because the platform
-   * counts rejected requests.
+   * Assigns (`give`) or removes one role. The caller must have checked that the role is assignable, because the
+   * platform counts rejected requests.
    */
   changeRole(change: ChatChangeRequest & { roleId: string; give: boolean }): Promise<ChatChange>;
   /** Sets a nickname of at most 32 characters; null removes the nickname. */

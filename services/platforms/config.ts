@@ -31,9 +31,14 @@ export const chatPlatformConfig = {
   /** A page about the operator of the bot; the platform requires one in User-Agent. */
   CHAT_BOT_URL: url('http', 'https').default('https://guild-data.example'),
   CHAT_BOT_TOKEN: z.string({ error: 'is required' }).pipe(credential()),
-  /** Maximum calls per second of all processes; the platform allows 50 per bot. Redis shares them among the processes. */
+  /**
+   * Maximum calls per second of all processes; the platform allows 50 per bot. Redis shares them among the processes.
+   */
   CHAT_GLOBAL_RPS: number(50, 1, 1_000_000),
-  /** The number of processes that call the platforms; each gets an equal share of the rate limits while Redis is unavailable. */
+  /**
+   * The number of processes that call the platforms; each gets an equal share of the rate limits while Redis is
+   * unavailable.
+   */
   CHAT_PROCESSES: number(2, 1, 1_000),
   ...redisConfig,
 };

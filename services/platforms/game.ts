@@ -20,7 +20,10 @@ export interface GameItem {
   id: number;
 }
 
-/** The platform could not be queried (429, failure, timeout); a later attempt may succeed. No role changes because of it. */
+/**
+ * The platform could not be queried (429, failure, timeout); a later attempt may succeed. No role changes because of
+ * it.
+ */
 export type Unknown = 'unknown';
 /** The platform rejects every request that names the account, so a retry does not help. */
 export type Rejected = 'rejected';
@@ -40,10 +43,10 @@ export interface GamePlatform {
   /** Returns null if there is no such item. Cached for up to an hour. */
   itemName(item: GameItem): Promise<string | null>;
   /**
-   * For each user, the ranks that the user holds in the given groups; a group in which the user has no rank is left out.
-   * Queries 50 users per request where the platform supports it; results are cached for 30 s. The groups have to be
-   * given because the platform returns roles, and only roles of these groups are resolved to ranks: users are in dozens
-   * of groups.
+   * For each user, the ranks that the user holds in the given groups; a group in which the user has no rank is left
+   * out. Queries 50 users per request where the platform supports it; results are cached for 30 s. The groups have to
+   * be given because the platform returns roles, and only roles of these groups are resolved to ranks: users are in
+   * dozens of groups.
    */
   ranks(
     userIds: readonly number[],
@@ -52,8 +55,8 @@ export interface GamePlatform {
   /** The ranks that a user holds in one group, empty if the user is not in it. Cached for up to 30 s. */
   ranksIn(userId: number, groupId: number): Promise<readonly number[]>;
   /**
-   * For each item, whether the user owns it, in a single request where the platform supports it. Not cached for callers;
-   * cached for up to a minute for background work and for up to ten minutes for jobs.
+   * For each item, whether the user owns it, in a single request where the platform supports it. Not cached for
+   * callers; cached for up to a minute for background work and for up to ten minutes for jobs.
    */
   owns(userId: number, items: readonly GameItem[]): Promise<(boolean | UnknownOrHidden)[]>;
   /** The time at which the account was created. Cached for up to an hour. */

@@ -13,7 +13,10 @@ import { NameCache } from './names.ts';
 import { type BindingNames, checkTargets } from './platforms.ts';
 
 const GROUP_NAME_TTL_MS = 3600_000;
-/** Each load takes two calls. Loads use half of the concurrent calls to a platform, so that requests that add bindings get theirs. */
+/**
+ * Each load takes two calls. Loads use half of the concurrent calls to a platform, so that requests that add bindings
+ * get theirs.
+ */
 const MAX_CONCURRENT_LOADS = 5;
 
 /** The fields to change; undefined fields stay as they are. */
@@ -74,7 +77,9 @@ export class Bindings {
     return (await store.findBinding(this.#options.database, guildId, id)) ?? notFound();
   }
 
-  /** Adds a binding. Throws CONFLICT if there is an identical one or the guild has 500, and the errors of checkTargets. */
+  /**
+   * Adds a binding. Throws CONFLICT if there is an identical one or the guild has 500, and the errors of checkTargets.
+   */
   async add(write: RepeatableWrite, wanted: NewBinding): Promise<WriteOutcome<BindingView>> {
     const { idempotency, game, chat } = this.#options;
     let added: Binding | undefined;
@@ -91,8 +96,8 @@ export class Bindings {
   }
 
   /**
-   * Updates a binding. Throws NOT_FOUND if there is no such binding, INVALID_REQUEST if the change does not fit its type or
-   * range, and CONFLICT if it makes it identical to another one.
+   * Updates a binding. Throws NOT_FOUND if there is no such binding, INVALID_REQUEST if the change does not fit its
+   * type or range, and CONFLICT if it makes it identical to another one.
    */
   async update(write: RepeatableWrite, id: number, change: BindingChange): Promise<WriteOutcome<BindingView>> {
     const { guildId } = write;

@@ -25,8 +25,8 @@ export class Checks {
   }
 
   /**
-   * Tests whether a member matches a group_rank binding. Throws NOT_FOUND if there is no such binding or the member is not
-   * verified, INVALID_REQUEST for a binding of another type, and the errors of the game platform.
+   * Tests whether a member matches a group_rank binding. Throws NOT_FOUND if there is no such binding or the member is
+   * not verified, INVALID_REQUEST for a binding of another type, and the errors of the game platform.
    */
   async test(guildId: string, bindingId: number, chatId: string): Promise<TargetVerdict> {
     const target = targetOf(await this.#bindings.get(guildId, bindingId));

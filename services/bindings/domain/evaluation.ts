@@ -83,8 +83,8 @@ export class Evaluation {
 }
 
 /**
- * The targets that still decide a role of a member. There are none for a role that is wanted already, and none for a role
- * with a rank binding while the ranks are unknown, because the member has to be evaluated again anyway.
+ * The targets that still decide a role of a member. There are none for a role that is wanted already, and none for a
+ * role with a rank binding while the ranks are unknown, because the member has to be evaluated again anyway.
  */
 function decidingTargetsOf(
   byRole: readonly (readonly [string, readonly Binding[]])[],

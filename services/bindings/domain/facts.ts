@@ -29,10 +29,10 @@ interface MemberResults {
 }
 
 /**
- * Loads the facts that the targets depend on, for each member in their order. Facts that the game platform has not returned
- * within `deadlineMs` are unknown. With `decidingTargets` the facts are loaded one kind after the other, the cheap ones
- * first, and only for members whom they still decide: ranks (50 members per call), ages, ownership (a call per member).
- * Never fails.
+ * Loads the facts that the targets depend on, for each member in their order. Facts that the game platform has not
+ * returned within `deadlineMs` are unknown. With `decidingTargets` the facts are loaded one kind after the other, the
+ * cheap ones first, and only for members whom they still decide: ranks (50 members per call), ages, ownership (a call
+ * per member). Never fails.
  */
 export async function loadFacts(
   game: GamePlatform,

@@ -14,8 +14,8 @@ export interface BindingNames {
 
 /**
  * Checks the target of a new binding with the game platform, then its role with the chat platform; returns their names.
- * Throws INVALID_TARGET, INVALID_REQUEST or NOT_APPLICABLE if the binding is not possible, and PLATFORM_ERROR, TIMEOUT or
- * UNAVAILABLE if a platform fails.
+ * Throws INVALID_TARGET, INVALID_REQUEST or NOT_APPLICABLE if the binding is not possible, and PLATFORM_ERROR, TIMEOUT
+ * or UNAVAILABLE if a platform fails.
  */
 export async function checkTargets(
   game: GamePlatform,

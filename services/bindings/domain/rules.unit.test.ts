@@ -31,7 +31,7 @@ describe('a group_rank', () => {
     [[200, 10], 50, 100, 200, 'rank 200 is above the maximum of 100'],
     [[10, 20], 50, 100, 20, 'rank 20 is below the minimum of 50'],
     [[], 1, 255, 0, 'the user is not in group 501, and the minimum rank is 1'],
-  ])('with ranks %j is not wanted from %i to %i, and tells the highest, %i', (ranks, min, max, rank, reason) => {
+  ])('with ranks %j is not wanted from %i to %i, and has the highest rank, %i', (ranks, min, max, rank, reason) => {
     const known = ranks.length > 0 ? inGroup(...ranks) : facts({});
     expect(evaluateTarget(range(min, max), known, NOW)).toEqual({ verdict: 'not_wanted', reason, rank });
   });

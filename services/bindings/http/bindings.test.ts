@@ -157,15 +157,15 @@ describe('PATCH /bindings/update', () => {
 
   test('a range is validated together with the stored values', async () => {
     const { id } = await fixture.added(rankBinding({ min_rank: 50, max_rank: 100 }));
-    const refused = async (change: object) =>
+    const faultsAfter = async (change: object) =>
       (await fixture.update({ binding_id: id, ...change })).body.details.errors as unknown;
-    expect(await refused({ max_rank: 49 })).toEqual([
+    expect(await faultsAfter({ max_rank: 49 })).toEqual([
       { path: 'body.max_rank', message: 'must be at least the min_rank of 50' },
     ]);
-    expect(await refused({ min_rank: 101 })).toEqual([
+    expect(await faultsAfter({ min_rank: 101 })).toEqual([
       { path: 'body.min_rank', message: 'must be at most the max_rank of 100' },
     ]);
-    expect(await refused({ min_rank: 20, max_rank: 10 })).toEqual([
+    expect(await faultsAfter({ min_rank: 20, max_rank: 10 })).toEqual([
       { path: 'body.max_rank', message: 'must be at least min_rank' },
     ]);
     expect((await fixture.update({ binding_id: id, max_rank: 50 })).status).toBe(200);
@@ -181,7 +181,7 @@ describe('PATCH /bindings/update', () => {
       { binding_id: 0, min_rank: 256, max_rank: -1, priority: '1' },
       ['binding_id', 'min_rank', 'max_rank', 'priority'].map((field) => `body.${field}`),
     ],
-  ])('refuses %s', async (_what, body, faults) => {
+  ])('rejects %s', async (_what, body, faults) => {
     const response = await fixture.update(body);
     expect(response.status).toBe(400);
     expect(faultsOf(response)).toEqual(faults);

@@ -76,7 +76,7 @@ test.each([
   ['a rank beyond 255', { maxRank: 256 }],
   ['a gamepass that names a badge', { type: 'gamepass', gameGroupId: null, minRank: null, maxRank: null, badgeId: 1 }],
   ['an unknown type', { type: 'other', gameGroupId: null, minRank: null, maxRank: null, badgeId: 1 }],
-])('the table refuses %s', async (_what, wrong) => {
+])('the table rejects %s', async (_what, wrong) => {
   const insert = store.insertBinding(database, GUILD, { ...binding, ...(wrong as Partial<Binding>) }, now);
   await expect(insert).rejects.toMatchObject({ code: '23514' });
 });

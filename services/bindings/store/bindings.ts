@@ -44,7 +44,9 @@ export async function lockBinding(transaction: Queryable, guildId: string, id: n
   return binding;
 }
 
-/** Prevents that bindings of the guild are added concurrently until the transaction ends, so that they can be counted. */
+/**
+ * Prevents that bindings of the guild are added concurrently until the transaction ends, so that they can be counted.
+ */
 export async function lockGuild(transaction: Queryable, guildId: string): Promise<void> {
   await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`bindings.bindings\n${guildId}`]);
 }

@@ -45,9 +45,9 @@ export interface ChangesOptions {
 }
 
 /**
- * Changes links, which are stored in lookup, while tokens and idempotent responses are stored here. An intent is written
- * first, lookup is called with the intent's ID until it responds, and then intent, token and stored response are settled
- * in one transaction. deploy/decisions/0001-links-cross-two-stores.md explains why every step is safe.
+ * Changes links, which are stored in lookup, while tokens and idempotent responses are stored here. An intent is
+ * written first, lookup is called with the intent's ID until it responds, and then intent, token and stored response
+ * are settled in one transaction. deploy/decisions/0001-links-cross-two-stores.md explains why every step is safe.
  */
 export class LinkChanges {
   readonly #options: ChangesOptions;
@@ -115,7 +115,9 @@ export class LinkChanges {
     return started;
   }
 
-  /** An operator has discarded an intent: releases its token and stores a CONFLICT as the response to repeated requests. */
+  /**
+   * An operator has discarded an intent: releases its token and stores a CONFLICT as the response to repeated requests.
+   */
   async discard(transaction: Queryable, guildId: string, operationId: string): Promise<void> {
     const intent = await store.findIntent(transaction, guildId, operationId);
     if (!intent) return;
@@ -163,7 +165,9 @@ export class LinkChanges {
     return repeated;
   }
 
-  /** Writes the intent and reserves its token; undefined if the token is reserved already. May throw after the commit. */
+  /**
+   * Writes the intent and reserves its token; undefined if the token is reserved already. May throw after the commit.
+   */
   #begin(guildId: string, change: Change, claim: Claim | undefined): Promise<NewIntent | undefined> {
     const { database, clock, newOperationId } = this.#options;
     const now = new Date(clock.now());

@@ -4,8 +4,8 @@ import { type RandomBytes, randomText } from '#kit/security/base62.ts';
 const TOKEN_LENGTH = 32;
 
 /**
- * Letters and digits that people do not confuse. Of the similar characters 0 O Q D only D is included, of 1 I L none, and
- * of 2 Z, 5 S, 8 B, 6 G and V U the first one. With 25 characters a code has 37 bits, which is enough because codes
+ * Letters and digits that people do not confuse. Of the similar characters 0 O Q D only D is included, of 1 I L none,
+ * and of 2 Z, 5 S, 8 B, 6 G and V U the first one. With 25 characters a code has 37 bits, which is enough because codes
  * expire soon and rate limits allow few guesses.
  */
 export const CODE_ALPHABET = '23456789ACDEFHJKMNPRTVWXY';

@@ -18,7 +18,9 @@ export interface HeldLock {
   renew(): Promise<void>;
 }
 
-/** Thrown if another process changes the member's roles, or may have started to because the lease could not be renewed. */
+/**
+ * Thrown if another process changes the member's roles, or may have started to because the lease could not be renewed.
+ */
 export class MemberBusy extends ApiError {
   constructor(cause?: unknown) {
     super('UNAVAILABLE', { message: "The member's roles are being changed, try again soon", cause });
@@ -26,8 +28,8 @@ export class MemberBusy extends ApiError {
 }
 
 /**
- * Locks of members across all replicas. Every change of a member's roles happens while holding the member's lock. A lock
- * is a row with a lease by the database's clock, which is renewed during the work. It is not an advisory lock of
+ * Locks of members across all replicas. Every change of a member's roles happens while holding the member's lock. A
+ * lock is a row with a lease by the database's clock, which is renewed during the work. It is not an advisory lock of
  * PostgreSQL, because that would occupy a connection while the platforms are called.
  */
 export class MemberLocks {

@@ -14,7 +14,9 @@ export interface MemberFilters {
   verified: boolean | undefined;
 }
 
-/** The position in a list: the platform's page that begins after one ID, and in it the members with IDs above another. */
+/**
+ * The position in a list: the platform's page that begins after one ID, and in it the members with IDs above another.
+ */
 interface Position {
   after: string;
   above: string;

@@ -56,9 +56,9 @@ export class RoleChanges {
   }
 
   /**
-   * Makes a member's roles match verdicts that were evaluated for a link. Returns undefined if the link has changed since.
-   * With `only`, which jobs use, only these roles are changed, and the guild's roles may come from the cache. Throws
-   * MemberBusy if another process holds the member's lock until `until` (performance.now()).
+   * Makes a member's roles match verdicts that were evaluated for a link. Returns undefined if the link has changed
+   * since. With `only`, which jobs use, only these roles are changed, and the guild's roles may come from the cache.
+   * Throws MemberBusy if another process holds the member's lock until `until` (performance.now()).
    */
   bringInLine(
     member: store.MemberName,
@@ -78,7 +78,9 @@ export class RoleChanges {
     return this.#plan(member, verdicts, await store.listGrants(this.#options.database, member));
   }
 
-  /** Reads the member without a cache. Reloads the guild's roles if a role of a binding is not among the cached roles. */
+  /**
+   * Reads the member without a cache. Reloads the guild's roles if a role of a binding is not among the cached roles.
+   */
   async #plan(
     { guildId, chatId }: store.MemberName,
     verdicts: RoleVerdicts,
@@ -116,7 +118,8 @@ export class RoleChanges {
     changes.failed.push(...plan.failed);
     if (plan.forget.length + plan.add.length > 0) await lock.renew();
     if (plan.forget.length > 0) await store.deleteGrants(database, member, plan.forget);
-    // Grants are stored before the roles are assigned. Otherwise a role that a killed process assigned would never be removed.
+    // Grants are stored before the roles are assigned. Otherwise a role that a killed process assigned would never be
+    // removed.
     if (plan.add.length > 0) await store.insertGrants(database, member, plan.add, new Date(clock.now()));
     const reason = link ? `Guild Data: bindings for game account ${link.gameId}` : 'Guild Data: no longer verified';
     for (const roleId of plan.add) await this.#change({ ...member, roleId, give: true, reason }, lock, changes);

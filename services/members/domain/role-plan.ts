@@ -33,8 +33,8 @@ export interface RolePlan {
 }
 
 /**
- * Plans the changes. A role is assigned if a binding wants it. It is removed if a binding governs it or a synchronisation
- * has assigned it, no binding wants it, and no verdict about it is unknown.
+ * Plans the changes. A role is assigned if a binding wants it. It is removed if a binding governs it or a
+ * synchronisation has assigned it, no binding wants it, and no verdict about it is unknown.
  */
 export function planRoles({ guildRoles, held, granted, verdicts }: RoleSituation): RolePlan {
   const plan: RolePlan = { add: [], remove: [], unchanged: [], failed: [], forget: [] };

@@ -64,9 +64,9 @@ export class RoleSync {
   }
 
   /**
-   * Synchronises the roles after a change of a member's link: with a link they follow the bindings, without one the granted
-   * roles are removed. Throws a fault such as UNAVAILABLE if that has to be retried, and NOT_APPLICABLE if the bot may not
-   * remove a granted role. Does nothing for an account that is not in the guild.
+   * Synchronises the roles after a change of a member's link: with a link they follow the bindings, without one the
+   * granted roles are removed. Throws a fault such as UNAVAILABLE if that has to be retried, and NOT_APPLICABLE if the
+   * bot may not remove a granted role. Does nothing for an account that is not in the guild.
    */
   async follow(member: MemberName): Promise<void> {
     const { guildId, chatId } = member;

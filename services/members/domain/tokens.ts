@@ -45,8 +45,8 @@ export class VerificationTokens {
   }
 
   /**
-   * Creates a token for a chat account. Older tokens of the account stay valid. Throws CONFLICT with `details.conflict` if
-   * the account is linked.
+   * Creates a token for a chat account. Older tokens of the account stay valid. Throws CONFLICT with `details.conflict`
+   * if the account is linked.
    */
   create(
     write: RepeatableWrite,

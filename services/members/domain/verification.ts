@@ -42,8 +42,8 @@ export class Verification {
   }
 
   /**
-   * Links two accounts. If no name is given, it is requested from the game platform; throws INVALID_TARGET if there is no
-   * such user, and CONFLICT if either account is linked already.
+   * Links two accounts. If no name is given, it is requested from the game platform; throws INVALID_TARGET if there is
+   * no such user, and CONFLICT if either account is linked already.
    */
   link(write: RepeatableWrite, link: { chatId: string; gameId: number; gameUsername: string | undefined }) {
     return this.#changes.perform(write, async () => {

@@ -48,7 +48,9 @@ export async function releaseLock(on: Queryable, { guildId, chatId }: MemberName
   ]);
 }
 
-/** The IDs of the roles that synchronisations have assigned to the member. There are never more than bindings governed. */
+/**
+ * The IDs of the roles that synchronisations have assigned to the member. There are never more than bindings governed.
+ */
 export async function listGrants(on: Queryable, { guildId, chatId }: MemberName): Promise<string[]> {
   const grants = await on.query<{ roleId: string }>(
     'SELECT role_id AS "roleId" FROM members.grants WHERE guild_id = $1 AND chat_id = $2 ORDER BY role_id',

@@ -86,7 +86,9 @@ export class MembersTelemetry {
     this.#log.info({ guild_id: guildId, chat_id: chatId, added, removed, failed }, 'roles synchronised');
   }
 
-  /** A member without a link still has granted roles. The removal is retried until the role task becomes a dead letter. */
+  /**
+   * A member without a link still has granted roles. The removal is retried until the role task becomes a dead letter.
+   */
   rolesNotRevoked({ guildId, chatId }: MemberName, failed: readonly { role_id: string; code: string }[]): void {
     for (const { code } of failed) this.#notRevoked.inc({ code });
     this.#log.warn(

@@ -1,11 +1,11 @@
 -- Acquires one of the slots for calls, or queues the caller if none is free.
 --
--- KEYS     1 sorted set of occupied slots by the time at which they become free; 2 sorted set of waiting callers in their
---          order; 3 sorted set of waiting callers by the time at which they expire; 4 hash of the rounds: the current
---          round as `now:<class>`, and the next round of each guild as `<class>:<guild>`
--- ARGV     1 ID of the caller, 2 class: 0 for the most urgent purpose, 3 guild, 4 number of slots, 5 number of slots that
---          this class leaves free, 6 ms after which a slot becomes free even if it is never released, 7 length of the
---          window in ms, 8 maximum ms after which a caller tries again
+-- KEYS     1 sorted set of occupied slots by the time at which they become free; 2 sorted set of waiting callers in
+--          their order; 3 sorted set of waiting callers by the time at which they expire; 4 hash of the rounds: the
+--          current round as `now:<class>`, and the next round of each guild as `<class>:<guild>`
+-- ARGV     1 ID of the caller, 2 class: 0 for the most urgent purpose, 3 guild, 4 number of slots, 5 number of slots
+--          that this class leaves free, 6 ms after which a slot becomes free even if it is never released, 7 length of
+--          the window in ms, 8 maximum ms after which a caller tries again
 -- returns  0 if the caller has a slot, otherwise ms after which to try again
 local occupied, waiting, expiry, rounds = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, class, guild = ARGV[1], tonumber(ARGV[2]), ARGV[3]

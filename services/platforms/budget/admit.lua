@@ -1,7 +1,7 @@
 -- Decides whether a call may be made now, from the rate limits that the responses to all processes reported.
 --
--- KEYS     1 pause of the whole host, 2 pause of the call's rate limit, 3 bucket of that rate limit, 4 number of invalid
---          requests by minute
+-- KEYS     1 pause of the whole host, 2 pause of the call's rate limit, 3 bucket of that rate limit, 4 number of
+--          invalid requests by minute
 -- ARGV     1 number of invalid requests in ten minutes at which no call is made, 0 for no limit, 2 assumed length in ms
 --          of the window that follows one whose end is known
 -- returns  the decision, ms, the number of invalid requests in the last ten minutes. The decision is `call`, `pause`

@@ -22,7 +22,10 @@ export interface CallBudgetOptions {
   metrics: Metrics;
 }
 
-/** Delays calls so that all processes together respect a rate limit of a platform: urgent calls first, guilds in rotation. */
+/**
+ * Delays calls so that all processes together respect a rate limit of a platform: urgent calls first, guilds in
+ * rotation.
+ */
 export class CallBudget {
   readonly #shared: SharedRedis;
   readonly #platform: string;
@@ -60,7 +63,9 @@ export class CallBudget {
       .set(0);
   }
 
-  /** Makes the call as soon as the budget allows it. Throws UNAVAILABLE without calling if that takes over `maxWaitMs`. */
+  /**
+   * Makes the call as soon as the budget allows it. Throws UNAVAILABLE without calling if that takes over `maxWaitMs`.
+   */
   async run<Result>(guildId: string, maxWaitMs: number, call: () => Promise<Result>): Promise<Result> {
     const caller = { id: randomUUID(), guildId, purpose: currentPurpose() };
     await this.#wait(caller, performance.now() + maxWaitMs);

@@ -44,8 +44,8 @@ type Decision = ['call' | 'pause' | 'wait', number, number];
 
 /**
  * The state of a host's rate limits, learned from the responses to all processes: buckets, pauses after a 429, and the
- * number of invalid requests. While Redis is unavailable `admit` checks only this process's invalid requests; the clients
- * keep their own buckets and pauses.
+ * number of invalid requests. While Redis is unavailable `admit` checks only this process's invalid requests; the
+ * clients keep their own buckets and pauses.
  */
 export class PlatformLimits {
   readonly #options: PlatformLimitsOptions;

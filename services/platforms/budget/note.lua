@@ -1,10 +1,10 @@
 -- Stores the rate limits that a response reported, for all processes.
 --
--- KEYS     1 pause of the whole host, 2 pause of the call's rate limit, 3 bucket of that rate limit, 4 number of invalid
---          requests by minute
+-- KEYS     1 pause of the whole host, 2 pause of the call's rate limit, 3 bucket of that rate limit, 4 number of
+--          invalid requests by minute
 -- ARGV     1 length of the pause in ms, 0 for none, 2 `1` if the whole host is paused, 3 `1` if the platform counts the
---          request as invalid, 4 limit of the bucket (empty if the response reported no bucket), 5 remaining calls, 6 ms
---          until the bucket is reset, 7 ms by which the end of one window may differ between two responses
+--          request as invalid, 4 limit of the bucket (empty if the response reported no bucket), 5 remaining calls, 6
+--          ms until the bucket is reset, 7 ms by which the end of one window may differ between two responses
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 

@@ -1,6 +1,7 @@
 -- Removes a caller from the queue, or releases its slot, which becomes free one window later.
 --
--- KEYS     1 sorted set of occupied slots, 2 sorted set of waiting callers, 3 sorted set of the times at which they expire
+-- KEYS     1 sorted set of occupied slots, 2 sorted set of waiting callers, 3 sorted set of the times at which they
+--          expire
 -- ARGV     1 ID of the caller, 2 length of the window in ms
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -31,8 +31,8 @@ export class TokenGuard {
   }
 
   /**
-   * Makes the call. While the token is rejected, the first call of each minute is the probe, and other calls wait for its
-   * outcome.
+   * Makes the call. While the token is rejected, the first call of each minute is the probe, and other calls wait for
+   * its outcome.
    */
   async run<Response extends PlatformResponse>(until: number, call: () => Promise<Response>): Promise<Response> {
     while (this.#probe) await this.#awaitProbe(this.#probe, until);

@@ -11,8 +11,8 @@ export function jsonRequest(
 }
 
 /**
- * The parsed JSON of a response; undefined for a 204 and for a 429 with an unreadable body. Throws for a 5xx, for invalid
- * JSON and for more than `maxBytes`.
+ * The parsed JSON of a response; undefined for a 204 and for a 429 with an unreadable body. Throws for a 5xx, for
+ * invalid JSON and for more than `maxBytes`.
  */
 export async function readJsonBody(response: Response, maxBytes: number): Promise<unknown> {
   if (response.status === 429) return readJson(response, maxBytes).catch(() => undefined);

@@ -67,8 +67,8 @@ export interface HostResponse extends PlatformResponse {
 
 /**
  * An HTTP client for one host of a platform. At most 20 calls are in flight, each with a deadline; redirects are not
- * followed, and responses above 1 MiB are errors unless the call allows more. A breaker stops calls to a host that keeps
- * failing, and after a 429 no call is made for as long as the host requires.
+ * followed, and responses above 1 MiB are errors unless the call allows more. A breaker stops calls to a host that
+ * keeps failing, and after a 429 no call is made for as long as the host requires.
  */
 export class PlatformHost {
   readonly #options: PlatformHostOptions;
@@ -138,7 +138,9 @@ export class PlatformHost {
     return response;
   }
 
-  /** The body of a 200, checked against the schema. Throws PLATFORM_ERROR for another status and for an invalid body. */
+  /**
+   * The body of a 200, checked against the schema. Throws PLATFORM_ERROR for another status and for an invalid body.
+   */
   expect<Shape>(response: PlatformResponse, schema: z.ZodType<Shape>): Shape {
     const parsed = response.status === 200 ? schema.safeParse(response.body) : undefined;
     if (!parsed?.success) throw this.unexpectedResponse(response);

@@ -36,7 +36,9 @@ export class RateLimitPauses {
   }
 }
 
-/** The length of the pause that a 429 requires, and whether it applies to the whole host. `now` in Unix milliseconds. */
+/**
+ * The length of the pause that a 429 requires, and whether it applies to the whole host. `now` in Unix milliseconds.
+ */
 export function readPause({ headers, body }: RateLimitResponse, now: number): { ms: number; isWholeHost: boolean } {
   return { ms: 1000 * pauseSeconds(headers, now), isWholeHost: !isOneLimit(headers, body) };
 }
@@ -44,8 +46,8 @@ export function readPause({ headers, body }: RateLimitResponse, now: number): { 
 const scopeSchema = z.object({ global: z.boolean() });
 
 /**
- * True if the 429 applies to one rate limit only. The chat platform says so in the body or in a header; another platform
- * sends the reset time of the exhausted limit.
+ * True if the 429 applies to one rate limit only. The chat platform says so in the body or in a header; another
+ * platform sends the reset time of the exhausted limit.
  */
 function isOneLimit(headers: Headers, body: unknown): boolean {
   if (headers.get('x-ratelimit-global') === 'true') return false;

@@ -13,12 +13,16 @@ const PAUSE_MS = 60_000;
 const REJECTED_TTL_MS = 600_000;
 const MAX_REJECTED = 10_000;
 
-/** The value of an account, the error of its query, or `rejected` if the platform rejects queries that name the account. */
+/**
+ * The value of an account, the error of its query, or `rejected` if the platform rejects queries that name the account.
+ */
 export type AccountResult<Value> = Value | ApiError | 'rejected';
 /** A call about several accounts. The platform rejects the whole call if it rejects one of the accounts. */
 export type BatchCall<Value> = (ids: readonly number[]) => Promise<ReadonlyMap<number, Value> | 'rejected'>;
 
-/** Divides a rejected batch to find the accounts that the platform rejects, so that the others still get their values. */
+/**
+ * Divides a rejected batch to find the accounts that the platform rejects, so that the others still get their values.
+ */
 export class Bisection<Value> {
   readonly #call: BatchCall<Value>;
   readonly #clock: Clock;

@@ -90,7 +90,9 @@ export class OpenCloud {
     return [...owned.values()];
   }
 
-  /** Yields `forbidden` instead of a page if the key has no permission, and `rejected` if the request itself is invalid. */
+  /**
+   * Yields `forbidden` instead of a page if the key has no permission, and `rejected` if the request itself is invalid.
+   */
   async *#pages<Page extends { nextPageToken?: string }>(
     path: string,
     filter: string,

@@ -19,8 +19,8 @@ export interface GamePaceOptions {
 }
 
 /**
- * Limits the rate of calls to the game platform, for all processes together. Open Cloud limits the calls per minute of a
- * key owner, separately for memberships and for inventories. The anonymous hosts publish no rate limits and share one
+ * Limits the rate of calls to the game platform, for all processes together. Open Cloud limits the calls per minute of
+ * a key owner, separately for memberships and for inventories. The anonymous hosts publish no rate limits and share one
  * budget.
  */
 export function gamePaces({ config, shared, metrics }: GamePaceOptions): (host: string, url: string) => Pace {

@@ -91,8 +91,9 @@ function ranksOf(holdings: Holdings, rankOf: (holding: Holding) => number | unde
 }
 
 /**
- * Queries Open Cloud: one call, and another one for every hundred memberships. If one of them fails, the holdings of all
- * users in the batch are unknown. If the platform rejects a batch because of an account, further calls find that account.
+ * Queries Open Cloud: one call, and another one for every hundred memberships. If one of them fails, the holdings of
+ * all users in the batch are unknown. If the platform rejects a batch because of an account, further calls find that
+ * account.
  */
 export function holdingsByCloud(cloud: OpenCloud, clock: Clock): LoadHoldings {
   const load = async (userIds: readonly number[]) => {

@@ -18,8 +18,8 @@ export function errorOf({ body }: PlatformResponse): { code: number; message: st
 const cloudErrorSchema = z.object({ code: z.literal('NOT_FOUND') });
 
 /**
- * True if the platform rejects a request because of an account or an item that it names. A 404 counts only with the error
- * code of Open Cloud, because a host that has lost a route responds with 404 to every request.
+ * True if the platform rejects a request because of an account or an item that it names. A 404 counts only with the
+ * error code of Open Cloud, because a host that has lost a route responds with 404 to every request.
  */
 export function isRejection({ status, body }: PlatformResponse): boolean {
   if (status === 404) return cloudErrorSchema.safeParse(body).success;
