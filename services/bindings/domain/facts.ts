@@ -41,7 +41,7 @@ export async function loadFacts(
   deadlineMs: number,
   decidingTargets?: DecidingTargets,
 ): Promise<Facts[]> {
-  const queries = new PlatformQueries(game, members, deadlineMs);
+  const queries = new PlatformQueries({ game, members, deadlineMs });
   const results = members.map(
     (): MemberResults => ({ ranks: undefined, createdAt: undefined, items: [], owned: 'unknown' }),
   );
@@ -81,6 +81,12 @@ function factsOf({ chatId }: Member, { ranks, createdAt, items, owned }: MemberR
   };
 }
 
+interface PlatformQueriesOptions {
+  game: GamePlatform;
+  members: readonly Member[];
+  deadlineMs: number;
+}
+
 /** Queries the game platform about members. Results that are not there by the deadline are unknown. */
 class PlatformQueries {
   readonly #game: GamePlatform;
@@ -88,7 +94,7 @@ class PlatformQueries {
   readonly #late: AbortSignal;
   readonly #unknownWhenLate: Promise<Unknown>;
 
-  constructor(game: GamePlatform, members: readonly Member[], deadlineMs: number) {
+  constructor({ game, members, deadlineMs }: PlatformQueriesOptions) {
     this.#game = game;
     this.#ids = members.map(({ gameId }) => gameId);
     this.#late = AbortSignal.timeout(deadlineMs);

@@ -11,7 +11,7 @@ interface RoleChanges {
   failed: readonly { role_id: string; code: string }[];
 }
 
-/** Counts and logs events of members. Tokens and codes are never logged. */
+/** The metrics and log lines about members. Tokens and codes are never logged. */
 export class MembersTelemetry {
   readonly #tokens;
   readonly #changes;

@@ -23,7 +23,8 @@ export class RedisSlots implements CallSlots {
   /** `name` identifies the budget in Redis keys and must contain no secret. */
   constructor({ redis, name, allowance }: { redis: RedisClient; name: string; allowance: Allowance }) {
     this.#redis = redis;
-    // The braces put all keys into one slot of a Redis Cluster.
+    // The names of the keys must not change, so that the processes share the budget during an update. The braces put
+    // all keys into one slot of a Redis Cluster.
     this.#keys = ['places', 'waiting', 'seen', 'turns'].map((key) => `{budget:${name}}:${key}`);
     this.#allowance = allowance;
   }

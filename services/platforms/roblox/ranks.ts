@@ -26,12 +26,18 @@ type Holdings = AccountResult<readonly Holding[]>;
 type LoadHoldings = (userIds: readonly number[]) => Promise<ReadonlyMap<number, Holdings>>;
 type Ranks = ReadonlyMap<number, readonly number[]>;
 
+export interface UserRanksOptions {
+  load: LoadHoldings;
+  groups: Groups;
+  clock: Clock;
+}
+
 /** The ranks of users in groups. */
 export class UserRanks {
   readonly #groups: Groups;
   readonly #holdings: BatchCache<Holdings>;
 
-  constructor(load: LoadHoldings, groups: Groups, clock: Clock) {
+  constructor({ load, groups, clock }: UserRanksOptions) {
     this.#groups = groups;
     this.#holdings = new BatchCache<Holdings>({
       ttlMs: TTL_MS,

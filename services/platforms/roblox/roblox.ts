@@ -34,11 +34,8 @@ export class Roblox implements GamePlatform {
     this.#users = new Users(hosts.users, clock);
     this.#groups = new Groups(hosts.groups, clock);
     this.#items = new Items(hosts, clock);
-    this.#ranks = new UserRanks(
-      cloud ? holdingsByCloud(cloud, clock) : holdingsByUser(hosts.groups),
-      this.#groups,
-      clock,
-    );
+    const load = cloud ? holdingsByCloud(cloud, clock) : holdingsByUser(hosts.groups);
+    this.#ranks = new UserRanks({ load, groups: this.#groups, clock });
     this.#ownership = new Ownership(cloud ? ownedByCloud(cloud) : ownedByItem(hosts.inventory), clock);
   }
 
