@@ -28,7 +28,7 @@ describe('a guild has at most 500 bindings, and no two identical ones', () => {
   test.each([
     { binding_type: 'gamepass', game_gamepass_id: 601 },
     { binding_type: 'account_age', account_age_platform: 'chat', account_age_min_days: 3 },
-  ])('also where most columns are null: %j', async (fields) => {
+  ])('identical bindings are a CONFLICT even if most columns are null: %j', async (fields) => {
     expect((await add(fields)).status).toBe(201);
     expect(await add(fields)).toMatchObject(identical);
   });

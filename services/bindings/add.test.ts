@@ -128,7 +128,7 @@ describe('target and role of a binding are checked before it is saved', () => {
     ['gamepass', { binding_type: 'gamepass', game_gamepass_id: 699 }, 699],
     ['asset', { binding_type: 'asset', game_asset_id: 799 }, 799],
     ['badge', { binding_type: 'badge', game_badge_id: 899 }, 899],
-  ])('a %s that the game platform does not know is INVALID_TARGET', async (kind, fields, id) => {
+  ])('a %s that does not exist on the game platform is an INVALID_TARGET', async (kind, fields, id) => {
     const response = await add(fields);
     expect(response.status).toBe(400);
     expect(response.body).toEqual({

@@ -53,7 +53,7 @@ describe('POST /bindings/test', () => {
     [0, 0],
     [0, 10],
     [0, 255],
-  ])('from %i to %i matches who is not in the group, as validate says that somebody can', async (min, max) => {
+  ])('a range from %i to %i matches users outside the group, and validate accepts it', async (min, max) => {
     const { id } = await fixture.added(rankBinding({ min_rank: min, max_rank: max }));
     const data = { matches: true, reason: `rank 0 is within ${min} to ${max}`, user_rank: 0 };
     expect((await fixture.test(DMITRI.chatId, id)).body.data).toEqual(data);

@@ -69,7 +69,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['deleteLink by chat', (on) => store.deleteLink(on, GUILD, randomUUID(), { chatId: CHAT }), ['links_chat']],
   ['deleteLink by game', (on) => store.deleteLink(on, GUILD, randomUUID(), { gameId: 5 }), ['links_game']],
   ['findOutcome', (on) => store.findOutcome(on, GUILD, randomUUID(), 'linked'), ['link_history_operation']],
-])('on 100,000 links %s reads through its index alone', async (_name, statement, indexes) => {
+])('on 100,000 links %s uses only its indexes', async (_name, statement, indexes) => {
   expect(await scansOf(database, statement)).toEqual(indexes);
 });
 
