@@ -50,7 +50,7 @@ test.each([
   ['changes since a time', hoursBeforeEnd(100), true],
   ['changes since a time without changes', hoursBeforeEnd(0), true],
 ])(
-  `on ${ROWS} rows of one guild a page of %s reads hardly more than the page`,
+  `on ${ROWS} rows of one guild a page of %s reads about as many database pages as its rows take`,
   async (_name, updatedAt, withUnlinked) => {
     const { pages, discarded } = await costOf(database, (on) =>
       store.listLinks(on, GUILD, { updatedAt, chatId: '' }, { limit: LIMIT, withUnlinked }),
