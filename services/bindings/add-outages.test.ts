@@ -8,7 +8,7 @@ afterAll(() => fixture.stop());
 beforeEach(() => void fixture.nextGuild());
 afterEach(() => fixture.calm());
 
-test('lists whose names the game platform tells slowly hold up no other guild that adds a binding', async () => {
+test('lists that wait for names from a slow game platform do not delay another guild that adds a binding', async () => {
   const replica = await fixture.startBindings();
   const lists = Array.from({ length: 5 }, async (_, list) => {
     const guildId = fixture.nextGuild();
@@ -32,23 +32,23 @@ test('lists whose names the game platform tells slowly hold up no other guild th
   expect((await fixture.add(rankBinding(), { at: replica })).status).toBe(201);
   const took = performance.now() - started;
   console.log(`with five lists waiting for names a binding was added in ${took.toFixed(0)} ms`);
-  // One delay of the platform, and not that of those who came before as well.
+  // Waits for one delay of the platform, and not also for the delays of earlier calls.
   expect(took).toBeLessThan(5_500);
   expect((await Promise.all(listing)).map(({ status }) => status)).toEqual(guilds.map(() => 200));
   await replica.stop();
 });
 
-describe('nothing is saved and the key is free again', () => {
+describe('nothing is saved and the Idempotency-Key is free again', () => {
   const outages = [
-    ['answers 500', { status: 500 }, 502, 'PLATFORM_ERROR', null],
-    ['refuses', { status: 403 }, 502, 'PLATFORM_ERROR', null],
-    ['answers nonsense', { broken: true }, 502, 'PLATFORM_ERROR', null],
-    ['is cut off in the middle', { truncate: true }, 502, 'PLATFORM_ERROR', null],
-    ['cuts the connection', { reset: true }, 502, 'PLATFORM_ERROR', null],
-    ['wants no more calls', { status: 429, retry_after: 7 }, 503, 'UNAVAILABLE', '7'],
+    ['responds with 500', { status: 500 }, 502, 'PLATFORM_ERROR', null],
+    ['responds with 403', { status: 403 }, 502, 'PLATFORM_ERROR', null],
+    ['sends invalid JSON', { broken: true }, 502, 'PLATFORM_ERROR', null],
+    ['truncates the response', { truncate: true }, 502, 'PLATFORM_ERROR', null],
+    ['resets the connection', { reset: true }, 502, 'PLATFORM_ERROR', null],
+    ['responds with 429', { status: 429, retry_after: 7 }, 503, 'UNAVAILABLE', '7'],
   ] as const;
   let replica: RunningService;
-  // Caches, breakers and what is kept quiet are those of a replica.
+  // A new replica has empty caches, closed breakers and no pauses after a 429.
   beforeEach(async () => {
     replica = await fixture.startBindings();
   });
@@ -58,10 +58,10 @@ describe('nothing is saved and the key is free again', () => {
     outages.flatMap((outage) => [['game', '/groups/', ...outage] as const, ['chat', '/roles', ...outage] as const]),
   )('when the %s platform (%s) %s', async (platform, match, _what, fault, status, code, retryAfter) => {
     await fixture[platform].fault(match, fault);
-    const answer = await fixture.add(rankBinding(), { key: 'outage', at: replica });
-    expect(answer).toMatchObject({ status, body: { details: { code } } });
-    expect(answer.headers.get('retry-after')).toBe(retryAfter);
-    expect(answer.body.message).toContain(platform);
+    const response = await fixture.add(rankBinding(), { key: 'outage', at: replica });
+    expect(response).toMatchObject({ status, body: { details: { code } } });
+    expect(response.headers.get('retry-after')).toBe(retryAfter);
+    expect(response.body.message).toContain(platform);
     expect(await fixture.stored()).toBe(0);
     await fixture.calm();
     fixture.clock.advance(7_000);

@@ -3,9 +3,9 @@ import type { RunningService } from '#kit/service/service.ts';
 import { BindingsFixture, CAPTAIN, faultsOf, rankBinding } from './fixture.ts';
 
 const ADA = { chatId: '920000000000000001', gameId: 7001 };
-/** Ranks 200 and 50 in group 501. */
+/** Has the ranks 200 and 50 in group 501. */
 const BRUNO = { chatId: '920000000000000002', gameId: 7002 };
-/** In no group. */
+/** Is in no group. */
 const DMITRI = { chatId: '920000000000000004', gameId: 7004 };
 
 const fixture = new BindingsFixture();
@@ -22,10 +22,10 @@ afterEach(async () => {
 });
 
 const outages = [
-  ['answers 500', { status: 500 }, 502, 'PLATFORM_ERROR', null],
-  ['answers nonsense', { broken: true }, 502, 'PLATFORM_ERROR', null],
-  ['is cut off in the middle', { truncate: true }, 502, 'PLATFORM_ERROR', null],
-  ['wants no more calls', { status: 429, retry_after: 7 }, 503, 'UNAVAILABLE', '7'],
+  ['responds with 500', { status: 500 }, 502, 'PLATFORM_ERROR', null],
+  ['sends invalid JSON', { broken: true }, 502, 'PLATFORM_ERROR', null],
+  ['truncates the response', { truncate: true }, 502, 'PLATFORM_ERROR', null],
+  ['responds with 429', { status: 429, retry_after: 7 }, 503, 'UNAVAILABLE', '7'],
 ] as const;
 
 describe('POST /bindings/test', () => {
@@ -45,23 +45,23 @@ describe('POST /bindings/test', () => {
     ],
   ])('%j from %i to %i', async (member, min, max, data) => {
     const { id } = await fixture.added(rankBinding({ min_rank: min, max_rank: max }));
-    const answer = await fixture.test(member.chatId, id);
-    expect(answer.body).toEqual({ status: 'success', code: 200, message: 'Binding tested', data });
+    const response = await fixture.test(member.chatId, id);
+    expect(response.body).toEqual({ status: 'success', code: 200, message: 'Binding tested', data });
   });
 
   test.each([
     [0, 0],
     [0, 10],
     [0, 255],
-  ])('from %i to %i matches who is not in the group, as validate says that somebody can', async (min, max) => {
+  ])('a range from %i to %i matches users outside the group, and validate accepts it', async (min, max) => {
     const { id } = await fixture.added(rankBinding({ min_rank: min, max_rank: max }));
     const data = { matches: true, reason: `rank 0 is within ${min} to ${max}`, user_rank: 0 };
     expect((await fixture.test(DMITRI.chatId, id)).body.data).toEqual(data);
-    const asked = { game_group_id: 501, min_rank: min, max_rank: max };
-    expect((await fixture.validate(asked)).body.data).toMatchObject({ valid: true });
+    const range = { game_group_id: 501, min_rank: min, max_rank: max };
+    expect((await fixture.validate(range)).body.data).toMatchObject({ valid: true });
   });
 
-  test('works without a key of Open Cloud', async () => {
+  test('works without a key for Open Cloud', async () => {
     const keyless = await fixture.startBindings({ GAME_API_KEY: '' });
     const { id } = await fixture.added(rankBinding());
     expect((await fixture.test(ADA.chatId, id, { at: keyless })).body.data).toMatchObject({
@@ -73,12 +73,12 @@ describe('POST /bindings/test', () => {
 
   test('a binding of another type is a 400', async () => {
     const { id } = await fixture.added({ chat_role_id: CAPTAIN, binding_type: 'gamepass', game_gamepass_id: 601 });
-    const answer = await fixture.test(ADA.chatId, id);
-    expect(answer.status).toBe(400);
-    expect(faultsOf(answer)).toEqual(['body.binding_id']);
+    const response = await fixture.test(ADA.chatId, id);
+    expect(response.status).toBe(400);
+    expect(faultsOf(response)).toEqual(['body.binding_id']);
   });
 
-  test("who is not verified, an unknown binding and another guild's are 404", async () => {
+  test('an unverified member, an unknown binding and a binding of another guild are 404', async () => {
     const { id } = await fixture.added(rankBinding());
     const unverified = await fixture.test('920000000000000099', id);
     expect(unverified).toMatchObject({
@@ -91,29 +91,32 @@ describe('POST /bindings/test', () => {
     expect(await fixture.test(ADA.chatId, id)).toMatchObject(absent);
   });
 
-  test('every fault is told at once', async () => {
-    const answer = await fixture.call('POST', '/bindings/test', { chat_id: 1, binding_id: 'x' });
-    expect(faultsOf(answer)).toEqual(['body.guild_id', 'body.chat_id', 'body.binding_id']);
+  test('lists every fault in one response', async () => {
+    const response = await fixture.call('POST', '/bindings/test', { chat_id: 1, binding_id: 'x' });
+    expect(faultsOf(response)).toEqual(['body.guild_id', 'body.chat_id', 'body.binding_id']);
   });
 
-  test.each(outages)('a game platform that %s is told as such', async (_what, fault, status, code, retryAfter) => {
-    const { id } = await fixture.added(rankBinding());
-    for (const match of ['/memberships', '/roles']) {
-      const other = await fixture.startBindings();
-      await fixture.game.fault(match, fault);
-      const answer = await fixture.test(ADA.chatId, id, { at: other });
-      expect(answer).toMatchObject({ status, body: { details: { code } } });
-      expect(answer.headers.get('retry-after')).toBe(retryAfter);
-      await fixture.calm();
-      await other.stop();
-    }
-  });
+  test.each(outages)(
+    'a game platform that %s is an error of its own',
+    async (_what, fault, status, code, retryAfter) => {
+      const { id } = await fixture.added(rankBinding());
+      for (const match of ['/memberships', '/roles']) {
+        const other = await fixture.startBindings();
+        await fixture.game.fault(match, fault);
+        const response = await fixture.test(ADA.chatId, id, { at: other });
+        expect(response).toMatchObject({ status, body: { details: { code } } });
+        expect(response.headers.get('retry-after')).toBe(retryAfter);
+        await fixture.calm();
+        await other.stop();
+      }
+    },
+  );
 
-  test('lookup that is away is UNAVAILABLE', async () => {
+  test('is UNAVAILABLE while lookup is down', async () => {
     const lost = await fixture.startBindings({ LOOKUP_GRPC_ADDRESS: '127.0.0.1:1' });
     const { id } = await fixture.added(rankBinding());
-    const answer = await fixture.test(ADA.chatId, id, { at: lost });
-    expect(answer).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
+    const response = await fixture.test(ADA.chatId, id, { at: lost });
+    expect(response).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
     expect((await fixture.list({ at: lost })).status).toBe(200);
     await lost.stop();
   });
@@ -126,14 +129,14 @@ describe('POST /bindings/validate', () => {
     [501, 50, 255, { valid: true, ...group }],
     ['501', 100, 100, { valid: true, ...group }],
     [501, 51, 99, { valid: false, ...group, reason: 'Harbor Crew has no role with a rank from 51 to 99' }],
-    [599, 0, 255, { valid: false, group_id: 599, group_name: null, reason: 'the game platform knows no group 599' }],
+    [599, 0, 255, { valid: false, group_id: 599, group_name: null, reason: 'the game platform has no group 599' }],
   ])('group %s from %i to %i', async (id, min, max, data) => {
-    const answer = await fixture.validate({ game_group_id: id, min_rank: min, max_rank: max }, { at: replica });
-    expect(answer.body).toEqual({ status: 'success', code: 200, message: 'Configuration checked', data });
+    const response = await fixture.validate({ game_group_id: id, min_rank: min, max_rank: max }, { at: replica });
+    expect(response.body).toEqual({ status: 'success', code: 200, message: 'Configuration checked', data });
   });
 
   test.each([
-    ['nothing', {}, ['body.game_group_id', 'body.min_rank', 'body.max_rank']],
+    ['no fields', {}, ['body.game_group_id', 'body.min_rank', 'body.max_rank']],
     [
       'bad types',
       { game_group_id: 'x', min_rank: '1', max_rank: null },
@@ -141,17 +144,20 @@ describe('POST /bindings/validate', () => {
     ],
     ['ranks outside 0 to 255', { game_group_id: 501, min_rank: -1, max_rank: 256 }, ['body.min_rank', 'body.max_rank']],
     ['max_rank below min_rank', { game_group_id: 501, min_rank: 3, max_rank: 2 }, ['body.max_rank']],
-  ])('refuses %s', async (_what, body, faults) => {
-    const answer = await fixture.validate(body);
-    expect(answer.status).toBe(400);
-    expect(faultsOf(answer)).toEqual(faults);
+  ])('rejects %s', async (_what, body, faults) => {
+    const response = await fixture.validate(body);
+    expect(response.status).toBe(400);
+    expect(faultsOf(response)).toEqual(faults);
   });
 
-  test.each(outages)('a game platform that %s is told as such', async (_what, fault, status, code, retryAfter) => {
-    await fixture.game.fault('/groups/', fault);
-    const sound = { game_group_id: 501, min_rank: 1, max_rank: 2 };
-    const answer = await fixture.validate(sound, { at: replica });
-    expect(answer).toMatchObject({ status, body: { details: { code } } });
-    expect(answer.headers.get('retry-after')).toBe(retryAfter);
-  });
+  test.each(outages)(
+    'a game platform that %s is an error of its own',
+    async (_what, fault, status, code, retryAfter) => {
+      await fixture.game.fault('/groups/', fault);
+      const sound = { game_group_id: 501, min_rank: 1, max_rank: 2 };
+      const response = await fixture.validate(sound, { at: replica });
+      expect(response).toMatchObject({ status, body: { details: { code } } });
+      expect(response.headers.get('retry-after')).toBe(retryAfter);
+    },
+  );
 });

@@ -21,7 +21,7 @@ const shape = {
   ...gamePlatformConfig,
   ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
-  /** How long answers to writes with an Idempotency-Key are kept and given again. */
+  /** How long responses to writes with an Idempotency-Key are stored and repeated. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
 };
 

@@ -1,10 +1,10 @@
 import type { ErasureRule } from '#kit/personal-data/erasure-rules.ts';
 
-/** What is removed with a guild. Bindings name roles and targets, and no user. */
+/** The rows that are erased with a guild. Bindings contain roles and targets, but no user. */
 export const erasureRules: readonly ErasureRule[] = [
   { table: 'bindings.bindings' },
-  // How many bindings there were; a guild that comes back starts anew.
+  // The last ID of the guild; the IDs start over if the guild comes back.
   { table: 'bindings.counters' },
-  // Encrypted answers, found by what their callers named them; gone within a day.
+  // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day.
   { table: 'bindings.idempotency' },
 ];

@@ -13,7 +13,7 @@ import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postg
 import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
 import { bindingsService } from './service.ts';
 
-/** Roles of every guild. */
+/** Roles that every guild has. */
 export const OFFICER = '910000000000000001';
 export const CAPTAIN = '910000000000000002';
 export const DECKHAND = '910000000000000003';
@@ -22,10 +22,10 @@ export const HARBORMASTER = '910000000000000010';
 
 const GUILDS = 60;
 const guildId = (number: number) => String(900_000_000_000_000_000n + BigInt(number));
-/** Players of group 501 with rank 50 who own pass 601: 8001 to 8100. */
+/** Players 8001 to 8100, who have rank 50 in group 501 and own pass 601. */
 const PLAYERS = Array.from({ length: 100 }, (_, index) => 8001 + index);
 
-/** The demo world with many guilds, all alike, and a hundred players more. */
+/** The demo world with many equal guilds and a hundred more players. */
 export function bindingsWorld() {
   const [harbor] = demoWorld.chat.guilds;
   const guilds = Array.from({ length: GUILDS }, (_, index) => ({ ...harbor, id: guildId(index + 1) }));
@@ -44,7 +44,7 @@ export const PLAYER_MEMBERS = PLAYERS.map((gameId) => ({
   gameId,
 }));
 
-/** A `group_rank` binding as it is added. */
+/** The body to add a `group_rank` binding. */
 export const rankBinding = (fields: object = {}) => ({
   chat_role_id: OFFICER,
   binding_type: 'group_rank',
@@ -54,20 +54,20 @@ export const rankBinding = (fields: object = {}) => ({
   ...fields,
 });
 
-/** The paths of the faults that an answer lists. */
-export const faultsOf = (answer: SealedAnswer): string[] =>
-  answer.body.details.errors.map(({ path }: { path: string }) => path);
+/** The paths of the faults that a response lists. */
+export const faultsOf = (response: SealedAnswer): string[] =>
+  response.body.details.errors.map(({ path }: { path: string }) => path);
 
 interface Request {
   key?: string;
-  /** Another replica than the first. */
+  /** The replica to call; the first one if left out. */
   at?: RunningService;
 }
 
-/** Real bindings and lookup on a real database, and simulated platforms; one clock for our services. */
+/** Runs bindings and lookup with one clock on a real database, and simulators of the platforms. */
 export class BindingsFixture {
   readonly clock = new ManualClock(Date.now());
-  /** The guild of the test that runs; `nextGuild` gives a new one. */
+  /** The guild of the current test; `nextGuild` sets a new one. */
   guild = guildId(1);
   database!: TestDatabase;
   simulators!: Simulators;
@@ -96,7 +96,7 @@ export class BindingsFixture {
     await this.database.drop();
   }
 
-  /** Another replica, with nothing in its caches. */
+  /** Starts another replica, with empty caches. */
   startBindings(environment: Environment = {}): Promise<RunningService> {
     const game = ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY'].map((host) => `GAME_${host}_URL`);
     const all = {
@@ -115,7 +115,7 @@ export class BindingsFixture {
     return startService(bindingsService, all, { clock: this.clock });
   }
 
-  /** A guild without bindings that the chat platform knows. */
+  /** Switches to a guild without bindings that exists on the chat platform. */
   nextGuild(): string {
     this.#guilds += 1;
     if (this.#guilds > GUILDS) throw new Error('the world has no more guilds');
@@ -123,7 +123,7 @@ export class BindingsFixture {
     return this.guild;
   }
 
-  /** No faults, no counted calls. */
+  /** Removes all faults and resets the numbers of calls. */
   async calm(): Promise<void> {
     await Promise.all([this.game.forget(), this.chat.forget()]);
   }
@@ -144,14 +144,14 @@ export class BindingsFixture {
     this.call('POST', '/bindings/test', { guild_id: this.guild, chat_id: chatId, binding_id: bindingId }, request);
   validate = (fields: object, request?: Request) => this.call('POST', '/bindings/validate', fields, request);
 
-  /** Adds a binding and gives it as it was answered. */
+  /** Adds a binding and returns it. */
   async added(fields: object): Promise<{ id: number }> {
-    const answer = await this.add(fields);
-    if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
-    return answer.body.data;
+    const response = await this.add(fields);
+    if (response.status !== 201) throw new Error(JSON.stringify(response.body));
+    return response.body.data;
   }
 
-  /** How many bindings of the guild are stored. */
+  /** The number of stored bindings of the guild. */
   async stored(): Promise<number> {
     const rows = await this.query('SELECT 1 FROM bindings.bindings WHERE guild_id = $1', [this.guild]);
     return rows.length;
@@ -161,7 +161,7 @@ export class BindingsFixture {
     return databaseRows(this.database.url, text, values);
   }
 
-  /** Verifies members in the guild. */
+  /** Links members in the guild. */
   async link(...members: { chatId: string; gameId: number }[]): Promise<void> {
     const { client, close } = connect(LookupServiceService, 'lookup', this.lookup.addresses.grpc ?? '', this.clock);
     for (const member of members) {

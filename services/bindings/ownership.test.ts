@@ -20,7 +20,7 @@ let close: () => void;
 
 beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());
-// Nothing is cached, and no breaker open.
+// Every test starts with empty caches and closed breakers.
 beforeEach(async () => {
   fixture.nextGuild();
   replica = await fixture.startBindings();
@@ -41,7 +41,7 @@ const evaluate = (members: EvaluateRequest['members'], request: Partial<Evaluate
     withoutOwnershipRoleIds: [],
     ...request,
   });
-/** For each member, the verdict on each role. */
+/** The verdict on each role for each member. */
 const rolesOf = ({ members }: EvaluateResponse) =>
   members.map(({ roles }) => Object.fromEntries(roles.map(({ chatRoleId, verdict }) => [chatRoleId, verdict])));
 /** The calls to the game platform since the bindings were added. */
@@ -58,8 +58,8 @@ async function addAll(...bindings: object[]): Promise<void> {
   await fixture.calm();
 }
 
-test('ownership is queried only of members of whom it decides a role', async () => {
-  // All of them have the role by their rank already.
+test('ownership is queried only for members for whom it decides a role', async () => {
+  // All members have the role because of their rank.
   await addAll(rankBinding(), gamepass(OFFICER));
   const byRank = rolesOf(await evaluate(PLAYER_MEMBERS, { rolesOnly: true }));
   expect(byRank.every((roles) => roles[OFFICER] === WANTED)).toBe(true);
@@ -69,16 +69,16 @@ test('ownership is queried only of members of whom it decides a role', async () 
   expect((await gameCalls())[INVENTORY]).toBe(3);
 });
 
-test('a role that the bot cannot change needs no ownership, and makes no member incomplete', async () => {
+test('for a role that the bot cannot change ownership is not queried, and no member is incomplete', async () => {
   await addAll(gamepass(OFFICER), gamepass(CAPTAIN, 602));
   const request = { rolesOnly: true, withoutOwnershipRoleIds: [OFFICER, CAPTAIN] };
-  const answer = await evaluate(PLAYER_MEMBERS.slice(0, 5), request);
-  expect(rolesOf(answer)[0]).toEqual({ [OFFICER]: UNKNOWN, [CAPTAIN]: UNKNOWN });
-  expect(answer.members.some(({ incomplete }) => incomplete)).toBe(false);
+  const response = await evaluate(PLAYER_MEMBERS.slice(0, 5), request);
+  expect(rolesOf(response)[0]).toEqual({ [OFFICER]: UNKNOWN, [CAPTAIN]: UNKNOWN });
+  expect(response.members.some(({ incomplete }) => incomplete)).toBe(false);
   expect(await gameCalls()).toEqual({});
 });
 
-test('without a key of Open Cloud each member is asked for', async () => {
+test('without a key for Open Cloud each member takes a call', async () => {
   await addAll(rankBinding());
   const keyless = await fixture.startBindings({ GAME_API_KEY: '' });
   const connection = connect(BindingsServiceService, 'bindings', keyless.addresses.grpc ?? '', fixture.clock);
@@ -89,8 +89,8 @@ test('without a key of Open Cloud each member is asked for', async () => {
     rolesOnly: true,
     withoutOwnershipRoleIds: [],
   };
-  const answer = await connection.client.evaluate(request);
-  expect(new Set(rolesOf(answer).map((roles) => roles[OFFICER]))).toEqual(new Set([WANTED]));
+  const response = await connection.client.evaluate(request);
+  expect(new Set(rolesOf(response).map((roles) => roles[OFFICER]))).toEqual(new Set([WANTED]));
   expect(await gameCalls()).toEqual({ 'GET /v2/users/:user/groups/roles': 100 });
   connection.close();
   await keyless.stop();

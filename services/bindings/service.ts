@@ -2,9 +2,9 @@ import { erasureMethods } from '#kit/personal-data/erasure-methods.ts';
 import { Idempotency } from '#kit/postgres/idempotency.ts';
 import { Retention, type RetentionRule } from '#kit/postgres/retention.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
-import { SharedRedis } from '#platforms/budget/shared.ts';
-import { Discord } from '#platforms/discord.ts';
-import { Roblox } from '#platforms/roblox.ts';
+import { SharedRedis } from '#platforms/budget/shared-redis.ts';
+import { Discord } from '#platforms/discord/discord.ts';
+import { Roblox } from '#platforms/roblox/roblox.ts';
 import { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
@@ -17,9 +17,9 @@ import { Evaluation } from './domain/evaluation.ts';
 import { erasureRules } from './erasure.ts';
 import { bindingAdminMethods, bindingsMethods } from './grpc/bindings.ts';
 import { bindingsHandlers } from './http/bindings.ts';
-import { BindingsEvents } from './telemetry.ts';
+import { BindingsTelemetry } from './telemetry.ts';
 
-/** Owns the bindings of chat roles to game data, and says which roles members are to have. */
+/** Manages the bindings of chat roles to game data, and evaluates which roles members should have. */
 export const bindingsService: ServiceDefinition<BindingsConfig> = {
   name: 'bindings',
   readConfig: readBindingsConfig,
@@ -35,16 +35,16 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
     const game = new Roblox({ config, shared, breakers, metrics, clock });
     const chat = new Discord({ config, shared, breakers, metrics, clock, log });
 
-    const events = new BindingsEvents(metrics, log);
+    const telemetry = new BindingsTelemetry(metrics, log);
     const idempotency = new Idempotency({
       schema: 'bindings',
       database,
       ring,
       keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
-    const bindings = new Bindings({ database, idempotency, game, chat, clock, events });
-    const checks = new Checks(bindings, game, lookup);
-    const evaluation = new Evaluation({ database, game, clock, events });
+    const bindings = new Bindings({ database, idempotency, game, chat, clock, telemetry });
+    const checks = new Checks({ bindings, game, lookup });
+    const evaluation = new Evaluation({ database, game, clock, telemetry });
 
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
@@ -55,7 +55,7 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
   },
 };
 
-/** Which rows go when. Bindings stay until they are removed. */
+/** When rows are deleted. Bindings are stored until they are removed. */
 export const retentionRules = (config: BindingsConfig): RetentionRule[] => [
   { table: 'bindings.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
 ];

@@ -3,10 +3,10 @@ import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { Binding } from './domain/binding.ts';
 import type { Verdict } from './domain/rules.ts';
 
-/** What happens to bindings and with them: a counter for each, and a line in the log for each change. */
-export class BindingsEvents {
+/** Counts changes and evaluations of bindings, and logs the changes. */
+export class BindingsTelemetry {
   readonly #changes;
-  readonly #unnamed;
+  readonly #missingNames;
   readonly #verdicts;
   readonly #log: Logger;
 
@@ -15,21 +15,29 @@ export class BindingsEvents {
       'change',
       'type',
     ]);
-    this.#unnamed = metrics.counter('bindings_names_missing_total', 'Names that a platform did not tell', ['of']);
-    this.#verdicts = metrics.counter('bindings_role_verdicts_total', 'Roles weighed for members', ['verdict']);
+    this.#missingNames = metrics.counter(
+      'bindings_names_missing_total',
+      'Names of roles and groups that a response left out because a platform did not return them in time',
+      ['of'],
+    );
+    this.#verdicts = metrics.counter(
+      'bindings_role_verdicts_total',
+      'Verdicts on roles of members, from evaluations of bindings',
+      ['verdict'],
+    );
     this.#log = log;
   }
 
   changed(change: 'added' | 'updated' | 'removed', guildId: string, { id, type, chatRoleId }: Binding): void {
     this.#changes.inc({ change, type });
-    this.#log.info({ guild_id: guildId, binding_id: id, type, role_id: chatRoleId }, `a binding was ${change}`);
+    this.#log.info({ guild_id: guildId, binding_id: id, type, role_id: chatRoleId }, `binding ${change}`);
   }
 
   namesMissing(of: 'role' | 'group', count: number): void {
-    if (count > 0) this.#unnamed.inc({ of }, count);
+    if (count > 0) this.#missingNames.inc({ of }, count);
   }
 
-  weighed(verdicts: Record<Verdict, number>): void {
+  evaluated(verdicts: Record<Verdict, number>): void {
     for (const [verdict, count] of Object.entries(verdicts)) this.#verdicts.inc({ verdict }, count);
   }
 }

@@ -15,7 +15,7 @@ const shape = {
   ...databaseConfig,
   ...grpcConfig,
   ...httpConfig,
-  /** How long a refused write is remembered, so that its repeat is refused too. */
+  /** How long the outcomes of rejected writes are stored, so that repeats of them are rejected too. */
   RETENTION_OPERATIONS_SECONDS: number(7 * 24 * HOUR, HOUR),
 };
 

@@ -1,6 +1,6 @@
 import type { ErasureRule } from '#kit/personal-data/erasure-rules.ts';
 
-/** What is removed with a guild, and with a user. */
+/** The rows that are erased with a guild and with a user. */
 export const erasureRules: readonly ErasureRule[] = [
   {
     table: 'lookup.links',
@@ -17,7 +17,7 @@ export const erasureRules: readonly ErasureRule[] = [
     ],
   },
   { table: 'lookup.operations' },
-  // A guild's rows add up to its links, so a single one may be above or below 0 when there is no link left.
+  // The sum of a guild's rows is the number of its links, so single rows may be above or below 0 when no link is left.
   {
     table: 'lookup.link_counts',
     guildKeeps: 'EXISTS (SELECT FROM lookup.links WHERE links.guild_id = link_counts.guild_id)',

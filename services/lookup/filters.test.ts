@@ -7,7 +7,7 @@ import * as store from './store/links.ts';
 const GUILD = '900000000000000001';
 const ROWS = 1_000_000;
 const LIMIT = 101;
-/** Two pages of rows that lie apart from each other, a look at the links for each, and a few levels of the indexes. */
+/** Enough buffers for two pages of scattered rows, a lookup of the link for each, and a few index levels. */
 const MAX_PAGES = 6 * LIMIT + 50;
 const FIRST_CHAT_ID = 920000000000000000n;
 const MICROSECONDS_PER_HOUR = 3600_000_000;
@@ -28,7 +28,7 @@ beforeAll(async () => {
      SELECT $1, (${FIRST_CHAT_ID} + n)::text, n, 'Player', n, ${at}, ${at} FROM generate_series(1, $3::int) n`,
     [GUILD, end, ROWS],
   );
-  // Every account of these was linked to another before.
+  // Each of these accounts was linked to another account before.
   await seed(
     `INSERT INTO lookup.link_history
        (guild_id, id, operation_id, action, chat_id, game_id, game_username, version, created_at)
@@ -46,11 +46,11 @@ afterAll(async () => {
 
 test.each([
   ['all links', 0, false],
-  ['links past a position', hoursBeforeEnd(100), false],
+  ['links after a position', hoursBeforeEnd(100), false],
   ['changes since a time', hoursBeforeEnd(100), true],
-  ['changes since a time without any', hoursBeforeEnd(0), true],
+  ['changes since a time without changes', hoursBeforeEnd(0), true],
 ])(
-  `on ${ROWS} rows of one guild a page of %s reads hardly more than the page`,
+  `on ${ROWS} rows of one guild a page of %s reads about as many database pages as its rows take`,
   async (_name, updatedAt, withUnlinked) => {
     const { pages, discarded } = await costOf(database, (on) =>
       store.listLinks(on, GUILD, { updatedAt, chatId: '' }, { limit: LIMIT, withUnlinked }),
@@ -60,7 +60,7 @@ test.each([
   },
 );
 
-test('the history of an account and the number of links are read without passing over rows', async () => {
+test('the history of an account and the number of links are read without skipping rows', async () => {
   const history = await costOf(database, (on) => store.listChanges(on, GUILD, String(FIRST_CHAT_ID + 5n), LIMIT));
   const count = await costOf(database, (on) => store.countLinks(on, GUILD));
   expect([history.discarded, count.discarded]).toEqual([0, 0]);

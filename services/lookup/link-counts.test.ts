@@ -19,7 +19,7 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-/** Inserts links past the service, as an earlier release would. */
+/** Inserts links directly into the database, as an earlier release would. */
 const add = (from: number, to: number, guildId = GUILD) =>
   databaseRows(
     testDatabase.url,
@@ -36,7 +36,7 @@ const counted = async () => {
   return [GUILD, OTHER].map((id) => rows.find(({ guildId }) => guildId === id)?.count ?? 0);
 };
 
-test('the number of links follows what is written, whoever writes it', async () => {
+test('the number of links is correct after every kind of write', async () => {
   expect(await counts()).toEqual([0, 0]);
   await add(1, 1_000);
   await add(1, 10, OTHER);
@@ -47,12 +47,12 @@ test('the number of links follows what is written, whoever writes it', async () 
   await database.query(`DELETE FROM lookup.links WHERE guild_id = '${GUILD}'`);
   await database.query('ROLLBACK');
   expect(await counts()).toEqual([995, 5]);
-  // Refused: the account is linked already.
+  // Rejected, because the account is linked already.
   await expect(add(6, 6)).rejects.toThrow('links_chat');
   expect(await counts()).toEqual([995, 5]);
 });
 
-test('many who write at the same time are all counted', async () => {
+test('concurrent writes are all counted', async () => {
   const work = Array.from({ length: 20 }, (_, index) => async () => {
     const from = 10_000 + index * 50;
     await add(from, from + 49);
@@ -63,7 +63,7 @@ test('many who write at the same time are all counted', async () => {
   expect((await counts())[0]).toBe(995 + 20 * 25);
 }, 60_000);
 
-test('a transaction that is not committed for long holds up no other of its guild', async () => {
+test('a long transaction does not block other writes of its guild', async () => {
   const before = (await counts())[0] ?? 0;
   await database.transaction(async (held) => {
     const link = { gameUsername: 'User' };
@@ -73,7 +73,7 @@ test('a transaction that is not committed for long holds up no other of its guil
   expect((await counts())[0]).toBe(before + 11);
 });
 
-test('the number does not take longer to read for a guild with many links', async () => {
+test('the number is read as fast for a guild with many links', async () => {
   await add(100_000, 200_000);
   const read = async () => {
     const rows = await database.query<{ 'QUERY PLAN': string }>(
@@ -85,7 +85,7 @@ test('the number does not take longer to read for a guild with many links', asyn
   const [rows] = await database.query<{ rows: number }>(
     `SELECT count(*)::int AS rows FROM lookup.link_counts WHERE guild_id = '${GUILD}'`,
   );
-  // At most as many as have ever written at the same moment.
+  // There are at most as many rows as there were concurrent writes.
   expect(rows?.rows).toBeLessThanOrEqual(21);
   expect(await counts()).toEqual(await counted());
 });

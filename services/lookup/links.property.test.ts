@@ -7,7 +7,7 @@ import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postg
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { Links } from './domain/links.ts';
 import * as store from './store/links.ts';
-import { LookupEvents } from './telemetry.ts';
+import { LookupTelemetry } from './telemetry.ts';
 
 const STEPS = 400;
 const WRITERS = 5;
@@ -16,13 +16,13 @@ const ACCOUNTS = 12;
 let testDatabase: TestDatabase;
 let readers: Database;
 let writers: Database[];
-let events: LookupEvents;
+let telemetry: LookupTelemetry;
 
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
   readers = await openTestPool(testDatabase.url);
   writers = await Promise.all(Array.from({ length: WRITERS }, () => openTestPool(testDatabase.url)));
-  events = new LookupEvents(new Metrics(), await createLog({ service: 'test', level: 'silent' }));
+  telemetry = new LookupTelemetry(new Metrics(), await createLog({ service: 'test', level: 'silent' }));
 });
 afterAll(async () => {
   await Promise.all([readers, ...writers].map((database) => database.close()));
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 const chat = (number: number) => String(920_000_000_000_000_000n + BigInt(number));
 
-/** A transaction that has changed a link and is held back before its commit. */
+/** A transaction that has changed a link and whose commit is delayed. */
 class Writer {
   readonly #database: Database;
   #release: PromiseWithResolvers<boolean> | undefined;
@@ -70,7 +70,7 @@ class Writer {
   }
 }
 
-/** What a caller does: it keeps pairs, and asks for changes since the last answer. It never looks at a clock. */
+/** A caller that stores the links and requests changes since the last response, without a clock of its own. */
 class Caller {
   readonly pairs = new Set<string>();
   readonly #links: Links;
@@ -83,11 +83,11 @@ class Caller {
   }
 
   async poll(limit: number, between: () => Promise<void>): Promise<void> {
-    // Of microseconds, where the contract has seconds: rounding would hide what is missed.
+    // Fractions of a second, although the contract has whole seconds, because rounding would hide missed changes.
     const updatedSince = (this.#since ?? 0) / 1000;
-    const question = { updatedSince, withUnlinked: this.#since !== undefined, limit };
+    const request = { updatedSince, withUnlinked: this.#since !== undefined, limit };
     for (let position = '', more = true; more; more = position !== '') {
-      const page = await this.#links.list(this.#guildId, { ...question, position });
+      const page = await this.#links.list(this.#guildId, { ...request, position });
       for (const { chatId, gameId } of page.links) this.pairs.add(`${chatId} ${gameId}`);
       for (const { chatId, gameId } of page.unlinked) this.pairs.delete(`${chatId} ${gameId}`);
       this.#since = page.serverTime;
@@ -98,15 +98,15 @@ class Caller {
 }
 
 /**
- * Without the margin that is taken off an answer's time and without its rounding to seconds, a commit that is held over
- * one poll is as late as one that is held for any time. Processes' clocks jump by up to an hour.
+ * The test uses no safety margin and no rounding of server_time to seconds, so a commit that is delayed beyond one poll
+ * is as difficult as one that is delayed for longer. The clocks of the processes jump by up to an hour.
  */
 test.each([1, 2, 3])(
-  'who asks for links changed since misses nothing, however late a commit comes and whatever clocks show (seed %i)',
+  'a caller that requests changed links misses none, despite late commits and wrong clocks (seed %i)',
   async (seed) => {
     const random = seededRandom(seed);
     const guildId = String(910_000_000_000_000_000n + BigInt(seed));
-    const caller = new Caller(new Links(readers, events, 0), guildId);
+    const caller = new Caller(new Links({ database: readers, telemetry, marginMs: 0 }), guildId);
     const all = writers.map((database) => new Writer(database));
     const realNow = Date.now.bind(Date);
     vi.spyOn(Date, 'now').mockImplementation(() => realNow() + (random() - 0.5) * 7_200_000);
@@ -114,7 +114,7 @@ test.each([1, 2, 3])(
     const change = (account: number) => async (on: Queryable) => {
       if (random() < 0.5) await store.deleteLink(on, guildId, randomUUID(), { chatId: chat(account) });
       if (random() < 0.3) return;
-      // One of two players, so that pairs come and go.
+      // Each account has one of two players, so that links are created and removed often.
       const gameId = account * 10 + wholeNumber(random, 2);
       await store.insertLink(on, guildId, randomUUID(), { chatId: chat(account), gameId, gameUsername: 'User' });
     };
@@ -122,17 +122,17 @@ test.each([1, 2, 3])(
       const writer = all[wholeNumber(random, all.length)] as Writer;
       if (writer.isOpen) return random() < 0.5 ? undefined : writer.end(random() < 0.85);
       const account = 1 + wholeNumber(random, ACCOUNTS);
-      // Another transaction about the account would be waited for.
+      // A second transaction about the same account would wait for the first one.
       if (all.some((other) => other.isOpen && other.account === account)) return;
       await writer.begin(account, change(account));
     };
 
-    let heldOver = 0;
+    let delayedPolls = 0;
     for (let count = 0; count < STEPS; count++) {
       await step();
       if (random() > 0.15) continue;
       await caller.poll(1 + wholeNumber(random, 6), step);
-      if (all.some(({ isOpen }) => isOpen)) heldOver += 1;
+      if (all.some(({ isOpen }) => isOpen)) delayedPolls += 1;
     }
     for (const writer of all) await writer.end(true);
     await caller.poll(3, async () => undefined);
@@ -141,7 +141,7 @@ test.each([1, 2, 3])(
       `SELECT chat_id || ' ' || game_id AS pair FROM lookup.links WHERE guild_id = $1`,
       [guildId],
     );
-    expect(heldOver).toBeGreaterThan(15);
+    expect(delayedPolls).toBeGreaterThan(15);
     expect(rows.length).toBeGreaterThan(3);
     expect([...caller.pairs].toSorted()).toEqual(rows.map(({ pair }) => pair).toSorted());
   },

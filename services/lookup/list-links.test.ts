@@ -37,7 +37,7 @@ const linkOf = (number: number) => ({ chatId: chat(number), gameId: 7000 + numbe
 const create = (link: Omit<Link, 'version'>) => client.createLink({ guildId, operationId: randomUUID(), ...link });
 
 describe('ListLinks', () => {
-  test('pages hold every link once, the least recently changed first', async () => {
+  test('pages contain every link once, least recently changed first', async () => {
     for (let number = 1; number <= 7; number++) await create(linkOf(number));
     const found: string[] = [];
     let position = '';
@@ -52,7 +52,7 @@ describe('ListLinks', () => {
     expect(pages).toBe(3);
   });
 
-  test('links that changed within one microsecond of each other are neither lost nor repeated', async () => {
+  test('links that changed within the same microsecond are neither lost nor repeated', async () => {
     for (let number = 1; number <= 6; number++) await create(linkOf(number));
     await databaseRows(
       database.url,
@@ -70,7 +70,7 @@ describe('ListLinks', () => {
     expect(found).toEqual([1, 2, 3, 4, 5, 6].map(chat));
   });
 
-  test('with_unlinked lists who is not linked any more among the links, in the order of the changes', async () => {
+  test('with_unlinked lists removed links in the order of the changes', async () => {
     for (let number = 1; number <= 4; number++) await create(linkOf(number));
     const { serverTime } = await client.listLinks({
       guildId,
@@ -82,19 +82,19 @@ describe('ListLinks', () => {
     const account = (number: number) => ({ $case: 'chatId' as const, value: chat(number) });
     for (const number of [2, 3])
       await client.deleteLink({ guildId, operationId: randomUUID(), account: account(number) });
-    // Linked again, and so listed as a link alone.
+    // Linked again, so listed only as a link.
     await create(linkOf(3));
     const found: string[] = [];
     const times = new Set<number>();
     for (let position = '', more = true; more; more = position !== '') {
       const page = await client.listLinks({ guildId, withUnlinked: true, updatedSince: 0, limit: 1, position });
       found.push(...page.links.map(({ chatId }) => chatId), ...page.unlinked.map(({ chatId }) => `-${chatId}`));
-      for (const gone of page.unlinked) expect(gone.unlinkedAt).toBeGreaterThanOrEqual(serverTime);
+      for (const link of page.unlinked) expect(link.unlinkedAt).toBeGreaterThanOrEqual(serverTime);
       times.add(page.serverTime);
       position = page.nextPosition;
     }
     expect(found).toEqual([chat(1), chat(4), `-${chat(2)}`, chat(3)]);
-    // Every page has the time of the first.
+    // Every page has the server time of the first page.
     expect(times.size).toBe(1);
     const later = { guildId, withUnlinked: true, updatedSince: serverTime + 3_600, limit: 100, position: '' };
     expect(await client.listLinks(later)).toMatchObject({ links: [], unlinked: [] });
@@ -102,15 +102,15 @@ describe('ListLinks', () => {
     expect(without.unlinked).toEqual([]);
   });
 
-  test('a position of the release before is taken', async () => {
+  test('a position of the previous release is accepted', async () => {
     await create(linkOf(1));
     const old = { guildId, withUnlinked: false, updatedSince: 0, limit: 10, position: `1_${chat(1)}` };
-    // Whoever goes on from it asks for everything next.
+    // The next request for changes then returns all of them.
     expect(await client.listLinks(old)).toMatchObject({ links: [{ chatId: chat(1) }], serverTime: 0 });
   });
 
   test.each(['x', '1_2', '99999999999999999_920000000000000001', `1_${chat(1)}'`])(
-    'refuses position %s',
+    'rejects position %s',
     async (position) => {
       const call = client.listLinks({ guildId, withUnlinked: false, updatedSince: 0, limit: 1, position });
       await expect(call).rejects.toMatchObject({ code: 'INVALID_REQUEST' });

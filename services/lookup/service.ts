@@ -10,9 +10,9 @@ import { Links } from './domain/links.ts';
 import { erasureRules } from './erasure.ts';
 import { linkAdminMethods, lookupMethods } from './grpc/lookup.ts';
 import { lookupHandlers } from './http/lookup.ts';
-import { LookupEvents } from './telemetry.ts';
+import { LookupTelemetry } from './telemetry.ts';
 
-/** Owns the links between chat and game accounts. */
+/** Stores the links between chat and game accounts. */
 export const lookupService: ServiceDefinition<LookupConfig> = {
   name: 'lookup',
   readConfig: readLookupConfig,
@@ -20,7 +20,7 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
     const { config, metrics, log } = service;
     const database = service.database(config);
     const { clock } = service;
-    const links = new Links(database, new LookupEvents(metrics, log));
+    const links = new Links({ database, telemetry: new LookupTelemetry(metrics, log) });
     service.lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, LookupServiceService, lookupMethods(links));
@@ -30,7 +30,7 @@ export const lookupService: ServiceDefinition<LookupConfig> = {
   },
 };
 
-/** Which rows go when. */
+/** When rows are deleted. Links and their history are stored until they are erased. */
 export const retentionRules = (config: LookupConfig): RetentionRule[] => [
   { table: 'lookup.operations', column: 'created_at', seconds: config.RETENTION_OPERATIONS_SECONDS },
 ];

@@ -6,15 +6,15 @@ import { createTestDatabase } from '#test/postgres/database.ts';
 import { testEnvironment } from '#test/system/signed-calls.ts';
 import { lookupService } from './service.ts';
 
-test('a replica that waits for a migration shows it, and that it is there', async () => {
+test('a replica that waits for a migration serves metrics that show it', async () => {
   const database = await createTestDatabase();
   const [port = 0] = await freePorts(1);
   const client = new Client({ connectionString: database.url });
   await client.connect();
   const { rows } = await client.query('DELETE FROM lookup.schema_migrations RETURNING *');
   const isCurrent = async () => {
-    const answer = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined);
-    return /^schema_current (\d)$/m.exec((await answer?.text()) ?? '')?.[1];
+    const response = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined);
+    return /^schema_current (\d)$/m.exec((await response?.text()) ?? '')?.[1];
   };
 
   const starting = startService(lookupService, { ...testEnvironment(database.url), ADMIN_PORT: String(port) });

@@ -11,22 +11,22 @@ import { JobsFixture } from './fixtures/jobs.ts';
 
 const CALLS_PER_SECOND = 20;
 const MEMBERS = 20;
-/** Between requests, of two calls at most: a part of the budget. */
+/** The pause between requests, each of which makes two calls at most: they use a part of the budget. */
 const EVERY_MS = 250;
 
 const fixture = new JobsFixture();
 const arrivals: number[] = [];
 let ticking: NodeJS.Timeout;
 
-/** The chat platform behind a door that notes when each call arrives. */
-const door = createServer((request, response) => {
+/** A proxy in front of the chat platform that records the time of each call. */
+const proxy = createServer((request, response) => {
   arrivals.push(performance.now());
   const { method = 'GET', url, headers } = request;
   const { host: _, connection: __, ...passed } = headers;
   const pass = async () => {
-    const answer = await fetch(fixture.chat.url + url, { method, headers: passed as Record<string, string> });
-    response.writeHead(answer.status, { 'content-type': 'application/json' });
-    response.end(Buffer.from(await answer.arrayBuffer()));
+    const upstream = await fetch(fixture.chat.url + url, { method, headers: passed as Record<string, string> });
+    response.writeHead(upstream.status, { 'content-type': 'application/json' });
+    response.end(Buffer.from(await upstream.arrayBuffer()));
   };
   pass().catch(() => response.destroy());
 });
@@ -34,20 +34,20 @@ const door = createServer((request, response) => {
 beforeAll(async () => {
   await fixture.start();
   await fixture.members.stop();
-  await listen(door, '127.0.0.1', 0);
-  // The processes of this test live in real time.
+  await listen(proxy, '127.0.0.1', 0);
+  // The processes of this test use the real time.
   ticking = setInterval(() => fixture.clock.advance(Date.now() - fixture.clock.now()), 100);
 });
 afterAll(async () => {
   clearInterval(ticking);
-  door.closeAllConnections();
-  door.close();
+  proxy.closeAllConnections();
+  proxy.close();
   await fixture.stop();
 });
 
-test('two processes share the budget of calls: never more in a second, and requests are answered while a job is at work', async () => {
+test('two processes together never exceed the call budget in any second, and serve requests while a job runs', async () => {
   const environment = {
-    CHAT_API_URL: `http://${addressOf(door)}/api/v10`,
+    CHAT_API_URL: `http://${addressOf(proxy)}/api/v10`,
     CHAT_GLOBAL_RPS: String(CALLS_PER_SECOND),
     REDIS_URL: await testRedisUrl(),
   };
@@ -55,17 +55,17 @@ test('two processes share the budget of calls: never more in a second, and reque
   await fixture.settle(MEMBERS);
   await fixture.bindRank(DECK, { min: 10 });
   const [one, other] = both.map(({ at }) => at);
-  const answer = await fixture.startJob({ at: one });
-  const job = async () => (await fixture.getJob(answer.body.data.job_id, { at: other })).body.data;
+  const response = await fixture.startJob({ at: one });
+  const job = async () => (await fixture.getJob(response.body.data.job_id, { at: other })).body.data;
   const delays: number[] = [];
   const second = watchSecond();
   for (let member = 1; (await job()).state !== 'done'; member = (member % MEMBERS) + 1) {
     const started = performance.now();
     const path = `/guilds/${GUILD}/members/${chatIdOf(member)}`;
-    const answers = await Promise.all([one, other].map((at) => fixture.get(path, { at })));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    const responses = await Promise.all([one, other].map((at) => fixture.get(path, { at })));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200]);
     delays.push(performance.now() - started);
-    // Whoever waits comes first: callers who take all the calls there are would leave none to the job.
+    // Callers have priority, so requests that used up the whole budget would leave no calls for the job.
     await pause(EVERY_MS);
   }
   expect((await job()).changed).toBe(MEMBERS);

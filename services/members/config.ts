@@ -24,17 +24,17 @@ const shape = {
   ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
   BINDINGS_GRPC_ADDRESS: grpcAddress(),
-  /** How long answers to writes with an Idempotency-Key are kept and given again. */
+  /** How long responses to writes with an Idempotency-Key are stored and repeated. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
-  /** How long verification tokens are kept after they have expired. */
+  /** How long verification tokens are stored after they have expired. */
   RETENTION_TOKENS_SECONDS: number(DAY, HOUR),
-  /** How long finished changes of links are kept. */
+  /** How long finished changes of links are stored. */
   RETENTION_INTENTS_SECONDS: number(DAY, HOUR),
-  /** How long role tasks are kept that could not be done, dead letters included; attempts end after about a day. */
+  /** How long unfinished role tasks are stored, including dead letters; attempts end after about a day. */
   RETENTION_ROLE_TASKS_SECONDS: number(30 * DAY, HOUR),
-  /** How long jobs are kept after their end. */
+  /** How long jobs are stored after their end. */
   RETENTION_JOBS_SECONDS: number(30 * DAY, HOUR),
-  /** A job that makes no progress for so long has failed. */
+  /** A job that makes no progress for this long has failed. */
   JOBS_GIVE_UP_SECONDS: number(DAY, 60),
 };
 

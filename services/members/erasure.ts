@@ -3,7 +3,7 @@ import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.t
 const byChatId = [{ column: 'chat_id', account: 'chat' }] as const;
 const byBoth = [...byChatId, { column: 'game_id', account: 'game' }] as const;
 
-/** Whom a job could not bring in line, and with whom it ended. */
+/** Columns of jobs that name a user: errors, the cause of a pause, and the position. */
 const inJobs: readonly UserColumn[] = [
   {
     column: 'errors',
@@ -22,7 +22,7 @@ const inJobs: readonly UserColumn[] = [
     matches: `cause->>'chat_id' = $user`,
     empty: { cause: `cause || '{"chat_id": null}'` },
   },
-  // Where a job is that still runs is over in seconds.
+  // The position of a running job moves on within seconds, so only finished jobs are changed.
   {
     column: 'position',
     account: 'chat',
@@ -31,7 +31,7 @@ const inJobs: readonly UserColumn[] = [
   },
 ];
 
-/** What is removed with a guild, and with a user. Roles on the chat platform stay as they are. */
+/** The rows that are erased with a guild and with a user. Roles on the chat platform are not changed. */
 export const erasureRules: readonly ErasureRule[] = [
   { table: 'members.role_tasks', users: byChatId },
   { table: 'members.intents', users: byBoth },
@@ -39,6 +39,6 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'members.verification_tokens', users: byBoth },
   { table: 'members.grants', users: byChatId },
   { table: 'members.member_locks', users: byChatId },
-  // Encrypted answers, found by what their callers named them; gone within a day.
+  // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day.
   { table: 'members.idempotency' },
 ];

@@ -22,16 +22,16 @@ const MAIN = join(import.meta.dirname, 'main.ts');
 export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
 
-/** Chat accounts and players that no other test of the file has; players unknown to the game platform. */
+/** Accounts that no other test of the file uses; the game platform does not know the player. */
 export function newAccounts(): { chatId: string; gameId: number } {
   const number = ++lastAccount;
   return { chatId: String(930000000000000000n + BigInt(number)), gameId: 1_000_000 + number };
 }
 let lastAccount = 0;
 
-/** The statuses of answers, in ascending order. */
-export function statusesOf(answers: SealedAnswer[]): number[] {
-  return answers.map(({ status }) => status).sort((a, b) => a - b);
+/** The statuses of the responses, in ascending order. */
+export function statusesOf(responses: SealedAnswer[]): number[] {
+  return responses.map(({ status }) => status).sort((a, b) => a - b);
 }
 
 /** The port in `host:port`. */
@@ -41,15 +41,15 @@ interface Request {
   body?: unknown;
   key?: string;
   guildId?: string;
-  /** Another replica than the first. */
+  /** The replica to call; the first one if left out. */
   at?: RunningService;
 }
 
-/** Real members, bindings and lookup on a real database, and simulated platforms; one clock for our services. */
+/** Runs members, bindings and lookup with one clock on a real database, and simulators of the platforms. */
 export class MembersFixture {
   readonly clock = new ManualClock(Date.now());
   database!: TestDatabase;
-  /** The database's clock, by which leases, locks and tasks go. */
+  /** The database's clock, which determines leases, locks and tasks. */
   time!: DatabaseTime;
   simulators!: Simulators;
   lookup!: RunningService;
@@ -73,7 +73,7 @@ export class MembersFixture {
     await this.database.drop();
   }
 
-  /** Moves the clock of our services, and that of the database. */
+  /** Advances the clock of the services and that of the database. */
   async advance(milliseconds: number): Promise<void> {
     this.clock.advance(milliseconds);
     await this.time.advance(milliseconds);
@@ -86,19 +86,19 @@ export class MembersFixture {
     return Number(row?.['now']);
   }
 
-  /** Both clocks show the real time again, as that of a process of its own does. */
+  /** Sets both clocks back to the real time, which child processes use. */
   async returnToRealTime(): Promise<void> {
     await this.time.advance(-this.#shiftMs);
     this.#shiftMs = 0;
     this.clock.advance(Date.now() - this.clock.now());
   }
 
-  /** Lookup is gone; calls to it wait in vain. */
+  /** Stops lookup, so that calls to it fail. */
   stopLookup(): Promise<void> {
     return this.lookup.stop();
   }
 
-  /** Lookup is back on its port. */
+  /** Starts lookup again on the same port. */
   async restartLookup(): Promise<void> {
     this.lookup = await this.startLookup({ GRPC_PORT: String(portOf(this.lookup.addresses.grpc)) });
   }
@@ -108,7 +108,7 @@ export class MembersFixture {
     return startService(lookupService, { ...testEnvironment(this.database.url), ...environment }, { clock });
   }
 
-  /** Members as a process of its own, which can be killed; it is ready. */
+  /** Starts members as a child process, which can be killed, and waits until it is ready. */
   startMembersProcess(environment: Environment = {}): Promise<ReplicaProcess> {
     return startReplicaProcess(MAIN, { ...this.environment(), ...environment });
   }
@@ -117,7 +117,7 @@ export class MembersFixture {
     return startService(bindingsService, { ...this.#platforms(), ...environment }, { clock: this.clock });
   }
 
-  /** What a replica of members is told. */
+  /** The environment of a replica of members. */
   environment(): Environment {
     return { ...this.#platforms(), BINDINGS_GRPC_ADDRESS: this.bindings.addresses.grpc };
   }
@@ -155,10 +155,10 @@ export class MembersFixture {
     return sealedFetch(service, { guildId }, { method, path, body, headers });
   }
 
-  /** A new token, with its code. */
+  /** Creates a token with its code. */
   async token(chatId: string, fields: object = {}): Promise<{ token: string; code: string; expires_at: number }> {
-    const answer = await this.post('/verification/tokens', { guild_id: GUILD, chat_id: chatId, ...fields });
-    return answer.body.data;
+    const response = await this.post('/verification/tokens', { guild_id: GUILD, chat_id: chatId, ...fields });
+    return response.body.data;
   }
 
   redeem = (secret: object, gameId: number, request: Request = {}) =>
@@ -178,7 +178,7 @@ export class MembersFixture {
   unlink = (account: object, request: Request = {}) =>
     this.post('/verification/unlink', { guild_id: GUILD, ...account }, request);
 
-  /** Adds a binding, past its route: only those that follow ranks of a group. */
+  /** Inserts a rank binding directly into the database. */
   async bindRank(chatRoleId: string, ranks: { min: number; max?: number; groupId?: number }, guildId = GUILD) {
     await this.query(
       `INSERT INTO bindings.bindings (guild_id, chat_role_id, type, game_group_id, min_rank, max_rank, created_at, updated_at)
@@ -187,26 +187,28 @@ export class MembersFixture {
     );
   }
 
-  /** The link that lookup has. */
+  /** The link in lookup. */
   linkOf(chatId: string): Promise<{ chatId: string; gameId: number } | undefined> {
-    return this.#askLookup(async (lookup) => {
+    return this.#withLookup(async (lookup) => {
       const { links } = await lookup.getLinks({ guildId: GUILD, chatIds: [chatId], gameIds: [] });
       return links[0];
     });
   }
 
-  /** Links two accounts without members. */
+  /** Creates a link directly in lookup. */
   linkPastMembers(chatId: string, gameId: number, guildId = GUILD): Promise<unknown> {
     const link = { chatId, gameId, gameUsername: 'Player' };
-    return this.#askLookup((lookup) => lookup.createLink({ guildId, operationId: randomUUID(), ...link }));
+    return this.#withLookup((lookup) => lookup.createLink({ guildId, operationId: randomUUID(), ...link }));
   }
 
-  async #askLookup<Result>(ask: (lookup: GrpcClient<typeof LookupServiceService>) => Promise<Result>): Promise<Result> {
+  async #withLookup<Result>(
+    work: (lookup: GrpcClient<typeof LookupServiceService>) => Promise<Result>,
+  ): Promise<Result> {
     const { client, close } = connect(LookupServiceService, 'lookup', this.lookup.addresses.grpc ?? '', this.clock);
-    return ask(client).finally(close);
+    return work(client).finally(close);
   }
 
-  /** The rows of a statement, past members. */
+  /** Runs a statement directly on the database and returns its rows. */
   async query(text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
     if (!this.#client) {
       this.#client = new Client({ connectionString: this.database.url });
@@ -215,7 +217,7 @@ export class MembersFixture {
     return (await this.#client.query(text, values)).rows;
   }
 
-  /** How many changes are not finished. */
+  /** The number of unfinished intents. */
   async openIntents(): Promise<number> {
     const [row] = await this.query('SELECT count(*)::int AS open FROM members.intents WHERE finished_at IS NULL');
     return Number(row?.['open']);

@@ -5,11 +5,11 @@ const fixture = new MembersFixture();
 beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());
 
-const replayed = (answer: { headers: Headers }) => answer.headers.get('idempotency-replayed');
+const replayed = (response: { headers: Headers }) => response.headers.get('idempotency-replayed');
 let lastKey = 0;
 const newKey = () => `key-${++lastKey}`;
 
-test('a repeat gets the first answer, token included, and makes nothing new', async () => {
+test('a repeat gets the first response with the same token and creates nothing', async () => {
   const key = newKey();
   const { chatId } = newAccounts();
   const body = { guild_id: GUILD, chat_id: chatId, ttl_seconds: 60 };
@@ -27,7 +27,7 @@ test('a repeat gets the first answer, token included, and makes nothing new', as
   expect(rows).toHaveLength(1);
 });
 
-test('link, redeem and unlink repeat their first answers, whatever happened since', async () => {
+test('link, redeem and unlink repeat their first responses, even after later changes', async () => {
   const { chatId, gameId } = newAccounts();
   const { code } = await fixture.token(chatId);
   const [redeemKey, unlinkKey, linkKey] = [newKey(), newKey(), newKey()];
@@ -46,7 +46,7 @@ test('link, redeem and unlink repeat their first answers, whatever happened sinc
   expect(await fixture.linkOf(chatId)).toBeUndefined();
 });
 
-test('404 and 409 are kept, also when their reason has gone', async () => {
+test('404 and 409 are stored and repeated, even when their reason no longer exists', async () => {
   const { chatId, gameId } = newAccounts();
   const [unlinkKey, linkKey, redeemKey] = [newKey(), newKey(), newKey()];
   const notLinked = await fixture.unlink({ chat_id: chatId }, { key: unlinkKey });
@@ -64,7 +64,7 @@ test('404 and 409 are kept, also when their reason has gone', async () => {
   expect(repeats.map(({ body }) => body)).toEqual([notLinked.body, noCode.body, taken.body]);
 });
 
-test('400 is not kept: the same key may come with a corrected body', async () => {
+test('400 is not stored: the same key can be used with a corrected body', async () => {
   const key = newKey();
   const { chatId, gameId } = newAccounts();
   expect((await fixture.link('x', gameId, { key })).status).toBe(400);
@@ -79,7 +79,7 @@ test('400 is not kept: the same key may come with a corrected body', async () =>
   expect(replayed(corrected)).toBeNull();
 });
 
-test('another body under the same key is a 409; another path, key or guild is another write', async () => {
+test('another body with the same key is a 409; another path, key or guild is a separate write', async () => {
   const key = newKey();
   const [one, other] = [newAccounts(), newAccounts()];
   expect((await fixture.link(one.chatId, one.gameId, { key })).status).toBe(201);
@@ -93,17 +93,17 @@ test('another body under the same key is a 409; another path, key or guild is an
   expect((await fixture.post('/verification/link', elsewhere, { key, guildId: OTHER_GUILD })).status).toBe(201);
 });
 
-test('of writes with one key at once one is done; the others get its answer or are told that it is running', async () => {
+test('of concurrent writes with one key one is executed; the others get its response or 409', async () => {
   const key = newKey();
   const { chatId, gameId } = newAccounts();
-  const answers = await Promise.all(Array.from({ length: 10 }, () => fixture.link(chatId, gameId, { key })));
-  expect(answers.filter((answer) => answer.status === 201 && !replayed(answer))).toHaveLength(1);
-  const running = answers.filter(({ status }) => status === 409);
-  for (const answer of running) {
-    expect(answer.headers.get('retry-after')).toBe('1');
-    expect(answer.body.message).toContain('still running');
+  const responses = await Promise.all(Array.from({ length: 10 }, () => fixture.link(chatId, gameId, { key })));
+  expect(responses.filter((response) => response.status === 201 && !replayed(response))).toHaveLength(1);
+  const running = responses.filter(({ status }) => status === 409);
+  for (const response of running) {
+    expect(response.headers.get('retry-after')).toBe('1');
+    expect(response.body.message).toContain('still running');
   }
-  expect(answers.filter((answer) => answer.status === 201).length + running.length).toBe(10);
+  expect(responses.filter((response) => response.status === 201).length + running.length).toBe(10);
   expect(replayed(await fixture.link(chatId, gameId, { key }))).toBe('true');
 });
 
@@ -111,12 +111,12 @@ test.each([
   ['', 'empty'],
   ['x'.repeat(129), 'too long'],
 ])('key %j is a 400 (%s)', async (key) => {
-  const answer = await fixture.link(newAccounts().chatId, newAccounts().gameId, { key });
-  expect(answer.status).toBe(400);
-  expect(answer.body.details.errors[0].path).toBe('header.Idempotency-Key');
+  const response = await fixture.link(newAccounts().chatId, newAccounts().gameId, { key });
+  expect(response.status).toBe(400);
+  expect(response.body.details.errors[0].path).toBe('header.Idempotency-Key');
 });
 
-test('answers are kept for 24 hours', async () => {
+test('responses are stored for 24 hours', async () => {
   const key = newKey();
   const { chatId, gameId } = newAccounts();
   await fixture.link(chatId, gameId, { key });

@@ -21,14 +21,14 @@ const recordOf = ({ chatId, gameId }: { chatId: string; gameId: number }) => ({
   verified: true,
 });
 const list = (query = '', guildId = GUILD) => fixture.get(`/guilds/${guildId}/verified${query}`, { guildId });
-const faultsOf = (answer: { body: { details: { errors: { path: string }[] } } }) =>
-  answer.body.details.errors.map(({ path }) => path);
+const faultsOf = (response: { body: { details: { errors: { path: string }[] } } }) =>
+  response.body.details.errors.map(({ path }) => path);
 
 describe('GET /guilds/:guildId/verified', () => {
-  test('tells everybody who is verified, the least recently changed first', async () => {
-    const answer = await list();
-    expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({
+  test('lists all verified users, least recently changed first', async () => {
+    const response = await list();
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual({
       status: 'success',
       code: 200,
       message: 'Verified users listed',
@@ -37,7 +37,7 @@ describe('GET /guilds/:guildId/verified', () => {
     expect((await list('', OTHER_GUILD)).body.data).toMatchObject({ users: [], next_cursor: null });
   });
 
-  test('pages hold everybody once', async () => {
+  test('the pages contain every user exactly once', async () => {
     const found: unknown[] = [];
     const sizes: number[] = [];
     for (let query: string | undefined = '?limit=3'; query !== undefined; ) {
@@ -50,34 +50,34 @@ describe('GET /guilds/:guildId/verified', () => {
     expect(sizes).toEqual([3, 3, 1]);
   });
 
-  test('updated_since lists who was linked and who was unlinked since an earlier response', async () => {
-    const [kept, gone] = [newAccounts(), newAccounts()];
+  test('updated_since lists the users that were linked or unlinked since an earlier response', async () => {
+    const [linked, unlinked] = [newAccounts(), newAccounts()];
     const there = { guildId: OTHER_GUILD };
-    const link = ({ chatId, gameId }: typeof kept) => {
+    const link = ({ chatId, gameId }: typeof linked) => {
       const body = { guild_id: OTHER_GUILD, chat_id: chatId, game_id: gameId, game_username: 'Player' };
       return fixture.post('/verification/link', body, there);
     };
-    await link(gone);
-    // More than the margin that is taken off the time of a response.
+    await link(unlinked);
+    // Longer than the safety margin that is subtracted from server_time.
     await fixture.advance(10_000);
     const first = (await list('', OTHER_GUILD)).body.data;
     expect(first).not.toHaveProperty('unlinked');
-    expect(first.users).toEqual([recordOf(gone)]);
-    await link(kept);
-    await fixture.post('/verification/unlink', { guild_id: OTHER_GUILD, chat_id: gone.chatId }, there);
+    expect(first.users).toEqual([recordOf(unlinked)]);
+    await link(linked);
+    await fixture.post('/verification/unlink', { guild_id: OTHER_GUILD, chat_id: unlinked.chatId }, there);
     const since = (await list(`?updated_since=${first.server_time}`, OTHER_GUILD)).body.data;
     expect(since).toEqual({
-      users: [recordOf(kept)],
-      unlinked: [{ chat_id: gone.chatId, game_id: gone.gameId, unlinked_at: expect.any(Number) }],
+      users: [recordOf(linked)],
+      unlinked: [{ chat_id: unlinked.chatId, game_id: unlinked.gameId, unlinked_at: expect.any(Number) }],
       server_time: expect.any(Number),
       next_cursor: null,
     });
     expect(since.server_time).toBeGreaterThanOrEqual(first.server_time);
     const pages: { users: unknown[]; unlinked: unknown[] }[] = [];
     for (let query: string | undefined = ''; query !== undefined; ) {
-      const answer = await list(`?limit=1&updated_since=${first.server_time}${query}`, OTHER_GUILD);
-      const cursor = answer.body.data.next_cursor as string | null;
-      pages.push(answer.body.data);
+      const response = await list(`?limit=1&updated_since=${first.server_time}${query}`, OTHER_GUILD);
+      const cursor = response.body.data.next_cursor as string | null;
+      pages.push(response.body.data);
       query = cursor === null ? undefined : `&cursor=${cursor}`;
     }
     expect(pages.map(({ users, unlinked }) => [users.length, unlinked.length])).toEqual([
@@ -88,18 +88,18 @@ describe('GET /guilds/:guildId/verified', () => {
     expect([later.users, later.unlinked]).toEqual([[], []]);
   });
 
-  test('a cursor belongs to its guild and its filters, and can not be made up', async () => {
+  test('a cursor is valid only for its guild and filters, and cannot be forged', async () => {
     const { next_cursor: cursor } = (await list('?limit=1')).body.data;
     const madeUp = (position: string) => encodeCursor({ route: 'listVerified', guildId: GUILD }, position);
-    for (const answer of [
+    for (const response of [
       await list(`?cursor=${cursor}`, OTHER_GUILD),
       await list(`?cursor=${cursor}&updated_since=1`),
       await list('?cursor=nonsense'),
       await list(`?cursor=${madeUp('nonsense')}`),
       await list(`?cursor=${madeUp(`1_${'9'.repeat(99)}`)}`),
     ]) {
-      expect(answer.status).toBe(400);
-      expect(faultsOf(answer)).toEqual(['query.cursor']);
+      expect(response.status).toBe(400);
+      expect(faultsOf(response)).toEqual(['query.cursor']);
     }
   });
 
@@ -110,15 +110,15 @@ describe('GET /guilds/:guildId/verified', () => {
     ['limit=1&limit=2', 'limit'],
     ['updated_since=-1', 'updated_since'],
     ['updated_since=2026-01-01', 'updated_since'],
-  ])('refuses %s', async (query, field) => {
-    const answer = await list(`?${query}`);
-    expect(answer.status).toBe(400);
-    expect(faultsOf(answer)).toEqual([`query.${field}`]);
+  ])('rejects %s', async (query, field) => {
+    const response = await list(`?${query}`);
+    expect(response.status).toBe(400);
+    expect(faultsOf(response)).toEqual([`query.${field}`]);
   });
 });
 
 describe('GET /guilds/:guildId/links/:chatId', () => {
-  test('tells the link and what became of earlier ones, newest first', async () => {
+  test('returns the link and the history, newest first', async () => {
     const { chatId, gameId } = newAccounts();
     const second = newAccounts().gameId;
     const times: number[] = [];
@@ -130,17 +130,17 @@ describe('GET /guilds/:guildId/links/:chatId', () => {
     await step(() => fixture.link(chatId, gameId));
     await step(() => fixture.unlink({ chat_id: chatId }));
     await step(() => fixture.link(chatId, second));
-    const answer = await fixture.get(`/guilds/${GUILD}/links/${chatId}`);
+    const response = await fixture.get(`/guilds/${GUILD}/links/${chatId}`);
     const change = (action: string, player: number, index: number) => ({
       action,
       chat_id: chatId,
       game_id: player,
       game_username: 'Player',
-      // A moment before the response.
+      // Shortly before the response.
       created_at: expect.toSatisfy((at: number) => at >= Number(times[index]) - 20 && at <= Number(times[index])),
     });
-    expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual({
       status: 'success',
       code: 200,
       message: 'Links listed',
@@ -155,7 +155,7 @@ describe('GET /guilds/:guildId/links/:chatId', () => {
     expect(history).toHaveLength(4);
   });
 
-  test('an account that was never linked has neither, and a malformed ID is a 400', async () => {
+  test('an account that was never linked has no link and no history, and a malformed ID is a 400', async () => {
     const { chatId } = newAccounts();
     expect((await fixture.get(`/guilds/${GUILD}/links/${chatId}`)).body.data).toEqual({ link: null, history: [] });
     expect(faultsOf(await fixture.get(`/guilds/${GUILD}/links/7`))).toEqual(['path.chatId']);

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => fixture.stop());
 
 type World = { chat: { guilds: { roles: { permissions: string }[] }[] } };
-/** The world as it is, with a bot that may change nicknames but no roles. */
+/** The current world, with a bot that may change nicknames but no roles. */
 async function worldWithoutManageRoles(): Promise<World> {
   const world = (await (await fetch(`${chat.url}/__world`)).json()) as World;
   for (const role of world.chat.guilds[0]?.roles ?? []) {
@@ -26,7 +26,7 @@ async function worldWithoutManageRoles(): Promise<World> {
   return world;
 }
 
-test('without the permission Manage Roles nothing is attempted, and each role says why', async () => {
+test('without the permission Manage Roles no change is attempted, and each role is reported with the reason', async () => {
   await fixture.bindRank(DECKHAND, { min: 50 });
   await chat.putWorld(await worldWithoutManageRoles());
   const { added, failed } = (await fixture.post('/sync/roles', { guild_id: GUILD, chat_id: ADA })).body.data;

@@ -12,7 +12,7 @@ const BOT = '930000000000000001';
 const OFFICER = '910000000000000001';
 const VERIFIED = '910000000000000006';
 const LIST = 'GET /api/v10/guilds/:guild/members';
-/** A guild of 2,500 members, of whom every tenth is an officer. */
+/** A guild with 2,500 members; every tenth is an officer. */
 const LARGE = '900000000000000003';
 const largeId = (index: number) => String(940000000000000000n + BigInt(index));
 const LINKED = [3, 700, 999, 1_000, 1_001, 2_499];
@@ -31,7 +31,7 @@ beforeAll(async () => {
   for (const index of LINKED) await fixture.linkPastMembers(largeId(index), 10_000 + index, LARGE);
 });
 afterEach(() => {
-  // What was cached is forgotten.
+  // All cached data expires.
   fixture.clock.advance(60_000);
   return chat.forget();
 });
@@ -59,7 +59,7 @@ interface Page {
 
 const list = (query = '', guildId = GUILD) => fixture.get(`/guilds/${guildId}/members${query}`, { guildId });
 
-/** All pages of a list of the large guild. */
+/** Reads all pages of a list of the large guild. */
 async function walk(query: string): Promise<Page[]> {
   const pages: Page[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
@@ -87,10 +87,10 @@ const ada = {
 };
 
 describe('GET /guilds/:guildId/members', () => {
-  test('tells everybody in the guild in the order of their IDs, with links, without the bot', async () => {
-    const answer = await list();
-    expect(answer.status).toBe(200);
-    const { members, next_cursor } = answer.body.data;
+  test('lists all members in the order of their IDs, with links and without the bot', async () => {
+    const response = await list();
+    expect(response.status).toBe(200);
+    const { members, next_cursor } = response.body.data;
     expect(members).toHaveLength(12);
     expect(members[0]).toEqual(ada);
     expect(members[1]).toEqual({
@@ -108,7 +108,7 @@ describe('GET /guilds/:guildId/members', () => {
     expect(members.map(({ chat_id }: { chat_id: string }) => chat_id)).not.toContain(BOT);
   });
 
-  test('every page without a filter is full but the last, and the platform is asked 1,000 members a call', async () => {
+  test('without a filter every page except the last is full, and the platform returns 1,000 members per call', async () => {
     const pages = await walk('limit=100');
     expect(pages.map(({ members }) => members.length)).toEqual(Array.from({ length: 25 }, () => 100));
     expect(idsOf(pages)).toEqual(largeIds());
@@ -116,14 +116,14 @@ describe('GET /guilds/:guildId/members', () => {
     expect(idsOf(await walk('limit=77'))).toEqual(largeIds());
   });
 
-  test('a walk that takes long misses nobody and tells nobody twice', async () => {
+  test('a slow reader of all pages gets every member exactly once', async () => {
     const first = (await list('?limit=100', LARGE)).body.data;
     fixture.clock.advance(60_000);
     const second = (await list(`?limit=100&cursor=${first.next_cursor}`, LARGE)).body.data;
     expect(idsOf([first, second])).toEqual(largeIds((index) => index < 200));
   });
 
-  test('members who have a role, or a link, or none, are found on all pages', async () => {
+  test('filters by role and by link find members on all pages', async () => {
     const officers = await walk(`limit=30&role_id=${OFFICER}`);
     expect(idsOf(officers)).toEqual(largeIds((index) => index % 10 === 0));
     const verified = await walk('limit=2&verified=true');
@@ -135,15 +135,15 @@ describe('GET /guilds/:guildId/members', () => {
     expect(idsOf(await walk(`role_id=${VERIFIED}`))).toEqual([]);
   });
 
-  test('callers at the same time share a call', async () => {
+  test('concurrent requests share a platform call', async () => {
     await Promise.all(Array.from({ length: 10 }, () => list()));
     expect(await chat.calls()).toMatchObject({ [LIST]: 1 });
   });
 
-  test('faults of the query are told together, and a cursor belongs to its list', async () => {
-    const answer = await list('?limit=0&role_id=7&verified=yes');
-    expect(answer.status).toBe(400);
-    const paths = answer.body.details.errors.map(({ path }: { path: string }) => path).sort();
+  test('all faults of the query are listed in one response, and a cursor of another list is rejected', async () => {
+    const response = await list('?limit=0&role_id=7&verified=yes');
+    expect(response.status).toBe(400);
+    const paths = response.body.details.errors.map(({ path }: { path: string }) => path).sort();
     expect(paths).toEqual(['query.limit', 'query.role_id', 'query.verified']);
     const { next_cursor } = (await list('?limit=5')).body.data;
     expect((await list(`?limit=5&verified=true&cursor=${next_cursor}`)).status).toBe(400);
@@ -151,16 +151,16 @@ describe('GET /guilds/:guildId/members', () => {
     expect((await list(`?cursor=${encodeCursor(scope, 'made up')}`)).status).toBe(400);
   });
 
-  test('a text that is no cursor is told along with all other faults', async () => {
-    const answer = await list('?limit=abc&cursor=zzz&role_id=x&verified=maybe');
-    const faults = (answer.body.details.errors as { path: string }[]).map(({ path }) => path);
-    expect([answer.status, faults.toSorted()]).toEqual([
+  test('a malformed cursor is listed together with all other faults', async () => {
+    const response = await list('?limit=abc&cursor=zzz&role_id=x&verified=maybe');
+    const faults = (response.body.details.errors as { path: string }[]).map(({ path }) => path);
+    expect([response.status, faults.toSorted()]).toEqual([
       400,
       ['query.cursor', 'query.limit', 'query.role_id', 'query.verified'],
     ]);
   });
 
-  test('a guild without the bot is 502 and says what to do; so is a platform that fails', async () => {
+  test('responds with 502 for a guild without the bot, with advice, and for a failing platform', async () => {
     const outside = await list('', OTHER_GUILD);
     expect([outside.status, outside.body.details.code]).toEqual([502, 'PLATFORM_ERROR']);
     expect(outside.body.message).toMatch(/invite it/);
@@ -173,7 +173,7 @@ describe('GET /guilds/:guildId/members', () => {
 describe('GET /guilds/:guildId/members/:chatId', () => {
   const get = (chatId: string) => fixture.get(`/guilds/${GUILD}/members/${chatId}`);
 
-  test('reads the member live', async () => {
+  test('reads the member without a cache', async () => {
     expect((await get(ADA)).body.data).toEqual(ada);
     await fetch(`${chat.url}/api/v10/guilds/${GUILD}/members/${ADA}`, {
       method: 'PATCH',
@@ -184,20 +184,20 @@ describe('GET /guilds/:guildId/members/:chatId', () => {
   });
 
   test.each([
-    ['nobody of the guild', NOBODY],
+    ['an account outside the guild', NOBODY],
     ['the bot', BOT],
   ])('%s is 404', async (_who, chatId) => {
-    const answer = await get(chatId);
-    expect([answer.status, answer.body.details.code]).toEqual([404, 'NOT_FOUND']);
+    const response = await get(chatId);
+    expect([response.status, response.body.details.code]).toEqual([404, 'NOT_FOUND']);
   });
 
-  test('an ID that is none is 400', async () => {
+  test('responds with 400 for a malformed ID', async () => {
     expect((await get('7')).status).toBe(400);
   });
 });
 
 describe('GET /guilds/:guildId/roles', () => {
-  test('tells the roles, the highest first, without @everyone, and which of them can be given', async () => {
+  test('lists the roles, highest first, without @everyone, and says which are assignable', async () => {
     const { roles } = (await fixture.get(`/guilds/${GUILD}/roles`)).body.data;
     expect(roles).toHaveLength(9);
     expect(roles[0]).toEqual({
@@ -213,7 +213,7 @@ describe('GET /guilds/:guildId/roles', () => {
 });
 
 describe('gRPC', () => {
-  test("tells a guild's roles and a member's, the highest first", async () => {
+  test('lists the roles of a guild and of a member, highest first', async () => {
     const { roles } = await client.listGuildRoles({ guildId: GUILD });
     expect(roles[4]).toEqual({ id: OFFICER, name: 'Officer', position: 5 });
     const { member } = await client.getMemberRoles({ guildId: GUILD, chatId: ADA });
@@ -222,7 +222,7 @@ describe('gRPC', () => {
     expect(grace).toEqual({ roles: [] });
   });
 
-  test("a role that was made just now is among a member's at once, and the guild's are asked for once more", async () => {
+  test("a role that was just created is among the member's roles, because the guild's roles are loaded again", async () => {
     await client.getMemberRoles({ guildId: GUILD, chatId: ADA });
     const world = (await (await fetch(`${chat.url}/__world`)).json()) as {
       chat: { guilds: { id: string; roles: object[]; members: { id: string; roles: string[] }[] }[] };
@@ -240,11 +240,11 @@ describe('gRPC', () => {
     expect(await chat.calls()).toMatchObject({ 'GET /api/v10/guilds/:guild/roles': 1 });
   });
 
-  test('who is not in the guild has no roles, not even none', async () => {
+  test('the response for an account outside the guild has no member', async () => {
     expect((await client.getMemberRoles({ guildId: GUILD, chatId: NOBODY })).member).toBeUndefined();
   });
 
-  test('a guild without the bot, and faults of a message, are errors', async () => {
+  test('a guild without the bot and an invalid message are errors', async () => {
     await expect(client.listGuildRoles({ guildId: OTHER_GUILD })).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
     await expect(client.getMemberRoles({ guildId: GUILD, chatId: '7' })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',

@@ -38,9 +38,9 @@ async function nicknameOf(chatId: string): Promise<string | null> {
 }
 
 describe('POST /sync/nickname', () => {
-  test('sets a nickname, with a reason in the audit log, and takes it away', async () => {
-    const answer = await sync(ADA, { nickname: ' Ada of the Sea ' });
-    expect(answer.body).toEqual({
+  test('sets and removes a nickname, with a reason in the audit log', async () => {
+    const response = await sync(ADA, { nickname: ' Ada of the Sea ' });
+    expect(response.body).toEqual({
       status: 'success',
       code: 200,
       message: 'Nickname synchronised',
@@ -53,19 +53,19 @@ describe('POST /sync/nickname', () => {
     expect(await nicknameOf(ADA)).toBeNull();
   });
 
-  test('one that is as it should be is not written', async () => {
+  test('a nickname that is set already is not written', async () => {
     await sync(ADA, { nickname: 'Ada' });
     await chat.forget();
     expect((await sync(ADA, { nickname: 'Ada' })).body.data).toEqual({ chat_id: ADA, from: 'Ada', to: 'Ada' });
     expect(await written()).toBe(0);
   });
 
-  test('32 characters are set, emoji counted as one; 33 are 422 and nothing is written', async () => {
+  test('32 characters are accepted, an emoji counts as one; 33 are 422 and nothing is written', async () => {
     const most = '⚓'.repeat(31) + '🌊';
     expect((await sync(ADA, { nickname: most })).body.data.to).toBe(most);
     await chat.forget();
-    const answer = await sync(ADA, { nickname: `${most}x` });
-    expect([answer.status, answer.body.details.code]).toEqual([422, 'NOT_APPLICABLE']);
+    const response = await sync(ADA, { nickname: `${most}x` });
+    expect([response.status, response.body.details.code]).toEqual([422, 'NOT_APPLICABLE']);
     expect((await sync(ADA, { template: '{chat_username}'.repeat(11) })).status).toBe(422);
     expect(await written()).toBe(0);
   });
@@ -73,10 +73,10 @@ describe('POST /sync/nickname', () => {
   test('a template is filled with the names on both platforms and the rank', async () => {
     await fixture.bindRank(OFFICER, { min: 50 });
     expect((await sync(ADA, { template: '[{rank_name}] {game_username}' })).body.data.to).toBe('[Deckhand] Player');
-    // Of two ranks the highest.
+    // The higher one of two ranks.
     expect((await sync(BRUNO, { template: '{rank_name}' })).body.data.to).toBe('Captain');
     expect((await sync(BRUNO, { template: '{rank_name}', game_group_id: 502 })).body.data.to).toBe('Mason');
-    // Not in the group.
+    // The user is not in the group.
     expect((await sync(GRACE, { template: '{rank_name}' })).body.data.to).toBe('Guest');
     await fixture.query('DELETE FROM bindings.bindings');
     const without = await sync(ADA, { template: '{rank_name}' });
@@ -85,14 +85,14 @@ describe('POST /sync/nickname', () => {
     expect([unknown.status, unknown.body.details.code]).toEqual([400, 'INVALID_TARGET']);
   });
 
-  test('a template that needs the game account of who is not verified is 404; one that does not is filled', async () => {
-    const refused = await sync(LENA, { template: '{game_username}' });
-    expect([refused.status, refused.body.message]).toEqual([404, 'The user is not verified in this guild']);
+  test('for an unverified member a template that needs the game account is 404, and others are filled', async () => {
+    const rejection = await sync(LENA, { template: '{game_username}' });
+    expect([rejection.status, rejection.body.message]).toEqual([404, 'The user is not verified in this guild']);
     const filled = await sync('920000000000000004', { template: '{chat_username}!' });
     expect(filled.body.data.to).toBe('dmitri!');
   });
 
-  test('who stands above the bot, and the owner, are 422 that says why, without a call', async () => {
+  test('a member above the bot and the owner are 422 with the reason, without a call', async () => {
     const above = await sync(JONAS, { nickname: 'Jonas' });
     expect([above.status, above.body.details.code]).toEqual([422, 'NOT_APPLICABLE']);
     expect(above.body.message).toContain("not below the bot's");
@@ -102,7 +102,7 @@ describe('POST /sync/nickname', () => {
     expect(await written()).toBe(0);
   });
 
-  test('where the bot may not manage nicknames it is 422 that says so, without a call', async () => {
+  test('a bot that may not manage nicknames is 422 with the reason, without a call', async () => {
     type World = { chat: { guilds: { roles: { permissions: string }[] }[] } };
     const world = (await (await fetch(`${chat.url}/__world`)).json()) as World;
     const MANAGE_ROLES = String(1n << 28n);
@@ -111,9 +111,9 @@ describe('POST /sync/nickname', () => {
     }
     const own = structuredClone(world);
     await chat.putWorld(own);
-    const refused = await sync(ADA, { nickname: 'Ada unpermitted' });
-    expect([refused.status, refused.body.details.code]).toEqual([422, 'NOT_APPLICABLE']);
-    expect(refused.body.message).toContain('lacks the permission');
+    const rejection = await sync(ADA, { nickname: 'Ada unpermitted' });
+    expect([rejection.status, rejection.body.details.code]).toEqual([422, 'NOT_APPLICABLE']);
+    expect(rejection.body.message).toContain('lacks the permission');
     expect(await written()).toBe(0);
     for (const role of world.chat.guilds[0]?.roles ?? []) {
       if (role.permissions === MANAGE_ROLES) role.permissions = '402653184';
@@ -123,7 +123,7 @@ describe('POST /sync/nickname', () => {
     expect((await sync(ADA, { nickname: 'Ada permitted' })).status).toBe(200);
   });
 
-  test('who is not in the guild is 404', async () => {
+  test('an account outside the guild is 404', async () => {
     expect((await sync(NOBODY, { nickname: 'Nobody' })).status).toBe(404);
   });
 
@@ -131,23 +131,23 @@ describe('POST /sync/nickname', () => {
     ['neither nickname nor template', {}],
     ['both', { nickname: 'Ada', template: '{game_username}' }],
     ['an unknown field in a template', { template: '{game_id}' }],
-    ['a field of a template that is not closed', { template: '{game_username' }],
-    ['a field of a template that is not opened', { template: 'game_username}' }],
+    ['a template field without a closing brace', { template: '{game_username' }],
+    ['a template field without an opening brace', { template: 'game_username}' }],
     ['an empty nickname', { nickname: '' }],
     ['a blank nickname', { nickname: '   ' }],
     ['a blank template', { template: '   ' }],
     ['control characters', { nickname: 'A\nB' }],
-    ['a nickname that is no text', { nickname: 7 }],
-    ['a group that is none', { template: '{rank_name}', game_group_id: 0 }],
+    ['a nickname that is not a string', { nickname: 7 }],
+    ['an invalid group', { template: '{rank_name}', game_group_id: 0 }],
   ])('%s is 400', async (_what, fields) => {
     expect((await sync(ADA, fields)).status).toBe(400);
   });
 
-  test('null stands for what is left out', async () => {
+  test('null is the same as leaving a field out', async () => {
     expect((await sync(ADA, { nickname: null, template: 'Ada', game_group_id: null })).body.data.to).toBe('Ada');
   });
 
-  test('a repeat with the same key is given the first answer and writes nothing', async () => {
+  test('a repeat with the same Idempotency-Key gets the first response and writes nothing', async () => {
     const first = await sync(ADA, { nickname: 'Ada the First' }, { key: 'once' });
     await sync(ADA, { nickname: 'Ada the Second' });
     await chat.forget();
@@ -158,24 +158,24 @@ describe('POST /sync/nickname', () => {
     expect((await sync(ADA, { nickname: 'Another' }, { key: 'once' })).status).toBe(409);
   });
 
-  test('two at once with the same key write once', async () => {
+  test('two concurrent requests with the same Idempotency-Key write once', async () => {
     await chat.fault('/members/', { delay_ms: 200, times: 1 });
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       sync(ADA, { nickname: 'Ada at once' }, { key: 'twice' }),
       sync(ADA, { nickname: 'Ada at once' }, { key: 'twice' }),
     ]);
-    expect(statusesOf(answers)).toEqual([200, 409]);
+    expect(statusesOf(responses)).toEqual([200, 409]);
     expect(await written()).toBe(1);
   });
 
-  test('a platform that fails is 502, and the key may come again', async () => {
+  test('a failing platform is 502, and the Idempotency-Key can be used again', async () => {
     await chat.fault('/members/', { status: 500, times: 1 });
     const failed = await sync(ADA, { nickname: 'Ada again' }, { key: 'again' });
     expect([failed.status, failed.body.details.code]).toEqual([502, 'PLATFORM_ERROR']);
     expect((await sync(ADA, { nickname: 'Ada again' }, { key: 'again' })).status).toBe(200);
   });
 
-  test('without bindings only a rank without a named group fails', async () => {
+  test('without the bindings service only a template with a rank but without a group fails', async () => {
     await fixture.bindings.stop();
     expect((await sync(ADA, { template: '{game_username}' })).status).toBe(200);
     expect((await sync(ADA, { template: '{rank_name}', game_group_id: 501 })).body.data.to).toBe('Deckhand');

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.stop());
 
-/** Whoever has an even number has rank 200, and all own the pass. */
+/** Users with even numbers have rank 200; all users own the pass. */
 function world() {
   const made = crew(MEMBERS);
   const [group] = made.game.groups;
@@ -35,30 +35,30 @@ const inventories = async () => (await fixture.game.calls())[INVENTORY] ?? 0;
 const asksOf = (environment: Record<string, string>) =>
   fixture.startBindings({ ...environment, GRPC_PORT: String(portOf(fixture.bindings.addresses.grpc)) });
 
-test('a job queries the inventories of those alone whose rank does not decide', async () => {
+test('a job queries only the inventories of members whose rank does not decide', async () => {
   await fixture.bindRank(DECK, { min: 200 });
   await fixture.settle(world());
   await fixture.game.forget();
   expect(await fixture.run()).toMatchObject({ state: 'done', done: MEMBERS, changed: MEMBERS, failed: 0 });
   printFigure('inventory calls of a job, half of whose members have the rank', `${await inventories()} of ${MEMBERS}`);
   expect(await inventories()).toBe(MEMBERS / 2);
-  // What a job has learned is not queried again by the next one.
+  // The next job uses the cached results of the first one.
   await fixture.settle(world());
   expect(await fixture.run()).toMatchObject({ state: 'done', changed: MEMBERS });
   expect(await inventories()).toBe(MEMBERS / 2);
 }, 60_000);
 
-test('a job does not take the calls that a request needs, which leaves no role unknown', async () => {
+test('a job leaves enough of the call budget for a request, so that no verdict is unknown', async () => {
   const grants = 20;
   await fixture.bindings.stop();
   fixture.bindings = await asksOf({ GAME_INVENTORIES_PER_MINUTE: String(grants), CHAT_PROCESSES: '1' });
   await fixture.settle(world());
   await fixture.game.forget();
   const id = await fixture.newJob();
-  // All but what is left for requests and for what runs in the background.
+  // The job uses the budget except for the part reserved for callers and background work.
   await expect.poll(inventories, { timeout: 30_000 }).toBe((grants * 4) / 5);
-  const answer = await fixture.post('/sync/roles', { guild_id: GUILD, chat_id: chatIdOf(MEMBERS - 1) });
-  expect(answer.body.data).toMatchObject({ added: [DECK], bindings: { evaluated: 2, matched: 1, unknown: 0 } });
+  const response = await fixture.post('/sync/roles', { guild_id: GUILD, chat_id: chatIdOf(MEMBERS - 1) });
+  expect(response.body.data).toMatchObject({ added: [DECK], bindings: { evaluated: 2, matched: 1, unknown: 0 } });
   expect(await inventories()).toBe((grants * 4) / 5 + 1);
   expect((await fixture.job(id))['state']).toBe('running');
 }, 60_000);

@@ -19,12 +19,12 @@ const taken = {
 };
 const statusOf = async (token: string) => (await fixture.get(`/verification/tokens/${token}`)).body.data.status;
 
-test('a code links the account that it was made for with the player who typed it', async () => {
+test('a code links its chat account with the player who typed it', async () => {
   const { chatId, gameId } = newAccounts();
   const { code } = await fixture.token(chatId);
-  const answer = await fixture.redeem({ code }, gameId);
-  expect(answer.status).toBe(200);
-  expect(answer.body).toEqual({
+  const response = await fixture.redeem({ code }, gameId);
+  expect(response.status).toBe(200);
+  expect(response.body).toEqual({
     status: 'success',
     code: 200,
     message: 'Account verified',
@@ -33,7 +33,7 @@ test('a code links the account that it was made for with the player who typed it
   expect(await fixture.linkOf(chatId)).toMatchObject({ chatId, gameId });
 });
 
-test('a token does the same, and a code may be typed in small letters with dashes and spaces', async () => {
+test('a token does the same, and a code may be typed in lower case with dashes and spaces', async () => {
   const one = newAccounts();
   expect((await fixture.redeem({ token: (await fixture.token(one.chatId)).token }, one.gameId)).status).toBe(200);
   const other = newAccounts();
@@ -42,7 +42,7 @@ test('a token does the same, and a code may be typed in small letters with dashe
   expect((await fixture.redeem({ code: typed }, other.gameId)).status).toBe(200);
 });
 
-test("wrong, used and expired codes and another guild's read the same", async () => {
+test('wrong, used and expired codes and codes of another guild have the same response', async () => {
   const { chatId, gameId } = newAccounts();
   const used = await fixture.token(chatId);
   await fixture.redeem({ code: used.code }, gameId);
@@ -50,25 +50,25 @@ test("wrong, used and expired codes and another guild's read the same", async ()
   fixture.clock.advance(60_000);
   const valid = await fixture.token(newAccounts().chatId);
   const elsewhere = { guild_id: OTHER_GUILD, code: valid.code, game_id: 5, game_username: 'Player' };
-  const answers = [
+  const responses = [
     await fixture.redeem({ code: 'AAAAAAAA' }, 5),
     await fixture.redeem({ token: 'nonsense' }, 5),
     await fixture.redeem({ code: used.code }, 5),
     await fixture.redeem({ token: used.token }, gameId),
     await fixture.redeem({ code: expired.code }, 5),
     await fixture.post('/verification/redeem', elsewhere, { guildId: OTHER_GUILD }),
-    // A code is no token, nor the reverse.
+    // A code does not work as a token, nor a token as a code.
     await fixture.redeem({ token: valid.code }, 5),
     await fixture.redeem({ code: valid.token }, 5),
   ];
-  for (const answer of answers) {
-    expect(answer.status).toBe(404);
-    expect(answer.body).toEqual(notFound);
+  for (const response of responses) {
+    expect(response.status).toBe(404);
+    expect(response.body).toEqual(notFound);
   }
   expect(await statusOf(valid.token)).toBe('pending');
 });
 
-test('where either side is linked the answer is 409, and the code still works for another player', async () => {
+test('if either account is linked the response is 409, and the code still works for another player', async () => {
   const linked = newAccounts();
   const ownToken = await fixture.token(linked.chatId);
   await fixture.link(linked.chatId, linked.gameId);
@@ -78,43 +78,43 @@ test('where either side is linked the answer is 409, and the code still works fo
     [ownToken.code, gameId],
     [token.code, linked.gameId],
   ] as const) {
-    const answer = await fixture.redeem({ code }, player);
-    expect(answer.status).toBe(409);
+    const response = await fixture.redeem({ code }, player);
+    expect(response.status).toBe(409);
     const conflict = { chat_id: linked.chatId, game_id: linked.gameId };
-    expect(answer.body).toEqual({ ...taken, details: { ...taken.details, conflict } });
+    expect(response.body).toEqual({ ...taken, details: { ...taken.details, conflict } });
   }
   expect(await statusOf(token.token)).toBe('pending');
   expect((await fixture.redeem({ code: token.code }, gameId)).status).toBe(200);
   expect(await statusOf(token.token)).toBe('completed');
 });
 
-test('of 20 players who redeem one code at once one is linked, the others are told that it was used', async () => {
+test('of 20 concurrent redeems of one code one links the player, and the others get 404', async () => {
   const { chatId } = newAccounts();
   const { code, token } = await fixture.token(chatId);
   const players = Array.from({ length: 20 }, () => newAccounts().gameId);
-  const answers = await Promise.all(players.map((player) => fixture.redeem({ code }, player)));
-  const winner = answers.findIndex(({ status }) => status === 200);
-  expect(statusesOf(answers)).toEqual([200, ...Array<number>(19).fill(404)]);
+  const responses = await Promise.all(players.map((player) => fixture.redeem({ code }, player)));
+  const winner = responses.findIndex(({ status }) => status === 200);
+  expect(statusesOf(responses)).toEqual([200, ...Array<number>(19).fill(404)]);
   expect(await fixture.linkOf(chatId)).toMatchObject({ gameId: players[winner] });
   expect(await statusOf(token)).toBe('completed');
 });
 
-test('of players who redeem one code at once those who are linked do not use it up', async () => {
+test('concurrent redeems by linked players do not use up the code', async () => {
   const linked = [newAccounts(), newAccounts()];
   for (const { chatId, gameId } of linked) await fixture.link(chatId, gameId);
   const { chatId, gameId } = newAccounts();
   const { code } = await fixture.token(chatId);
   const players = [...linked.map((accounts) => accounts.gameId), gameId];
-  const answers = await Promise.all(players.map((player) => fixture.redeem({ code }, player)));
-  expect(answers.at(-1)?.status).toBe(200);
-  for (const answer of answers.slice(0, -1)) expect([404, 409]).toContain(answer.status);
+  const responses = await Promise.all(players.map((player) => fixture.redeem({ code }, player)));
+  expect(responses.at(-1)?.status).toBe(200);
+  for (const response of responses.slice(0, -1)) expect([404, 409]).toContain(response.status);
 });
 
-test('all faults are listed, and another guild is refused', async () => {
+test('all faults are listed in one response, and another guild is rejected', async () => {
   const faultsOf = async (body: unknown) => {
-    const answer = await fixture.post('/verification/redeem', body);
-    expect(answer.status).toBe(400);
-    return answer.body.details.errors.map(({ path }: { path: string }) => path);
+    const response = await fixture.post('/verification/redeem', body);
+    expect(response.status).toBe(400);
+    return response.body.details.errors.map(({ path }: { path: string }) => path);
   };
   expect(await faultsOf({})).toEqual(['body.guild_id', 'body.game_id', 'body.game_username', 'body']);
   expect(await faultsOf({ guild_id: GUILD, code: 5, token: '', game_id: 0, game_username: 'a\nb' })).toEqual([

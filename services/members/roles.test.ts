@@ -25,7 +25,7 @@ beforeAll(async () => {
   chat = new Platform(fixture.simulators.chat);
   game = new Platform(fixture.simulators.game);
   world = await (await fetch(`${chat.url}/__world`)).json();
-  // Ada has rank 50 in group 501, and two roles. Linked past members, so that no roles follow of themselves.
+  // Ada has rank 50 in group 501, and two roles. The link is created in lookup, so that no role task is queued.
   await fixture.linkPastMembers(ADA, 7001);
 });
 beforeEach(() => chat.putWorld(world));
@@ -54,7 +54,7 @@ async function audit(): Promise<{ reason: string; changes: unknown }[]> {
   return ((await (await fetch(`${chat.url}/__audit`)).json()) as { entries: { reason: string; changes: unknown }[] })
     .entries;
 }
-/** Changes Ada's roles past members. */
+/** Changes Ada's roles directly on the chat platform. */
 const byHand = (method: 'PUT' | 'DELETE', roleId: string) =>
   fetch(`${chat.url}/api/v10/guilds/${GUILD}/members/${ADA}/roles/${roleId}`, {
     method,
@@ -62,12 +62,12 @@ const byHand = (method: 'PUT' | 'DELETE', roleId: string) =>
   });
 
 describe('POST /sync/roles', () => {
-  test('gives what a binding wants and takes what none wants, with a reason, and says what it did', async () => {
+  test('assigns wanted roles and removes unwanted ones, with a reason in the audit log, and lists them', async () => {
     await fixture.bindRank(DECKHAND, { min: 50, max: 99 });
     await fixture.bindRank(OFFICER, { min: 100 });
     await fixture.bindRank(CAPTAIN, { min: 200 });
-    const answer = await syncAda();
-    expect(answer.body).toEqual({
+    const response = await syncAda();
+    expect(response.body).toEqual({
       status: 'success',
       code: 200,
       message: 'Roles synchronised',
@@ -91,7 +91,7 @@ describe('POST /sync/roles', () => {
     expect(await granted()).toEqual([DECKHAND]);
   });
 
-  test('a second sync makes no write and tells what is unchanged', async () => {
+  test('a second sync changes nothing and lists the unchanged roles', async () => {
     await fixture.bindRank(DECKHAND, { min: 50 });
     await fixture.bindRank(OFFICER, { min: 50 });
     await syncAda();
@@ -101,7 +101,7 @@ describe('POST /sync/roles', () => {
     expect(await writes()).toBe(0);
   });
 
-  test('of many bindings of a role one is enough', async () => {
+  test('one of several bindings of a role is enough to assign it', async () => {
     await fixture.bindRank(DECKHAND, { min: 200 });
     await fixture.bindRank(DECKHAND, { min: 50, max: 50 });
     await fixture.bindRank(DECKHAND, { min: 1, groupId: 502 });
@@ -111,7 +111,7 @@ describe('POST /sync/roles', () => {
     expect((await syncAda()).body.data.removed).toEqual([DECKHAND]);
   });
 
-  test('while the game platform fails nothing is given or taken', async () => {
+  test('while the game platform fails no role is assigned or removed', async () => {
     await fixture.bindRank(DECKHAND, { min: 50 });
     await fixture.bindRank(OFFICER, { min: 200 });
     await game.fault('memberships', { status: 500 });
@@ -121,7 +121,7 @@ describe('POST /sync/roles', () => {
     expect(await writes()).toBe(0);
   });
 
-  test('a role whose binding is gone is taken if a sync gave it, and left if somebody else did', async () => {
+  test('a role without a binding is removed if a sync assigned it, and kept if somebody else did', async () => {
     await fixture.bindRank(DECKHAND, { min: 50 });
     await fixture.bindRank(OFFICER, { min: 50 });
     await syncAda();
@@ -131,7 +131,7 @@ describe('POST /sync/roles', () => {
     expect(await granted()).toEqual([]);
   });
 
-  test('a role that was given, taken by hand and given back by hand is not ours any more', async () => {
+  test('a granted role that a person removed and assigned again no longer counts as granted', async () => {
     await fixture.bindRank(DECKHAND, { min: 50 });
     await syncAda();
     await byHand('DELETE', DECKHAND);
@@ -141,11 +141,11 @@ describe('POST /sync/roles', () => {
     expect((await syncAda()).body.data.removed).toEqual([]);
   });
 
-  test('what can not be given or taken is told with a code, without a call; the rest is done', async () => {
+  test('roles that the bot cannot change are reported with a code and without a call; the others are changed', async () => {
     for (const roleId of [BOOSTER, HARBORMASTER, GONE, DECKHAND]) await fixture.bindRank(roleId, { min: 50 });
-    const answer = await syncAda();
-    expect(answer.status).toBe(200);
-    const { added, failed } = answer.body.data;
+    const response = await syncAda();
+    expect(response.status).toBe(200);
+    const { added, failed } = response.body.data;
     expect(added).toEqual([DECKHAND]);
     expect(failed).toEqual([
       { role_id: BOOSTER, code: 'ROLE_MANAGED', message: 'The role Server Booster belongs to an integration' },
@@ -154,13 +154,13 @@ describe('POST /sync/roles', () => {
         code: 'ROLE_ABOVE_BOT',
         message: "The role Harbormaster is not below the bot's highest role",
       },
-      { role_id: GONE, code: 'ROLE_UNKNOWN', message: 'The guild has no such role any more' },
+      { role_id: GONE, code: 'ROLE_UNKNOWN', message: 'The role no longer exists in the guild' },
     ]);
     expect(await writes()).toBe(1);
     expect(await granted()).toEqual([DECKHAND]);
   });
 
-  test('a role that was made a moment ago is known', async () => {
+  test('a role that was just created can be assigned', async () => {
     await syncAda();
     const changed = structuredClone(world) as { chat: { guilds: { roles: object[] }[] } };
     changed.chat.guilds[0]?.roles.push({ id: GONE, name: 'New', position: 1 });
@@ -169,9 +169,9 @@ describe('POST /sync/roles', () => {
     expect((await syncAda()).body.data.added).toEqual([GONE]);
   });
 
-  test('a missing permission and a fault of the platform are told for each role, and only a fault keeps the grant', async () => {
+  test('a missing permission and a platform fault are reported for each role, and only a fault keeps the grant', async () => {
     for (const roleId of [DECKHAND, TABLE, VOYAGE]) await fixture.bindRank(roleId, { min: 50 });
-    // Without a code of its own.
+    // The response has no error code.
     await chat.fault(`/roles/${DECKHAND}`, { status: 403 });
     await chat.fault(`/roles/${TABLE}`, { status: 500 });
     const { added, failed } = (await syncAda()).body.data;
@@ -186,7 +186,7 @@ describe('POST /sync/roles', () => {
     expect((await syncAda()).body.data.added).toEqual([DECKHAND, TABLE]);
   });
 
-  test('a role is noted before the platform is asked to give it', async () => {
+  test('a grant is stored before the platform is called to assign the role', async () => {
     await fixture.bindRank(DECKHAND, { min: 50 });
     await chat.fault('/roles/', { delay_ms: 1_000, times: 1 });
     const running = syncAda();
@@ -195,7 +195,7 @@ describe('POST /sync/roles', () => {
     expect((await running).body.data.added).toEqual([DECKHAND]);
   });
 
-  test('a dry run says the same and changes nothing', async () => {
+  test('a dry run has the same result and changes nothing', async () => {
     await fixture.bindRank(DECKHAND, { min: 50 });
     await fixture.bindRank(OFFICER, { min: 200 });
     await fixture.bindRank(HARBORMASTER, { min: 50 });
@@ -205,17 +205,17 @@ describe('POST /sync/roles', () => {
     expect(dry).toMatchObject({ added: [DECKHAND], removed: [OFFICER], failed: [{ role_id: HARBORMASTER }] });
   });
 
-  test('two at once on two replicas write each role once', async () => {
+  test('two concurrent syncs on two replicas change each role once', async () => {
     const other = await fixture.startMembers();
     for (const roleId of [DECKHAND, TABLE]) await fixture.bindRank(roleId, { min: 50 });
-    const answers = await Promise.all([syncAda(), sync({ game_id: 7001 }, { at: other })]);
-    expect(statusesOf(answers)).toEqual([200, 200]);
-    expect(answers.map(({ body }) => body.data.added.length).toSorted((a, b) => a - b)).toEqual([0, 2]);
+    const responses = await Promise.all([syncAda(), sync({ game_id: 7001 }, { at: other })]);
+    expect(statusesOf(responses)).toEqual([200, 200]);
+    expect(responses.map(({ body }) => body.data.added.length).toSorted((a, b) => a - b)).toEqual([0, 2]);
     expect(await writes()).toBe(2);
     await other.stop();
   });
 
-  test('while another holds the lock a sync is 503 after the time that a call has, and a dry run does not wait for it', async () => {
+  test('while another process holds the lock a sync is 503 before the gateway times out, and a dry run does not wait', async () => {
     await fixture.bindRank(DECKHAND, { min: 50 });
     await fixture.query(
       `INSERT INTO members.member_locks (guild_id, chat_id, holder, held_until)
@@ -223,7 +223,7 @@ describe('POST /sync/roles', () => {
     );
     const started = performance.now();
     const busy = await syncAda();
-    // The gateway waits for 8 s.
+    // The gateway times out after 8 s.
     expect(performance.now() - started).toBeGreaterThan(6_000);
     expect([busy.status, busy.body.details.code]).toEqual([503, 'UNAVAILABLE']);
     expect((await syncAda({ dry_run: true })).status).toBe(200);
@@ -232,7 +232,7 @@ describe('POST /sync/roles', () => {
     expect(await fixture.query('SELECT 1 FROM members.member_locks')).toEqual([]);
   }, 30_000);
 
-  test('who is unlinked while the bindings are weighed is given nothing', async () => {
+  test('a member who is unlinked while the bindings are evaluated gets no role', async () => {
     await fixture.bindRank(DECKHAND, { min: 0 });
     await fixture.linkPastMembers(ESTHER, 7005);
     await game.fault('memberships', { delay_ms: 800, times: 1 });
@@ -243,7 +243,7 @@ describe('POST /sync/roles', () => {
     expect(await writes()).toBe(0);
   });
 
-  test('who is linked anew while the bindings are weighed is weighed anew', async () => {
+  test('a member whose link changes while the bindings are evaluated is evaluated again', async () => {
     await fixture.bindRank(CAPTAIN, { min: 200 });
     await fixture.linkPastMembers(ESTHER, 7005);
     await game.fault('memberships', { delay_ms: 800, times: 1 });
@@ -255,7 +255,7 @@ describe('POST /sync/roles', () => {
     await fixture.unlink({ chat_id: ESTHER });
   });
 
-  test('who is not verified, and who is verified and not in the guild, are 404', async () => {
+  test('responds with 404 for an account that is not verified or not in the guild', async () => {
     const unverified = await sync({ chat_id: '920000000000000003' });
     expect([unverified.status, unverified.body.message]).toEqual([404, 'The user is not verified in this guild']);
     await fixture.linkPastMembers('920000000000009999', 7011);
@@ -266,12 +266,12 @@ describe('POST /sync/roles', () => {
   test.each([
     ['no account', {}],
     ['two accounts', { chat_id: ADA, game_id: 7001 }],
-    ['a dry run that is no boolean', { chat_id: ADA, dry_run: 'yes' }],
+    ['a dry_run that is not a boolean', { chat_id: ADA, dry_run: 'yes' }],
   ])('%s is 400', async (_what, fields) => {
     expect((await sync(fields)).status).toBe(400);
   });
 
-  test('a repeat with the same key is given the first answer and writes nothing', async () => {
+  test('a repeat with the same Idempotency-Key gets the first response and changes nothing', async () => {
     await fixture.bindRank(DECKHAND, { min: 50 });
     const first = await sync({ chat_id: ADA }, { key: 'once' });
     await byHand('DELETE', DECKHAND);
@@ -281,20 +281,20 @@ describe('POST /sync/roles', () => {
     expect(await writes()).toBe(0);
   });
 
-  test('a chat platform that is down is 502, and nothing is noted', async () => {
+  test('responds with 502 while the chat platform is down, and stores no grant', async () => {
     await fixture.bindRank(DECKHAND, { min: 50 });
     await chat.fault('/guilds', { status: 500 });
-    const answer = await syncAda();
-    expect([answer.status, answer.body.details.code]).toEqual([502, 'PLATFORM_ERROR']);
+    const response = await syncAda();
+    expect([response.status, response.body.details.code]).toEqual([502, 'PLATFORM_ERROR']);
     expect(await granted()).toEqual([]);
   });
 
-  test('without bindings it is 503 with Retry-After, and nothing is taken', async () => {
+  test('responds with 503 and Retry-After without the bindings service, and removes no role', async () => {
     await fixture.bindRank(DECKHAND, { min: 50 });
     await syncAda();
     await fixture.bindings.stop();
-    const answer = await syncAda();
-    expect([answer.status, answer.headers.has('retry-after')]).toEqual([503, true]);
+    const response = await syncAda();
+    expect([response.status, response.headers.has('retry-after')]).toEqual([503, true]);
     expect(await rolesOf(ADA)).toContain(DECKHAND);
   });
 });

@@ -6,9 +6,9 @@ import { queueAdminMethods } from '#kit/queue/admin.ts';
 import { QueueWorker } from '#kit/queue/worker.ts';
 import { queueLimits } from '#kit/service/config.ts';
 import type { ServiceDefinition } from '#kit/service/service.ts';
-import { SharedRedis } from '#platforms/budget/shared.ts';
-import { Discord } from '#platforms/discord.ts';
-import { Roblox } from '#platforms/roblox.ts';
+import { SharedRedis } from '#platforms/budget/shared-redis.ts';
+import { Discord } from '#platforms/discord/discord.ts';
+import { Roblox } from '#platforms/roblox/roblox.ts';
 import { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
@@ -37,19 +37,19 @@ import { erasureRules } from './erasure.ts';
 import { jobAdminMethods } from './grpc/job-admin.ts';
 import { membersMethods } from './grpc/members.ts';
 import { guildsHandlers } from './http/guilds.ts';
-import { verificationHandlers } from './http/members.ts';
+import { membersHandlers } from './http/members.ts';
 import { syncHandlers } from './http/sync.ts';
 import { ROLE_TASKS } from './store/role-tasks.ts';
 import { JobEvents } from './telemetry/jobs.ts';
-import { MembersEvents } from './telemetry/members.ts';
+import { MembersTelemetry } from './telemetry/members.ts';
 import { RoleTaskEvents } from './telemetry/tasks.ts';
 
 const DAY = 24 * 3600;
 
-/** Bindings answers within 6 s; the gateway waits for 8 s for all that there is to do. */
+/** The bindings service responds within 6 s; the gateway's timeout for the whole request is 8 s. */
 const EVALUATE_MS = 6_500;
 
-/** Verifies players and changes links; reads who is in a guild, and makes members follow the game. */
+/** Verifies players, changes links, lists the members of a guild, and synchronises their roles and nicknames. */
 export const membersService: ServiceDefinition<MembersConfig> = {
   name: 'members',
   readConfig: readMembersConfig,
@@ -58,7 +58,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const database = service.database(config);
     const { clock } = service;
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
-      // Writes too: they carry the ID of their operation.
+      // Writes are repeatable too, because they carry the ID of their operation.
       repeatable: ['getLinks', 'countLinks', 'listLinks', 'listHistory', 'createLink', 'deleteLink'],
     });
     const bindings = service.client(BindingsServiceService, 'bindings', config.BINDINGS_GRPC_ADDRESS, {
@@ -70,18 +70,26 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const game = new Roblox({ config, shared, breakers, metrics, clock });
     const chat = new Discord({ config, shared, breakers, metrics, clock, log });
 
-    const events = new MembersEvents(metrics, log);
+    const telemetry = new MembersTelemetry(metrics, log);
     const idempotency = new Idempotency({
       schema: 'members',
       database,
       ring,
       keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
-    const tokens = new VerificationTokens({ lookup, database, idempotency, ring, clock, random: randomBytes, events });
+    const tokens = new VerificationTokens({
+      lookup,
+      database,
+      idempotency,
+      ring,
+      clock,
+      random: randomBytes,
+      telemetry,
+    });
     const members = new Members(chat, lookup);
     const locks = new MemberLocks(database, randomUUID);
-    const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, events });
-    const roles = new RoleSync({ idempotency, bindings, changes: roleChanges, events });
+    const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, telemetry });
+    const roles = new RoleSync({ idempotency, bindings, changes: roleChanges, telemetry });
     const taskEvents = new RoleTaskEvents(metrics, log);
     const roleTasks = new RoleTasks({ database, roles, newId: randomUUID, events: taskEvents });
     const changes = new LinkChanges({
@@ -91,9 +99,9 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       clock,
       newOperationId: randomUUID,
       roleTasks,
-      events,
+      telemetry,
     });
-    const verification = new Verification(tokens, changes, game, events);
+    const verification = new Verification({ tokens, changes, game, telemetry });
     const jobEvents = new JobEvents(metrics, log);
     const jobRunner = new JobRunner({
       database,
@@ -105,7 +113,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const wake = () => jobRunner.wake();
     const jobAdmin = new JobAdmin({ database, events: jobEvents, wake });
     const jobs = new SyncJobs({ database, idempotency, lookup, newJobId: randomUUID, wake, events: jobEvents });
-    const nicknames = new Nicknames({ idempotency, lookup, bindings, chat, game, events });
+    const nicknames = new Nicknames({ idempotency, lookup, bindings, chat, game, telemetry });
 
     const queues = [intentQueue(changes)];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
@@ -128,19 +136,19 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       config,
       { ...membersRoutes, ...guildsRoutes, ...syncRoutes },
       {
-        ...verificationHandlers({ lookup, tokens, verification }),
+        ...membersHandlers({ lookup, tokens, verification }),
         ...guildsHandlers(members),
-        ...syncHandlers(roles, nicknames, jobs),
+        ...syncHandlers({ roles, nicknames, jobs }),
       },
     );
   },
 };
 
-/** Which rows go when. */
+/** When the rows of each table are deleted. */
 export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
-  // Locks of processes that died.
+  // Locks that killed processes left behind.
   { table: 'members.member_locks', column: 'taken_at', seconds: DAY },
   { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },
   { table: 'members.sync_jobs', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },

@@ -3,7 +3,7 @@ import type { RunningService } from '#kit/service/service.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { GUILD, MembersFixture, newAccounts, portOf } from './fixture.ts';
 
-/** The gateway waits for a service so long. */
+/** The gateway's timeout for a service. */
 const GATEWAY_MS = 8_000;
 
 const fixture = new MembersFixture();
@@ -21,20 +21,20 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-test('while bindings does not answer a sync is told so before the gateway gives up, and can be repeated', async () => {
+test('while bindings does not respond a sync fails before the gateway times out, and can be retried', async () => {
   const { chatId, gameId } = newAccounts();
   await fixture.linkPastMembers(chatId, gameId);
   const sync = () => fixture.post('/sync/roles', { guild_id: GUILD, chat_id: chatId }, { at, key: 'slow' });
-  // A connection first: what is frozen must have been there.
+  // Opens a connection first, because only open connections are frozen.
   expect((await fixture.post('/sync/roles', { guild_id: GUILD, chat_id: chatId }, { at })).status).toBe(404);
   proxy.freezeAll();
   const started = performance.now();
-  const answer = await sync();
+  const response = await sync();
   const waited = performance.now() - started;
-  console.log(`with bindings silent a sync was answered after ${waited.toFixed(0)} ms`);
+  console.log(`without a response of bindings a sync failed after ${waited.toFixed(0)} ms`);
   expect(waited).toBeLessThan(GATEWAY_MS);
-  expect([answer.status, answer.body.details.code]).toEqual([504, 'TIMEOUT']);
-  // The key is free, and no lock is held.
+  expect([response.status, response.body.details.code]).toEqual([504, 'TIMEOUT']);
+  // The Idempotency-Key is free again, and no lock is held.
   proxy.thaw();
   proxy.cut();
   await expect.poll(async () => (await sync()).body.details.code).toBe('NOT_FOUND');

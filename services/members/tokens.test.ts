@@ -7,16 +7,16 @@ const fixture = new MembersFixture();
 beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());
 
-const faultsOf = (answer: { body: { details: { errors: { path: string }[] } } }) =>
-  answer.body.details.errors.map(({ path }) => path);
+const faultsOf = (response: { body: { details: { errors: { path: string }[] } } }) =>
+  response.body.details.errors.map(({ path }) => path);
 const statusOf = async (token: string) => (await fixture.get(`/verification/tokens/${token}`)).body.data;
 
 describe('POST /verification/tokens', () => {
-  test('makes a token, a code and the time until which they work', async () => {
+  test('creates a token and a code with their expiry time', async () => {
     const { chatId } = newAccounts();
-    const answer = await fixture.post('/verification/tokens', { guild_id: GUILD, chat_id: chatId });
-    expect(answer.status).toBe(201);
-    expect(answer.body).toEqual({
+    const response = await fixture.post('/verification/tokens', { guild_id: GUILD, chat_id: chatId });
+    expect(response.status).toBe(201);
+    expect(response.body).toEqual({
       status: 'success',
       code: 201,
       message: 'Verification token created',
@@ -28,26 +28,26 @@ describe('POST /verification/tokens', () => {
     });
   });
 
-  test.each([60, 1800])('takes a ttl of %i seconds', async (ttl) => {
+  test.each([60, 1800])('accepts a ttl of %i seconds', async (ttl) => {
     const { expires_at } = await fixture.token(newAccounts().chatId, { ttl_seconds: ttl });
     expect(expires_at).toBe(Math.floor(fixture.clock.now() / 1000) + ttl);
   });
 
-  test.each([59, 1801, 60.5, '900', true])('refuses a ttl of %s', async (ttl) => {
+  test.each([59, 1801, 60.5, '900', true])('rejects a ttl of %s', async (ttl) => {
     const body = { guild_id: GUILD, chat_id: newAccounts().chatId, ttl_seconds: ttl };
-    const answer = await fixture.post('/verification/tokens', body);
-    expect(answer.status).toBe(400);
-    expect(faultsOf(answer)).toEqual(['body.ttl_seconds']);
+    const response = await fixture.post('/verification/tokens', body);
+    expect(response.status).toBe(400);
+    expect(faultsOf(response)).toEqual(['body.ttl_seconds']);
   });
 
-  test('lists all faults at once, and refuses another guild', async () => {
+  test('lists all faults in one response, and rejects another guild', async () => {
     const bad = await fixture.post('/verification/tokens', { chat_id: 7, ttl_seconds: 0 });
     expect(faultsOf(bad)).toEqual(['body.guild_id', 'body.chat_id', 'body.ttl_seconds']);
     const other = await fixture.post('/verification/tokens', { guild_id: OTHER_GUILD, chat_id: '1' });
     expect(other).toMatchObject({ status: 403, body: { details: { code: 'GUILD_MISMATCH' } } });
   });
 
-  test('of an account that is linked is a 409 that names the link; it works again once it is unlinked', async () => {
+  test('responds with 409 and the link for a linked account, and succeeds again after an unlink', async () => {
     const { chatId, gameId } = newAccounts();
     await fixture.link(chatId, gameId);
     const body = { guild_id: GUILD, chat_id: chatId };
@@ -66,14 +66,14 @@ describe('POST /verification/tokens', () => {
     expect((await statusOf(older.token)).status).toBe('pending');
   });
 
-  test('neither token nor code is in the database as it is, answers that are kept included', async () => {
+  test('neither token nor code is in the database in plain text, not even in stored responses', async () => {
     const { chatId } = newAccounts();
     const body = { guild_id: GUILD, chat_id: chatId };
     const { token, code } = (await fixture.post('/verification/tokens', body, { key: 'kept' })).body.data;
     const tokens = await fixture.query('SELECT t::text FROM members.verification_tokens t');
-    const answers = await fixture.query('SELECT i::text FROM members.idempotency i');
-    expect(answers).toHaveLength(1);
-    const everything = JSON.stringify([tokens, answers]);
+    const responses = await fixture.query('SELECT i::text FROM members.idempotency i');
+    expect(responses).toHaveLength(1);
+    const everything = JSON.stringify([tokens, responses]);
     for (const secret of [token, code]) {
       expect(everything).not.toContain(secret);
       expect(everything).not.toContain(Buffer.from(secret).toString('hex'));
@@ -82,11 +82,11 @@ describe('POST /verification/tokens', () => {
 });
 
 describe('GET /verification/tokens/:token', () => {
-  test('is pending, and expired from its time on', async () => {
+  test('is pending until its expiry time, then expired', async () => {
     const { chatId } = newAccounts();
     const { token, expires_at } = await fixture.token(chatId, { ttl_seconds: 60 });
-    const answer = await fixture.get(`/verification/tokens/${token}`);
-    expect(answer.body).toEqual({
+    const response = await fixture.get(`/verification/tokens/${token}`);
+    expect(response.body).toEqual({
       status: 'success',
       code: 200,
       message: 'Verification token found',
@@ -98,7 +98,7 @@ describe('GET /verification/tokens/:token', () => {
     expect(await statusOf(token)).toEqual({ status: 'expired', chat_id: chatId, game_id: null, expires_at });
   });
 
-  test('is completed with the player, also after its time', async () => {
+  test('is completed with the player, also after its expiry time', async () => {
     const { chatId, gameId } = newAccounts();
     const { token, expires_at } = await fixture.token(chatId);
     await fixture.redeem({ token }, gameId);
@@ -106,16 +106,16 @@ describe('GET /verification/tokens/:token', () => {
     expect(await statusOf(token)).toEqual({ status: 'completed', chat_id: chatId, game_id: gameId, expires_at });
   });
 
-  test('an unknown one, a code and one of another guild read the same', async () => {
+  test('responds alike for an unknown token, a code and a token of another guild', async () => {
     const { token, code } = await fixture.token(newAccounts().chatId);
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       fixture.get('/verification/tokens/nonsense'),
       fixture.get(`/verification/tokens/${code}`),
       fixture.get(`/verification/tokens/${token}`, { guildId: OTHER_GUILD }),
     ]);
-    for (const answer of answers) {
-      expect(answer.status).toBe(404);
-      expect(answer.body).toEqual({
+    for (const response of responses) {
+      expect(response.status).toBe(404);
+      expect(response.body).toEqual({
         status: 'error',
         code: 404,
         message: 'No such token in this guild',
@@ -126,7 +126,7 @@ describe('GET /verification/tokens/:token', () => {
   });
 });
 
-test('tokens that were made under the older secret still work while both are known', async () => {
+test('tokens created with the older secret still work while both secrets are configured', async () => {
   const { chatId, gameId } = newAccounts();
   const { token, code } = await fixture.token(chatId);
   const INTERNAL_KEYS = testKeys({ internal: ['the newer secret of more than 32 bytes', ...TEST_SECRETS] });
@@ -138,7 +138,7 @@ test('tokens that were made under the older secret still work while both are kno
   for (const service of [replica, rotated, lookup]) await service.stop();
 });
 
-test('neither token nor code is logged or measured, whatever becomes of them', async () => {
+test('neither token nor code appears in logs or metrics', async () => {
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) };
   const at = await fixture.startMembers({}, await createLog({ service: 'members', level: 'trace', destination }));
@@ -152,8 +152,8 @@ test('neither token nor code is logged or measured, whatever becomes of them', a
   const metrics = await (await fetch(`http://${at.addresses.admin}/metrics`)).text();
   await at.stop();
   const messages = lines.map((line) => JSON.parse(line).msg);
-  const told = ['a verification token was created', 'redeem done', 'a verification code was refused', 'redeem refused'];
-  expect(messages).toEqual(expect.arrayContaining(told));
+  const expected = ['verification token created', 'redeem done', 'verification code rejected', 'redeem rejected'];
+  expect(messages).toEqual(expect.arrayContaining(expected));
   expect(metrics).toContain('members_link_changes_total{kind="redeem",outcome="done"} 1');
   for (const secret of made.flatMap(({ token, code }) => [token, code])) {
     expect(lines.join('') + metrics).not.toContain(secret);

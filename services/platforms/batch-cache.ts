@@ -1,27 +1,28 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
 import { currentPurpose, type Purpose } from '#kit/context.ts';
-import { dropOldest } from '#kit/resilience/bounded.ts';
 
 export interface BatchCacheOptions<Value> {
   ttlMs: number;
-  /** The most entries; the oldest goes first. */
+  /** The maximum number of entries; the least recently used entry is evicted first. */
   max: number;
-  /** The most keys of one load. */
+  /** The maximum number of keys in one load. */
   batch: number;
   clock: Clock;
-  /** Gives a value for each of the keys. */
+  /** Loads a value for each of the keys. */
   load: (keys: readonly number[]) => Promise<ReadonlyMap<number, Value>>;
-  /** Whether a value is remembered. */
-  remember: (value: Value) => boolean;
+  /** Returns true if the value may be cached. */
+  isCacheable: (value: Value) => boolean;
 }
 
 /**
- * Remembers what it loads, many keys at a time. A key that is being loaded is not loaded again for another caller,
- * unless for another purpose: a request does not wait for the turn of a job.
+ * Caches values that are loaded in batches. A key whose load is in flight is not loaded again for callers of the same
+ * purpose. Different purposes load separately, so that a request never waits for a job's call, which has a lower
+ * priority. Batches are not formed across callers, because each call has to count for its own guild and purpose.
  */
 export class BatchCache<Value> {
   readonly #options: BatchCacheOptions<Value>;
-  readonly #entries = new Map<number, { value: Value; expiresAt: number }>();
+  readonly #entries: LRUCache<number, { value: Value; expiresAt: number }>;
   readonly #loading: Record<Purpose, Map<number, Promise<ReadonlyMap<number, Value>>>> = {
     caller: new Map(),
     background: new Map(),
@@ -30,6 +31,7 @@ export class BatchCache<Value> {
 
   constructor(options: BatchCacheOptions<Value>) {
     this.#options = options;
+    this.#entries = new LRUCache({ max: options.max });
   }
 
   async get(keys: readonly number[]): Promise<Map<number, Value>> {
@@ -42,7 +44,7 @@ export class BatchCache<Value> {
       else missing.add(key);
     }
     const loading = this.#loading[currentPurpose()];
-    this.#loadAll([...missing].filter((key) => !loading.has(key)));
+    this.#startLoads([...missing].filter((key) => !loading.has(key)));
     const loads = [...missing].map(async (key) => {
       const loaded = await loading.get(key);
       if (loaded?.has(key)) values.set(key, loaded.get(key) as Value);
@@ -51,7 +53,7 @@ export class BatchCache<Value> {
     return values;
   }
 
-  #loadAll(keys: readonly number[]): void {
+  #startLoads(keys: readonly number[]): void {
     const loading = this.#loading[currentPurpose()];
     for (const batch of inBatches(keys, this.#options.batch)) {
       const load = this.#load(batch).finally(() => {
@@ -62,19 +64,18 @@ export class BatchCache<Value> {
   }
 
   async #load(keys: readonly number[]): Promise<ReadonlyMap<number, Value>> {
-    const { load, remember, clock, ttlMs, max } = this.#options;
+    const { load, isCacheable, clock, ttlMs } = this.#options;
     const values = await load(keys);
     const expiresAt = clock.now() + ttlMs;
     for (const [key, value] of values) {
-      this.#entries.delete(key);
-      if (remember(value)) this.#entries.set(key, { value, expiresAt });
+      if (isCacheable(value)) this.#entries.set(key, { value, expiresAt });
+      else this.#entries.delete(key);
     }
-    dropOldest(this.#entries, max);
     return values;
   }
 }
 
-/** The list in pieces of at most `size`. */
+/** Splits the list into batches of at most `size` items. */
 export function inBatches<Item>(items: readonly Item[], size: number): Item[][] {
   const count = Math.ceil(items.length / size);
   return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));

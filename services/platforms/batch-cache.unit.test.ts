@@ -6,13 +6,13 @@ type Load = (keys: readonly number[]) => Promise<ReadonlyMap<number, string>>;
 
 function cacheOf(load: Load) {
   const clock = new ManualClock();
-  const remember = (value: string) => value !== 'unknown';
-  return { clock, cache: new BatchCache({ ttlMs: 1000, max: 4, batch: 3, clock, load, remember }) };
+  const isCacheable = (value: string) => value !== 'unknown';
+  return { clock, cache: new BatchCache({ ttlMs: 1000, max: 4, batch: 3, clock, load, isCacheable }) };
 }
 
 const name: Load = async (keys) => new Map(keys.map((key) => [key, `#${key}`]));
 
-test('many keys are loaded in batches, each key once while it is fresh', async () => {
+test('keys are loaded in batches, each key once until its TTL has passed', async () => {
   const load = vi.fn<Load>(name);
   const { clock, cache } = cacheOf(load);
   expect(await cache.get([1, 2, 3, 4, 1])).toEqual(new Map([1, 2, 3, 4].map((key) => [key, `#${key}`])));
@@ -25,7 +25,7 @@ test('many keys are loaded in batches, each key once while it is fresh', async (
   expect(load).toHaveBeenLastCalledWith([4, 1]);
 });
 
-test('what is not to be remembered is loaded again', async () => {
+test('a value that may not be cached is loaded again', async () => {
   const load = vi.fn<Load>(async (keys) => new Map(keys.map((key) => [key, key === 1 ? 'unknown' : 'known'])));
   const { cache } = cacheOf(load);
   await cache.get([1, 2]);
@@ -38,15 +38,15 @@ test('what is not to be remembered is loaded again', async () => {
   expect(load.mock.calls).toEqual([[[1, 2]], [[1]]]);
 });
 
-test('a load that fails is told to all who wait for it, and tried again', async () => {
+test('a failed load rejects all callers that wait for it and is tried again by the next caller', async () => {
   const load = vi.fn<Load>(name).mockRejectedValueOnce(new Error('gone'));
   const { cache } = cacheOf(load);
-  const asked = await Promise.allSettled([cache.get([1, 2]), cache.get([2])]);
-  expect(asked.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  const outcomes = await Promise.allSettled([cache.get([1, 2]), cache.get([2])]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   expect(await cache.get([1])).toEqual(new Map([[1, '#1']]));
 });
 
-test('no more is kept than there is room for, the latest first', async () => {
+test('the least recently used entries are evicted above the maximum', async () => {
   const load = vi.fn<Load>(name);
   const { cache } = cacheOf(load);
   await cache.get([1, 2, 3]);

@@ -2,80 +2,85 @@
 export interface ChatRole {
   id: string;
   name: string;
-  /** Higher stands above lower. */
+  /** A role with a higher position ranks above one with a lower position. */
   position: number;
-  /** 0xRRGGBB; 0 for none. */
+  /** 0xRRGGBB; 0 for no color. */
   color: number;
-  /** Belongs to an integration: nobody can give it. */
+  /** True if the role belongs to an integration; such a role cannot be assigned by anybody. */
   managed: boolean;
-  /** Whether it stands below the bot's own highest role. */
+  /** True if the role ranks below the bot's own highest role. */
   belowBot: boolean;
   /**
-   * Whether the bot can assign and remove it: the role is not managed and is below the bot's own highest role, and the
-   * bot has the permission Manage Roles.
+   * True if the bot can assign and remove the role: the role is not managed and is below the bot's own highest role,
+   * and the bot has the permission Manage Roles.
    */
   assignable: boolean;
 }
 
-/** Who is in a guild. */
+/** A member of a guild. */
 export interface ChatMember {
   chatId: string;
   username: string;
   nickname: string | null;
-  /** IDs, without that of `@everyone`. */
+  /** Role IDs, without that of `@everyone`. */
   roles: string[];
-  /** Unix seconds; null where the platform does not tell. */
+  /** Unix seconds; null where the platform does not report it. */
   joinedAt: number | null;
 }
 
-/** Who may do what in a guild. */
+/** The guild's owner, and the bot's right to change nicknames. */
 export interface ChatStanding {
-  /** Whose nickname nobody else can change. */
+  /** Nobody else can change the owner's nickname. */
   ownerId: string | null;
-  /** Whether the bot may change the nicknames of members below it. */
+  /** True if the bot may change the nicknames of members whose highest role is below its own. */
   managesNicknames: boolean;
 }
 
-/** Members in the order of their chat IDs. */
+/** A page of members, ordered by chat ID. */
 export interface ChatMemberPage {
   members: ChatMember[];
-  /** What the next page begins after; null on the last. */
+  /** The chat ID after which the next page begins; null on the last page. */
   next: string | null;
 }
 
-/** What became of a change of a member; all but `done` are refusals, after which nothing has changed. */
+/** The outcome of a change of a member. Every outcome except `done` is a rejection that changed nothing. */
 export type ChatChange = 'done' | 'no such member' | 'no such role' | 'not permitted';
 
-/** A change of a member: whose, and why, for the guild's audit log (at most 512 characters). */
+/** A change of a member. */
 export interface ChatChangeRequest {
   guildId: string;
   chatId: string;
+  /** For the guild's audit log, at most 512 characters. */
   reason: string;
-  /** Awaited when the call's turn has come; what it throws is thrown, and nothing is changed. */
-  atLast?: () => Promise<void>;
+  /** Awaited immediately before the request is sent. If it throws, its error is thrown and no request is sent. */
+  beforeCall?: () => Promise<void>;
 }
 
 /**
- * What we ask of the chat platform. Errors of every call: PLATFORM_ERROR when it refuses or gives nothing readable,
- * TIMEOUT when it is too slow, UNAVAILABLE while it wants no calls or has kept failing.
+ * The functions of the chat platform that the services use. Every function throws PLATFORM_ERROR if the platform
+ * rejects the request or sends an unreadable response, TIMEOUT if the response is too slow, and UNAVAILABLE while the
+ * platform limits the bot's rate or keeps failing.
  */
 export interface ChatPlatform {
   /**
-   * The guild's roles, the highest first, without `@everyone`; up to a minute old, unless they are to be fresh.
-   * PLATFORM_ERROR also where the bot is not in the guild; its message says what to do.
+   * The guild's roles, highest first, without `@everyone`. The list may be cached for up to a minute unless `fresh` is
+   * set. Throws PLATFORM_ERROR also if the bot is not in the guild; the message says what to do.
    */
   roles(guildId: string, options?: { fresh?: boolean }): Promise<ChatRole[]>;
-  /** Up to a minute old. PLATFORM_ERROR also where the bot is not in the guild. */
+  /** Cached for up to a minute. Throws PLATFORM_ERROR also if the bot is not in the guild. */
   standing(guildId: string): Promise<ChatStanding>;
-  /** As it is now; null when there is no such member. The bot itself is none. */
+  /** Never cached. Returns null if there is no such member, and for the bot itself. */
   member(guildId: string, chatId: string): Promise<ChatMember | null>;
   /**
-   * Up to 1,000 members whose IDs are above `after` (`0` for the first), without the bot; up to 10 s old, unless they
-   * are to be fresh.
+   * Up to 1,000 members whose IDs are above `after` (`0` for the first page), without the bot. A page may be cached for
+   * up to 10 s unless `fresh` is set.
    */
   members(guildId: string, after: string, options?: { fresh?: boolean }): Promise<ChatMemberPage>;
-  /** Gives or takes one role. Whoever calls has checked that the bot can: the platform counts calls that it refuses. */
+  /**
+   * Assigns (`give`) or removes one role. The caller must have checked that the role is assignable, because the
+   * platform counts rejected requests.
+   */
   changeRole(change: ChatChangeRequest & { roleId: string; give: boolean }): Promise<ChatChange>;
-  /** At most 32 characters; null takes the nickname away. */
+  /** Sets a nickname of at most 32 characters; null removes the nickname. */
   changeNickname(change: ChatChangeRequest & { nickname: string | null }): Promise<ChatChange>;
 }

@@ -2,38 +2,43 @@ import { z } from 'zod';
 import { baseUrl, number, redisConfig, url } from '#kit/service/config.ts';
 
 const web = (fallback: string) => baseUrl('http', 'https').default(fallback);
-/** Goes into a header as it stands. */
+/** A value that is sent unchanged in an HTTP header. */
 const credential = () => z.string().regex(/^[\x21-\x7e]+$/, { error: 'must be printable ASCII without spaces' });
 
-/** Where the game platform is: its own addresses, or those of a simulator. */
+/** Base URLs of the game platform (or of a simulator), its key and its rate limits. */
 export const gamePlatformConfig = {
   GAME_USERS_URL: web('https://users.roblox.com'),
   GAME_GROUPS_URL: web('https://groups.roblox.com'),
   GAME_INVENTORY_URL: web('https://inventory.roblox.com'),
   GAME_BADGES_URL: web('https://badges.roblox.com'),
   GAME_ECONOMY_URL: web('https://economy.roblox.com'),
-  /** Open Cloud and the game passes. */
+  /** The host of Open Cloud and of the game passes. */
   GAME_APIS_URL: web('https://apis.roblox.com'),
-  /** The operator's own key for Open Cloud; without it the anonymous endpoints are asked, user by user. */
+  /** The operator's key for Open Cloud; without it the anonymous endpoints are queried, one user per request. */
   GAME_API_KEY: credential().optional(),
-  /** Calls a second of all processes together to the anonymous hosts, which publish no limits. */
+  /** Maximum calls per second of all processes to the anonymous hosts, which publish no rate limits. */
   GAME_GLOBAL_RPS: number(20, 1, 1_000_000),
-  /** Calls a minute that Open Cloud grants to the owner of a key: for ranks, and for what users own. */
+  /** Rate limits of Open Cloud per key owner, in calls per minute: for group memberships and for inventories. */
   GAME_MEMBERSHIPS_PER_MINUTE: number(300, 1, 1_000_000),
   GAME_INVENTORIES_PER_MINUTE: number(100, 1, 1_000_000),
 };
 
 export type GamePlatformConfig = z.output<z.ZodObject<typeof gamePlatformConfig>>;
 
-/** Where the chat platform is, and as which bot we speak to it. */
+/** Base URL of the chat platform, the bot's credentials and its rate limit. */
 export const chatPlatformConfig = {
   CHAT_API_URL: web('https://discord.com/api/v10'),
-  /** A page about whoever runs the bot; the platform wants one in User-Agent. */
+  /** A page about the operator of the bot; the platform requires one in User-Agent. */
   CHAT_BOT_URL: url('http', 'https').default('https://guild-data.example'),
   CHAT_BOT_TOKEN: z.string({ error: 'is required' }).pipe(credential()),
-  /** Calls a second that the platform lets a bot make: of all processes together, parted by Redis. */
+  /**
+   * Maximum calls per second of all processes; the platform allows 50 per bot. Redis shares them among the processes.
+   */
   CHAT_GLOBAL_RPS: number(50, 1, 1_000_000),
-  /** How many processes call the platforms: among so many the calls are divided while Redis is away. */
+  /**
+   * The number of processes that call the platforms; each gets an equal share of the rate limits while Redis is
+   * unavailable.
+   */
   CHAT_PROCESSES: number(2, 1, 1_000),
   ...redisConfig,
 };

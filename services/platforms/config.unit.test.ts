@@ -5,7 +5,7 @@ import { chatPlatformConfig, gamePlatformConfig } from './config.ts';
 const read = (environment: Record<string, string>) =>
   readConfig({ ...gamePlatformConfig, ...chatPlatformConfig }, environment);
 
-test('left out, the platforms are the real ones and there is no key', () => {
+test('by default the URLs are those of the real platforms, and there is no Open Cloud key', () => {
   const config = read({ CHAT_BOT_TOKEN: 'token' });
   expect(config.GAME_API_KEY).toBeUndefined();
   const urls = Object.entries(config).filter(([name]) => /^GAME_.*_URL$/.test(name));
@@ -14,7 +14,7 @@ test('left out, the platforms are the real ones and there is no key', () => {
   expect(config.CHAT_API_URL).toBe('https://discord.com/api/v10');
 });
 
-test('an address that is none, and a key that fits in no header, are faults that do not show it', () => {
+test('an invalid URL and a key with characters not allowed in a header are reported without their values', () => {
   const faulty = () => read({ GAME_APIS_URL: 'ftp://game', GAME_API_KEY: 'two words', CHAT_BOT_TOKEN: 'line\nline' });
   expect(faulty).toThrow(/3 error\(s\)/);
   expect(faulty).toThrow(/GAME_API_KEY must be printable ASCII without spaces/);

@@ -7,22 +7,22 @@ import { addressOf, listen } from '#kit/service/address.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { type SimulatorOptions, type Simulators, startSimulators } from '#local/simulators/main.ts';
 import { World } from '#local/simulators/world.ts';
-import { SharedRedis } from './budget/shared.ts';
+import { SharedRedis } from './budget/shared-redis.ts';
 import { type ChatPlatformConfig, type GamePlatformConfig, gamePlatformConfig } from './config.ts';
-import { Discord } from './discord.ts';
-import type { PlatformOptions } from './http.ts';
-import { Roblox } from './roblox.ts';
+import { Discord } from './discord/discord.ts';
+import type { PlatformOptions } from './http/host.ts';
+import { Roblox } from './roblox/roblox.ts';
 
-/** Enough for a machine that stands still for a while. */
+/** Long enough for a machine that stalls for a while. */
 const DEADLINE_MS = 10_000;
 const SHORT_MS = 500;
 /** More calls than a test makes. */
 const PLENTY = 100_000;
 
-/** Of calls that are shown this fault: short where they are to be too slow, so that no test waits for long. */
+/** The deadline of calls with this fault: short if the fault is slowness, so that no test waits for long. */
 export const deadlineFor = (fault: Record<string, unknown>) => ('delay_ms' in fault ? SHORT_MS : DEADLINE_MS);
 
-/** One simulated platform, from the outside. */
+/** Controls one simulated platform. */
 export class Platform {
   readonly url: string;
 
@@ -30,23 +30,24 @@ export class Platform {
     this.url = url;
   }
 
-  /** Shows a fault to the calls whose path contains `match`. */
+  /** Injects a fault into the calls whose path contains `match`. */
   async fault(match: string, fault: Record<string, unknown>): Promise<void> {
-    const told = await this.#control('POST', '/__faults', { match, ...fault });
-    if (told.status !== 201) throw new Error(await told.text());
+    const response = await this.#control('POST', '/__faults', { match, ...fault });
+    if (response.status !== 201) throw new Error(await response.text());
   }
 
-  /** How often each route was called. */
+  /** The number of calls of each route. */
   async calls(): Promise<Record<string, number>> {
-    const answer = await this.#control('GET', '/__calls');
-    return ((await answer.json()) as { calls: Record<string, number> }).calls;
+    const response = await this.#control('GET', '/__calls');
+    return ((await response.json()) as { calls: Record<string, number> }).calls;
   }
 
   async putWorld(world: unknown): Promise<void> {
-    const told = await this.#control('PUT', '/__world', world);
-    if (told.status !== 204) throw new Error(await told.text());
+    const response = await this.#control('PUT', '/__world', world);
+    if (response.status !== 204) throw new Error(await response.text());
   }
 
+  /** Removes all faults and resets the numbers of calls. */
   async forget(): Promise<void> {
     await this.#control('DELETE', '/__faults');
     await this.#control('DELETE', '/__calls');
@@ -57,14 +58,14 @@ export class Platform {
   }
 }
 
-/** Both platforms, and what a connector needs around it. */
+/** Both simulated platforms, and the dependencies of the connectors. */
 export class PlatformsFixture {
   readonly clock = new ManualClock();
   readonly metrics = new Metrics();
   readonly logLines: string[] = [];
-  /** Of each call of connectors that are made from now on. */
+  /** The deadline of each call of connectors that are created from now on. */
   deadlineMs = DEADLINE_MS;
-  /** Of connectors that are made from now on: what they share, and among how many processes. */
+  /** The Redis and the number of processes of connectors that are created from now on. */
   redis: RedisClient | undefined;
   processes = 1;
   readonly game: Platform;
@@ -78,7 +79,7 @@ export class PlatformsFixture {
     this.chat = new Platform(simulators.chat);
   }
 
-  /** `world` as in a world file; the demo when left out. */
+  /** `world` has the format of a world file; the demo world if left out. */
   static async start({ world, ...options }: Omit<SimulatorOptions, 'world'> & { world?: unknown } = {}) {
     const given = world === undefined ? options : { ...options, world: new World(world) };
     return new PlatformsFixture(await startSimulators(given));
@@ -89,12 +90,12 @@ export class PlatformsFixture {
     await this.#simulators.stop();
   }
 
-  /** A connector without anything in its caches and with its breakers closed. */
+  /** A connector with empty caches and closed breakers. */
   roblox(config: Partial<GamePlatformConfig> = {}): Roblox {
     return new Roblox({ config: { ...gameConfig(this.game.url), ...config }, ...this.#options() });
   }
 
-  /** The same with a key for Open Cloud. */
+  /** A connector with a key for Open Cloud. */
   robloxWithKey(config: Partial<GamePlatformConfig> = {}): Roblox {
     return this.roblox({ GAME_API_KEY: 'test-game-key', ...config });
   }
@@ -122,9 +123,9 @@ export class PlatformsFixture {
     return { shared, breakers, metrics: this.metrics, clock: this.clock, deadlineMs: this.deadlineMs };
   }
 
-  /** A server of the test's own, for what the simulator does not do. */
-  async serve(answer: (path: string, response: ServerResponse, request: IncomingMessage) => void): Promise<string> {
-    const server = createServer((request, response) => answer(request.url ?? '', response, request));
+  /** Starts a server for responses that the simulators do not give; returns its base URL. */
+  async serve(respond: (path: string, response: ServerResponse, request: IncomingMessage) => void): Promise<string> {
+    const server = createServer((request, response) => respond(request.url ?? '', response, request));
     await listen(server, '127.0.0.1', 0);
     this.#cleanups.push(() => {
       server.closeAllConnections();
@@ -134,7 +135,7 @@ export class PlatformsFixture {
   }
 }
 
-/** All hosts of the game platform at one address, without a key. */
+/** A configuration with all hosts of the game platform at one URL, without a key. */
 export function gameConfig(url: string): GamePlatformConfig {
   const hosts = Object.keys(gamePlatformConfig).filter((name) => name.endsWith('_URL'));
   const urls = Object.fromEntries(hosts.map((name) => [name, url]));
@@ -144,13 +145,13 @@ export function gameConfig(url: string): GamePlatformConfig {
 
 export interface CrewOptions {
   users: number;
-  /** Of each user, in as many groups. */
+  /** The number of groups of each user. */
   groups?: number;
-  /** Of each user, in each group. */
+  /** The ranks of each user in each group. */
   ranks?: number[];
 }
 
-/** A world of users 1, 2, …, each in the groups 101, 102, …, which have the roles of ranks 1, 10, 100 and 255. */
+/** A world with users 1, 2, …, each in the groups 101, 102, …, which have roles of the ranks 1, 10, 100 and 255. */
 export function crewWorld({ users, groups = 1, ranks = [10] }: CrewOptions) {
   const groupIds = Array.from({ length: groups }, (_, index) => 101 + index);
   const roles = (group: number) =>

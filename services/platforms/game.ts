@@ -1,18 +1,18 @@
 /** A user of the game platform. */
 export interface GameUser {
   id: number;
-  /** The name by which others know the user; it can change. */
+  /** The user name, which can change. */
   name: string;
 }
 
-/** A group, and its roles from the lowest rank up; several roles may have one rank. */
+/** A group and its roles, lowest rank first. Several roles may have the same rank. */
 export interface GameGroup {
   id: number;
   name: string;
   roles: { name: string; rank: number }[];
 }
 
-/** What can be owned. */
+/** The kinds of items that a user can own. */
 export type ItemKind = 'gamepass' | 'asset' | 'badge';
 
 export interface GameItem {
@@ -20,40 +20,45 @@ export interface GameItem {
   id: number;
 }
 
-/** What can't be known now (429, a failure, a time-out), but may be if asked again. It neither gives nor takes a role. */
+/**
+ * The platform could not be queried (429, failure, timeout); a later attempt may succeed. No role changes because of
+ * it.
+ */
 export type Unknown = 'unknown';
-/** The platform rejects calls that name the account: nothing can be known of it, also if asked again. */
+/** The platform rejects every request that names the account, so a retry does not help. */
 export type Rejected = 'rejected';
-/** The same as unknown, or what the platform does not tell at all: a private inventory, of a user that does not exist. */
-export type Untold = Unknown | 'hidden';
+/** `hidden` if the platform does not disclose the fact: a private inventory, or a user that does not exist. */
+export type UnknownOrHidden = Unknown | 'hidden';
 
 /**
- * What we ask of the game platform. Errors of every call that can't answer `unknown`: PLATFORM_ERROR when it refuses or
- * gives nothing readable, TIMEOUT when it is too slow, UNAVAILABLE while it wants no calls or has kept failing.
+ * The functions of the game platform that the services use. Every function that cannot return `unknown` throws
+ * PLATFORM_ERROR if the platform rejects the request or sends an unreadable response, TIMEOUT if the response is too
+ * slow, and UNAVAILABLE while the platform limits the rate or keeps failing.
  */
 export interface GamePlatform {
-  /** null when there is no such user. Up to an hour old. */
+  /** Returns null if there is no such user. Cached for up to an hour. */
   user(id: number): Promise<GameUser | null>;
-  /** null when there is no such group. Up to a minute old. */
+  /** Returns null if there is no such group. Cached for up to a minute. */
   group(id: number): Promise<GameGroup | null>;
-  /** Its name; null when there is no such item. Up to an hour old. */
+  /** Returns null if there is no such item. Cached for up to an hour. */
   itemName(item: GameItem): Promise<string | null>;
   /**
-   * For each user, by group, the ranks that the user holds in those of the groups; one in which there are none is left
-   * out. 50 users a call where the platform can, and no call for what is cached (30 s). The groups are named because the
-   * platform tells roles, of which only those need to be looked up: people are in dozens of groups.
+   * For each user, the ranks that the user holds in the given groups; a group in which the user has no rank is left
+   * out. Queries 50 users per request where the platform supports it; results are cached for 30 s. The groups have to
+   * be given because the platform returns roles, and only roles of these groups are resolved to ranks: users are in
+   * dozens of groups.
    */
   ranks(
     userIds: readonly number[],
     groupIds: readonly number[],
   ): Promise<Map<number, ReadonlyMap<number, readonly number[]> | Unknown | Rejected>>;
-  /** The ranks that a user holds in a group, none when not in it. Up to 30 s old. */
+  /** The ranks that a user holds in one group, empty if the user is not in it. Cached for up to 30 s. */
   ranksIn(userId: number, groupId: number): Promise<readonly number[]>;
   /**
-   * For each of the items whether the user owns it: one call for all of them where the platform can. In the background
-   * up to a minute old, in jobs up to ten.
+   * For each item, whether the user owns it, in a single request where the platform supports it. Not cached for
+   * callers; cached for up to a minute for background work and for up to ten minutes for jobs.
    */
-  owns(userId: number, items: readonly GameItem[]): Promise<(boolean | Untold)[]>;
-  /** When the account was made. Up to an hour old. */
-  createdAt(userId: number): Promise<Date | Untold>;
+  owns(userId: number, items: readonly GameItem[]): Promise<(boolean | UnknownOrHidden)[]>;
+  /** The time at which the account was created. Cached for up to an hour. */
+  createdAt(userId: number): Promise<Date | UnknownOrHidden>;
 }

@@ -1,10 +1,10 @@
 import type { GameItem } from '#platforms/game.ts';
 import type { BindingType } from '#proto/rest/bindings.ts';
 
-/** The most bindings of a guild. */
-export const MOST_BINDINGS = 500;
+/** The maximum number of bindings of a guild. */
+export const MAX_BINDINGS = 500;
 
-/** A binding without what the store adds. What its type has no use for is null. */
+/** A binding without its ID. Fields that its type does not use are null. */
 export interface NewBinding {
   chatRoleId: string;
   type: BindingType;
@@ -23,13 +23,13 @@ export interface Binding extends NewBinding {
   id: number;
 }
 
-/** What the role follows from. */
+/** The fact about a member on which the role depends. */
 export type Target =
   | { kind: 'rank'; groupId: number; min: number; max: number }
   | { kind: 'item'; item: GameItem }
   | { kind: 'age'; platform: 'chat' | 'game'; minDays: number };
 
-/** The table lets through no binding without the columns of its type. */
+/** Constraints of the table ensure that the fields of the type are not null. */
 export function targetOf(binding: NewBinding): Target {
   switch (binding.type) {
     case 'group_rank':

@@ -7,20 +7,23 @@ import type { ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import { type BindingView, bindingView } from '../http/views.ts';
 import * as store from '../store/bindings.ts';
-import type { BindingsEvents } from '../telemetry.ts';
-import { type Binding, MOST_BINDINGS, type NewBinding } from './binding.ts';
-import { Names } from './names.ts';
+import type { BindingsTelemetry } from '../telemetry.ts';
+import { type Binding, MAX_BINDINGS, type NewBinding } from './binding.ts';
+import { NameCache } from './names.ts';
 import { type BindingNames, checkTargets } from './platforms.ts';
 
-const GROUP_NAMES_FRESH_MS = 3600_000;
-/** Each takes two calls: half of what a platform is asked at once, so that whoever adds a binding finds room. */
-const NAMES_AT_ONCE = 5;
+const GROUP_NAME_TTL_MS = 3600_000;
+/**
+ * Each load takes two calls. Loads use half of the concurrent calls to a platform, so that requests that add bindings
+ * get theirs.
+ */
+const MAX_CONCURRENT_LOADS = 5;
 
-/** What an update changes; what is undefined stays. */
+/** The fields to change; undefined fields stay as they are. */
 export interface BindingChange {
   minRank: number | undefined;
   maxRank: number | undefined;
-  /** null takes it away. */
+  /** null removes the priority. */
   priority: number | null | undefined;
 }
 
@@ -30,51 +33,53 @@ export interface BindingsOptions {
   game: GamePlatform;
   chat: ChatPlatform;
   clock: Clock;
-  events: BindingsEvents;
-  /** How long a list waits for names. */
-  namesWaitMs?: number;
+  telemetry: BindingsTelemetry;
+  /** The maximum time that a list waits for names. */
+  maxNamesWaitMs?: number;
 }
 
-/** The bindings of a guild: lists them with names, adds, updates and removes them. */
+/** Lists, adds, updates and removes the bindings of a guild. */
 export class Bindings {
   readonly #options: BindingsOptions;
-  readonly #roleNames: Names<string, Map<string, string>>;
-  readonly #groupNames: Names<number, string | null>;
+  readonly #roleNames: NameCache<string, Map<string, string>>;
+  readonly #groupNames: NameCache<number, string | null>;
 
   constructor(options: BindingsOptions) {
-    const { game, chat, clock, namesWaitMs: waitMs } = options;
+    const { game, chat, clock, maxNamesWaitMs: maxWaitMs } = options;
     this.#options = options;
     const rolesOf = async (guildId: string) => new Map((await chat.roles(guildId)).map(({ id, name }) => [id, name]));
-    // The connector remembers roles itself, for as long as they may be old.
-    this.#roleNames = new Names({ load: rolesOf, freshMs: 0, clock, waitMs, atOnce: NAMES_AT_ONCE });
+    // The TTL is 0 because the connector caches roles itself.
+    this.#roleNames = new NameCache({ load: rolesOf, ttlMs: 0, clock, maxWaitMs, maxConcurrent: MAX_CONCURRENT_LOADS });
     const groupName = async (id: number) => (await game.group(id))?.name ?? null;
-    this.#groupNames = new Names({
+    this.#groupNames = new NameCache({
       load: groupName,
-      freshMs: GROUP_NAMES_FRESH_MS,
+      ttlMs: GROUP_NAME_TTL_MS,
       clock,
-      waitMs,
-      atOnce: NAMES_AT_ONCE,
+      maxWaitMs,
+      maxConcurrent: MAX_CONCURRENT_LOADS,
     });
   }
 
-  /** All of them, in order, as stored. */
+  /** All bindings of a guild, in order. */
   stored(guildId: string): Promise<Binding[]> {
-    return store.listBindings(this.#options.database, guildId, MOST_BINDINGS);
+    return store.listBindings(this.#options.database, guildId, MAX_BINDINGS);
   }
 
-  /** All of them, in order, with the names that are known. */
+  /** All bindings of a guild, in order, with the names that are known. */
   async list(guildId: string): Promise<BindingView[]> {
     const bindings = await this.stored(guildId);
     const names = await this.#namesOf(guildId, bindings);
     return bindings.map((binding) => bindingView(binding, names(binding)));
   }
 
-  /** The binding; NOT_FOUND when the guild has no such one. */
+  /** Returns a binding. Throws NOT_FOUND if the guild has no such binding. */
   async get(guildId: string, id: number): Promise<Binding> {
     return (await store.findBinding(this.#options.database, guildId, id)) ?? notFound();
   }
 
-  /** CONFLICT when there is an identical one, or 500 already; else the errors of checkTargets. */
+  /**
+   * Adds a binding. Throws CONFLICT if there is an identical one or the guild has 500, and the errors of checkTargets.
+   */
   async add(write: RepeatableWrite, wanted: NewBinding): Promise<WriteOutcome<BindingView>> {
     const { idempotency, game, chat } = this.#options;
     let added: Binding | undefined;
@@ -86,18 +91,21 @@ export class Bindings {
         return ok(bindingView(added, names));
       },
     );
-    if (added) this.#options.events.changed('added', write.guildId, added);
+    if (added) this.#options.telemetry.changed('added', write.guildId, added);
     return outcome;
   }
 
-  /** NOT_FOUND, INVALID_REQUEST where the change does not fit the binding, CONFLICT where it makes it identical. */
+  /**
+   * Updates a binding. Throws NOT_FOUND if there is no such binding, INVALID_REQUEST if the change does not fit its
+   * type or range, and CONFLICT if it makes it identical to another one.
+   */
   async update(write: RepeatableWrite, id: number, change: BindingChange): Promise<WriteOutcome<BindingView>> {
     const { guildId } = write;
     let updated: Binding | undefined;
     const outcome = await this.#options.idempotency.afterPreparing(
       write,
       async () => {
-        // Role and group of a binding never change.
+        // The names can be loaded before the transaction, because an update never changes role and group.
         const binding = await this.get(guildId, id);
         return (await this.#namesOf(guildId, [binding]))(binding);
       },
@@ -106,19 +114,19 @@ export class Bindings {
         return ok(bindingView(updated, names));
       },
     );
-    if (updated) this.#options.events.changed('updated', guildId, updated);
+    if (updated) this.#options.telemetry.changed('updated', guildId, updated);
     return outcome;
   }
 
-  /** NOT_FOUND when the guild has no such binding. */
+  /** Removes a binding. Throws NOT_FOUND if the guild has no such binding. */
   async remove(write: RepeatableWrite, id: number): Promise<WriteOutcome<{ removed: true; id: number }>> {
-    const { idempotency, events } = this.#options;
+    const { idempotency, telemetry } = this.#options;
     let removed: Binding | undefined;
     const outcome = await idempotency.inTransaction(write, async (transaction) => {
       removed = (await store.deleteBinding(transaction, write.guildId, id)) ?? notFound();
       return ok({ removed: true as const, id });
     });
-    if (removed) events.changed('removed', write.guildId, removed);
+    if (removed) telemetry.changed('removed', write.guildId, removed);
     return outcome;
   }
 
@@ -126,9 +134,9 @@ export class Bindings {
     await store.lockGuild(transaction, guildId);
     const binding = await store.insertBinding(transaction, guildId, wanted, this.#now());
     if (!binding) throw identical();
-    if ((await store.countBindings(transaction, guildId)) > MOST_BINDINGS) {
+    if ((await store.countBindings(transaction, guildId)) > MAX_BINDINGS) {
       throw new ApiError('CONFLICT', {
-        message: `The guild has ${MOST_BINDINGS} bindings, which is the most: remove one first`,
+        message: `The guild has ${MAX_BINDINGS} bindings, which is the most: remove one first`,
       });
     }
     return binding;
@@ -148,16 +156,16 @@ export class Bindings {
     return changed;
   }
 
-  /** What the names of these bindings are, as far as the platforms tell. */
+  /** The names of roles and groups of the bindings, null where they are not known. */
   async #namesOf(guildId: string, bindings: readonly Binding[]): Promise<(binding: Binding) => BindingNames> {
     const groupIds = new Set(bindings.flatMap(({ gameGroupId }) => gameGroupId ?? []));
     const [roles, groups] = await Promise.all([
       this.#roleNames.of(bindings.length > 0 ? [guildId] : []),
       this.#groupNames.of(groupIds),
     ]);
-    const { events } = this.#options;
-    events.namesMissing('group', groupIds.size - groups.size);
-    if (bindings.length > 0 && !roles.has(guildId)) events.namesMissing('role', bindings.length);
+    const { telemetry } = this.#options;
+    telemetry.namesMissing('group', groupIds.size - groups.size);
+    if (bindings.length > 0 && !roles.has(guildId)) telemetry.namesMissing('role', bindings.length);
     return ({ chatRoleId, gameGroupId }) => ({
       role: roles.get(guildId)?.get(chatRoleId) ?? null,
       group: (gameGroupId === null ? undefined : groups.get(gameGroupId)) ?? null,
@@ -169,7 +177,7 @@ export class Bindings {
   }
 }
 
-/** What is wrong with a change for the binding as it is stored now. */
+/** The reasons why a change is not valid for the binding. */
 function faultsOf(binding: Binding, { minRank, maxRank }: BindingChange, changed: Binding): Fault[] {
   const given = [minRank === undefined ? [] : 'min_rank', maxRank === undefined ? [] : 'max_rank'].flat();
   if (binding.type !== 'group_rank') {

@@ -2,34 +2,34 @@ import type { Clock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import { listBindings, listBindingsOfRoles } from '../store/bindings.ts';
-import type { BindingsEvents } from '../telemetry.ts';
-import { type Binding, MOST_BINDINGS, targetOf } from './binding.ts';
-import { learnFacts, type Member, type Undecided } from './facts.ts';
-import { combine, type Facts, type Verdict, type Weighed, weigh } from './rules.ts';
+import type { BindingsTelemetry } from '../telemetry.ts';
+import { type Binding, MAX_BINDINGS, targetOf } from './binding.ts';
+import { type DecidingTargets, loadFacts, type Member } from './facts.ts';
+import { combine, evaluateTarget, type Facts, type TargetVerdict, type Verdict } from './rules.ts';
 
-/** What the game platform has not told by then is unknown. */
+/** Facts that the game platform has not returned by then are unknown. */
 const DEADLINE_MS = 5_500;
 
 export interface RoleVerdict {
   chatRoleId: string;
   verdict: Verdict;
-  bindings: (Weighed & { bindingId: number })[];
+  bindings: (TargetVerdict & { bindingId: number })[];
 }
 
 export interface MemberVerdicts {
   chatId: string;
   roles: RoleVerdict[];
-  /** Whether a verdict is unknown that may be known if asked for again. */
+  /** True if a verdict is unknown, but a later evaluation may know it. */
   isIncomplete: boolean;
-  /** Whether a verdict is unknown because the game platform rejects calls that name the account. */
+  /** True if a verdict is unknown because the game platform rejects calls that name the account. */
   isRejected: boolean;
 }
 
-/** Which verdicts are wanted. */
+/** Which verdicts to return. */
 export interface EvaluationScope {
-  /** Empty for every role that a binding governs. */
+  /** If empty, every role that a binding governs. */
   chatRoleIds: readonly string[];
-  /** The verdicts of roles alone: what does not decide one of them is not queried. */
+  /** Only the verdicts of roles are needed, so facts that do not decide one are not queried. */
   rolesOnly: boolean;
   /** Roles for which ownership is not queried; a verdict that depends on it is unknown. */
   withoutOwnership: readonly string[];
@@ -39,11 +39,11 @@ export interface EvaluationOptions {
   database: Queryable;
   game: GamePlatform;
   clock: Clock;
-  events: BindingsEvents;
+  telemetry: BindingsTelemetry;
   deadlineMs?: number;
 }
 
-/** Says which roles members are to have. */
+/** Evaluates which roles members should have. */
 export class Evaluation {
   readonly #options: EvaluationOptions;
 
@@ -51,21 +51,21 @@ export class Evaluation {
     this.#options = options;
   }
 
-  /** For each member, in their order, the verdict on each of the roles, or on every role that a binding governs. */
+  /** The verdicts on the roles for each member, in the order of the members. */
   async evaluate(
     guildId: string,
     members: readonly Member[],
     { chatRoleIds, rolesOnly, withoutOwnership }: EvaluationScope,
   ): Promise<MemberVerdicts[]> {
-    const { database, game, clock, events, deadlineMs = DEADLINE_MS } = this.#options;
+    const { database, game, clock, telemetry, deadlineMs = DEADLINE_MS } = this.#options;
     const bindings =
       chatRoleIds.length > 0
-        ? await listBindingsOfRoles(database, guildId, chatRoleIds, MOST_BINDINGS)
-        : await listBindings(database, guildId, MOST_BINDINGS);
+        ? await listBindingsOfRoles(database, guildId, chatRoleIds, MAX_BINDINGS)
+        : await listBindings(database, guildId, MAX_BINDINGS);
     const byRole = [...Map.groupBy(bindings, ({ chatRoleId }) => chatRoleId)];
     const now = clock.now();
-    const undecided = rolesOnly ? undecidedBy(byRole, new Set(withoutOwnership), now) : undefined;
-    const facts = await learnFacts(game, members, bindings.map(targetOf), deadlineMs, undecided);
+    const decidingTargets = rolesOnly ? decidingTargetsOf(byRole, new Set(withoutOwnership), now) : undefined;
+    const facts = await loadFacts(game, members, bindings.map(targetOf), deadlineMs, decidingTargets);
     const verdicts = members.map(({ chatId }, index) => {
       const known = facts[index] as Facts;
       const roles = byRole.map(([chatRoleId, governing]) => roleVerdict(chatRoleId, governing, known, now));
@@ -77,20 +77,20 @@ export class Evaluation {
         isRejected: known.isRejected && isUnknown,
       };
     });
-    events.weighed(countVerdicts(verdicts));
+    telemetry.evaluated(countVerdicts(verdicts));
     return verdicts;
   }
 }
 
 /**
- * The targets of a member that still decide a role: none of a role that is wanted already, and none of a role whose
- * rank binding cannot be weighed yet, since the member is weighed again then.
+ * The targets that still decide a role of a member. There are none for a role that is wanted already, and none for a
+ * role with a rank binding while the ranks are unknown, because the member has to be evaluated again anyway.
  */
-function undecidedBy(
+function decidingTargetsOf(
   byRole: readonly (readonly [string, readonly Binding[]])[],
   withoutOwnership: ReadonlySet<string>,
   now: number,
-): Undecided {
+): DecidingTargets {
   const roles = byRole.map(([chatRoleId, governing]) => {
     const targets = governing.map(targetOf);
     const deciding = withoutOwnership.has(chatRoleId) ? targets.filter(({ kind }) => kind !== 'item') : targets;
@@ -99,13 +99,16 @@ function undecidedBy(
   return (facts) =>
     roles.flatMap(({ targets, deciding, hasRank }) => {
       if (hasRank && facts.ranks === 'unknown') return [];
-      const isWanted = targets.some((target) => weigh(target, facts, now).verdict === 'wanted');
+      const isWanted = targets.some((target) => evaluateTarget(target, facts, now).verdict === 'wanted');
       return isWanted ? [] : deciding;
     });
 }
 
 function roleVerdict(chatRoleId: string, governing: readonly Binding[], facts: Facts, now: number): RoleVerdict {
-  const bindings = governing.map((binding) => ({ bindingId: binding.id, ...weigh(targetOf(binding), facts, now) }));
+  const bindings = governing.map((binding) => ({
+    bindingId: binding.id,
+    ...evaluateTarget(targetOf(binding), facts, now),
+  }));
   return { chatRoleId, verdict: combine(bindings.map(({ verdict }) => verdict)), bindings };
 }
 

@@ -1,70 +1,76 @@
 import { inParallel } from '#kit/resilience/parallel.ts';
 import { inBatches } from '#platforms/batch-cache.ts';
-import type { GameItem, GamePlatform, Unknown, Untold } from '#platforms/game.ts';
-import { snowflakeTime } from '#platforms/snowflake.ts';
+import { snowflakeTime } from '#platforms/discord/snowflake.ts';
+import type { GameItem, GamePlatform, Unknown, UnknownOrHidden } from '#platforms/game.ts';
 import type { Target } from './binding.ts';
 import type { Facts } from './rules.ts';
 
-/** As many as the game platform tells the ranks of in one call. */
+/** The maximum number of users whose ranks the game platform returns in one call. */
 const PAGE = 50;
-/** Calls at once that are about one user each. */
-const AT_ONCE = 10;
+/** The maximum number of concurrent calls. */
+const MAX_CONCURRENT = 10;
 
 export interface Member {
   chatId: string;
   gameId: number;
 }
 
-/** Of what is known of a member so far, the targets that still decide something. */
-export type Undecided = (facts: Facts) => readonly Target[];
+/** Returns the targets that, given the facts about a member, still decide something. */
+export type DecidingTargets = (facts: Facts) => readonly Target[];
 
 type Ranks = Facts['ranks'];
-type Owned = readonly (boolean | Untold)[] | Unknown;
-/** What was queried of a member, and what the platform told; undefined where it was not queried. */
-interface Told {
+type Owned = readonly (boolean | UnknownOrHidden)[] | Unknown;
+/** The results of the queries about a member; undefined if not queried. */
+interface MemberResults {
   ranks: Ranks | undefined;
-  createdAt: Date | Untold | undefined;
+  createdAt: Date | UnknownOrHidden | undefined;
   items: readonly GameItem[];
   owned: Owned;
 }
 
 /**
- * What the targets need to know of members, in their order; nothing else is asked for. What the game platform has not
- * told within `deadlineMs` is unknown. With `undecided` the cheap facts come first: ranks, of 50 members a call, then
- * ages, then ownership, which takes a call a member, and each of them only where it still decides. Never fails.
+ * Loads the facts that the targets depend on, for each member in their order. Facts that the game platform has not
+ * returned within `deadlineMs` are unknown. With `decidingTargets` the facts are loaded one kind after the other, the
+ * cheap ones first, and only for members whom they still decide: ranks (50 members per call), ages, ownership (a call
+ * per member). Never fails.
  */
-export async function learnFacts(
+export async function loadFacts(
   game: GamePlatform,
   members: readonly Member[],
   targets: readonly Target[],
   deadlineMs: number,
-  undecided?: Undecided,
+  decidingTargets?: DecidingTargets,
 ): Promise<Facts[]> {
-  const queries = new Queries(game, members, deadlineMs);
-  const told = members.map((): Told => ({ ranks: undefined, createdAt: undefined, items: [], owned: 'unknown' }));
-  const facts = () => members.map((member, index) => factsOf(member, told[index] as Told));
-  const learnRanks = async () => {
+  const queries = new PlatformQueries({ game, members, deadlineMs });
+  const results = members.map(
+    (): MemberResults => ({ ranks: undefined, createdAt: undefined, items: [], owned: 'unknown' }),
+  );
+  const facts = () => members.map((member, index) => factsOf(member, results[index] as MemberResults));
+  const loadRanks = async () => {
     const groupIds = groupsOf(targets);
     if (groupIds.length === 0) return;
-    for (const [index, ranks] of (await queries.ranks(groupIds)).entries()) (told[index] as Told).ranks = ranks;
+    for (const [index, ranks] of (await queries.ranks(groupIds)).entries())
+      (results[index] as MemberResults).ranks = ranks;
   };
-  const needs = () => (undecided ? facts().map(undecided) : members.map(() => targets));
-  const learnAges = async () => {
-    const asked = needs().map(needsGameAge);
-    for (const [index, at] of (await queries.ages(asked)).entries()) (told[index] as Told).createdAt = at;
+  const needs = () => (decidingTargets ? facts().map(decidingTargets) : members.map(() => targets));
+  const loadAges = async () => {
+    const isNeeded = needs().map(needsGameAge);
+    for (const [index, at] of (await queries.ages(isNeeded)).entries())
+      (results[index] as MemberResults).createdAt = at;
   };
-  const learnOwnership = async () => {
-    const asked = needs().map(itemsOf);
-    const all = await queries.ownership(asked);
-    for (const [index, items] of asked.entries()) Object.assign(told[index] as Told, { items, owned: all[index] });
+  const loadOwnership = async () => {
+    const itemsByMember = needs().map(itemsOf);
+    const all = await queries.ownership(itemsByMember);
+    for (const [index, items] of itemsByMember.entries())
+      Object.assign(results[index] as MemberResults, { items, owned: all[index] });
   };
-  const steps = [learnRanks, learnAges, learnOwnership];
-  if (undecided) for (const step of steps) await step();
+  const steps = [loadRanks, loadAges, loadOwnership];
+  if (decidingTargets) for (const step of steps) await step();
   else await Promise.all(steps.map((step) => step()));
   return facts();
 }
 
-function factsOf({ chatId }: Member, { ranks, createdAt, items, owned }: Told): Facts {
+function factsOf({ chatId }: Member, { ranks, createdAt, items, owned }: MemberResults): Facts {
   return {
     ranks: ranks ?? 'unknown',
     owns: ownership(items, owned),
@@ -75,58 +81,64 @@ function factsOf({ chatId }: Member, { ranks, createdAt, items, owned }: Told): 
   };
 }
 
-/** What the game platform is asked about members; what it has not told by the deadline is unknown. */
-class Queries {
+interface PlatformQueriesOptions {
+  game: GamePlatform;
+  members: readonly Member[];
+  deadlineMs: number;
+}
+
+/** Queries the game platform about members. Results that are not there by the deadline are unknown. */
+class PlatformQueries {
   readonly #game: GamePlatform;
   readonly #ids: readonly number[];
   readonly #late: AbortSignal;
-  readonly #whenLate: Promise<Unknown>;
+  readonly #unknownWhenLate: Promise<Unknown>;
 
-  constructor(game: GamePlatform, members: readonly Member[], deadlineMs: number) {
+  constructor({ game, members, deadlineMs }: PlatformQueriesOptions) {
     this.#game = game;
     this.#ids = members.map(({ gameId }) => gameId);
     this.#late = AbortSignal.timeout(deadlineMs);
-    this.#whenLate = new Promise((resolve) => this.#late.addEventListener('abort', () => resolve('unknown')));
+    this.#unknownWhenLate = new Promise((resolve) => this.#late.addEventListener('abort', () => resolve('unknown')));
   }
 
   async ranks(groupIds: readonly number[]): Promise<Ranks[]> {
     const page = (ids: readonly number[]) => this.#orUnknown(this.#game.ranks(ids, groupIds));
-    const pages = await inParallel(inBatches(this.#ids, PAGE), AT_ONCE, page, this.#late);
+    const pages = await inParallel(inBatches(this.#ids, PAGE), MAX_CONCURRENT, page, this.#late);
     return this.#ids.map((id, index): Ranks => {
-      const told = pages[Math.floor(index / PAGE)];
-      return told instanceof Map ? (told.get(id) ?? 'unknown') : 'unknown';
+      const page = pages[Math.floor(index / PAGE)];
+      return page instanceof Map ? (page.get(id) ?? 'unknown') : 'unknown';
     });
   }
 
-  /** Undefined for whom it is not asked. */
-  ages(asked: readonly boolean[]): Promise<(Date | Untold | undefined)[]> {
-    return this.#ofSome(asked, (id) => this.#game.createdAt(id));
+  /** Undefined for members for whom it is not needed. */
+  ages(isNeeded: readonly boolean[]): Promise<(Date | UnknownOrHidden | undefined)[]> {
+    return this.#ofSome(isNeeded, (id) => this.#game.createdAt(id));
   }
 
-  /** `unknown` for whom no item is asked. */
-  async ownership(asked: readonly (readonly GameItem[])[]): Promise<Owned[]> {
-    const needed = asked.map((items) => items.length > 0);
-    const owned = await this.#ofSome(needed, (id, index) => this.#game.owns(id, asked[index] ?? []));
-    return owned.map((one) => one ?? 'unknown');
+  /** `unknown` for members without items. */
+  async ownership(itemsByMember: readonly (readonly GameItem[])[]): Promise<Owned[]> {
+    const isNeeded = itemsByMember.map((items) => items.length > 0);
+    const owned = await this.#ofSome(isNeeded, (id, index) => this.#game.owns(id, itemsByMember[index] ?? []));
+    return owned.map((result) => result ?? 'unknown');
   }
 
-  async #ofSome<Answer>(
-    asked: readonly boolean[],
-    ask: (id: number, index: number) => Promise<Answer>,
-  ): Promise<(Answer | Unknown | undefined)[]> {
-    const some = [...this.#ids.entries()].filter(([index]) => asked[index]);
-    const work = ([index, id]: [number, number]) => this.#orUnknown(ask(id, index));
-    const answers = await inParallel(some, AT_ONCE, work, this.#late);
-    const byIndex = new Map(some.map(([index], place) => [index, answers[place] ?? 'unknown'] as const));
+  async #ofSome<Result>(
+    isNeeded: readonly boolean[],
+    query: (id: number, index: number) => Promise<Result>,
+  ): Promise<(Result | Unknown | undefined)[]> {
+    const some = [...this.#ids.entries()].filter(([index]) => isNeeded[index]);
+    const work = ([index, id]: [number, number]) => this.#orUnknown(query(id, index));
+    const results = await inParallel(some, MAX_CONCURRENT, work, this.#late);
+    const byIndex = new Map(some.map(([index], position) => [index, results[position] ?? 'unknown'] as const));
     return this.#ids.map((_, index) => byIndex.get(index));
   }
 
-  #orUnknown<Answer>(answer: Promise<Answer>): Promise<Answer | Unknown> {
-    return Promise.race([answer.catch(() => 'unknown' as const), this.#whenLate]);
+  #orUnknown<Result>(result: Promise<Result>): Promise<Result | Unknown> {
+    return Promise.race([result.catch(() => 'unknown' as const), this.#unknownWhenLate]);
   }
 }
 
-/** Each group once. */
+/** The groups of the targets, each once. */
 function groupsOf(targets: readonly Target[]): number[] {
   return [...new Set(targets.flatMap((target) => (target.kind === 'rank' ? [target.groupId] : [])))];
 }
@@ -134,17 +146,17 @@ function groupsOf(targets: readonly Target[]): number[] {
 const needsGameAge = (targets: readonly Target[]) =>
   targets.some((target) => target.kind === 'age' && target.platform === 'game');
 
-const nameOf = ({ kind, id }: GameItem) => `${kind} ${id}`;
+const itemKey = ({ kind, id }: GameItem) => `${kind} ${id}`;
 
-/** Each item once. */
+/** The items of the targets, each once. */
 function itemsOf(targets: readonly Target[]): GameItem[] {
   const items = targets.flatMap((target) => (target.kind === 'item' ? [target.item] : []));
-  return [...new Map(items.map((item) => [nameOf(item), item])).values()];
+  return [...new Map(items.map((item) => [itemKey(item), item])).values()];
 }
 
-function ownership(items: readonly GameItem[], answers: Owned): Facts['owns'] {
-  const byName = new Map(
-    items.map((item, index) => [nameOf(item), Array.isArray(answers) ? answers[index] : undefined]),
+function ownership(items: readonly GameItem[], results: Owned): Facts['owns'] {
+  const byKey = new Map(
+    items.map((item, index) => [itemKey(item), Array.isArray(results) ? results[index] : undefined]),
   );
-  return (item) => byName.get(nameOf(item)) ?? 'unknown';
+  return (item) => byKey.get(itemKey(item)) ?? 'unknown';
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { GamePlatform } from '#platforms/game.ts';
 import type { Target } from './binding.ts';
-import { learnFacts } from './facts.ts';
+import { loadFacts } from './facts.ts';
 
 const members = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ chatId: '175928847299117063', gameId: index + 1 }));
@@ -11,7 +11,7 @@ const ITEM: Target = { kind: 'item', item: PASS };
 const AGE: Target = { kind: 'age', platform: 'game', minDays: 1 };
 const forever = () => new Promise<never>(() => undefined);
 
-/** A platform on which everybody's rank is their ID, and what it was asked. */
+/** A platform on which the rank of each user equals the ID; records its calls. */
 function platform(own: Partial<GamePlatform> = {}) {
   const calls: Record<'ranks' | 'owns' | 'createdAt', unknown[][]> = { ranks: [], owns: [], createdAt: [] };
   const game = {
@@ -32,7 +32,7 @@ function platform(own: Partial<GamePlatform> = {}) {
   return { game, calls };
 }
 
-describe('only what the targets need is asked for', () => {
+describe('only facts that the targets need are queried', () => {
   test.each([
     ['no target', [], [0, 0, 0]],
     ['an age on the chat platform', [{ kind: 'age', platform: 'chat', minDays: 1 }], [0, 0, 0]],
@@ -40,14 +40,14 @@ describe('only what the targets need is asked for', () => {
     ['the same item twice', [ITEM, ITEM], [0, 101, 0]],
     ['an age on the game platform', [AGE], [0, 0, 101]],
   ] as [string, Target[], number[]][])('%s', async (_what, targets, calls) => {
-    const asked = platform();
-    await learnFacts(asked.game, members(101), targets, 1_000);
-    expect(Object.values(asked.calls).map(({ length }) => length)).toEqual(calls);
+    const { game, calls: made } = platform();
+    await loadFacts(game, members(101), targets, 1_000);
+    expect(Object.values(made).map(({ length }) => length)).toEqual(calls);
   });
 
-  test('in pages of 50 members, each group and item once', async () => {
+  test('ranks are queried in pages of 50 members, each group and item once', async () => {
     const { game, calls } = platform();
-    await learnFacts(game, members(51), [RANK, RANK, ITEM, ITEM], 1_000);
+    await loadFacts(game, members(51), [RANK, RANK, ITEM, ITEM], 1_000);
     expect(calls.ranks).toEqual([
       [50, [501]],
       [1, [501]],
@@ -56,8 +56,8 @@ describe('only what the targets need is asked for', () => {
   });
 });
 
-test('every member gets its own facts', async () => {
-  const facts = await learnFacts(platform().game, members(51), [RANK, ITEM, AGE], 1_000);
+test('every member has its own facts', async () => {
+  const facts = await loadFacts(platform().game, members(51), [RANK, ITEM, AGE], 1_000);
   expect(facts.map(({ ranks }) => ranks instanceof Map && ranks.get(501))).toEqual(
     members(51).map(({ gameId }) => [gameId]),
   );
@@ -68,18 +68,18 @@ test('every member gets its own facts', async () => {
 });
 
 test.each([
-  ['never answers', forever],
+  ['never responds', forever],
   ['fails', () => Promise.reject(new Error('no'))],
-])('what a platform that %s would tell is unknown, in time', async (_what, answer) => {
-  const { game } = platform({ ranks: answer, owns: answer, createdAt: answer });
-  const [facts, ...others] = await learnFacts(game, members(100), [RANK, ITEM, AGE], 50);
+])('facts from a platform that %s are unknown at the deadline', async (_what, respond) => {
+  const { game } = platform({ ranks: respond, owns: respond, createdAt: respond });
+  const [facts, ...others] = await loadFacts(game, members(100), [RANK, ITEM, AGE], 50);
   expect(others).toHaveLength(99);
   expect([facts?.ranks, facts?.owns(PASS), facts?.createdAt.game]).toEqual(['unknown', 'unknown', 'unknown']);
 });
 
-test('one answer that does not come takes no other along', async () => {
+test('a missing response leaves only its own facts unknown', async () => {
   const ranks = async (ids: readonly number[]) => (ids.length === 50 ? forever() : new Map([[51, new Map()]]));
-  const facts = await learnFacts(platform({ ranks }).game, members(51), [RANK, ITEM], 50);
+  const facts = await loadFacts(platform({ ranks }).game, members(51), [RANK, ITEM], 50);
   expect([facts[0]?.ranks, facts[0]?.owns(PASS)]).toEqual(['unknown', true]);
   expect(facts[50]?.ranks).toEqual(new Map());
 });

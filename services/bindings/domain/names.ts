@@ -1,94 +1,91 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import { within } from '#kit/resilience/deadline.ts';
 import { inParallel } from '#kit/resilience/parallel.ts';
-import { Turns } from './turns.ts';
+import { TaskLimit } from './task-limit.ts';
 
-const AT_ONCE = 10;
-/** Longer nobody waits for names. */
-const WAIT_MS = 1_500;
-/** So long what was too slow is not asked for again, and nobody waits for anything. */
+const MAX_CONCURRENT = 10;
+/** The maximum time that a caller waits for names. */
+const MAX_WAIT_MS = 1_500;
+/** After a slow load its keys are not loaded again for this time, and callers do not wait for any load. */
 const SLOW_MS = 10_000;
-const MOST = 10_000;
+const MAX_ENTRIES = 10_000;
 
-export interface NamesOptions<Key, Value> {
+export interface NameCacheOptions<Key, Value> {
   load: (key: Key) => Promise<Value>;
-  /** How long an answer is good. */
-  freshMs: number;
+  ttlMs: number;
   clock: Clock;
-  waitMs?: number;
-  /** How many of all who ask together are asked for at once; 10 when left out. */
-  atOnce?: number;
+  maxWaitMs?: number;
+  /** The maximum number of concurrent loads of all callers; 10 if left out. */
+  maxConcurrent?: number;
 }
 
 interface Entry<Value> {
-  known: { value: Value } | undefined;
-  /** When it may be asked for again. */
-  askAt: number;
+  /** Undefined if the key was never loaded successfully. */
+  loaded: { value: Value } | undefined;
+  /** The time from which the key may be loaded again. */
+  nextLoadAt: number;
 }
 
 /**
- * What a platform calls things. When it is down or slow the last known answers serve, and nobody waits long: what has
- * never been known is left out.
+ * Caches names that a platform gives to things. While the platform is down or slow, callers get the last known names
+ * without a long wait; names that were never loaded are left out.
  */
-export class Names<Key, Value> {
-  readonly #options: NamesOptions<Key, Value>;
-  /** The one asked for longest ago first. */
-  readonly #entries = new Map<Key, Entry<Value>>();
-  readonly #turns: Turns;
+export class NameCache<Key extends string | number, Value> {
+  readonly #options: NameCacheOptions<Key, Value>;
+  readonly #entries = new LRUCache<Key, Entry<Value>>({ max: MAX_ENTRIES });
+  readonly #limit: TaskLimit;
   #slowUntil = 0;
 
-  constructor(options: NamesOptions<Key, Value>) {
+  constructor(options: NameCacheOptions<Key, Value>) {
+    const { maxConcurrent = MAX_CONCURRENT, clock } = options;
     this.#options = options;
-    this.#turns = new Turns(options.atOnce ?? AT_ONCE, SLOW_MS, options.clock);
+    this.#limit = new TaskLimit({ maxRunning: maxConcurrent, maxRunMs: SLOW_MS, clock });
   }
 
-  /** Those of the keys that are known. Never fails. */
+  /** The values of those keys that are known. Never fails. */
   async of(keys: Iterable<Key>): Promise<Map<Key, Value>> {
     const unique = [...new Set(keys)];
     const now = this.#options.clock.now();
-    const due = unique.filter((key) => (this.#entries.get(key)?.askAt ?? 0) <= now);
-    if (due.length > 0) await this.#ask(due);
+    const due = unique.filter((key) => (this.#entries.get(key)?.nextLoadAt ?? 0) <= now);
+    if (due.length > 0) await this.#loadAll(due);
     return new Map(
       unique.flatMap((key): [Key, Value][] => {
-        const known = this.#entries.get(key)?.known;
-        return known ? [[key, known.value]] : [];
+        const loaded = this.#entries.get(key)?.loaded;
+        return loaded ? [[key, loaded.value]] : [];
       }),
     );
   }
 
-  /** While the platform is slow it is asked all the same, by a few at a time, but nobody waits for it. */
-  async #ask(keys: readonly Key[]): Promise<void> {
-    const { clock, waitMs = WAIT_MS } = this.#options;
+  /** While the platform is slow, the keys are still loaded, but the caller does not wait for it. */
+  async #loadAll(keys: readonly Key[]): Promise<void> {
+    const { clock, maxWaitMs = MAX_WAIT_MS } = this.#options;
     const isSlow = clock.now() < this.#slowUntil;
-    const late = new AbortController();
+    const tooLate = new AbortController();
     const pending = new Set<Key>();
     const load = (key: Key) => {
       pending.add(key);
       return this.#load(key).then(() => pending.delete(key));
     };
-    const asking = inParallel(keys, AT_ONCE, (key) => this.#turns.run(() => load(key), late.signal), late.signal);
-    const waiting = within(waitMs, asking).catch(() => {
-      late.abort();
+    const task = (key: Key) => this.#limit.run(() => load(key), tooLate.signal);
+    const loading = inParallel(keys, MAX_CONCURRENT, task, tooLate.signal);
+    const waiting = within(maxWaitMs, loading).catch(() => {
+      tooLate.abort();
       this.#slowUntil = clock.now() + SLOW_MS;
-      for (const key of pending) this.#note(key, this.#entries.get(key)?.known, clock.now() + SLOW_MS);
+      for (const key of pending) {
+        this.#entries.set(key, { loaded: this.#entries.get(key)?.loaded, nextLoadAt: clock.now() + SLOW_MS });
+      }
     });
     if (!isSlow) await waiting;
   }
 
   async #load(key: Key): Promise<void> {
-    const { load, freshMs, clock } = this.#options;
+    const { load, ttlMs, clock } = this.#options;
     try {
       const value = await load(key);
-      this.#note(key, { value }, clock.now() + freshMs);
+      this.#entries.set(key, { loaded: { value }, nextLoadAt: clock.now() + ttlMs });
     } catch {
-      // The connector has told of it, and leaves a platform alone that keeps failing.
+      // The connector has counted the failure, and its breaker stops calls to a platform that keeps failing.
     }
-  }
-
-  #note(key: Key, known: Entry<Value>['known'], askAt: number): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, { known, askAt });
-    dropOldest(this.#entries, MOST);
   }
 }

@@ -4,7 +4,7 @@ import type { ChatPlatform, ChatRole } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import { type NewBinding, type Target, targetOf } from './binding.ts';
 
-/** Both platforms together: shorter than the gateway waits, so that who was told of a time-out finds nothing saved. */
+/** The timeout for both platforms together, shorter than the gateway's, so that after a timeout nothing is saved. */
 const CHECK_MS = 6_500;
 
 export interface BindingNames {
@@ -13,9 +13,9 @@ export interface BindingNames {
 }
 
 /**
- * Checks what a new binding names, first with the game platform, then with the chat platform; returns their names.
- * INVALID_TARGET, INVALID_REQUEST or NOT_APPLICABLE where it can't be; PLATFORM_ERROR, TIMEOUT or UNAVAILABLE where a
- * platform does not tell.
+ * Checks the target of a new binding with the game platform, then its role with the chat platform; returns their names.
+ * Throws INVALID_TARGET, INVALID_REQUEST or NOT_APPLICABLE if the binding is not possible, and PLATFORM_ERROR, TIMEOUT
+ * or UNAVAILABLE if a platform fails.
  */
 export async function checkTargets(
   game: GamePlatform,
@@ -35,7 +35,7 @@ export async function checkTargets(
   });
 }
 
-/** The group's name, where the target is one. */
+/** The group's name if the target is a rank, otherwise null. */
 async function checkGameTarget(game: GamePlatform, target: Target): Promise<string | null> {
   switch (target.kind) {
     case 'rank': {
@@ -53,16 +53,16 @@ async function checkGameTarget(game: GamePlatform, target: Target): Promise<stri
 
 function unknownTarget(kind: string, id: number): ApiError {
   return new ApiError('INVALID_TARGET', {
-    message: `The game platform knows no ${kind} ${id}`,
+    message: `The game platform has no ${kind} ${id}`,
     details: { errors: [{ path: `body.game_${kind}_id`, message: `is no ${kind} of the game platform` }] },
   });
 }
 
-/** The role's name. Only roles as they are now refuse: one made or moved a moment ago is not yet remembered. */
+/** The role's name. A role is rejected only after a fresh read, because it may have been created or moved just now. */
 async function checkRole(chat: ChatPlatform, guildId: string, id: string): Promise<string> {
   const find = (roles: readonly ChatRole[]) => roles.find((role) => role.id === id);
-  const remembered = find(await chat.roles(guildId));
-  if (remembered?.assignable) return remembered.name;
+  const cached = find(await chat.roles(guildId));
+  if (cached?.assignable) return cached.name;
   const role = find(await chat.roles(guildId, { fresh: true }));
   if (!role) throw invalidRequest([{ path: 'body.chat_role_id', message: 'is no role of the guild' }]);
   if (role.managed) throw notApplicable(`The role ${role.name} belongs to an integration`);

@@ -17,18 +17,18 @@ const ROLE = {
 };
 const binding = { chatRoleId: ROLE.id, type: 'group_rank', gameGroupId: 501, minRank: 1, maxRank: 2 } as NewBinding;
 
-/** Both platforms answer after so many milliseconds. */
+/** Calls checkTargets with platforms that respond after `ms` milliseconds. */
 function check(ms: number, deadlineMs: number) {
   const group = async (id: number) => wait(ms, { id, name: 'Harbor Crew', roles: [] });
   const chat = { roles: async () => wait(ms, [ROLE]) } as unknown as ChatPlatform;
   return checkTargets({ group } as unknown as GamePlatform, chat, '900000000000000001', binding, deadlineMs);
 }
 
-test('both platforms are asked and their names told', async () => {
+test('the names from both platforms are returned', async () => {
   expect(await check(0, 1_000)).toEqual({ role: 'Officer', group: 'Harbor Crew' });
 });
 
-test('two platforms that are each in time may be too slow together: TIMEOUT', async () => {
+test('the timeout applies to both platforms together', async () => {
   await expect(check(60, 100)).rejects.toMatchObject({ code: 'TIMEOUT' });
   await expect(check(60, 100)).rejects.toBeInstanceOf(ApiError);
 });

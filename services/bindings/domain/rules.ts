@@ -1,45 +1,45 @@
-import type { GameItem, Rejected, Unknown, Untold } from '#platforms/game.ts';
+import type { GameItem, Rejected, Unknown, UnknownOrHidden } from '#platforms/game.ts';
 import type { Target } from './binding.ts';
 
 export type Verdict = 'wanted' | 'not_wanted' | 'unknown';
 
-export interface Weighed {
+export interface TargetVerdict {
   verdict: Verdict;
-  /** A sentence that a person can act on. */
+  /** An explanation for people. */
   reason: string;
-  /** Of a rank, where it is known: the one that matches, else the highest; 0 when not in the group. */
+  /** For a known rank: the rank that matches, otherwise the highest; 0 if the user is not in the group. */
   rank?: number;
 }
 
-/** What is known of a member. */
+/** The facts about a member. */
 export interface Facts {
-  /** By group; a group in which the member is not is left out. */
+  /** The ranks by group, without groups that the member is not in. */
   ranks: ReadonlyMap<number, readonly number[]> | Unknown | Rejected;
-  owns(item: GameItem): boolean | Untold;
-  /** When the accounts were made. */
-  createdAt: { chat: Date; game: Date | Untold };
-  /** Whether the game platform failed to tell something of this, and may tell it if asked again. */
+  owns(item: GameItem): boolean | UnknownOrHidden;
+  /** The creation times of the accounts. */
+  createdAt: { chat: Date; game: Date | UnknownOrHidden };
+  /** True if a fact is unknown because of a failure, so that a later query may return it. */
   isIncomplete: boolean;
-  /** Whether the game platform rejects calls that name the account, so that asking again does not help. */
+  /** True if the game platform rejects calls that name the account, so that a later query does not help. */
   isRejected: boolean;
 }
 
 const DAY_MS = 24 * 3600_000;
 
-/** Whether a binding gives its role to the member of whom these facts are known, and why. */
-export function weigh(target: Target, facts: Facts, now: number): Weighed {
+/** Evaluates whether the facts about a member meet the target of a binding. */
+export function evaluateTarget(target: Target, facts: Facts, now: number): TargetVerdict {
   switch (target.kind) {
     case 'rank':
-      return weighRank(target, facts.ranks);
+      return evaluateRank(target, facts.ranks);
     case 'item':
-      return weighItem(target.item, facts.owns(target.item));
+      return evaluateItem(target.item, facts.owns(target.item));
     default:
-      return weighAge(target, facts.createdAt[target.platform], now);
+      return evaluateAge(target, facts.createdAt[target.platform], now);
   }
 }
 
 /**
- * A role's verdict from those of its bindings: wanted if any is, not wanted only if none is wanted and none unknown.
+ * The verdict on a role from those of its bindings: `wanted` if one of them is, `not_wanted` only if all of them are.
  */
 export function combine(verdicts: readonly Verdict[]): Verdict {
   if (verdicts.includes('wanted')) return 'wanted';
@@ -49,42 +49,42 @@ export function combine(verdicts: readonly Verdict[]): Verdict {
 type RankTarget = Extract<Target, { kind: 'rank' }>;
 type AgeTarget = Extract<Target, { kind: 'age' }>;
 
-/** The rank of everybody who is not in a group, whether or not the group has a role for guests. */
+/** The rank of users who are not in a group, even if the group has no role for guests. */
 export const OUTSIDE_RANK = 0;
 
-/** Whether any of the ranks in the group is in the range. */
-export function weighRank({ groupId, min, max }: RankTarget, ranks: Facts['ranks']): Weighed {
+/** Evaluates whether one of the ranks in the group is within the range. */
+export function evaluateRank({ groupId, min, max }: RankTarget, ranks: Facts['ranks']): TargetVerdict {
   if (ranks === 'rejected') return unknown('the game platform rejects requests about this account');
-  if (ranks === 'unknown') return unknown(`the game platform does not tell the user's rank in group ${groupId} now`);
+  if (ranks === 'unknown') return unknown(`the game platform cannot report the user's rank in group ${groupId} now`);
   const held = ranks.get(groupId) ?? [OUTSIDE_RANK];
   const match = held.find((rank) => rank >= min && rank <= max);
   if (match !== undefined) {
     return { verdict: 'wanted', reason: `rank ${match} is within ${min} to ${max}`, rank: match };
   }
   const rank = Math.max(...held);
-  return { verdict: 'not_wanted', reason: rankMissed(groupId, rank, min, max), rank };
+  return { verdict: 'not_wanted', reason: rankMismatch(groupId, rank, min, max), rank };
 }
 
-function rankMissed(groupId: number, rank: number, min: number, max: number): string {
+function rankMismatch(groupId: number, rank: number, min: number, max: number): string {
   if (rank === OUTSIDE_RANK) return `the user is not in group ${groupId}, and the minimum rank is ${min}`;
   return rank < min ? `rank ${rank} is below the minimum of ${min}` : `rank ${rank} is above the maximum of ${max}`;
 }
 
-function weighItem({ kind, id }: GameItem, owned: boolean | Untold): Weighed {
+function evaluateItem({ kind, id }: GameItem, owned: boolean | UnknownOrHidden): TargetVerdict {
   if (owned === 'hidden') return unknown(`the inventory is private: ${kind} ${id} may be owned`);
-  if (owned === 'unknown') return unknown(`the game platform does not answer now: ${kind} ${id} may be owned`);
+  if (owned === 'unknown') return unknown(`the game platform does not respond now: ${kind} ${id} may be owned`);
   return owned
     ? { verdict: 'wanted', reason: `the user owns ${kind} ${id}` }
     : { verdict: 'not_wanted', reason: `the user does not own ${kind} ${id}` };
 }
 
-function weighAge({ platform, minDays }: AgeTarget, createdAt: Date | Untold, now: number): Weighed {
-  if (createdAt === 'hidden') return unknown('the game platform does not tell when the account was made');
-  if (createdAt === 'unknown') return unknown('the game platform does not tell now when the account was made');
+function evaluateAge({ platform, minDays }: AgeTarget, createdAt: Date | UnknownOrHidden, now: number): TargetVerdict {
+  if (createdAt === 'hidden') return unknown('the game platform does not show when the account was created');
+  if (createdAt === 'unknown') return unknown('the game platform cannot report now when the account was created');
   const days = Math.max(0, Math.floor((now - createdAt.getTime()) / DAY_MS));
   return days >= minDays
     ? { verdict: 'wanted', reason: `the ${platform} account is ${days} days old, at least ${minDays}` }
     : { verdict: 'not_wanted', reason: `the ${platform} account is ${days} days old, less than ${minDays}` };
 }
 
-const unknown = (reason: string): Weighed => ({ verdict: 'unknown', reason });
+const unknown = (reason: string): TargetVerdict => ({ verdict: 'unknown', reason });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { combine, type Facts, weigh } from './rules.ts';
+import { combine, evaluateTarget, type Facts } from './rules.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 12);
 const DAY_MS = 24 * 3600_000;
@@ -23,7 +23,7 @@ describe('a group_rank', () => {
     [[], 0, 10, 0, 'rank 0 is within 0 to 10'],
   ])('with ranks %j is wanted from %i to %i by rank %i', (ranks, min, max, rank, reason) => {
     const known = ranks.length > 0 ? inGroup(...ranks) : facts({});
-    expect(weigh(range(min, max), known, NOW)).toEqual({ verdict: 'wanted', reason, rank });
+    expect(evaluateTarget(range(min, max), known, NOW)).toEqual({ verdict: 'wanted', reason, rank });
   });
 
   test.each([
@@ -31,23 +31,23 @@ describe('a group_rank', () => {
     [[200, 10], 50, 100, 200, 'rank 200 is above the maximum of 100'],
     [[10, 20], 50, 100, 20, 'rank 20 is below the minimum of 50'],
     [[], 1, 255, 0, 'the user is not in group 501, and the minimum rank is 1'],
-  ])('with ranks %j is not wanted from %i to %i, and tells the highest, %i', (ranks, min, max, rank, reason) => {
+  ])('with ranks %j is not wanted from %i to %i, and has the highest rank, %i', (ranks, min, max, rank, reason) => {
     const known = ranks.length > 0 ? inGroup(...ranks) : facts({});
-    expect(weigh(range(min, max), known, NOW)).toEqual({ verdict: 'not_wanted', reason, rank });
+    expect(evaluateTarget(range(min, max), known, NOW)).toEqual({ verdict: 'not_wanted', reason, rank });
   });
 
-  test('counts the ranks of its own group alone', () => {
-    expect(weigh({ ...range(50, 255), groupId: 502 }, inGroup(100), NOW)).toMatchObject({
+  test('considers only the ranks in its own group', () => {
+    expect(evaluateTarget({ ...range(50, 255), groupId: 502 }, inGroup(100), NOW)).toMatchObject({
       verdict: 'not_wanted',
       rank: 0,
     });
   });
 
-  test('of a user whose ranks can not be known is unknown and tells no rank', () => {
-    const weighed = weigh(range(0, 255), facts({ ranks: 'unknown' }), NOW);
-    expect(weighed).toEqual({
+  test('is unknown and has no rank if the ranks are unknown', () => {
+    const evaluated = evaluateTarget(range(0, 255), facts({ ranks: 'unknown' }), NOW);
+    expect(evaluated).toEqual({
       verdict: 'unknown',
-      reason: "the game platform does not tell the user's rank in group 501 now",
+      reason: "the game platform cannot report the user's rank in group 501 now",
     });
   });
 });
@@ -56,38 +56,38 @@ test.each([
   [true, 'wanted', 'the user owns badge 801'],
   [false, 'not_wanted', 'the user does not own badge 801'],
   ['hidden', 'unknown', 'the inventory is private: badge 801 may be owned'],
-  ['unknown', 'unknown', 'the game platform does not answer now: badge 801 may be owned'],
+  ['unknown', 'unknown', 'the game platform does not respond now: badge 801 may be owned'],
 ] as const)('an item of which ownership is %s is %s', (owned, verdict, reason) => {
   const item = { kind: 'badge', id: 801 } as const;
-  const owns: Facts['owns'] = (asked) => (asked === item ? owned : 'unknown');
-  expect(weigh({ kind: 'item', item }, facts({ owns }), NOW)).toEqual({ verdict, reason });
+  const owns: Facts['owns'] = (queried) => (queried === item ? owned : 'unknown');
+  expect(evaluateTarget({ kind: 'item', item }, facts({ owns }), NOW)).toEqual({ verdict, reason });
 });
 
 describe('an account_age', () => {
   const age = (platform: 'chat' | 'game', minDays: number) => ({ kind: 'age' as const, platform, minDays });
   const made = (days: number) => new Date(NOW - days * DAY_MS);
 
-  test('counts whole days of its own platform', () => {
+  test('counts whole days since the creation on its own platform', () => {
     const known = facts({ createdAt: { chat: made(30), game: new Date(NOW - 30 * DAY_MS + 1) } });
-    expect(weigh(age('chat', 30), known, NOW)).toEqual({
+    expect(evaluateTarget(age('chat', 30), known, NOW)).toEqual({
       verdict: 'wanted',
       reason: 'the chat account is 30 days old, at least 30',
     });
-    expect(weigh(age('game', 30), known, NOW)).toEqual({
+    expect(evaluateTarget(age('game', 30), known, NOW)).toEqual({
       verdict: 'not_wanted',
       reason: 'the game account is 29 days old, less than 30',
     });
   });
 
   test('an account from the future is 0 days old', () => {
-    expect(weigh(age('chat', 0), facts({ createdAt: { chat: made(-5), game: 'unknown' } }), NOW).verdict).toBe(
+    expect(evaluateTarget(age('chat', 0), facts({ createdAt: { chat: made(-5), game: 'unknown' } }), NOW).verdict).toBe(
       'wanted',
     );
   });
 
-  test('is unknown where the time is', () => {
+  test('is unknown if the creation time is unknown', () => {
     const known = facts({ createdAt: { chat: made(1), game: 'unknown' } });
-    expect(weigh(age('game', 0), known, NOW).verdict).toBe('unknown');
+    expect(evaluateTarget(age('game', 0), known, NOW).verdict).toBe('unknown');
   });
 });
 

@@ -18,7 +18,7 @@ const USER = 'GET /v1/users/:user';
 const ROLES = 'GET /v1/groups/:group/roles';
 
 const ADA = { chatId: '920000000000000001', gameId: 7001 };
-/** Her inventory is private. */
+/** Has a private inventory. */
 const CHIARA = { chatId: '920000000000000003', gameId: 7003 };
 const DMITRI = { chatId: '920000000000000004', gameId: 7004 };
 
@@ -32,7 +32,7 @@ const connectTo = ({ addresses }: RunningService) =>
 
 beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());
-// Nothing is cached, and no breaker open.
+// Every test starts with empty caches and closed breakers.
 beforeEach(async () => {
   fixture.nextGuild();
   replica = await fixture.startBindings();
@@ -53,7 +53,7 @@ const evaluate = (members: EvaluateRequest['members'], request: Partial<Evaluate
     withoutOwnershipRoleIds: [],
     ...request,
   });
-/** For each member, the verdict on each role. */
+/** The verdict on each role for each member. */
 const rolesOf = ({ members }: EvaluateResponse) =>
   members.map(({ roles }) => Object.fromEntries(roles.map(({ chatRoleId, verdict }) => [chatRoleId, verdict])));
 /** The calls to the game platform since the bindings were added. */
@@ -79,7 +79,7 @@ async function addAll(...bindings: object[]): Promise<number[]> {
 }
 
 describe('ListBindings', () => {
-  test('tells every binding in the order of the list, with its target', async () => {
+  test('lists every binding in order, with its target', async () => {
     const [rank, pass, asset, badge, old] = await addAll(
       rankBinding(),
       { ...gamepass(CAPTAIN), priority: 1 },
@@ -113,7 +113,7 @@ describe('ListBindings', () => {
 });
 
 describe('Evaluate', () => {
-  test('tells for each member and role the verdict, and for each binding the reason', async () => {
+  test('returns the verdict for each member and role, and the reason for each binding', async () => {
     const [rank, pass] = await addAll(rankBinding({ min_rank: 100 }), gamepass(OFFICER));
     const { members } = await evaluate([DMITRI, ADA]);
     const notInGroup = 'the user is not in group 501, and the minimum rank is 100';
@@ -151,7 +151,7 @@ describe('Evaluate', () => {
     ]);
   });
 
-  test('a role that one binding leaves unknown is wanted if another gives it, else unknown', async () => {
+  test('a role with an unknown binding is wanted if another binding wants it, otherwise unknown', async () => {
     await addAll(
       gamepass(OFFICER),
       rankBinding({ min_rank: 1 }),
@@ -161,7 +161,7 @@ describe('Evaluate', () => {
     expect(rolesOf(await evaluate([CHIARA]))).toEqual([{ [OFFICER]: WANTED, [CAPTAIN]: UNKNOWN }]);
   });
 
-  test('weighs ages by the chat ID and by what the game platform tells', async () => {
+  test('evaluates ages from the chat ID and from the creation time on the game platform', async () => {
     const [chatDays, gameDays] = ['2021-12-13T17:11:32.773Z', '2019-03-01T00:00:00Z'].map((made) =>
       Math.floor((fixture.clock.now() - Date.parse(made)) / 86_400_000),
     ) as [number, number];
@@ -170,21 +170,21 @@ describe('Evaluate', () => {
     expect(await gameCalls()).toEqual({ [USER]: 1 });
   });
 
-  test('weighs only the roles that are asked for, and asks only for what they need', async () => {
+  test('evaluates only the given roles, and queries only what they need', async () => {
     await addAll(rankBinding(), gamepass(CAPTAIN), age('game', 1, DECKHAND));
-    const answer = await evaluate([ADA], { chatRoleIds: [CAPTAIN, '910000000000000777'] });
-    expect(rolesOf(answer)).toEqual([{ [CAPTAIN]: WANTED }]);
+    const response = await evaluate([ADA], { chatRoleIds: [CAPTAIN, '910000000000000777'] });
+    expect(rolesOf(response)).toEqual([{ [CAPTAIN]: WANTED }]);
     expect(await gameCalls()).toEqual({ [INVENTORY]: 1 });
   });
 
-  test('leaves single bindings out when told so', async () => {
+  test('leaves out the single bindings with roles_only', async () => {
     await addAll(rankBinding());
     const { members } = await evaluate([ADA], { rolesOnly: true });
     const roles = [{ chatRoleId: OFFICER, verdict: WANTED, bindings: [] }];
     expect(members).toEqual([{ chatId: ADA.chatId, incomplete: false, rejected: false, roles }]);
   });
 
-  test('asks nothing where there is nothing to weigh', async () => {
+  test('queries nothing without bindings or members', async () => {
     expect(await evaluate([ADA])).toEqual({
       members: [{ chatId: ADA.chatId, incomplete: false, rejected: false, roles: [] }],
     });
@@ -193,7 +193,7 @@ describe('Evaluate', () => {
     expect(await gameCalls()).toEqual({});
   });
 
-  test('100 members take two calls for their ranks and one for each inventory, and none for what is cached', async () => {
+  test('100 members take two calls for ranks and one for each inventory, and none for cached facts', async () => {
     await addAll(
       rankBinding(),
       rankBinding({ chat_role_id: CAPTAIN, min_rank: 100 }),
@@ -201,9 +201,9 @@ describe('Evaluate', () => {
       gamepass(DECKHAND, 602),
       age('chat', 1),
     );
-    const answer = await evaluate(PLAYER_MEMBERS);
-    expect(answer.members.map(({ chatId }) => chatId)).toEqual(PLAYER_MEMBERS.map(({ chatId }) => chatId));
-    for (const roles of rolesOf(answer)) {
+    const response = await evaluate(PLAYER_MEMBERS);
+    expect(response.members.map(({ chatId }) => chatId)).toEqual(PLAYER_MEMBERS.map(({ chatId }) => chatId));
+    for (const roles of rolesOf(response)) {
       expect(roles).toEqual({ [OFFICER]: WANTED, [CAPTAIN]: NOT_WANTED, [DECKHAND]: WANTED });
     }
     expect(await gameCalls()).toEqual({ [MEMBERSHIPS]: 2, [ROLES]: 1, [INVENTORY]: 100 });
@@ -212,13 +212,13 @@ describe('Evaluate', () => {
     expect(await gameCalls()).toEqual({});
   });
 
-  test('two evaluations at the same time share the calls for ranks', async () => {
+  test('two concurrent evaluations share the calls for ranks', async () => {
     await addAll(rankBinding());
     await Promise.all([evaluate(PLAYER_MEMBERS), evaluate(PLAYER_MEMBERS)]);
     expect((await gameCalls())[MEMBERSHIPS]).toBe(2);
   });
 
-  test('100 members and 500 bindings are answered with every reason in one message', async () => {
+  test('the verdicts on 100 members and 500 bindings with all reasons fit into one message', async () => {
     await fixture.query(
       `INSERT INTO bindings.bindings (guild_id, chat_role_id, type, game_group_id, min_rank, max_rank, created_at, updated_at)
        SELECT $1, (910000000000000000 + n)::text, 'group_rank', 9007199254740000 + n, 200, 255, now(), now()
@@ -233,36 +233,36 @@ describe('Evaluate', () => {
   });
 });
 
-describe('what the game platform does not tell is unknown', () => {
+describe('facts that the game platform does not return are unknown', () => {
   test.each([
-    ['answers 500', { status: 500 }],
-    ['wants no more calls', { status: 429, retry_after: 30 }],
-    ['answers nonsense', { broken: true }],
-    ['is cut off in the middle', { truncate: true }],
-    ['cuts the connection', { reset: true }],
+    ['responds with 500', { status: 500 }],
+    ['responds with 429', { status: 429, retry_after: 30 }],
+    ['sends invalid JSON', { broken: true }],
+    ['truncates the response', { truncate: true }],
+    ['resets the connection', { reset: true }],
   ])('when it %s', async (_what, fault) => {
     await addAll(rankBinding(), gamepass(CAPTAIN), age('game', 1, DECKHAND), age('chat', 1));
     await fixture.game.fault('', fault);
-    const answer = await evaluate([ADA, DMITRI]);
-    expect(rolesOf(answer)).toEqual(
+    const response = await evaluate([ADA, DMITRI]);
+    expect(rolesOf(response)).toEqual(
       [ADA, DMITRI].map(() => ({ [OFFICER]: WANTED, [CAPTAIN]: UNKNOWN, [DECKHAND]: UNKNOWN })),
     );
-    expect(answer.members.map(({ incomplete }) => incomplete)).toEqual([true, true]);
+    expect(response.members.map(({ incomplete }) => incomplete)).toEqual([true, true]);
   });
 
-  test('and told to be incomplete only where asking again may help', async () => {
+  test('and a member is incomplete only if another evaluation may help', async () => {
     await addAll(gamepass(CAPTAIN));
     const incomplete = async () => (await evaluate([CHIARA, ADA])).members.map((member) => member.incomplete);
     expect(await incomplete()).toEqual([false, false]);
     await fixture.game.fault('/users/7001/', { status: 500, times: 1 });
     expect(await incomplete()).toEqual([false, true]);
-    // What does not matter to the outcome is not worth asking for again.
+    // An unknown fact that does not change the outcome needs no other evaluation.
     await addAll({ ...age('chat', 1), chat_role_id: CAPTAIN });
     await fixture.game.fault('/users/7001/', { status: 500, times: 1 });
     expect(await incomplete()).toEqual([false, false]);
   });
 
-  test('for one page of members only, where only that one fails', async () => {
+  test('for one page of members only, if only that page fails', async () => {
     await addAll(rankBinding());
     await fixture.game.fault('/memberships', { status: 500, times: 1 });
     const verdicts = rolesOf(await evaluate(PLAYER_MEMBERS)).map((roles) => roles[OFFICER]);
@@ -271,7 +271,7 @@ describe('what the game platform does not tell is unknown', () => {
   });
 });
 
-test('every field of a message is checked, and all faults are told', async () => {
+test('every field of a message is checked, and all faults are listed', async () => {
   const faultsOf = async (call: Promise<unknown>) => {
     const error = (await call.catch((thrown: unknown) => thrown)) as ApiError;
     expect(error.code).toBe('INVALID_REQUEST');

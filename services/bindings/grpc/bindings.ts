@@ -4,30 +4,30 @@ import { checked } from '#kit/http/validate.ts';
 import type { BindingAdminServiceService } from '#proto/gen/guild/bindings/v1/admin.ts';
 import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import { chatId, gameId, guildId, numberId } from '#proto/rest/schemas.ts';
-import { MOST_BINDINGS } from '../domain/binding.ts';
+import { MAX_BINDINGS } from '../domain/binding.ts';
 import type { Bindings } from '../domain/bindings.ts';
 import type { Evaluation } from '../domain/evaluation.ts';
-import { bindingMessage, roleVerdictMessage } from '../http/views.ts';
+import { bindingMessage, roleVerdictMessage } from './views.ts';
 
-const MOST_MEMBERS = 100;
+const MAX_MEMBERS = 100;
 
 const listBindings = z.object({ guildId });
 const evaluate = z.object({
   guildId,
   members: z
     .array(z.object({ chatId, gameId }))
-    .max(MOST_MEMBERS, { error: `must hold at most ${MOST_MEMBERS} members` })
+    .max(MAX_MEMBERS, { error: `must hold at most ${MAX_MEMBERS} members` })
     .refine((members) => new Set(members.map(({ chatId }) => chatId)).size === members.length, {
       error: 'must hold each member once',
     }),
-  chatRoleIds: z.array(chatId).max(MOST_BINDINGS, { error: `must hold at most ${MOST_BINDINGS} roles` }),
+  chatRoleIds: z.array(chatId).max(MAX_BINDINGS, { error: `must hold at most ${MAX_BINDINGS} roles` }),
   rolesOnly: z.boolean(),
-  withoutOwnershipRoleIds: z.array(chatId).max(MOST_BINDINGS, { error: `must hold at most ${MOST_BINDINGS} roles` }),
+  withoutOwnershipRoleIds: z.array(chatId).max(MAX_BINDINGS, { error: `must hold at most ${MAX_BINDINGS} roles` }),
 });
 
 const showBindings = z.object({ guildId, bindingId: numberId('a binding ID').optional() });
 
-/** What guildctl calls. */
+/** The methods of guild.bindings.v1.BindingAdminService, which guildctl calls. */
 export function bindingAdminMethods(bindings: Bindings): GrpcHandlers<typeof BindingAdminServiceService> {
   return {
     async showBindings(message) {

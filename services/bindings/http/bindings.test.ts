@@ -12,7 +12,7 @@ const notFound = {
   status: 404,
   body: { status: 'error', code: 404, message: 'No such binding in this guild', details: { code: 'NOT_FOUND' } },
 };
-/** The ID of a binding of another guild. */
+/** Adds a binding in another guild and returns its ID. */
 async function elsewhere(): Promise<number> {
   const { guild } = fixture;
   fixture.nextGuild();
@@ -22,13 +22,13 @@ async function elsewhere(): Promise<number> {
 }
 
 describe('GET /bindings/list', () => {
-  test('is empty without bindings, and asks nobody', async () => {
-    const answer = await fixture.list();
-    expect(answer.body).toEqual({ status: 'success', code: 200, message: 'Bindings listed', data: { bindings: [] } });
+  test('is empty without bindings, and calls no platform', async () => {
+    const response = await fixture.list();
+    expect(response.body).toEqual({ status: 'success', code: 200, message: 'Bindings listed', data: { bindings: [] } });
     expect([await fixture.game.calls(), await fixture.chat.calls()]).toEqual([{}, {}]);
   });
 
-  test('is ordered by priority, those without one last, then by ID, and knows no other guild', async () => {
+  test('is ordered by priority (none last) and ID, and contains only bindings of the guild', async () => {
     const priorities = [null, 5, -3, null, 5];
     const ids: number[] = [];
     for (const [index, priority] of priorities.entries()) {
@@ -39,7 +39,7 @@ describe('GET /bindings/list', () => {
     expect(bindings.map(({ id }: { id: number }) => ids.indexOf(id))).toEqual([2, 1, 4, 0, 3]);
   });
 
-  test('names the roles and groups, each asked for once', async () => {
+  test('contains the names of roles and groups, each requested once', async () => {
     const replica = await fixture.startBindings();
     await fixture.added(rankBinding());
     await fixture.added(rankBinding({ chat_role_id: DECKHAND, game_group_id: 502 }));
@@ -64,7 +64,7 @@ describe('GET /bindings/list', () => {
     await replica.stop();
   });
 
-  test('shows null for a role and a group that are gone', async () => {
+  test('shows null for a deleted role and a deleted group', async () => {
     await fixture.query(
       `INSERT INTO bindings.bindings
          (guild_id, chat_role_id, type, game_group_id, min_rank, max_rank, created_at, updated_at)
@@ -76,13 +76,13 @@ describe('GET /bindings/list', () => {
   });
 
   test.each([
-    ['answer 500', { status: 500 }],
-    ['answer nonsense', { broken: true }],
-    ['want no more calls', { status: 429, retry_after: 5 }],
-    ['cut the connection', { reset: true }],
-    ['hang', { delay_ms: 30_000 }],
+    ['respond with 500', { status: 500 }],
+    ['send invalid JSON', { broken: true }],
+    ['respond with 429', { status: 429, retry_after: 5 }],
+    ['reset the connection', { reset: true }],
+    ['do not respond', { delay_ms: 30_000 }],
   ])(
-    'never fails and is never slow when both platforms %s: names last known are shown, others null',
+    'never fails and is never slow when both platforms %s: last known names are shown, others are null',
     async (_, fault) => {
       const replica = await fixture.startBindings();
       await fixture.added(rankBinding());
@@ -91,13 +91,13 @@ describe('GET /bindings/list', () => {
       fixture.clock.advance(2 * 3600_000);
       await fixture.game.fault('', fault);
       await fixture.chat.fault('', fault);
-      // What was too slow once is not waited for again: no list waits for longer than 1.5 s, and the second not at all.
+      // No list waits for longer than 1.5 s, and the second list does not wait because the platforms were too slow.
       for (const within of [10_000, 1_400]) {
         const started = performance.now();
-        const answer = await fixture.list({ at: replica });
+        const response = await fixture.list({ at: replica });
         expect(performance.now() - started).toBeLessThan(within);
-        expect(answer.status).toBe(200);
-        expect(answer.body.data.bindings).toMatchObject([
+        expect(response.status).toBe(200);
+        expect(response.body.data.bindings).toMatchObject([
           { chat_role_name: 'Officer', game_group_id: 501, game_group_name: 'Harbor Crew' },
           { chat_role_name: 'Officer', game_group_id: 502, game_group_name: null },
         ]);
@@ -108,12 +108,12 @@ describe('GET /bindings/list', () => {
 });
 
 describe('PATCH /bindings/update', () => {
-  test('changes what is given and answers the binding as it is listed', async () => {
+  test('changes the given fields and returns the binding as in the list', async () => {
     const added = await fixture.added(rankBinding({ priority: 7 }));
     const change = { binding_id: added.id, min_rank: 100, priority: 0 };
-    const answer = await fixture.update(change);
+    const response = await fixture.update(change);
     const data = { ...added, min_rank: 100, priority: 0 };
-    expect(answer.body).toEqual({ status: 'success', code: 200, message: 'Binding updated', data });
+    expect(response.body).toEqual({ status: 'success', code: 200, message: 'Binding updated', data });
     expect((await fixture.list()).body.data.bindings).toEqual([data]);
     const range = await fixture.update({
       binding_id: String(added.id),
@@ -124,14 +124,14 @@ describe('PATCH /bindings/update', () => {
     expect(range.body.data).toEqual({ ...data, min_rank: 1, max_rank: 2 });
   });
 
-  test('null removes the priority, and reads as left out for a rank', async () => {
+  test('null removes the priority, and has no effect for a rank', async () => {
     const added = await fixture.added(rankBinding({ priority: 7 }));
     const body = { binding_id: added.id, priority: null, min_rank: null, max_rank: 77 };
-    const answer = await fixture.update(body);
-    expect([answer.status, answer.body.data]).toEqual([200, { ...added, priority: null, max_rank: 77 }]);
+    const response = await fixture.update(body);
+    expect([response.status, response.body.data]).toEqual([200, { ...added, priority: null, max_rank: 77 }]);
   });
 
-  test('IDs count per guild, and are not used again', async () => {
+  test('IDs are counted per guild and never reused', async () => {
     const ids = [];
     for (const removed of [true, true, false]) {
       const { id } = await fixture.added(rankBinding());
@@ -141,11 +141,11 @@ describe('PATCH /bindings/update', () => {
     expect([...ids, await elsewhere()]).toEqual([1, 2, 3, 1]);
   });
 
-  test('a priority can be given to every type, ranks to group_rank alone', async () => {
+  test('every type can have a priority, but only group_rank can have ranks', async () => {
     const { id } = await fixture.added(gamepass);
     expect((await fixture.update({ binding_id: id, priority: 4 })).body.data.priority).toBe(4);
-    const answer = await fixture.update({ binding_id: id, priority: 5, min_rank: 1, max_rank: 2 });
-    expect(answer.body.details).toEqual({
+    const response = await fixture.update({ binding_id: id, priority: 5, min_rank: 1, max_rank: 2 });
+    expect(response.body.details).toEqual({
       code: 'INVALID_REQUEST',
       errors: ['min_rank', 'max_rank'].map((field) => ({
         path: `body.${field}`,
@@ -155,71 +155,71 @@ describe('PATCH /bindings/update', () => {
     expect((await fixture.list()).body.data.bindings).toMatchObject([{ priority: 4, min_rank: null }]);
   });
 
-  test('a range is judged together with what is stored', async () => {
+  test('a range is validated together with the stored values', async () => {
     const { id } = await fixture.added(rankBinding({ min_rank: 50, max_rank: 100 }));
-    const refused = async (change: object) =>
+    const faultsAfter = async (change: object) =>
       (await fixture.update({ binding_id: id, ...change })).body.details.errors as unknown;
-    expect(await refused({ max_rank: 49 })).toEqual([
+    expect(await faultsAfter({ max_rank: 49 })).toEqual([
       { path: 'body.max_rank', message: 'must be at least the min_rank of 50' },
     ]);
-    expect(await refused({ min_rank: 101 })).toEqual([
+    expect(await faultsAfter({ min_rank: 101 })).toEqual([
       { path: 'body.min_rank', message: 'must be at most the max_rank of 100' },
     ]);
-    expect(await refused({ min_rank: 20, max_rank: 10 })).toEqual([
+    expect(await faultsAfter({ min_rank: 20, max_rank: 10 })).toEqual([
       { path: 'body.max_rank', message: 'must be at least min_rank' },
     ]);
     expect((await fixture.update({ binding_id: id, max_rank: 50 })).status).toBe(200);
   });
 
   test.each([
-    ['nothing', {}, ['body.binding_id', 'body']],
-    ['nothing to change', { binding_id: 1 }, ['body']],
-    ['ranks of null alone', { binding_id: 1, min_rank: null, max_rank: null }, ['body']],
-    ['an ID that is none', { binding_id: 'x', priority: 1 }, ['body.binding_id']],
+    ['no fields', {}, ['body.binding_id', 'body']],
+    ['no field to change', { binding_id: 1 }, ['body']],
+    ['only ranks of null', { binding_id: 1, min_rank: null, max_rank: null }, ['body']],
+    ['an invalid ID', { binding_id: 'x', priority: 1 }, ['body.binding_id']],
     [
       'bad values',
       { binding_id: 0, min_rank: 256, max_rank: -1, priority: '1' },
       ['binding_id', 'min_rank', 'max_rank', 'priority'].map((field) => `body.${field}`),
     ],
-  ])('refuses %s', async (_what, body, faults) => {
-    const answer = await fixture.update(body);
-    expect(answer.status).toBe(400);
-    expect(faultsOf(answer)).toEqual(faults);
+  ])('rejects %s', async (_what, body, faults) => {
+    const response = await fixture.update(body);
+    expect(response.status).toBe(400);
+    expect(faultsOf(response)).toEqual(faults);
   });
 
-  test("an unknown binding and another guild's read the same", async () => {
+  test('an unknown binding and a binding of another guild have the same response', async () => {
     for (const id of [999_999, await elsewhere()]) {
       expect(await fixture.update({ binding_id: id, priority: 1 })).toMatchObject(notFound);
     }
   });
 
-  test('a change that makes two identical is CONFLICT and changes nothing', async () => {
+  test('a change that would make two bindings identical is a CONFLICT and changes nothing', async () => {
     await fixture.added(rankBinding());
     const { id } = await fixture.added(rankBinding({ min_rank: 51 }));
     for (const key of [undefined, 'identical', 'identical']) {
-      const answer = await fixture.update({ binding_id: id, min_rank: 50, priority: 9 }, key ? { key } : {});
-      expect(answer).toMatchObject({ status: 409, body: { message: 'The guild has an identical binding already' } });
+      const response = await fixture.update({ binding_id: id, min_rank: 50, priority: 9 }, key ? { key } : {});
+      expect(response).toMatchObject({ status: 409, body: { message: 'The guild has an identical binding already' } });
     }
     expect((await fixture.list()).body.data.bindings).toMatchObject([{}, { min_rank: 51, priority: null }]);
   });
 
-  test('of parallel changes of both ends none leaves a range that is upside down', async () => {
+  test('concurrent changes of both ends never leave max_rank below min_rank', async () => {
     const { id } = await fixture.added(rankBinding({ min_rank: 0, max_rank: 255 }));
     const changes = Array.from({ length: 8 }, (_, index) => [{ min_rank: 100 + index }, { max_rank: 99 - index }]);
-    const answers = await Promise.all(changes.flat().map((change) => fixture.update({ binding_id: id, ...change })));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 400]));
+    const responses = await Promise.all(changes.flat().map((change) => fixture.update({ binding_id: id, ...change })));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200, 400]));
     const [{ min_rank: min, max_rank: max }] = (await fixture.list()).body.data.bindings;
     expect(max).toBeGreaterThanOrEqual(min);
   });
 
-  test('of parallel changes of different fields none is lost', async () => {
+  test('no concurrent change of different fields is lost', async () => {
     const { id } = await fixture.added(rankBinding({ min_rank: 0, max_rank: 255 }));
     const changes = [{ min_rank: 10 }, { max_rank: 20 }, { priority: 30 }];
     await Promise.all(changes.map((change) => fixture.update({ binding_id: id, ...change })));
     expect((await fixture.list()).body.data.bindings).toMatchObject([{ min_rank: 10, max_rank: 20, priority: 30 }]);
   });
 
-  test('with an Idempotency-Key a repeat gets the first answer', async () => {
+  test('with an Idempotency-Key a repeat gets the first response', async () => {
     const { id } = await fixture.added(rankBinding());
     const first = await fixture.update({ binding_id: id, priority: 1 }, { key: 'again' });
     await fixture.update({ binding_id: id, priority: 2 });
@@ -238,10 +238,10 @@ describe('PATCH /bindings/update', () => {
 });
 
 describe('DELETE /bindings/remove/:bindingId', () => {
-  test('removes once', async () => {
+  test('removes a binding once', async () => {
     const { id } = await fixture.added(rankBinding());
-    const answer = await fixture.remove(id);
-    expect(answer.body).toEqual({
+    const response = await fixture.remove(id);
+    expect(response.body).toEqual({
       status: 'success',
       code: 200,
       message: 'Binding removed',
@@ -252,7 +252,7 @@ describe('DELETE /bindings/remove/:bindingId', () => {
     await fixture.added(rankBinding());
   });
 
-  test("another guild's binding reads as absent and stays", async () => {
+  test('a binding of another guild is 404 and stays', async () => {
     const stored = () => fixture.query('SELECT guild_id, id FROM bindings.bindings');
     const id = await elsewhere();
     const before = await stored();
@@ -260,21 +260,21 @@ describe('DELETE /bindings/remove/:bindingId', () => {
     expect(await stored()).toEqual(before);
   });
 
-  test.each(['0', 'x', '1.5', '-1', '9007199254740992'])('refuses the ID %s', async (id) => {
+  test.each(['0', 'x', '1.5', '-1', '9007199254740992'])('rejects the ID %s', async (id) => {
     expect(faultsOf(await fixture.remove(id))).toEqual(['path.bindingId']);
   });
 
-  test('with an Idempotency-Key a repeat gets the first answer', async () => {
+  test('with an Idempotency-Key a repeat gets the first response', async () => {
     const { id } = await fixture.added(rankBinding());
     const first = await fixture.remove(id, { key: 'gone' });
     const again = await fixture.remove(id, { key: 'gone' });
     expect([again.status, again.headers.get('idempotency-replayed'), again.body]).toEqual([200, 'true', first.body]);
   });
 
-  test('of ten at the same time one removes', async () => {
+  test('one of ten concurrent requests removes the binding', async () => {
     const { id } = await fixture.added(rankBinding({ chat_role_id: OFFICER }));
-    const answers = await Promise.all(Array.from({ length: 10 }, () => fixture.remove(id)));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-    expect(answers.filter(({ status }) => status === 404)).toHaveLength(9);
+    const responses = await Promise.all(Array.from({ length: 10 }, () => fixture.remove(id)));
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 404)).toHaveLength(9);
   });
 });

@@ -32,21 +32,22 @@ export function bindingsHandlers(bindings: Bindings, checks: Checks): HttpHandle
 
 type AddBody = z.output<typeof bindingsRoutes.addBinding.body & object>;
 
-/** What the type needs of a body, and nothing else of it. */
+/** Takes from a body only the fields that the type of the binding needs. */
 function newBinding(body: AddBody): NewBinding {
   const needed: readonly string[] = REQUIRED_FIELDS[body.binding_type];
-  const taken = <Field extends keyof AddBody>(field: Field) => (needed.includes(field) ? (body[field] ?? null) : null);
+  const ifNeeded = <Field extends keyof AddBody>(field: Field) =>
+    needed.includes(field) ? (body[field] ?? null) : null;
   return {
     chatRoleId: body.chat_role_id,
     type: body.binding_type,
-    gameGroupId: taken('game_group_id'),
-    minRank: taken('min_rank'),
-    maxRank: taken('max_rank'),
-    gamepassId: taken('game_gamepass_id'),
-    assetId: taken('game_asset_id'),
-    badgeId: taken('game_badge_id'),
-    accountAgePlatform: taken('account_age_platform'),
-    accountAgeMinDays: taken('account_age_min_days'),
+    gameGroupId: ifNeeded('game_group_id'),
+    minRank: ifNeeded('min_rank'),
+    maxRank: ifNeeded('max_rank'),
+    gamepassId: ifNeeded('game_gamepass_id'),
+    assetId: ifNeeded('game_asset_id'),
+    badgeId: ifNeeded('game_badge_id'),
+    accountAgePlatform: ifNeeded('account_age_platform'),
+    accountAgeMinDays: ifNeeded('account_age_min_days'),
     priority: body.priority ?? null,
   };
 }

@@ -1,14 +1,7 @@
-import {
-  type Binding as BindingMessage,
-  type BindingVerdict,
-  Verdict as VerdictMessage,
-} from '#proto/gen/guild/bindings/v1/bindings.ts';
-import { type Binding, targetOf } from '../domain/binding.ts';
-import type { RoleVerdict } from '../domain/evaluation.ts';
+import type { Binding } from '../domain/binding.ts';
 import type { BindingNames } from '../domain/platforms.ts';
-import type { Verdict } from '../domain/rules.ts';
 
-/** A binding as keys see it. */
+/** A binding in REST responses. */
 export function bindingView(binding: Binding, names: BindingNames) {
   return {
     id: binding.id,
@@ -29,40 +22,3 @@ export function bindingView(binding: Binding, names: BindingNames) {
 }
 
 export type BindingView = ReturnType<typeof bindingView>;
-
-/** A binding as other services see it. */
-export function bindingMessage(binding: Binding): BindingMessage {
-  const { id, chatRoleId, priority } = binding;
-  return { id, chatRoleId, priority: priority ?? undefined, target: targetMessage(binding) };
-}
-
-function targetMessage(binding: Binding): BindingMessage['target'] {
-  const target = targetOf(binding);
-  switch (target.kind) {
-    case 'rank':
-      return {
-        $case: 'groupRank',
-        value: { gameGroupId: target.groupId, minRank: target.min, maxRank: target.max },
-      };
-    case 'item':
-      return { $case: `${target.item.kind}Id`, value: target.item.id };
-    default:
-      return { $case: 'accountAge', value: { platform: target.platform, minDays: target.minDays } };
-  }
-}
-
-const VERDICTS = {
-  wanted: VerdictMessage.VERDICT_WANTED,
-  not_wanted: VerdictMessage.VERDICT_NOT_WANTED,
-  unknown: VerdictMessage.VERDICT_UNKNOWN,
-} satisfies Record<Verdict, VerdictMessage>;
-
-/** A role's verdict as other services see it, with those of its bindings or without. */
-export function roleVerdictMessage({ chatRoleId, verdict, bindings }: RoleVerdict, rolesOnly: boolean) {
-  const single = ({ bindingId, verdict, reason }: RoleVerdict['bindings'][number]): BindingVerdict => ({
-    bindingId,
-    verdict: VERDICTS[verdict],
-    reason,
-  });
-  return { chatRoleId, verdict: VERDICTS[verdict], bindings: rolesOnly ? [] : bindings.map(single) };
-}

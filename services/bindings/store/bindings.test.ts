@@ -65,23 +65,23 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['insertBinding', (on) => store.insertBinding(on, GUILD, binding, now), ['bindings_pkey']],
   ['updateBinding', (on) => store.updateBinding(on, GUILD, binding, now), ['bindings_pkey']],
   ['deleteBinding', (on) => store.deleteBinding(on, GUILD, 5), ['bindings_pkey']],
-])('on 100,000 bindings %s reads through its index alone', async (_name, statement, indexes) => {
+])('on 100,000 bindings %s uses only its indexes', async (_name, statement, indexes) => {
   expect(await scansOf(database, statement)).toEqual(indexes);
 });
 
 test.each([
   ['a group_rank without a group', { gameGroupId: null }],
   ['a group_rank with a badge', { badgeId: 1 }],
-  ['a range that is upside down', { minRank: 3 }],
+  ['a max_rank below min_rank', { minRank: 3 }],
   ['a rank beyond 255', { maxRank: 256 }],
   ['a gamepass that names a badge', { type: 'gamepass', gameGroupId: null, minRank: null, maxRank: null, badgeId: 1 }],
   ['an unknown type', { type: 'other', gameGroupId: null, minRank: null, maxRank: null, badgeId: 1 }],
-])('the table refuses %s', async (_what, wrong) => {
+])('the table rejects %s', async (_what, wrong) => {
   const insert = store.insertBinding(database, GUILD, { ...binding, ...(wrong as Partial<Binding>) }, now);
   await expect(insert).rejects.toMatchObject({ code: '23514' });
 });
 
-test('kept answers go after a day; bindings stay', async () => {
+test('stored responses are deleted after a day; bindings are not', async () => {
   await database.query(
     `INSERT INTO bindings.idempotency (guild_id, method, path, key, body_hash, created_at)
      VALUES ($1, 'POST', '/', 'key', '', $2)`,

@@ -35,7 +35,7 @@ export async function findBinding(on: Queryable, guildId: string, id: number): P
   return binding;
 }
 
-/** The binding, held against other changes until the transaction ends. */
+/** The binding, locked against concurrent changes until the transaction ends. */
 export async function lockBinding(transaction: Queryable, guildId: string, id: number): Promise<Binding | undefined> {
   const [binding] = await transaction.query<Binding>(
     `SELECT ${BINDING} FROM bindings.bindings WHERE guild_id = $1 AND id = $2 FOR NO KEY UPDATE`,
@@ -44,12 +44,14 @@ export async function lockBinding(transaction: Queryable, guildId: string, id: n
   return binding;
 }
 
-/** Holds the guild against other new bindings until the transaction ends, so that they can be counted. */
+/**
+ * Prevents that bindings of the guild are added concurrently until the transaction ends, so that they can be counted.
+ */
 export async function lockGuild(transaction: Queryable, guildId: string): Promise<void> {
   await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`bindings.bindings\n${guildId}`]);
 }
 
-/** How many bindings a guild has. */
+/** The number of bindings of a guild. */
 export async function countBindings(on: Queryable, guildId: string): Promise<number> {
   const [row] = await on.query<{ count: number }>(
     'SELECT count(*) AS count FROM bindings.bindings WHERE guild_id = $1',
@@ -58,7 +60,7 @@ export async function countBindings(on: Queryable, guildId: string): Promise<num
   return row?.count ?? 0;
 }
 
-/** Stores a binding; undefined when the guild has an identical one. */
+/** Inserts a binding; undefined if the guild has an identical one. */
 export async function insertBinding(
   on: Queryable,
   guildId: string,
@@ -98,7 +100,7 @@ export async function insertBinding(
   return inserted;
 }
 
-/** False when the guild has another binding that is identical then. */
+/** Returns false if the change would make the binding identical to another one of the guild. */
 export async function updateBinding(
   on: Queryable,
   guildId: string,
@@ -118,7 +120,7 @@ export async function updateBinding(
   }
 }
 
-/** The binding that was; undefined when there is no such binding. */
+/** Deletes a binding and returns it; undefined if there is no such binding. */
 export async function deleteBinding(on: Queryable, guildId: string, id: number): Promise<Binding | undefined> {
   const [deleted] = await on.query<Binding>(
     `DELETE FROM bindings.bindings WHERE guild_id = $1 AND id = $2 RETURNING ${BINDING}`,

@@ -46,7 +46,7 @@ const removeByChat = (chatId: string, operationId = randomUUID()) =>
 const linksOf = async (...chatIds: string[]) => (await client.getLinks({ guildId, chatIds, gameIds: [] })).links;
 
 describe('CreateLink', () => {
-  test('links two accounts; either of them can not be linked again', async () => {
+  test('links two accounts, neither of which can be linked again', async () => {
     const { link } = await create(linkOf(1));
     expect(link).toEqual({ ...linkOf(1), version: expect.any(Number) });
     for (const taken of [linkOf(1), { ...linkOf(2), gameId: 7001 }, { ...linkOf(2), chatId: chat(1) }]) {
@@ -55,7 +55,7 @@ describe('CreateLink', () => {
     expect(await linksOf(chat(1), chat(2))).toEqual([link]);
   });
 
-  test('the same operation has its first outcome, also after the link has gone', async () => {
+  test('a repeated operation has its first outcome, even after the link was removed', async () => {
     const operationId = randomUUID();
     const first = await create(linkOf(1), operationId);
     expect(await create(linkOf(1), operationId)).toEqual(first);
@@ -66,7 +66,7 @@ describe('CreateLink', () => {
     expect(again.link?.version).toBeGreaterThan(first.link?.version ?? 0);
   });
 
-  test('an operation that was refused stays refused when the reason has gone', async () => {
+  test('a rejected operation stays rejected when the reason no longer exists', async () => {
     const operationId = randomUUID();
     await create(linkOf(1));
     await expect(create({ ...linkOf(1), gameId: 7002 }, operationId)).rejects.toMatchObject({ code: 'CONFLICT' });
@@ -75,7 +75,7 @@ describe('CreateLink', () => {
     expect(await linksOf(chat(1))).toEqual([]);
   });
 
-  test('12 parallel links of one account leave one, on either side', async () => {
+  test('12 concurrent links of one account create one link, for either account', async () => {
     const numbers = Array.from({ length: 12 }, (_, index) => index + 1);
     const sides = [
       numbers.map((number) => ({ ...linkOf(number), chatId: CHAT })),
@@ -84,8 +84,8 @@ describe('CreateLink', () => {
     for (const links of sides) {
       const outcomes = await Promise.allSettled(links.map((link) => create(link)));
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-      const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
-      expect(refused.map(({ reason }) => (reason as ApiError).code)).toEqual(Array(11).fill('CONFLICT'));
+      const rejected = outcomes.filter((outcome) => outcome.status === 'rejected');
+      expect(rejected.map(({ reason }) => (reason as ApiError).code)).toEqual(Array(11).fill('CONFLICT'));
     }
     const { links } = await client.listLinks({
       guildId,
@@ -97,14 +97,14 @@ describe('CreateLink', () => {
     expect(links).toHaveLength(2);
   });
 
-  test('12 parallel repeats of one operation have one outcome and one line of history', async () => {
+  test('12 concurrent repeats of one operation have one outcome and one history entry', async () => {
     const operationId = randomUUID();
     const outcomes = await Promise.all(Array.from({ length: 12 }, () => create(linkOf(1), operationId)));
     expect(new Set(outcomes.map(({ link }) => link?.version)).size).toBe(1);
     expect((await client.listHistory({ guildId, chatId: chat(1), limit: 100 })).changes).toHaveLength(1);
   });
 
-  test('guilds know nothing of each other', async () => {
+  test('the same accounts can be linked in several guilds', async () => {
     await create(linkOf(1));
     const elsewhere = { ...linkOf(1), guildId: '919999999999999999', operationId: randomUUID() };
     await expect(client.createLink(elsewhere)).resolves.toBeDefined();
@@ -113,7 +113,7 @@ describe('CreateLink', () => {
 });
 
 describe('DeleteLink', () => {
-  test('removes by either account and tells what it removed', async () => {
+  test('removes a link by either account and returns it', async () => {
     const { link } = await create(linkOf(1));
     expect(await removeByChat(chat(1))).toEqual({ link });
     const { link: second } = await create(linkOf(1));
@@ -122,7 +122,7 @@ describe('DeleteLink', () => {
     await expect(removeByChat(chat(1))).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  test('the same operation has its first outcome and leaves a newer link alone', async () => {
+  test('a repeated operation has its first outcome and does not remove a newer link', async () => {
     const operationId = randomUUID();
     const { link } = await create(linkOf(1));
     expect(await removeByChat(chat(1), operationId)).toEqual({ link });
@@ -131,7 +131,7 @@ describe('DeleteLink', () => {
     expect(await linksOf(chat(1))).toHaveLength(1);
   });
 
-  test('an operation that found nothing finds nothing later', async () => {
+  test('an operation that found no link finds none when repeated later', async () => {
     const operationId = randomUUID();
     await expect(removeByChat(chat(1), operationId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await create(linkOf(1));
@@ -139,17 +139,17 @@ describe('DeleteLink', () => {
     expect(await linksOf(chat(1))).toHaveLength(1);
   });
 
-  test('an operation is remembered by the history when its own record is long gone', async () => {
+  test('a repeated operation has its first outcome from the history after its own row was deleted', async () => {
     const [linking, unlinking] = [randomUUID(), randomUUID()];
     const pool = await openPool();
     const { link } = await create(linkOf(1), linking);
     await removeByChat(chat(1), unlinking);
-    const forget = () => pool.query('DELETE FROM lookup.operations WHERE guild_id = $1', [guildId]);
-    await forget();
+    const deleteOperations = () => pool.query('DELETE FROM lookup.operations WHERE guild_id = $1', [guildId]);
+    await deleteOperations();
     expect(await create(linkOf(1), linking)).toEqual({ link });
     expect(await linksOf(chat(1))).toEqual([]);
     await create(linkOf(1));
-    await forget();
+    await deleteOperations();
     expect(await removeByChat(chat(1), unlinking)).toEqual({ link });
     expect(await create(linkOf(1), linking)).toEqual({ link });
     expect(await linksOf(chat(1))).toHaveLength(1);
@@ -157,7 +157,7 @@ describe('DeleteLink', () => {
 });
 
 describe('GetLinks and ListHistory', () => {
-  test('links are found by either side, each once', async () => {
+  test('links are found by either account, each once', async () => {
     await create(linkOf(1));
     await create(linkOf(2));
     const { links } = await client.getLinks({ guildId, chatIds: [chat(1), chat(5)], gameIds: [7001, 7002, 9] });
@@ -165,7 +165,7 @@ describe('GetLinks and ListHistory', () => {
     expect((await client.getLinks({ guildId, chatIds: [], gameIds: [] })).links).toEqual([]);
   });
 
-  test("an account's changes come newest first, with the link it has now", async () => {
+  test('the changes of an account are listed newest first, with its current link', async () => {
     await create(linkOf(1));
     await removeByChat(chat(1));
     const { link } = await create({ ...linkOf(1), gameId: 8001 });
@@ -184,7 +184,7 @@ describe('GetLinks and ListHistory', () => {
   });
 });
 
-test('every field of a message is checked, and all faults are told', async () => {
+test('every field of a message is checked, and all faults are listed', async () => {
   const bad = { guildId: '1', operationId: 'x', chatId: '', gameId: -1, gameUsername: '' };
   expect(await faultsOf(client.createLink(bad))).toEqual(
     ['guildId', 'operationId', 'chatId', 'gameId', 'gameUsername'].map((field) => `request.${field}`),
@@ -202,7 +202,7 @@ test('every field of a message is checked, and all faults are told', async () =>
   expect(await faultsOf(client.listHistory({ guildId: GUILD, chatId: CHAT, limit: 0 }))).toEqual(['request.limit']);
 });
 
-/** The paths of the faults that a call is refused for. */
+/** The paths of the faults for which a call is rejected. */
 async function faultsOf(call: Promise<unknown>): Promise<string[]> {
   const error = (await call.catch((thrown: unknown) => thrown)) as ApiError;
   expect(error.code).toBe('INVALID_REQUEST');

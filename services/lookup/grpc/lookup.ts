@@ -1,22 +1,22 @@
 import { z } from 'zod';
-import { unixSeconds } from '#kit/clock.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
 import { checked } from '#kit/http/validate.ts';
 import type { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { chatId, gameId, guildId, text } from '#proto/rest/schemas.ts';
-import type { LinkHistory, Links } from '../domain/links.ts';
+import type { Links } from '../domain/links.ts';
+import { historyMessage, pageMessage } from './views.ts';
 
-/** The most users of one GetLinks, on either side. */
-const MOST_USERS = 1_000;
+/** The maximum number of users in one GetLinks call, for each kind of account. */
+const MAX_USERS = 1_000;
 
 const limit = z.int().min(1).max(100);
 const operationId = z.uuid();
 
 const getLinks = z.object({
   guildId,
-  chatIds: z.array(chatId).max(MOST_USERS),
-  gameIds: z.array(gameId).max(MOST_USERS),
+  chatIds: z.array(chatId).max(MAX_USERS),
+  gameIds: z.array(gameId).max(MAX_USERS),
 });
 const listLinks = z.object({
   guildId,
@@ -34,21 +34,21 @@ const account = z.discriminatedUnion('$case', [
 ]);
 const deleteLink = z.object({ guildId, operationId, account });
 
-const ofAccount = z.object({ guildId, account });
+const accountRequest = z.object({ guildId, account });
 
-/** Changes of links that an operator is shown. */
+/** The maximum number of changes of links that guildctl shows. */
 const MAX_CHANGES = 100;
 
-/** What guildctl calls. */
+/** The methods of guild.lookup.v1.LinkAdminService, which guildctl calls. */
 export function linkAdminMethods(links: Links): GrpcHandlers<typeof LinkAdminServiceService> {
   return {
     async findAccounts(message) {
-      const { guildId, account: given } = checked(ofAccount, message, 'request');
+      const { guildId, account: given } = checked(accountRequest, message, 'request');
       const link = await links.findOne(guildId, given);
       return link ? { chatId: link.chatId, gameId: link.gameId } : given;
     },
     async showLink(message) {
-      const { guildId, account: given } = checked(ofAccount, message, 'request');
+      const { guildId, account: given } = checked(accountRequest, message, 'request');
       const chatId = 'chatId' in given ? given.chatId : (await links.findOne(guildId, given))?.chatId;
       if (chatId === undefined) return { changes: [] };
       return historyMessage(await links.history(guildId, chatId, MAX_CHANGES));
@@ -65,13 +65,7 @@ export function lookupMethods(links: Links): GrpcHandlers<typeof LookupServiceSe
     },
     async listLinks(message) {
       const { guildId, ...page } = checked(listLinks, message, 'request');
-      const { links: found, unlinked, serverTime, next } = await links.list(guildId, page);
-      return {
-        links: found,
-        unlinked: unlinked.map((gone) => ({ ...gone, unlinkedAt: unixSeconds(gone.unlinkedAt) })),
-        serverTime: unixSeconds(serverTime),
-        nextPosition: next ?? '',
-      };
+      return pageMessage(await links.list(guildId, page));
     },
     async countLinks(message) {
       const { guildId } = checked(countLinks, message, 'request');
@@ -91,8 +85,3 @@ export function lookupMethods(links: Links): GrpcHandlers<typeof LookupServiceSe
     },
   };
 }
-
-const historyMessage = ({ link, changes }: LinkHistory) => ({
-  link,
-  changes: changes.map((change) => ({ ...change, createdAt: unixSeconds(change.createdAt) })),
-});

@@ -43,21 +43,21 @@ const call = (request: SealedRequest, guildId = GUILD) =>
 
 const get = (path: string, guildId = GUILD) => call({ method: 'GET', path }, guildId);
 const post = (path: string, body: unknown, guildId = GUILD) => call({ method: 'POST', path, body }, guildId);
-const faultsOf = (answer: { body: { details: { errors: { path: string }[] } } }) =>
-  answer.body.details.errors.map(({ path }) => path);
+const faultsOf = (response: { body: { details: { errors: { path: string }[] } } }) =>
+  response.body.details.errors.map(({ path }) => path);
 
 describe('the link of one user', () => {
-  test('is found by either account, as exactly four fields', async () => {
+  test('is found by either account and has exactly four fields', async () => {
     const found = { status: 'success', code: 200, message: 'User found', data: adaRecord };
     for (const path of [`/lookup/chat/${ADA.chatId}`, '/lookup/game/7001']) {
-      const answer = await get(path);
-      expect(answer.status).toBe(200);
-      expect(answer.body).toEqual(found);
+      const response = await get(path);
+      expect(response.status).toBe(200);
+      expect(response.body).toEqual(found);
     }
     expect((await get('/lookup/game/9007199254740991')).body.data).toEqual(benRecord);
   });
 
-  test('is a 404 for who is not verified, and for who is in another guild alone', async () => {
+  test('is a 404 for an unverified user and for one who is linked only in another guild', async () => {
     for (const path of [`/lookup/chat/${NOBODY}`, '/lookup/game/1']) {
       expect(await get(path)).toMatchObject({ status: 404, body: notVerified });
     }
@@ -67,18 +67,18 @@ describe('the link of one user', () => {
   });
 
   test.each(['0', '-1', '1.5', '1e3', '9007199254740992', '007', 'abc'])('is a 400 for game ID %s', async (id) => {
-    const answer = await get(`/lookup/game/${id}`);
-    expect(answer.status).toBe(400);
-    expect(answer.body.details).toEqual({
+    const response = await get(`/lookup/game/${id}`);
+    expect(response.status).toBe(400);
+    expect(response.body.details).toEqual({
       code: 'INVALID_REQUEST',
       errors: [{ path: 'path.gameId', message: 'must be a game ID: a whole number from 1 to 9007199254740991' }],
     });
   });
 
   test.each(['1', '09000000000000000001', '18446744073709551616', 'ada'])('is a 400 for chat ID %s', async (id) => {
-    const answer = await get(`/lookup/chat/${id}`);
-    expect(answer.status).toBe(400);
-    expect(faultsOf(answer)).toEqual(['path.chatId']);
+    const response = await get(`/lookup/chat/${id}`);
+    expect(response.status).toBe(400);
+    expect(faultsOf(response)).toEqual(['path.chatId']);
   });
 
   test('a repeated query parameter is a 400', async () => {
@@ -89,8 +89,8 @@ describe('the link of one user', () => {
 describe('POST /reverse', () => {
   test('finds by chat_id, and by game_id as number or digits', async () => {
     for (const user of [{ chat_id: ADA.chatId }, { game_id: 7001 }, { game_id: '7001' }]) {
-      const answer = await post('/reverse', { guild_id: GUILD, ...user });
-      expect(answer.body).toEqual({ status: 'success', code: 200, message: 'User found', data: adaRecord });
+      const response = await post('/reverse', { guild_id: GUILD, ...user });
+      expect(response.body).toEqual({ status: 'success', code: 200, message: 'User found', data: adaRecord });
     }
     expect(await post('/reverse', { guild_id: GUILD, chat_id: NOBODY })).toMatchObject({
       status: 404,
@@ -98,7 +98,7 @@ describe('POST /reverse', () => {
     });
   });
 
-  test('wants exactly one of the two, and lists every fault', async () => {
+  test('requires exactly one of the two, and lists every fault', async () => {
     expect(faultsOf(await post('/reverse', { guild_id: GUILD }))).toEqual(['body']);
     expect(faultsOf(await post('/reverse', { guild_id: GUILD, chat_id: ADA.chatId, game_id: 7001 }))).toEqual(['body']);
     expect(faultsOf(await post('/reverse', { chat_id: 1, game_id: 'x' }))).toEqual([
@@ -112,10 +112,10 @@ describe('POST /reverse', () => {
 });
 
 describe('POST /lookup/status', () => {
-  test('answers each chat ID once, null for who is not verified', async () => {
+  test('returns each chat ID once, with null for unverified users', async () => {
     const chatIds = [ADA.chatId, NOBODY, ADA.chatId, BEN.chatId];
-    const answer = await post('/lookup/status', { guild_id: GUILD, chat_ids: chatIds });
-    expect(answer.body).toEqual({
+    const response = await post('/lookup/status', { guild_id: GUILD, chat_ids: chatIds });
+    expect(response.body).toEqual({
       status: 'success',
       code: 200,
       message: 'Users looked up',
@@ -123,12 +123,12 @@ describe('POST /lookup/status', () => {
     });
   });
 
-  test('answers game IDs as numbers or digits, keyed by their digits', async () => {
-    const answer = await post('/lookup/status', { guild_id: GUILD, game_ids: [7001, '7001', '9007199254740991', 5] });
-    expect(answer.body.data.results).toEqual({ '7001': adaRecord, '9007199254740991': benRecord, '5': null });
+  test('accepts game IDs as numbers or digits, and returns them as digits', async () => {
+    const response = await post('/lookup/status', { guild_id: GUILD, game_ids: [7001, '7001', '9007199254740991', 5] });
+    expect(response.body.data.results).toEqual({ '7001': adaRecord, '9007199254740991': benRecord, '5': null });
   });
 
-  test('takes 25 IDs, none, and null for the other list; refuses 26', async () => {
+  test('accepts up to 25 IDs, an empty list, and null for the other list; rejects 26', async () => {
     const ids = Array.from({ length: 26 }, (_, index) => index + 1);
     const good = await post('/lookup/status', { guild_id: GUILD, game_ids: ids.slice(1), chat_ids: null });
     expect(Object.keys(good.body.data.results)).toHaveLength(25);
@@ -138,9 +138,9 @@ describe('POST /lookup/status', () => {
     expect(bad.body.details.errors).toEqual([{ path: 'body.game_ids', message: 'must hold at most 25 IDs' }]);
   });
 
-  test('lists every fault at once', async () => {
-    const answer = await post('/lookup/status', { chat_ids: ['1', ADA.chatId, 5], game_ids: [0, 'x'] });
-    expect(faultsOf(answer)).toEqual([
+  test('lists every fault in one response', async () => {
+    const response = await post('/lookup/status', { chat_ids: ['1', ADA.chatId, 5], game_ids: [0, 'x'] });
+    expect(faultsOf(response)).toEqual([
       'body.guild_id',
       'body.chat_ids[0]',
       'body.chat_ids[2]',
@@ -148,37 +148,37 @@ describe('POST /lookup/status', () => {
       'body.game_ids[1]',
       'body',
     ]);
-    expect(answer.body.details.errors[0]).toEqual({ path: 'body.guild_id', message: 'is required' });
+    expect(response.body.details.errors[0]).toEqual({ path: 'body.guild_id', message: 'is required' });
   });
 
-  test("another guild's ID is a 403, also where other fields are wrong", async () => {
-    const answer = await post('/lookup/status', { guild_id: OTHER_GUILD, chat_ids: 'x' });
-    expect(answer).toMatchObject({ status: 403, body: { details: { code: 'GUILD_MISMATCH' } } });
-    expect(answer.body.message).toBe('API key does not match target guild');
+  test('the ID of another guild is a 403, even if other fields are invalid', async () => {
+    const response = await post('/lookup/status', { guild_id: OTHER_GUILD, chat_ids: 'x' });
+    expect(response).toMatchObject({ status: 403, body: { details: { code: 'GUILD_MISMATCH' } } });
+    expect(response.body.message).toBe('API key does not match target guild');
   });
 
-  test('field names that mean something to JavaScript change nothing', async () => {
+  test('field names with a special meaning in JavaScript have no effect', async () => {
     const body = `{"guild_id": "${GUILD}", "game_ids": [7001], "__proto__": {"chat_ids": ["x"]}, "constructor": 1}`;
-    const answer = await post('/lookup/status', body);
-    expect(answer.body.data.results).toEqual({ '7001': adaRecord });
+    const response = await post('/lookup/status', body);
+    expect(response.body.data.results).toEqual({ '7001': adaRecord });
   });
 });
 
-test('a request that the gateway has not sealed for this service is refused', async () => {
+test('a request that the gateway has not signed for this service is rejected', async () => {
   const request = { method: 'GET', path: '/lookup/game/7001' };
   const sealed = { address: lookup.addresses.http ?? '', audience: 'bindings' };
   expect((await sealedFetch(sealed, { guildId: GUILD }, request)).status).toBe(401);
 });
 
-test('without its database every route answers 503 with Retry-After', async () => {
+test('without its database every route responds with 503 and Retry-After', async () => {
   const lost = await createTestDatabase();
   const service = await startService(lookupService, testEnvironment(lost.url));
   const own = { address: service.addresses.http ?? '', audience: 'lookup' };
   await lost.drop();
   for (const path of ['/lookup/game/7001', `/lookup/chat/${ADA.chatId}`]) {
-    const answer = await sealedFetch(own, { guildId: GUILD }, { method: 'GET', path });
-    expect(answer).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
-    expect(answer.headers.get('retry-after')).toBe('1');
+    const response = await sealedFetch(own, { guildId: GUILD }, { method: 'GET', path });
+    expect(response).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
+    expect(response.headers.get('retry-after')).toBe('1');
   }
   await service.stop();
 });

@@ -2,28 +2,25 @@ import type { HttpHandlers } from '#kit/http/app.ts';
 import { ok } from '#kit/http/envelope.ts';
 import type { lookupRoutes } from '#proto/rest/lookup.ts';
 import type { Links } from '../domain/links.ts';
-import type { Account, Link } from '../store/links.ts';
+import type { Account } from '../store/links.ts';
+import { linkView } from './views.ts';
 
 /** The routes of proto/rest/lookup.ts. */
 export function lookupHandlers(links: Links): HttpHandlers<typeof lookupRoutes> {
   return {
-    getLinkByChatId: async ({ guildId, params }) => ok(view(await links.get(guildId, params))),
-    getLinkByGameId: async ({ guildId, params }) => ok(view(await links.get(guildId, params))),
+    getLinkByChatId: async ({ guildId, params }) => ok(linkView(await links.get(guildId, params))),
+    getLinkByGameId: async ({ guildId, params }) => ok(linkView(await links.get(guildId, params))),
     async getLinkStatuses({ guildId, body }) {
       const { chat_ids: chatIds, game_ids: gameIds } = body;
       const found = await links.find(guildId, { chatIds, gameIds });
-      const byId = new Map(found.map((link) => [gameIds ? link.gameId : link.chatId, view(link)]));
+      const byId = new Map(found.map((link) => [gameIds ? link.gameId : link.chatId, linkView(link)]));
       return ok({ results: Object.fromEntries((gameIds ?? chatIds ?? []).map((id) => [id, byId.get(id) ?? null])) });
     },
-    reverseLookup: async ({ guildId, body }) => ok(view(await links.get(guildId, accountOf(body)))),
+    reverseLookup: async ({ guildId, body }) => ok(linkView(await links.get(guildId, accountOf(body)))),
   };
 }
 
-/** The schema lets through exactly one of the two. */
+/** The schema ensures that exactly one of the two is set. */
 function accountOf({ chat_id: chatId, game_id: gameId }: { chat_id?: string; game_id?: number }): Account {
   return chatId === undefined ? { gameId: gameId as number } : { chatId };
-}
-
-function view({ chatId, gameId, gameUsername }: Link) {
-  return { chat_id: chatId, game_id: gameId, game_username: gameUsername, verified: true };
 }

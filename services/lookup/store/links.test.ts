@@ -20,7 +20,7 @@ let database: Database;
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
   database = await openTestPool(testDatabase.url);
-  // 100,000 links in three guilds, one of which has nearly all.
+  // 100,000 links in three guilds; nearly all are in one of them.
   await databaseRows(
     testDatabase.url,
     `INSERT INTO lookup.links (guild_id, chat_id, game_id, game_username, version, linked_at, updated_at)
@@ -39,7 +39,7 @@ beforeAll(async () => {
     testDatabase.url,
     `INSERT INTO lookup.operations SELECT guild_id, operation_id, created_at FROM lookup.link_history`,
   );
-  // As of many more guilds.
+  // Rows of many more guilds.
   await databaseRows(
     testDatabase.url,
     `INSERT INTO lookup.link_counts SELECT (800000000000000000 + n)::text, n, 1 FROM generate_series(1, 20000) n`,
@@ -69,16 +69,16 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['deleteLink by chat', (on) => store.deleteLink(on, GUILD, randomUUID(), { chatId: CHAT }), ['links_chat']],
   ['deleteLink by game', (on) => store.deleteLink(on, GUILD, randomUUID(), { gameId: 5 }), ['links_game']],
   ['findOutcome', (on) => store.findOutcome(on, GUILD, randomUUID(), 'linked'), ['link_history_operation']],
-])('on 100,000 links %s reads through its index alone', async (_name, statement, indexes) => {
+])('on 100,000 links %s uses only its indexes', async (_name, statement, indexes) => {
   expect(await scansOf(database, statement)).toEqual(indexes);
 });
 
-test('the plan of findLinks is kept, for one user of the largest guild as for a page', async () => {
+test('findLinks has a generic plan, for one user of the largest guild and for a page', async () => {
   expect(await keptPlansOf(database, (on) => store.findLinks(on, GUILD, { gameIds: [1] }))).toBe(5);
   expect(await keptPlansOf(database, (on) => store.findLinks(on, GUILD, { gameIds: page }))).toBe(10);
 });
 
-test('operations are forgotten after a week, and links and their history never', async () => {
+test('operations are deleted after a week, and links and their history are not', async () => {
   const clock = new ManualClock(Date.now());
   const config = readLookupConfig(testEnvironment(testDatabase.url));
   const log = await createLog({ service: 'test', level: 'silent' });

@@ -4,7 +4,7 @@ export interface Link {
   chatId: string;
   gameId: number;
   gameUsername: string;
-  /** Another one whenever the account is linked anew. */
+  /** Changes whenever the account is linked again. */
   version: number;
 }
 
@@ -16,31 +16,31 @@ export interface LinkChange {
   createdAt: Date;
 }
 
-/** A place in the order of changes. */
+/** A position in the order of changes. */
 export interface Position {
-  /** Microseconds since 1970, as the table has them. */
+  /** Microseconds since 1970, the precision of the table. */
   updatedAt: number;
   chatId: string;
 }
 
-/** Which side of a link an account is on. */
+/** One of the two accounts of a link. */
 export type Account = { chatId: string } | { gameId: number };
 
 const LINK = 'chat_id AS "chatId", game_id AS "gameId", game_username AS "gameUsername", version';
 
 const FIND_LINKS = prepared(
-  `SELECT link.* FROM unnest((SELECT $2::text[])) AS asked (chat_id)
+  `SELECT link.* FROM unnest((SELECT $2::text[])) AS wanted (chat_id)
    CROSS JOIN LATERAL (
-     SELECT ${LINK} FROM lookup.links WHERE guild_id = $1 AND chat_id = asked.chat_id LIMIT 1
+     SELECT ${LINK} FROM lookup.links WHERE guild_id = $1 AND chat_id = wanted.chat_id LIMIT 1
    ) AS link
    UNION
-   SELECT link.* FROM unnest((SELECT $3::bigint[])) AS asked (game_id)
+   SELECT link.* FROM unnest((SELECT $3::bigint[])) AS wanted (game_id)
    CROSS JOIN LATERAL (
-     SELECT ${LINK} FROM lookup.links WHERE guild_id = $1 AND game_id = asked.game_id LIMIT 1
+     SELECT ${LINK} FROM lookup.links WHERE guild_id = $1 AND game_id = wanted.game_id LIMIT 1
    ) AS link`,
 );
 
-/** The links of these users, each once; at most as many as IDs are given. */
+/** The links of the given users, each once. */
 export function findLinks(
   on: Queryable,
   guildId: string,
@@ -49,19 +49,19 @@ export function findLinks(
   return on.query(FIND_LINKS, [guildId, chatIds, gameIds]);
 }
 
-/** A link that was made, or one that is gone. */
+/** A link that was created or removed. */
 export interface ChangedLink extends Link {
-  /** Microseconds since 1970, as the table has them. */
+  /** Microseconds since 1970, the precision of the table. */
   updatedAt: number;
   isUnlinked: boolean;
-  /** Whether a pair that was unlinked is linked again now. */
+  /** True if the two accounts of a removed link are linked again. */
   isLinkedAgain: boolean;
 }
 
 const MICROSECONDS = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint AS "updatedAt"`;
 const POSITION = `(timestamptz 'epoch' + $2::float8 * interval '1 microsecond', $3)`;
 
-/** Up to `limit` links past a position, and those that were removed past it, the least recently changed first. */
+/** Up to `limit` links and, if requested, removed links after a position, least recently changed first. */
 export function listLinks(
   on: Queryable,
   guildId: string,
@@ -83,7 +83,9 @@ export function listLinks(
   );
 }
 
-/** How many links a guild has: read from a few rows that the table of links keeps, whatever their number. */
+/**
+ * The number of links of a guild. Triggers on the table of links maintain a few rows per guild, so this is always fast.
+ */
 export async function countLinks(on: Queryable, guildId: string): Promise<number> {
   const [row] = await on.query<{ count: number }>(
     'SELECT coalesce(sum(count), 0)::int AS count FROM lookup.link_counts WHERE guild_id = $1',
@@ -92,7 +94,7 @@ export async function countLinks(on: Queryable, guildId: string): Promise<number
   return row?.count ?? 0;
 }
 
-/** The newest changes of a chat account's links, and in each row the version of the link it has now. */
+/** The newest changes of a chat account's links; each row also has the version of the account's current link. */
 export function listChanges(
   on: Queryable,
   guildId: string,
@@ -112,40 +114,42 @@ export function listChanges(
 }
 
 /**
- * Names a write; decided once, whatever its outcome. The time of the change is taken after this row was written, so that
- * the transaction has its number by then: readers who do not see the change yet see that somebody is writing.
+ * Stores the ID of a write, so that the write is executed only once, whatever its outcome. The time of the change is
+ * taken after this row was inserted. By then the transaction has an ID, so readers that do not see the change yet can
+ * see that the transaction is in progress.
  */
-const DECIDE = `operation AS (
+const OPERATION = `operation AS (
     INSERT INTO lookup.operations (guild_id, operation_id, created_at) VALUES ($1, $2, clock_timestamp())
     ON CONFLICT DO NOTHING RETURNING guild_id
   ), decided AS MATERIALIZED (SELECT guild_id, clock_timestamp() AS now FROM operation)`;
 
-const NOTE = `INSERT INTO lookup.link_history
+const INSERT_HISTORY = `INSERT INTO lookup.link_history
   (guild_id, id, operation_id, action, chat_id, game_id, game_username, version, created_at)`;
 
-/** Links two accounts, unless either is linked or the operation was decided before: then nothing is returned. */
+/** Links two accounts. Undefined if either account is linked or the operation was executed before. */
 export function insertLink(
   on: Queryable,
   guildId: string,
   operationId: string,
   { chatId, gameId, gameUsername }: Omit<Link, 'version'>,
 ): Promise<Link | undefined> {
-  return decide(
+  return runOperation(
     on,
-    `WITH ${DECIDE}, linked AS (
+    `WITH ${OPERATION}, linked AS (
        INSERT INTO lookup.links (guild_id, chat_id, game_id, game_username, version, linked_at, updated_at)
        SELECT guild_id, $3, $4::bigint, $5, nextval('lookup.link_history_id_seq'), now, now FROM decided
        ON CONFLICT DO NOTHING
        RETURNING *
-     ), noted AS (
-       ${NOTE} SELECT guild_id, version, $2, 'linked', chat_id, game_id, game_username, version, linked_at FROM linked
+     ), recorded AS (
+       ${INSERT_HISTORY} SELECT guild_id, version, $2, 'linked', chat_id, game_id, game_username, version, linked_at
+       FROM linked
      )
      SELECT ${LINK} FROM linked`,
     [guildId, operationId, chatId, gameId, gameUsername],
   );
 }
 
-/** Removes a link, unless there is none or the operation was decided before: then nothing is returned. */
+/** Removes a link. Undefined if there is none or the operation was executed before. */
 export function deleteLink(
   on: Queryable,
   guildId: string,
@@ -153,13 +157,13 @@ export function deleteLink(
   account: Account,
 ): Promise<Link | undefined> {
   const [side, id] = 'chatId' in account ? ['chat_id', account.chatId] : ['game_id', account.gameId];
-  return decide(
+  return runOperation(
     on,
-    `WITH ${DECIDE}, unlinked AS (
+    `WITH ${OPERATION}, unlinked AS (
        DELETE FROM lookup.links USING decided WHERE links.guild_id = $1 AND links.${side} = $3
        RETURNING links.*, decided.now
-     ), noted AS (
-       ${NOTE} SELECT guild_id, nextval('lookup.link_history_id_seq'), $2, 'unlinked', chat_id, game_id,
+     ), recorded AS (
+       ${INSERT_HISTORY} SELECT guild_id, nextval('lookup.link_history_id_seq'), $2, 'unlinked', chat_id, game_id,
          game_username, version, now FROM unlinked
      )
      SELECT ${LINK} FROM unlinked`,
@@ -167,7 +171,7 @@ export function deleteLink(
   );
 }
 
-/** The link that an operation made or removed; undefined when it did neither. */
+/** The link that an operation created or removed; undefined if it was rejected. */
 export async function findOutcome(
   on: Queryable,
   guildId: string,
@@ -181,8 +185,8 @@ export async function findOutcome(
   return link;
 }
 
-/** Runs a write; an operation that is older than our memory of operations shows in the history. */
-async function decide(on: Queryable, text: string, values: unknown[]): Promise<Link | undefined> {
+/** Runs a write. If the stored operation was deleted by retention, the history still shows that it was executed. */
+async function runOperation(on: Queryable, text: string, values: unknown[]): Promise<Link | undefined> {
   try {
     const [link] = await on.query<Link>(text, values);
     return link;

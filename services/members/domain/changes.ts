@@ -15,22 +15,22 @@ import { changeViews } from '../http/views.ts';
 import * as store from '../store/intents.ts';
 import { type Change, isSameChange, type NewIntent } from '../store/intents.ts';
 import type { RoleTask } from '../store/role-tasks.ts';
-import { completeToken, freeToken, holdToken } from '../store/tokens.ts';
-import type { MembersEvents } from '../telemetry/members.ts';
+import { completeToken, releaseToken, reserveToken } from '../store/tokens.ts';
+import type { MembersTelemetry } from '../telemetry/members.ts';
 import type { RoleTasks } from './role-tasks.ts';
 
-/** After this long whoever began an intent has given up, and a worker of any replica finishes it. */
+/** After this time the request that wrote an intent has given up, and a worker of any replica finishes it. */
 const ABANDONED_MS = 10_000;
-/** How often a change begins anew because another took its token first. */
-const MOST_BEGINNINGS = 5;
-/** How long an unlink waits until the roles that were given are taken back. */
-const TAKE_BACK_MS = 3_000;
-/** An account seldom has more than one open intent. */
+/** How often a change starts over because another change reserved its token first. */
+const MAX_STARTS = 5;
+/** How long an unlink waits for the removal of the granted roles. */
+const MAX_REVOKE_WAIT_MS = 3_000;
+/** The batch size for open intents of an account, which seldom has more than one. */
 const EARLIER_BATCH = 20;
 
 type Kind = Change['kind'];
-type AnswerTo<Of extends Kind> = Answer<ReturnType<(typeof changeViews)[Of]>>;
-/** What lookup made of a change: the link that was made or removed, or why not. */
+type ResponseTo<Of extends Kind> = Answer<ReturnType<(typeof changeViews)[Of]>>;
+/** The result of a change in lookup: the link that was created or removed, or the error that rejected the change. */
 type Outcome = Link | ApiError;
 
 export interface ChangesOptions {
@@ -38,20 +38,20 @@ export interface ChangesOptions {
   idempotency: Idempotency;
   lookup: GrpcClient<typeof LookupServiceService>;
   clock: Clock;
-  /** UUIDs. */
+  /** Returns UUIDs. */
   newOperationId: () => string;
   roleTasks: RoleTasks;
-  events: MembersEvents;
+  telemetry: MembersTelemetry;
 }
 
 /**
- * Changes of links cross two stores: what is intended is written here, lookup is called with the intent's ID as often
- * as it takes, then intent, token and kept answer are settled in one transaction. Why this is safe at every step is
- * in deploy/decisions/0001-links-cross-two-stores.md.
+ * Changes links, which are stored in lookup, while tokens and idempotent responses are stored here. An intent is
+ * written first, lookup is called with the intent's ID until it responds, and then intent, token and stored response
+ * are settled in one transaction. deploy/decisions/0001-links-cross-two-stores.md explains why every step is safe.
  */
 export class LinkChanges {
   readonly #options: ChangesOptions;
-  /** Those who wait for the same intent wait for one call. */
+  /** By operation ID; concurrent requests for one intent share one call. */
   readonly #running = new Map<string, Promise<Outcome>>();
 
   constructor(options: ChangesOptions) {
@@ -59,63 +59,69 @@ export class LinkChanges {
   }
 
   /**
-   * Carries out a change, or gives the first answer to it again. `prepare` says what the change is, and throws where
-   * there is nothing to change; it is asked anew when another took the token first.
+   * Makes a change, or repeats the response of an earlier request with the same Idempotency-Key. `prepare` returns the
+   * change, or throws if there is nothing to change; it is called again if another change reserved the token first.
    */
   async perform<Of extends Kind>(
     write: RepeatableWrite,
     prepare: () => Promise<Change & { kind: Of }>,
-  ): Promise<WriteOutcome<AnswerTo<Of>['data']>> {
+  ): Promise<WriteOutcome<ResponseTo<Of>['data']>> {
     const claim = await this.#claim(write);
     if (claim instanceof Replay) return claim;
-    const begun = claim?.isRepeat ? await store.findIntent(this.#options.database, write.guildId, claim.id) : undefined;
-    if (claim && begun) {
-      const answer = answerTo(begun.kind as Of, await this.#finishFor(claim, begun));
-      await this.#keepAnswer(claim, answer);
-      return told(answer);
+    const unfinished = claim?.isRepeat
+      ? await store.findIntent(this.#options.database, write.guildId, claim.id)
+      : undefined;
+    if (claim && unfinished) {
+      const response = responseTo(unfinished.kind as Of, await this.#finishFor(claim, unfinished));
+      await this.#settleClaim(claim, response);
+      return orThrow(response);
     }
-    for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
+    for (let start = 0; start < MAX_STARTS; start++) {
       const { change, repeated } = await this.#prepare(write.guildId, claim, prepare);
       if (repeated) {
-        await this.#keepAnswer(claim, answerTo(change.kind, repeated));
-        return told(answerTo(change.kind, repeated));
+        await this.#settleClaim(claim, responseTo(change.kind, repeated));
+        return orThrow(responseTo(change.kind, repeated));
       }
       const intent = await this.#begin(write.guildId, change, claim);
-      if (intent) return told(answerTo(change.kind, await this.#finishFor(claim, intent)));
+      if (intent) return orThrow(responseTo(change.kind, await this.#finishFor(claim, intent)));
     }
-    const busy = new ApiError('UNAVAILABLE', { message: 'Too many want this at once, try again soon' });
-    await this.#keepAnswer(claim, busy);
+    const busy = new ApiError('UNAVAILABLE', {
+      message: 'Too many concurrent requests use this token, try again soon',
+    });
+    await this.#settleClaim(claim, busy);
     throw busy;
   }
 
-  /** Where lookup fails nobody is at work any more: a repeat may finish the intent at once. */
+  /** If lookup fails, marks the intent as abandoned, so that a repeated request can finish it immediately. */
   async #finishFor(claim: Claim | undefined, intent: NewIntent): Promise<Outcome> {
     const { database, idempotency } = this.#options;
     try {
       return await this.finish(intent);
     } catch (error) {
-      // When this fails too, the intent is due in a while all the same.
+      // If this fails too, a worker finishes the intent after ABANDONED_MS.
       await store.abandonIntent(database, intent, asApiError(error).code).catch(() => undefined);
-      // A claim that can't be ended now ends of itself.
+      // If the release fails, the claim expires.
       if (claim) await idempotency.release(database, claim).catch(() => undefined);
       throw error;
     }
   }
 
-  /** Calls lookup and settles; may be repeated by anybody at any time. Throws when lookup or the database fails. */
+  /** Calls lookup and settles the intent. Safe to repeat by any process. Throws if lookup or the database fails. */
   finish(intent: NewIntent): Promise<Outcome> {
-    const running = this.#running.get(intent.operationId);
-    if (running) return running;
+    const inFlight = this.#running.get(intent.operationId);
+    if (inFlight) return inFlight;
     const started = this.#finish(intent).finally(() => this.#running.delete(intent.operationId));
     this.#running.set(intent.operationId, started);
     return started;
   }
 
-  /** An operator has discarded an intent: its token works again, and a repeat of its request has this for an answer. */
+  /**
+   * An operator has discarded an intent: releases its token and stores a CONFLICT as the response to repeated requests.
+   */
   async discard(transaction: Queryable, guildId: string, operationId: string): Promise<void> {
     const intent = await store.findIntent(transaction, guildId, operationId);
     if (!intent) return;
-    if (intent.tokenId !== null) await freeToken(transaction, guildId, intent.tokenId);
+    if (intent.tokenId !== null) await releaseToken(transaction, guildId, intent.tokenId);
     const discarded = new ApiError('CONFLICT', { message: 'An operator has discarded this change' });
     await this.#options.idempotency.settle(transaction, intent.claim ?? undefined, discarded);
   }
@@ -126,7 +132,7 @@ export class LinkChanges {
     return database.transaction((transaction) => idempotency.claim(transaction, write));
   }
 
-  /** Nothing is written yet, so every error here is an answer of its own and ends the claim. */
+  /** Nothing is written yet, so every error is the final response and settles the claim. */
   async #prepare<Of extends Kind>(
     guildId: string,
     claim: Claim | undefined,
@@ -136,14 +142,14 @@ export class LinkChanges {
       const change = await prepare();
       return { change, repeated: await this.#finishEarlier(guildId, change) };
     } catch (error) {
-      await this.#keepAnswer(claim, asApiError(error));
+      await this.#settleClaim(claim, asApiError(error));
       throw error;
     }
   }
 
   /**
-   * Finishes what is still open on either account, or it could undo this change later. Where one of these is the same
-   * change, given up by its caller, its outcome is that of this one too.
+   * Finishes the open intents of both accounts, because they could undo this change later. If one of them is the same
+   * change, abandoned by its request, returns its outcome as the outcome of this change.
    */
   async #finishEarlier(guildId: string, change: Change): Promise<Outcome | undefined> {
     const { database } = this.#options;
@@ -159,39 +165,41 @@ export class LinkChanges {
     return repeated;
   }
 
-  /** Writes the intent and takes its token; undefined when the token is taken. An error may come after the commit. */
+  /**
+   * Writes the intent and reserves its token; undefined if the token is reserved already. May throw after the commit.
+   */
   #begin(guildId: string, change: Change, claim: Claim | undefined): Promise<NewIntent | undefined> {
     const { database, clock, newOperationId } = this.#options;
     const now = new Date(clock.now());
     const intent: NewIntent = {
       ...change,
       guildId,
-      // Whoever repeats the write finds it by the key's claim.
+      // A repeated request finds the intent by the ID of the claim.
       operationId: claim?.id ?? newOperationId(),
       claim: claim ?? null,
     };
     return database.transaction(async (transaction) => {
       const { tokenId, operationId } = intent;
-      if (tokenId !== null && !(await holdToken(transaction, guildId, tokenId, operationId, now))) return undefined;
+      if (tokenId !== null && !(await reserveToken(transaction, guildId, tokenId, operationId, now))) return undefined;
       if (await store.insertIntent(transaction, intent, ABANDONED_MS)) return intent;
-      // The first request, which was held up for longer than its claim held, has just begun it.
+      // The first request was delayed beyond the lease of its claim and has just written the intent.
       return store.findIntent(transaction, guildId, operationId);
     });
   }
 
   async #finish(intent: NewIntent): Promise<Outcome> {
-    const { events } = this.#options;
+    const { telemetry } = this.#options;
     try {
       const outcome = await this.#callLookup(intent);
       await this.#settle(intent, outcome);
       return outcome;
     } catch (error) {
-      events.changeFailed(intent, error);
+      telemetry.changeFailed(intent, error);
       throw error;
     }
   }
 
-  /** Lookup gives every call with this operation's ID the same outcome. */
+  /** Lookup returns the same outcome to every call with this operation ID. */
   async #callLookup(intent: NewIntent): Promise<Outcome> {
     const { lookup } = this.#options;
     const { guildId, operationId, chatId, gameId, gameUsername } = intent;
@@ -206,57 +214,57 @@ export class LinkChanges {
               gameId: gameId ?? 0,
               gameUsername: gameUsername ?? '',
             });
-      return link ?? new ApiError('INTERNAL', { cause: new Error('lookup answered without a link') });
+      return link ?? new ApiError('INTERNAL', { cause: new Error('lookup responded without a link') });
     } catch (thrown) {
       const error = asApiError(thrown);
       if (isFault(error)) throw error;
       if (error.code === 'CONFLICT' || error.code === 'NOT_FOUND') return error;
-      // Refused for good: tried again it would be refused again.
+      // A permanent rejection, so a retry is useless.
       return new ApiError('INTERNAL', { cause: error });
     }
   }
 
-  /** Only one of those who finish an intent settles it. */
+  /** Exactly one of the processes that finish an intent settles it. */
   async #settle(intent: NewIntent, outcome: Outcome): Promise<void> {
-    const { database, idempotency, clock, roleTasks, events } = this.#options;
+    const { database, idempotency, clock, roleTasks, telemetry } = this.#options;
     const { guildId, tokenId } = intent;
     const now = new Date(clock.now());
     const settled = await database.transaction(async (transaction) => {
       if (!(await store.finishIntent(transaction, intent))) return undefined;
       if (tokenId !== null) {
-        if (outcome instanceof ApiError) await freeToken(transaction, guildId, tokenId);
+        if (outcome instanceof ApiError) await releaseToken(transaction, guildId, tokenId);
         else await completeToken(transaction, guildId, tokenId, outcome.gameId, now);
       }
-      await idempotency.settle(transaction, intent.claim ?? undefined, answerTo(intent.kind, outcome));
+      await idempotency.settle(transaction, intent.claim ?? undefined, responseTo(intent.kind, outcome));
       if (outcome instanceof ApiError) return { roles: undefined };
       return { roles: await roleTasks.queue(transaction, { guildId, chatId: outcome.chatId }) };
     });
     if (!settled) return;
-    if (outcome instanceof ApiError) events.changeRefused(intent, outcome);
-    else events.changeDone(intent, outcome);
+    if (outcome instanceof ApiError) telemetry.changeRejected(intent, outcome);
+    else telemetry.changeDone(intent, outcome);
     if (settled.roles) await this.#followUp(intent.kind, settled.roles);
   }
 
-  /** The roles follow in the background; an unlink waits a while for them. */
+  /** Synchronises the roles in the background; an unlink waits for the first attempt. */
   async #followUp(kind: Kind, task: RoleTask): Promise<void> {
     const { roleTasks } = this.#options;
     roleTasks.begin(task);
-    if (kind === 'unlink') await roleTasks.attempted(task, TAKE_BACK_MS);
+    if (kind === 'unlink') await roleTasks.attempted(task, MAX_REVOKE_WAIT_MS);
   }
 
-  #keepAnswer(claim: Claim | undefined, answer: Answer | ApiError): Promise<void> {
+  #settleClaim(claim: Claim | undefined, response: Answer | ApiError): Promise<void> {
     const { database, idempotency } = this.#options;
-    return idempotency.settle(database, claim, answer);
+    return idempotency.settle(database, claim, response);
   }
 }
 
-function answerTo<Of extends Kind>(kind: Of, outcome: Outcome): AnswerTo<Of> | ApiError {
-  return outcome instanceof ApiError ? outcome : (ok(changeViews[kind](outcome)) as AnswerTo<Of>);
+function responseTo<Of extends Kind>(kind: Of, outcome: Outcome): ResponseTo<Of> | ApiError {
+  return outcome instanceof ApiError ? outcome : (ok(changeViews[kind](outcome)) as ResponseTo<Of>);
 }
 
-function told<Data>(answer: Answer<Data> | ApiError): Answer<Data> {
-  if (answer instanceof ApiError) throw answer;
-  return answer;
+function orThrow<Data>(response: Answer<Data> | ApiError): Answer<Data> {
+  if (response instanceof ApiError) throw response;
+  return response;
 }
 
 function accountOf({ chatId, gameId }: Change) {

@@ -1,27 +1,27 @@
 import { type RandomBytes, randomText } from '#kit/security/base62.ts';
 
-/** 190 bits. */
+/** 32 characters of base62 have 190 bits. */
 const TOKEN_LENGTH = 32;
 
 /**
- * Without characters that are mistaken for one another: of 0 O Q D only D is here, of 1 I L none, of 2 Z, 5 S, 8 B,
- * 6 G and V U the first alone. 25 characters, so that a code has 37 bits: enough against the few guesses that the
- * limits let through within its half hour.
+ * Letters and digits that people do not confuse. Of the similar characters 0 O Q D only D is included, of 1 I L none,
+ * and of 2 Z, 5 S, 8 B, 6 G and V U the first one. With 25 characters a code has 37 bits, which is enough because codes
+ * expire soon and rate limits allow few guesses.
  */
 export const CODE_ALPHABET = '23456789ACDEFHJKMNPRTVWXY';
 const CODE_LENGTH = 8;
 
-/** What a link carries. */
+/** A token for use in a URL. */
 export function newToken(random: RandomBytes): string {
   return randomText(TOKEN_LENGTH, random);
 }
 
-/** What a person types. */
+/** A short code for people to type. */
 export function newCode(random: RandomBytes): string {
   return randomText(CODE_LENGTH, random, CODE_ALPHABET);
 }
 
-/** A code as it was typed, in the form in which it was made. */
+/** Normalizes a typed code: without spaces and dashes, in capital letters. */
 export function readCode(typed: string): string {
   return typed.replace(/[\s\p{Pd}]/gu, '').toUpperCase();
 }

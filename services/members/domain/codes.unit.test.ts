@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { CODE_ALPHABET, newCode, newToken, readCode } from './codes.ts';
 
-test('a code has eight characters, of which no two look alike', () => {
+test('a code has eight characters from an alphabet without similar characters', () => {
   for (const alike of ['0ODQ', '1ILl|', '2Z', '5S', '8B', '6G', 'UV']) {
     expect(Array.from(alike).filter((character) => CODE_ALPHABET.includes(character)).length).toBeLessThanOrEqual(1);
   }
@@ -12,7 +12,7 @@ test('a code has eight characters, of which no two look alike', () => {
   }
 });
 
-test('tokens have 32 base62 characters and are not made twice', () => {
+test('tokens have 32 base62 characters and are unique', () => {
   const tokens = new Set(Array.from({ length: 1000 }, () => newToken(randomBytes)));
   expect(tokens.size).toBe(1000);
   for (const token of tokens) expect(token).toMatch(/^[0-9A-Za-z]{32}$/);

@@ -3,22 +3,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '#kit/errors.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { whileRenewing } from '#kit/resilience/renewing.ts';
-import { keepLock, type MemberName, releaseLock, takeLock } from '../store/roles.ts';
+import { acquireLock, type MemberName, releaseLock, renewLock } from '../store/roles.ts';
 
-/** Longer than a call of a platform may take (5 s), so that no call of a holder that died outlives its lock. */
-const HELD_MS = 6_000;
+/** Longer than the timeout of a platform call (5 s), so that no call of a killed holder outlives its lock. */
+const LEASE_MS = 6_000;
 const RENEW_MS = 1_000;
 const RETRY_MS = 100;
-/** Longer than a holder that died is waited for, and within the 8 s that the gateway waits. */
-const PATIENCE_MS = 7_000;
+/** Longer than the lease of a killed holder, and shorter than the gateway's timeout of 8 s. */
+const MAX_WAIT_MS = 7_000;
 
 /** A lock while it is held. */
 export interface HeldLock {
-  /** Right before each change: holds it for a whole lease from now; MemberBusy when that can't be done. */
-  keep(): Promise<void>;
+  /** To be called immediately before each change: renews the lease. Throws MemberBusy if the lock was lost. */
+  renew(): Promise<void>;
 }
 
-/** Thrown when another changes the member's roles, or may do so by now. */
+/**
+ * Thrown if another process changes the member's roles, or may have started to because the lease could not be renewed.
+ */
 export class MemberBusy extends ApiError {
   constructor(cause?: unknown) {
     super('UNAVAILABLE', { message: "The member's roles are being changed, try again soon", cause });
@@ -26,50 +28,50 @@ export class MemberBusy extends ApiError {
 }
 
 /**
- * Whatever changes a member's roles holds the member's lock, one for all replicas. It is a row with a lease that is
- * renewed while there is work, by the database's clock, and not one of the database's own locks, since no connection is to be held while the
- * platforms are called.
+ * Locks of members across all replicas. Every change of a member's roles happens while holding the member's lock. A
+ * lock is a row with a lease by the database's clock, which is renewed during the work. It is not an advisory lock of
+ * PostgreSQL, because that would occupy a connection while the platforms are called.
  */
 export class MemberLocks {
   readonly #database: Queryable;
   readonly #newHolder: () => string;
 
-  /** `newHolder` gives UUIDs. */
+  /** `newHolder` returns UUIDs. */
   constructor(database: Queryable, newHolder: () => string) {
     this.#database = database;
     this.#newHolder = newHolder;
   }
 
-  /** Until when (performance.now()) a call that begins now waits for locks. */
+  /** The time (performance.now()) until which a call that starts now waits for locks. */
   static patience(): number {
-    return performance.now() + PATIENCE_MS;
+    return performance.now() + MAX_WAIT_MS;
   }
 
-  /** The work's outcome, done while nobody else changes the member's roles; MemberBusy when others do until `until`. */
+  /** Does the work while holding the lock. Throws MemberBusy if another process holds it until `until`. */
   async hold<Result>(member: MemberName, until: number, work: (lock: HeldLock) => Promise<Result>): Promise<Result> {
     const holder = this.#newHolder();
-    await this.#take(member, holder, until);
-    const keep = () => this.#keep(member, holder);
+    await this.#acquire(member, holder, until);
+    const renew = () => this.#renew(member, holder);
     try {
-      return await whileRenewing(RENEW_MS, keep, () => work({ keep }));
+      return await whileRenewing(RENEW_MS, renew, () => work({ renew }));
     } finally {
-      // What can't be released now is free after a while.
+      // If the release fails, the lock becomes free when its lease ends.
       await releaseLock(this.#database, member, holder).catch(() => undefined);
     }
   }
 
-  async #take(member: MemberName, holder: string, until: number): Promise<void> {
+  async #acquire(member: MemberName, holder: string, until: number): Promise<void> {
     for (;;) {
-      if (await takeLock(this.#database, member, holder, HELD_MS)) return;
+      if (await acquireLock(this.#database, member, holder, LEASE_MS)) return;
       if (performance.now() + RETRY_MS >= until) throw new MemberBusy();
       await sleep(RETRY_MS);
     }
   }
 
-  async #keep(member: MemberName, holder: string): Promise<void> {
-    const isKept = await keepLock(this.#database, member, holder, HELD_MS).catch((error: unknown) => {
+  async #renew(member: MemberName, holder: string): Promise<void> {
+    const isRenewed = await renewLock(this.#database, member, holder, LEASE_MS).catch((error: unknown) => {
       throw new MemberBusy(error);
     });
-    if (!isKept) throw new MemberBusy();
+    if (!isRenewed) throw new MemberBusy();
   }
 }

@@ -3,7 +3,7 @@ import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { ChatMember, ChatPlatform, ChatRole } from '#platforms/chat.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 
-/** A member with the link to a game account. */
+/** A member, and the link to a game account if there is one. */
 export interface LinkedMember {
   member: ChatMember;
   link: Link | undefined;
@@ -14,17 +14,19 @@ export interface MemberFilters {
   verified: boolean | undefined;
 }
 
-/** Where a list goes on: in the platform's page after one ID, with the members above another. */
+/**
+ * The position in a list: the platform's page that begins after one ID, and in it the members with IDs above another.
+ */
 interface Position {
   after: string;
   above: string;
 }
 
-/** A page of the platform holds 1,000, so two are always enough for one of ours. */
-const MOST_PAGES = 2;
+/** A page of the platform has 1,000 members, so two are always enough for one of our pages. */
+const MAX_PAGES = 2;
 const START = '0';
 
-/** Who is in a guild. */
+/** The members and roles of a guild. */
 export class Members {
   readonly #chat: ChatPlatform;
   readonly #lookup: GrpcClient<typeof LookupServiceService>;
@@ -34,7 +36,7 @@ export class Members {
     this.#lookup = lookup;
   }
 
-  /** One member as it is now; NOT_FOUND when the account is not in the guild. */
+  /** One member, never cached. Throws NOT_FOUND if the account is not in the guild. */
   async get(guildId: string, chatId: string): Promise<LinkedMember> {
     const [member, { links }] = await Promise.all([
       this.#chat.member(guildId, chatId),
@@ -44,24 +46,25 @@ export class Members {
     return { member, link: links[0] };
   }
 
-  /** The guild's roles, the highest first. */
+  /** The guild's roles, highest first. */
   roles(guildId: string): Promise<ChatRole[]> {
     return this.#chat.roles(guildId);
   }
 
-  /** A member's roles as they are now, the highest first; undefined when the account is not in the guild. */
+  /** A member's current roles, highest first; undefined if the account is not in the guild. */
   async rolesOf(guildId: string, chatId: string): Promise<ChatRole[] | undefined> {
     const [member, roles] = await Promise.all([this.#chat.member(guildId, chatId), this.#chat.roles(guildId)]);
     if (!member) return undefined;
     const held = (known: readonly ChatRole[]) => known.filter(({ id }) => member.roles.includes(id));
     if (held(roles).length === member.roles.length) return held(roles);
-    // One was made after the guild's roles were read.
+    // The member has a role that was created after the guild's roles were cached.
     return held(await this.#chat.roles(guildId, { fresh: true }));
   }
 
   /**
-   * Members in the order of their chat IDs; `next` is the position of the next page, undefined on the last. With a
-   * filter one page of the platform is looked through, without one the page is full unless it is the last.
+   * Members in the order of their chat IDs. `next` is the position of the next page, undefined on the last page. With a
+   * filter only one page of the platform is searched, so a page may have fewer members than `limit`. Without a filter
+   * every page except the last is full.
    */
   async list(
     guildId: string,
@@ -69,31 +72,31 @@ export class Members {
   ): Promise<{ members: LinkedMember[]; next: string | undefined }> {
     const { found, after } = await this.#walk(guildId, readPosition(position), limit, filters);
     const { verified } = filters;
-    const asked = verified === undefined ? found.slice(0, limit + 1) : found;
-    const joined = await this.#join(guildId, asked);
-    const matching = verified === undefined ? joined : joined.filter(({ link }) => (link !== undefined) === verified);
+    const candidates = verified === undefined ? found.slice(0, limit + 1) : found;
+    const linked = await this.#withLinks(guildId, candidates);
+    const matching = verified === undefined ? linked : linked.filter(({ link }) => (link !== undefined) === verified);
     const members = matching.slice(0, limit);
     return { members, next: nextPosition(matching.length > limit ? members.at(-1) : undefined, after) };
   }
 
-  /** The members from a position on who fit what the platform knows, and the platform's page that follows them. */
+  /** The members after a position that match the role filter, and the start of the platform's next page. */
   async #walk(guildId: string, start: Position, limit: number, filters: MemberFilters) {
     const isFiltered = filters.roleId !== undefined || filters.verified !== undefined;
     const found: (ChatMember & Position)[] = [];
     let after: string | null = start.after;
-    for (let pages = 0; after !== null && found.length <= limit && pages < (isFiltered ? 1 : MOST_PAGES); pages++) {
+    for (let pages = 0; after !== null && found.length <= limit && pages < (isFiltered ? 1 : MAX_PAGES); pages++) {
       const page = await this.#chat.members(guildId, after);
       for (const member of page.members) {
-        const fits = filters.roleId === undefined || member.roles.includes(filters.roleId);
-        if (fits && isAbove(member.chatId, start.above)) found.push({ ...member, after, above: member.chatId });
+        const matches = filters.roleId === undefined || member.roles.includes(filters.roleId);
+        if (matches && isAbove(member.chatId, start.above)) found.push({ ...member, after, above: member.chatId });
       }
       after = page.next;
     }
     return { found, after };
   }
 
-  /** Adds the links, in one call. */
-  async #join(guildId: string, members: readonly (ChatMember & Position)[]) {
+  /** Adds the links with one call to lookup. */
+  async #withLinks(guildId: string, members: readonly (ChatMember & Position)[]) {
     if (members.length === 0) return [];
     const chatIds = members.map(({ chatId }) => chatId);
     const { links } = await this.#lookup.getLinks({ guildId, chatIds, gameIds: [] });
@@ -104,7 +107,7 @@ export class Members {
   }
 }
 
-/** After the last member of a page that has more behind it, else at the platform's next page, if there is one. */
+/** The position after `last` if the page has more members, otherwise the start of the platform's next page, if any. */
 function nextPosition(last: Position | undefined, after: string | null): string | undefined {
   if (last) return `${last.after} ${last.above}`;
   return after === null ? undefined : `${after} ${after}`;
@@ -117,7 +120,7 @@ function readPosition(position: string): Position {
   throw invalidRequest([{ path: 'query.cursor', message: 'is not a next_cursor of this list' }]);
 }
 
-/** Snowflakes as the numbers that they are. */
+/** Compares snowflakes by their numeric value. */
 export function isAbove(id: string, other: string): boolean {
   return id.length === other.length ? id > other : id.length > other.length;
 }

@@ -6,22 +6,22 @@ import type { ChatMember, ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import type { MembersEvents } from '../telemetry/members.ts';
+import type { MembersTelemetry } from '../telemetry/members.ts';
 
-/** The chat platform's limit. */
-const MOST_CHARACTERS = 32;
+/** The chat platform's limit for nicknames. */
+const MAX_CHARACTERS = 32;
 const REASON = 'Guild Data: nickname synchronised';
 const NOT_PERMITTED = "The bot lacks the permission to manage this member's nickname";
-/** What the game platform calls who is not in a group. */
+/** The game platform's name for the rank of users who are not in a group. */
 const NO_RANK = 'Guest';
 
-/** A nickname as it is to be, or what it is made of. */
-export interface NicknameWish {
+/** The nickname to set, or a template for it. */
+export interface NicknameRequest {
   chatId: string;
-  /** null for none. */
+  /** null removes the nickname. */
   nickname: string | null | undefined;
   template: string | undefined;
-  /** Whose rank the template names; that of the first binding of a rank when undefined. */
+  /** The group whose rank fills the template; if undefined, the group of the guild's first rank binding. */
   gameGroupId: number | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface NicknamesOptions {
   bindings: GrpcClient<typeof BindingsServiceService>;
   chat: ChatPlatform;
   game: GamePlatform;
-  events: MembersEvents;
+  telemetry: MembersTelemetry;
 }
 
 /** Sets nicknames on the chat platform. */
@@ -48,31 +48,36 @@ export class Nicknames {
     this.#options = options;
   }
 
-  /** NOT_FOUND for who is not in the guild; NOT_APPLICABLE where the bot can't set it. One that is right is left alone. */
-  sync(write: RepeatableWrite, wish: NicknameWish): Promise<WriteOutcome<NicknameChange>> {
+  /**
+   * Sets a member's nickname unless it is set already. Throws NOT_FOUND if the account is not in the guild, and
+   * NOT_APPLICABLE if the bot cannot set the nickname.
+   */
+  sync(write: RepeatableWrite, request: NicknameRequest): Promise<WriteOutcome<NicknameChange>> {
     const { idempotency } = this.#options;
     return idempotency.afterPreparing(
       write,
-      () => this.#sync(write.guildId, wish),
+      () => this.#sync(write.guildId, request),
       async (_, change) => ok(change),
     );
   }
 
-  async #sync(guildId: string, wish: NicknameWish): Promise<NicknameChange> {
-    const { chat, events } = this.#options;
-    const member = await chat.member(guildId, wish.chatId);
+  async #sync(guildId: string, request: NicknameRequest): Promise<NicknameChange> {
+    const { chat, telemetry } = this.#options;
+    const member = await chat.member(guildId, request.chatId);
     if (!member) throw notInGuild();
-    const to = cleaned(wish.template === undefined ? wish.nickname : await this.#fill(guildId, member, wish));
+    const to = normalized(
+      request.template === undefined ? request.nickname : await this.#fill(guildId, member, request),
+    );
     const change = { chat_id: member.chatId, from: member.nickname, to };
     if (to !== member.nickname) await this.#write(guildId, member, to);
-    events.nicknameSynced(guildId, member.chatId, to !== member.nickname);
+    telemetry.nicknameSynced(guildId, member.chatId, to !== member.nickname);
     return change;
   }
 
   async #write(guildId: string, member: ChatMember, nickname: string | null): Promise<void> {
     const { chat } = this.#options;
     const { chatId } = member;
-    // Before the call: the platform counts those that it refuses.
+    // The rights are checked first, because the platform counts rejected requests.
     const [{ ownerId, managesNicknames }, roles] = await Promise.all([chat.standing(guildId), chat.roles(guildId)]);
     if (chatId === ownerId) throw notApplicable('The member owns the guild, and nobody else can change its nickname');
     if (!managesNicknames) throw notApplicable(NOT_PERMITTED);
@@ -84,7 +89,7 @@ export class Nicknames {
     if (outcome !== 'done') throw notApplicable(NOT_PERMITTED);
   }
 
-  async #fill(guildId: string, member: ChatMember, { template = '', gameGroupId }: NicknameWish): Promise<string> {
+  async #fill(guildId: string, member: ChatMember, { template = '', gameGroupId }: NicknameRequest): Promise<string> {
     const values = new Map([['chat_username', member.username]]);
     if (/\{(?:game_username|rank_name)\}/.test(template)) {
       const link = await this.#linkOf(guildId, member.chatId);
@@ -103,20 +108,20 @@ export class Nicknames {
     throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
   }
 
-  /** The group of the guild's first binding of a rank. */
+  /** The group of the guild's first rank binding. */
   async #groupOf(guildId: string): Promise<number> {
     const { bindings } = await this.#options.bindings.listBindings({ guildId });
     for (const { target } of bindings) if (target?.$case === 'groupRank') return target.value.gameGroupId;
     throw notApplicable('No binding of this guild names a group: give game_group_id');
   }
 
-  /** Of several roles in the group the highest. */
+  /** The name of the user's highest role in the group. */
   async #rankName(gameId: number, groupId: number): Promise<string> {
     const { game } = this.#options;
     const [group, ranks] = await Promise.all([game.group(groupId), game.ranksIn(gameId, groupId)]);
     if (!group) {
       throw new ApiError('INVALID_TARGET', {
-        message: `The game platform knows no group ${groupId}`,
+        message: `The game platform has no group ${groupId}`,
         details: { errors: [{ path: 'body.game_group_id', message: 'is no group of the game platform' }] },
       });
     }
@@ -125,11 +130,11 @@ export class Nicknames {
   }
 }
 
-/** As the platform keeps it: without spaces around it, null when nothing is left. NOT_APPLICABLE when it is too long. */
-function cleaned(nickname: string | null | undefined): string | null {
+/** The nickname without surrounding spaces, null if it is empty. Throws NOT_APPLICABLE if it is too long. */
+function normalized(nickname: string | null | undefined): string | null {
   const text = nickname?.trim() ?? '';
-  if (Array.from(text).length > MOST_CHARACTERS) {
-    throw notApplicable(`The nickname "${text}" has more than ${MOST_CHARACTERS} characters`);
+  if (Array.from(text).length > MAX_CHARACTERS) {
+    throw notApplicable(`The nickname "${text}" has more than ${MAX_CHARACTERS} characters`);
   }
   return text === '' ? null : text;
 }

@@ -5,27 +5,29 @@ import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ChatChangeRequest, ChatPlatform } from '#platforms/chat.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import * as store from '../store/roles.ts';
-import type { MembersEvents } from '../telemetry/members.ts';
+import type { MembersTelemetry } from '../telemetry/members.ts';
 import { type HeldLock, MemberBusy, type MemberLocks } from './member-locks.ts';
 import { planRoles, type RoleFailure, type RolePlan, type RoleVerdicts } from './role-plan.ts';
 
-/** One of the two. */
+/** A member, identified by one of the two accounts. */
 export interface MemberAccount {
   chatId: string | undefined;
   gameId: number | undefined;
 }
 
-/** What was given, taken, and neither; roles are IDs. */
+/** The IDs of the roles that were assigned and removed, and the roles for which that failed. */
 export interface Changes {
   added: string[];
   removed: string[];
   failed: RoleFailure[];
 }
 
-/** What was done to a member, or that it is not in the guild. */
+/** The outcome of a synchronisation of one member. */
 export interface Done {
+  /** IDs of governed roles that the member keeps. */
   unchanged: string[];
   changes: Changes;
+  /** True if the account is not in the guild. */
   isAbsent: boolean;
 }
 
@@ -35,10 +37,10 @@ export interface RoleChangesOptions {
   lookup: GrpcClient<typeof LookupServiceService>;
   chat: ChatPlatform;
   clock: Clock;
-  events: MembersEvents;
+  telemetry: MembersTelemetry;
 }
 
-/** Gives and takes the roles of one member, under its lock. */
+/** Assigns and removes the roles of one member while holding its lock. */
 export class RoleChanges {
   readonly #options: RoleChangesOptions;
 
@@ -54,9 +56,9 @@ export class RoleChanges {
   }
 
   /**
-   * Brings a member in line with verdicts that were made for a link; undefined when the link is another by now. With
-   * `only`, as in jobs, no other roles are touched, and the guild's roles are not asked for anew. MemberBusy when
-   * others change the member's roles until `until` (performance.now()).
+   * Makes a member's roles match verdicts that were evaluated for a link. Returns undefined if the link has changed
+   * since. With `only`, which jobs use, only these roles are changed, and the guild's roles may come from the cache.
+   * Throws MemberBusy if another process holds the member's lock until `until` (performance.now()).
    */
   bringInLine(
     member: store.MemberName,
@@ -66,17 +68,19 @@ export class RoleChanges {
     only?: ReadonlySet<string>,
   ): Promise<Done | undefined> {
     return this.#options.locks.hold(member, until, async (lock) => {
-      const now = await this.findLink(member.guildId, { chatId: member.chatId, gameId: undefined });
-      return now?.version === link?.version ? this.#bringInLine(member, link, verdicts, lock, only) : undefined;
+      const current = await this.findLink(member.guildId, { chatId: member.chatId, gameId: undefined });
+      return current?.version === link?.version ? this.#bringInLine(member, link, verdicts, lock, only) : undefined;
     });
   }
 
-  /** What would be done; undefined for who is not in the guild. */
+  /** The changes that a synchronisation would make; undefined if the account is not in the guild. */
   async preview(member: store.MemberName, verdicts: RoleVerdicts): Promise<RolePlan | undefined> {
     return this.#plan(member, verdicts, await store.listGrants(this.#options.database, member));
   }
 
-  /** The member is read live; roles are asked for anew where one of a binding is not among those remembered. */
+  /**
+   * Reads the member without a cache. Reloads the guild's roles if a role of a binding is not among the cached roles.
+   */
   async #plan(
     { guildId, chatId }: store.MemberName,
     verdicts: RoleVerdicts,
@@ -84,10 +88,10 @@ export class RoleChanges {
     mayReload = true,
   ): Promise<RolePlan | undefined> {
     const { chat } = this.#options;
-    const [member, remembered] = await Promise.all([chat.member(guildId, chatId), chat.roles(guildId)]);
+    const [member, cachedRoles] = await Promise.all([chat.member(guildId, chatId), chat.roles(guildId)]);
     if (!member) return undefined;
-    const plan = (guildRoles: typeof remembered) => planRoles({ guildRoles, held: member.roles, granted, verdicts });
-    const first = plan(remembered);
+    const plan = (guildRoles: typeof cachedRoles) => planRoles({ guildRoles, held: member.roles, granted, verdicts });
+    const first = plan(cachedRoles);
     return mayReload && first.failed.some(({ code }) => code === 'ROLE_UNKNOWN')
       ? plan(await chat.roles(guildId, { fresh: true }))
       : first;
@@ -100,11 +104,11 @@ export class RoleChanges {
     lock: HeldLock,
     only: ReadonlySet<string> | undefined,
   ): Promise<Done> {
-    const { database, clock, events } = this.#options;
+    const { database, clock, telemetry } = this.#options;
     const changes: Changes = { added: [], removed: [], failed: [] };
     const all = await store.listGrants(database, member);
     const granted = only ? all.filter((roleId) => only.has(roleId)) : all;
-    // After most unlinks: nothing was given, and nobody has to be asked.
+    // The usual case after an unlink: no role was granted, so the platform need not be queried.
     if (!link && granted.length === 0) return { unchanged: [], changes, isAbsent: false };
     const plan = await this.#plan(member, verdicts, granted, only === undefined);
     if (!plan) {
@@ -112,18 +116,19 @@ export class RoleChanges {
       return { unchanged: [], changes, isAbsent: true };
     }
     changes.failed.push(...plan.failed);
-    if (plan.forget.length + plan.add.length > 0) await lock.keep();
+    if (plan.forget.length + plan.add.length > 0) await lock.renew();
     if (plan.forget.length > 0) await store.deleteGrants(database, member, plan.forget);
-    // Before it is done, or a role that was given by a process that died would be nobody's.
+    // Grants are stored before the roles are assigned. Otherwise a role that a killed process assigned would never be
+    // removed.
     if (plan.add.length > 0) await store.insertGrants(database, member, plan.add, new Date(clock.now()));
     const reason = link ? `Guild Data: bindings for game account ${link.gameId}` : 'Guild Data: no longer verified';
     for (const roleId of plan.add) await this.#change({ ...member, roleId, give: true, reason }, lock, changes);
     for (const roleId of plan.remove) await this.#change({ ...member, roleId, give: false, reason }, lock, changes);
-    events.rolesSynced(member.guildId, member.chatId, changes);
+    telemetry.rolesSynced(member.guildId, member.chatId, changes);
     return { unchanged: plan.unchanged, changes, isAbsent: false };
   }
 
-  /** Gives or takes a role, and notes what came of it. */
+  /** Assigns or removes a role, and adds the outcome to `changes`. */
   async #change(
     change: ChatChangeRequest & { roleId: string; give: boolean },
     lock: HeldLock,
@@ -131,17 +136,17 @@ export class RoleChanges {
   ): Promise<void> {
     const { chat, database } = this.#options;
     const { roleId, give } = change;
-    const outcome = await chat.changeRole({ ...change, atLast: () => lock.keep() }).catch(faultOf);
+    const outcome = await chat.changeRole({ ...change, beforeCall: () => lock.renew() }).catch(faultOf);
     if (outcome === 'no such member') throw notInGuild();
     if (outcome === 'done') (give ? changes.added : changes.removed).push(roleId);
     else changes.failed.push({ role_id: roleId, ...failureOf(outcome) });
-    // After a fault it may have been done all the same.
+    // After a fault of the platform the change may have been made, so the grant stays stored.
     const isHeld = give ? outcome === 'done' : outcome === 'not permitted';
     if (!(outcome instanceof ApiError) && !isHeld) await store.deleteGrants(database, change, [roleId]);
   }
 }
 
-/** A fault of the platform becomes a value; all else is thrown on, as when the lock was lost. */
+/** Returns a fault of the platform; rethrows every other error, for example when the lock was lost. */
 function faultOf(thrown: unknown): ApiError {
   if (thrown instanceof MemberBusy) throw thrown;
   const error = asApiError(thrown);
@@ -152,7 +157,7 @@ function faultOf(thrown: unknown): ApiError {
 function failureOf(outcome: 'no such role' | 'not permitted' | ApiError): Pick<RoleFailure, 'code' | 'message'> {
   if (outcome instanceof ApiError) return { code: 'PLATFORM_ERROR', message: outcome.message };
   return outcome === 'no such role'
-    ? { code: 'ROLE_UNKNOWN', message: 'The guild has no such role any more' }
+    ? { code: 'ROLE_UNKNOWN', message: 'The role no longer exists in the guild' }
     : { code: 'MISSING_PERMISSION', message: 'The bot lacks the permission to manage this role' };
 }
 

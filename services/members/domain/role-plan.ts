@@ -1,50 +1,50 @@
 import type { ChatRole } from '#platforms/chat.ts';
 
-/** Why a role could not be given or taken. */
+/** The reason why a role cannot be assigned or removed. */
 export interface RoleFailure {
   role_id: string;
   code: 'ROLE_ABOVE_BOT' | 'ROLE_MANAGED' | 'ROLE_UNKNOWN' | 'MISSING_PERMISSION' | 'PLATFORM_ERROR';
-  /** A sentence for a person. */
+  /** A sentence for people. */
   message: string;
 }
 
-/** By role ID, what the bindings say of every role that they govern. */
-export type RoleVerdicts = ReadonlyMap<string, 'wanted' | 'not wanted' | 'unknown'>;
+/** By role ID, the verdict of the bindings for every role that they govern. */
+export type RoleVerdicts = ReadonlyMap<string, 'wanted' | 'not_wanted' | 'unknown'>;
 
-/** What is known of a member when its roles are weighed; roles are IDs. */
+/** The facts from which the role changes of a member are planned. Roles are IDs, except for the guild's roles. */
 export interface RoleSituation {
   guildRoles: readonly ChatRole[];
   held: readonly string[];
-  /** What a sync has given. */
+  /** Roles that a synchronisation has assigned. */
   granted: readonly string[];
   verdicts: RoleVerdicts;
 }
 
-/** What is to be done; roles are IDs. */
+/** The changes to make. Roles are IDs. */
 export interface RolePlan {
   add: string[];
   remove: string[];
   /** Roles of bindings that the member keeps. */
   unchanged: string[];
-  /** What the bot can't give or take. */
+  /** Roles that the bot cannot assign or remove. */
   failed: RoleFailure[];
-  /** What was given once, and is gone without us. */
+  /** Granted roles that the member has lost in another way; their grants have to be deleted. */
   forget: string[];
 }
 
 /**
- * A role is given if a binding wants it. It is taken if no binding wants it and none is unknown, and a binding governs
- * it or a sync gave it.
+ * Plans the changes. A role is assigned if a binding wants it. It is removed if a binding governs it or a
+ * synchronisation has assigned it, no binding wants it, and no verdict about it is unknown.
  */
 export function planRoles({ guildRoles, held, granted, verdicts }: RoleSituation): RolePlan {
   const plan: RolePlan = { add: [], remove: [], unchanged: [], failed: [], forget: [] };
   for (const roleId of new Set([...verdicts.keys(), ...granted])) {
-    const verdict = verdicts.get(roleId) ?? 'not wanted';
+    const verdict = verdicts.get(roleId) ?? 'not_wanted';
     const isHeld = held.includes(roleId);
-    const isRight = verdict === 'unknown' || isHeld === (verdict === 'wanted');
-    const failure = isRight ? undefined : failureOf(roleId, guildRoles);
+    const isCorrect = verdict === 'unknown' || isHeld === (verdict === 'wanted');
+    const failure = isCorrect ? undefined : failureOf(roleId, guildRoles);
     if (failure) plan.failed.push(failure);
-    else if (!isRight) (isHeld ? plan.remove : plan.add).push(roleId);
+    else if (!isCorrect) (isHeld ? plan.remove : plan.add).push(roleId);
     else if (isHeld) plan.unchanged.push(roleId);
     if (!isHeld && verdict !== 'wanted' && granted.includes(roleId)) plan.forget.push(roleId);
   }
@@ -53,10 +53,10 @@ export function planRoles({ guildRoles, held, granted, verdicts }: RoleSituation
 
 const NO_MANAGE_ROLES = 'The bot lacks the permission Manage Roles in this guild';
 
-/** Why the bot can't give or take a role; undefined where it can. */
+/** The reason why the bot cannot assign or remove a role; undefined if it can. */
 function failureOf(roleId: string, guildRoles: readonly ChatRole[]): RoleFailure | undefined {
   const role = guildRoles.find(({ id }) => id === roleId);
-  if (!role) return { role_id: roleId, code: 'ROLE_UNKNOWN', message: 'The guild has no such role any more' };
+  if (!role) return { role_id: roleId, code: 'ROLE_UNKNOWN', message: 'The role no longer exists in the guild' };
   const { name, managed, belowBot, assignable } = role;
   if (managed) return { role_id: roleId, code: 'ROLE_MANAGED', message: `The role ${name} belongs to an integration` };
   if (belowBot) {

@@ -13,7 +13,7 @@ const role = (id: string, fields: Partial<ChatRole> = {}): ChatRole => ({
   ...fields,
 });
 
-type Verdict = 'wanted' | 'not wanted' | 'unknown';
+type Verdict = 'wanted' | 'not_wanted' | 'unknown';
 
 function plan(verdicts: Record<string, Verdict>, { held = [], granted = [], ...rest }: Partial<RoleSituation> = {}) {
   const guildRoles = [role('a'), role('b'), role('managed', { managed: true }), role('above', { belowBot: false })];
@@ -22,13 +22,13 @@ function plan(verdicts: Record<string, Verdict>, { held = [], granted = [], ...r
 
 const nothing = { add: [], remove: [], unchanged: [], failed: [], forget: [] };
 
-test('what is wanted is given, and kept where it is there', () => {
+test('a wanted role is assigned unless the member has it', () => {
   expect(plan({ a: 'wanted', b: 'wanted' }, { held: ['b'] })).toEqual({ ...nothing, add: ['a'], unchanged: ['b'] });
 });
 
-test('a bot without Manage Roles changes nothing, and each role says why', () => {
+test('without Manage Roles nothing is changed, and each role has a failure with the reason', () => {
   const guildRoles = [role('a', { assignable: false }), role('b', { assignable: false })];
-  const { add, remove, failed } = plan({ a: 'wanted', b: 'not wanted' }, { held: ['b'], guildRoles });
+  const { add, remove, failed } = plan({ a: 'wanted', b: 'not_wanted' }, { held: ['b'], guildRoles });
   expect([add, remove]).toEqual([[], []]);
   expect(failed).toMatchObject([
     { role_id: 'a', code: 'MISSING_PERMISSION', message: expect.stringContaining('Manage Roles') },
@@ -36,32 +36,32 @@ test('a bot without Manage Roles changes nothing, and each role says why', () =>
   ]);
 });
 
-test('what is not wanted is taken, whoever gave it, since a binding governs it', () => {
-  expect(plan({ a: 'not wanted', b: 'not wanted' }, { held: ['a'] })).toEqual({ ...nothing, remove: ['a'] });
+test('a governed role that is not wanted is removed, even if a person assigned it', () => {
+  expect(plan({ a: 'not_wanted', b: 'not_wanted' }, { held: ['a'] })).toEqual({ ...nothing, remove: ['a'] });
 });
 
-test('what is unknown is neither given nor taken', () => {
+test('a role with an unknown verdict is neither assigned nor removed', () => {
   expect(plan({ a: 'unknown', b: 'unknown' }, { held: ['b'], granted: ['b'] })).toEqual({
     ...nothing,
     unchanged: ['b'],
   });
 });
 
-test('what no binding governs is taken if a sync gave it, and else left alone', () => {
+test('a role that no binding governs is removed only if a synchronisation assigned it', () => {
   expect(plan({}, { held: ['a', 'b'], granted: ['a'] })).toEqual({ ...nothing, remove: ['a'] });
 });
 
-test('what was given and is gone is given again if wanted, else forgotten', () => {
+test('a granted role that the member has lost is assigned again if wanted, otherwise its grant is deleted', () => {
   expect(plan({ a: 'wanted' }, { granted: ['a'] })).toEqual({ ...nothing, add: ['a'] });
-  expect(plan({ a: 'not wanted' }, { granted: ['a'] })).toEqual({ ...nothing, forget: ['a'] });
+  expect(plan({ a: 'not_wanted' }, { granted: ['a'] })).toEqual({ ...nothing, forget: ['a'] });
 });
 
-test('what the bot can not give or take fails with a reason, and only where it would have to', () => {
-  const verdicts = { managed: 'wanted', above: 'not wanted', gone: 'wanted' } as const;
+test('a role that the bot cannot change fails with a reason, but only if it would have to be changed', () => {
+  const verdicts = { managed: 'wanted', above: 'not_wanted', gone: 'wanted' } as const;
   expect(plan(verdicts, { held: ['above'] }).failed.map(({ role_id, code }) => [role_id, code])).toEqual([
     ['managed', 'ROLE_MANAGED'],
     ['above', 'ROLE_ABOVE_BOT'],
     ['gone', 'ROLE_UNKNOWN'],
   ]);
-  expect(plan({ managed: 'wanted', above: 'not wanted' }, { held: ['managed'] }).failed).toEqual([]);
+  expect(plan({ managed: 'wanted', above: 'not_wanted' }, { held: ['managed'] }).failed).toEqual([]);
 });

@@ -5,13 +5,13 @@ import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/i
 import type { BindingsServiceService, RoleVerdict } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberName } from '../store/roles.ts';
-import type { MembersEvents } from '../telemetry/members.ts';
+import type { MembersTelemetry } from '../telemetry/members.ts';
 import { MemberLocks } from './member-locks.ts';
 import { type Changes, type MemberAccount, notInGuild, type RoleChanges } from './role-changes.ts';
 import type { RoleFailure } from './role-plan.ts';
 import { evaluate, verdictOf, verdictsByRole } from './verdicts.ts';
 
-/** How often a sync begins anew because the member was linked anew meanwhile. */
+/** How often a synchronisation starts over because the member's link changed during it. */
 export const MOST_BEGINNINGS = 3;
 
 export interface RoleSyncResult {
@@ -29,10 +29,10 @@ export interface RoleSyncOptions {
   idempotency: Idempotency;
   bindings: GrpcClient<typeof BindingsServiceService>;
   changes: RoleChanges;
-  events: MembersEvents;
+  telemetry: MembersTelemetry;
 }
 
-/** Brings members' roles in line with the bindings. */
+/** Synchronises members' roles with the bindings. */
 export class RoleSync {
   readonly #options: RoleSyncOptions;
 
@@ -40,7 +40,7 @@ export class RoleSync {
     this.#options = options;
   }
 
-  /** NOT_FOUND for who is not verified or not in the guild. A dry run says what would be done, as far as is known. */
+  /** Throws NOT_FOUND if the account is not verified or not in the guild. A dry run returns the planned changes. */
   sync(
     write: RepeatableWrite,
     account: MemberAccount,
@@ -64,23 +64,24 @@ export class RoleSync {
   }
 
   /**
-   * After a change of a member's link: linked, its roles follow the bindings; not linked, what was given is taken back.
-   * UNAVAILABLE and the like where that has to be tried again, NOT_APPLICABLE where the bot may not take back what it
-   * gave; who is not in the guild has nothing to lose.
+   * Synchronises the roles after a change of a member's link: with a link they follow the bindings, without one the
+   * granted roles are removed. Throws a fault such as UNAVAILABLE if that has to be retried, and NOT_APPLICABLE if the
+   * bot may not remove a granted role. Does nothing for an account that is not in the guild.
    */
   async follow(member: MemberName): Promise<void> {
     const { guildId, chatId } = member;
     const { changes } = this.#options;
     const until = MemberLocks.patience();
-    for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
+    for (let start = 0; start < MOST_BEGINNINGS; start++) {
       const link = await changes.findLink(guildId, { chatId, gameId: undefined });
       const verdicts = link ? await this.#evaluate(guildId, link, true) : [];
       const done = await changes.bringInLine(member, link, verdictsByRole(verdicts), until);
       if (!done) continue;
       const { failed } = done.changes;
-      if (!link && failed.length > 0) this.#options.events.notTakenBack(member, failed);
+      if (!link && failed.length > 0) this.#options.telemetry.rolesNotRevoked(member, failed);
       if (failed.some(({ code }) => code === 'PLATFORM_ERROR')) throw new ApiError('PLATFORM_ERROR');
-      if (!link && failed.length > 0) throw new ApiError('NOT_APPLICABLE', { message: 'A role can not be taken back' });
+      if (!link && failed.length > 0)
+        throw new ApiError('NOT_APPLICABLE', { message: 'A granted role cannot be removed' });
       return;
     }
     throw changing();
@@ -88,7 +89,7 @@ export class RoleSync {
 
   async #sync(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {
     const until = MemberLocks.patience();
-    for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
+    for (let start = 0; start < MOST_BEGINNINGS; start++) {
       const link = await this.#linkOf(guildId, account);
       const verdicts = await this.#evaluate(guildId, link);
       const member = { guildId, chatId: link.chatId };

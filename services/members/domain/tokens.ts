@@ -8,13 +8,13 @@ import type { RandomBytes } from '#kit/security/base62.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import * as store from '../store/tokens.ts';
-import type { MembersEvents } from '../telemetry/members.ts';
+import type { MembersTelemetry } from '../telemetry/members.ts';
 import { newCode, newToken, readCode } from './codes.ts';
 
 const PURPOSE = 'verification-token';
 const DEFAULT_TTL_SECONDS = 900;
-/** Two of them in a row would be a wonder already. */
-const MOST_COLLISIONS = 5;
+/** Even two collisions in a row are very improbable. */
+const MAX_COLLISIONS = 5;
 
 export interface CreatedToken {
   token: string;
@@ -22,21 +22,21 @@ export interface CreatedToken {
   expires_at: number;
 }
 
-/** What a caller gives to redeem a token. */
+/** The token or the code with which a token is redeemed. */
 export type Secret = { token: string } | { code: string };
 
 export interface TokensOptions {
   lookup: Pick<GrpcClient<typeof LookupServiceService>, 'getLinks'>;
   database: Queryable;
   idempotency: Idempotency;
-  /** Tokens and codes are kept as MACs under its secrets. */
+  /** Tokens and codes are stored only as MACs with the keys of this ring. */
   ring: KeyRing;
   clock: Clock;
   random: RandomBytes;
-  events: MembersEvents;
+  telemetry: MembersTelemetry;
 }
 
-/** The tokens with which players prove to own a game account. */
+/** The tokens with which players prove that they own a game account. */
 export class VerificationTokens {
   readonly #options: TokensOptions;
 
@@ -45,8 +45,8 @@ export class VerificationTokens {
   }
 
   /**
-   * A token of a chat account; older ones of the same account stay valid. CONFLICT with `details.conflict` if the account
-   * is linked.
+   * Creates a token for a chat account. Older tokens of the account stay valid. Throws CONFLICT with `details.conflict`
+   * if the account is linked.
    */
   create(
     write: RepeatableWrite,
@@ -56,18 +56,18 @@ export class VerificationTokens {
     const { guildId } = write;
     return this.#options.idempotency.afterPreparing(
       write,
-      () => this.#refuseLinked(guildId, chatId),
+      () => this.#requireUnlinked(guildId, chatId),
       async (transaction) => {
         const now = this.#options.clock.now();
         const times = { createdAt: new Date(now), expiresAt: new Date(now + ttlSeconds * 1000) };
         const { token, code } = await this.#insert(transaction, guildId, { chatId, ...times });
-        this.#options.events.tokenCreated(guildId, chatId);
+        this.#options.telemetry.tokenCreated(guildId, chatId);
         return ok({ token, code, expires_at: unixSeconds(times.expiresAt) });
       },
     );
   }
 
-  async #refuseLinked(guildId: string, chatId: string): Promise<void> {
+  async #requireUnlinked(guildId: string, chatId: string): Promise<void> {
     const { links } = await this.#options.lookup.getLinks({ guildId, chatIds: [chatId], gameIds: [] });
     const [link] = links;
     if (!link) return;
@@ -77,7 +77,7 @@ export class VerificationTokens {
     });
   }
 
-  /** How far a token has come; NOT_FOUND for an unknown one. */
+  /** The status of a token. Throws NOT_FOUND for an unknown token. */
   async status(guildId: string, token: string) {
     const found = await this.find(guildId, { token });
     if (!found) throw new ApiError('NOT_FOUND', { message: 'No such token in this guild' });
@@ -89,7 +89,7 @@ export class VerificationTokens {
     };
   }
 
-  /** The guild's token, under whichever of our secrets it was made. */
+  /** Finds the guild's token with any key of the ring, because the keys may have been rotated since it was created. */
   find(guildId: string, secret: Secret): Promise<store.TokenRow | undefined> {
     const { database, ring } = this.#options;
     const [by, text] =
@@ -97,7 +97,7 @@ export class VerificationTokens {
     return store.findToken(database, guildId, by, ring.macs(PURPOSE, text));
   }
 
-  /** Whether it can be redeemed, or will be once an intent lets go of it. */
+  /** True if the token can be redeemed, or could be if the change that has reserved it fails. */
   isOpen(token: store.TokenRow): boolean {
     return token.operationId !== null || this.#statusOf(token) === 'pending';
   }
@@ -113,11 +113,11 @@ export class VerificationTokens {
     row: Pick<store.NewToken, 'chatId' | 'createdAt' | 'expiresAt'>,
   ): Promise<{ token: string; code: string }> {
     const { ring, random } = this.#options;
-    for (let attempt = 0; attempt < MOST_COLLISIONS; attempt++) {
+    for (let attempt = 0; attempt < MAX_COLLISIONS; attempt++) {
       const [token, code] = [newToken(random), newCode(random)];
       const macs = { tokenMac: ring.mac(PURPOSE, token), codeMac: ring.mac(PURPOSE, code) };
       if (await store.insertToken(transaction, guildId, { ...row, ...macs })) return { token, code };
     }
-    throw new ApiError('INTERNAL', { cause: new Error(`${MOST_COLLISIONS} codes in a row were taken`) });
+    throw new ApiError('INTERNAL', { cause: new Error(`${MAX_COLLISIONS} codes in a row were in use`) });
   }
 }

@@ -10,46 +10,47 @@ import type { RoleVerdicts } from './role-plan.ts';
 
 type Bindings = GrpcClient<typeof BindingsServiceService>;
 
-/** A member as bindings are told of it. */
-export interface WeighedMember {
+/** The accounts of a member, as the bindings service needs them. */
+export interface EvaluatedMember {
   chatId: string;
   gameId: number;
 }
 
 export interface VerdictScope {
-  /** Empty or left out: every role that a binding governs. */
+  /** If empty or left out, every role that a binding governs. */
   chatRoleIds?: string[];
-  /** The verdicts of roles alone: bindings query what decides one, and nothing else. */
+  /** Only the verdicts of roles are needed, so the bindings service queries only facts that decide one. */
   rolesOnly?: boolean;
   /** With `rolesOnly`: roles for which ownership is not queried. */
   withoutOwnership?: string[];
 }
 
-/** What the bindings say of every role that they govern, or of these; for each member (at most 100), in their order. */
+/** The verdicts of the bindings for each of the members (at most 100), in the same order. */
 export async function evaluate(
   bindings: Bindings,
   guildId: string,
-  members: readonly WeighedMember[],
+  members: readonly EvaluatedMember[],
   { chatRoleIds = [], rolesOnly = false, withoutOwnership = [] }: VerdictScope = {},
 ): Promise<MemberVerdicts[]> {
-  const asked = members.map(({ chatId, gameId }) => ({ chatId, gameId }));
-  const { members: told } = await bindings.evaluate({
+  const accounts = members.map(({ chatId, gameId }) => ({ chatId, gameId }));
+  const { members: verdicts } = await bindings.evaluate({
     guildId,
-    members: asked,
+    members: accounts,
     chatRoleIds,
     rolesOnly,
     withoutOwnershipRoleIds: withoutOwnership,
   });
-  // Without verdicts every role that was given would seem unwanted.
-  const isWhole = told.length === asked.length && told.every(({ chatId }, index) => chatId === asked[index]?.chatId);
-  if (!isWhole) throw new ApiError('INTERNAL', { cause: new Error('no verdicts on a member') });
-  return told;
+  // Missing verdicts must not look like roles that no binding wants.
+  const isComplete =
+    verdicts.length === accounts.length && verdicts.every(({ chatId }, index) => chatId === accounts[index]?.chatId);
+  if (!isComplete) throw new ApiError('INTERNAL', { cause: new Error('bindings returned no verdicts for a member') });
+  return verdicts;
 }
 
-/** What can't be told is unknown. */
-export function verdictOf({ verdict }: { verdict: Verdict }): 'wanted' | 'not wanted' | 'unknown' {
+/** Converts a verdict; every unexpected value is `unknown`. */
+export function verdictOf({ verdict }: { verdict: Verdict }): 'wanted' | 'not_wanted' | 'unknown' {
   if (verdict === Verdict.VERDICT_WANTED) return 'wanted';
-  return verdict === Verdict.VERDICT_NOT_WANTED ? 'not wanted' : 'unknown';
+  return verdict === Verdict.VERDICT_NOT_WANTED ? 'not_wanted' : 'unknown';
 }
 
 export function verdictsByRole(roles: readonly RoleVerdict[]): RoleVerdicts {

@@ -1,37 +1,50 @@
 import { ApiError } from '#kit/errors.ts';
 import type { RepeatableWrite } from '#kit/postgres/idempotency.ts';
 import type { GamePlatform } from '#platforms/game.ts';
-import type { MembersEvents } from '../telemetry/members.ts';
+import type { MembersTelemetry } from '../telemetry/members.ts';
 import type { LinkChanges } from './changes.ts';
 import type { Secret, VerificationTokens } from './tokens.ts';
+
+export interface VerificationOptions {
+  tokens: VerificationTokens;
+  changes: LinkChanges;
+  game: GamePlatform;
+  telemetry: MembersTelemetry;
+}
 
 /** Verifies players, links accounts and unlinks them. */
 export class Verification {
   readonly #tokens: VerificationTokens;
   readonly #changes: LinkChanges;
   readonly #game: GamePlatform;
-  readonly #events: MembersEvents;
+  readonly #telemetry: MembersTelemetry;
 
-  constructor(tokens: VerificationTokens, changes: LinkChanges, game: GamePlatform, events: MembersEvents) {
+  constructor({ tokens, changes, game, telemetry }: VerificationOptions) {
     this.#tokens = tokens;
     this.#changes = changes;
     this.#game = game;
-    this.#events = events;
+    this.#telemetry = telemetry;
   }
 
-  /** NOT_FOUND for a secret that is wrong, used, expired or another guild's; CONFLICT if either side is linked. */
+  /**
+   * Links the token's chat account to the player. Throws NOT_FOUND if the token or code is wrong, used, expired or of
+   * another guild, and CONFLICT if either account is linked already.
+   */
   redeem(write: RepeatableWrite, secret: Secret, player: { gameId: number; gameUsername: string }) {
     return this.#changes.perform(write, async () => {
       const token = await this.#tokens.find(write.guildId, secret);
       if (!token || !this.#tokens.isOpen(token)) {
-        this.#events.secretRefused(write.guildId, player.gameId);
+        this.#telemetry.secretRejected(write.guildId, player.gameId);
         throw new ApiError('NOT_FOUND', { message: 'The code is wrong, used or expired' });
       }
       return { kind: 'redeem', chatId: token.chatId, tokenId: token.id, ...player };
     });
   }
 
-  /** A name that is not given is asked of the game platform; INVALID_TARGET when it knows no such user. */
+  /**
+   * Links two accounts. If no name is given, it is requested from the game platform; throws INVALID_TARGET if there is
+   * no such user, and CONFLICT if either account is linked already.
+   */
   link(write: RepeatableWrite, link: { chatId: string; gameId: number; gameUsername: string | undefined }) {
     return this.#changes.perform(write, async () => {
       const gameUsername = link.gameUsername ?? (await this.#nameOf(link.gameId));
@@ -39,7 +52,7 @@ export class Verification {
     });
   }
 
-  /** By one of the two accounts; NOT_FOUND when it is not linked. */
+  /** Removes the link of one of the two accounts. Throws NOT_FOUND if it is not linked. */
   unlink(write: RepeatableWrite, { chatId, gameId }: { chatId: string | undefined; gameId: number | undefined }) {
     return this.#changes.perform(write, async () => ({
       kind: 'unlink',
@@ -54,7 +67,7 @@ export class Verification {
     const user = await this.#game.user(gameId);
     if (user) return user.name;
     throw new ApiError('INVALID_TARGET', {
-      message: 'The game platform knows no such user',
+      message: 'The game platform has no such user',
       details: { errors: [{ path: 'body.game_id', message: 'is no user of the game platform' }] },
     });
   }

@@ -9,21 +9,21 @@ import type { Secret, VerificationTokens } from '../domain/tokens.ts';
 import type { Verification } from '../domain/verification.ts';
 import { linkView, unlinkedView } from './views.ts';
 
-/** The most changes of a chat account's links that are told. */
-const MOST_CHANGES = 100;
+/** The maximum number of entries in the history of a chat account's links. */
+const MAX_CHANGES = 100;
 
-export interface VerificationOptions {
+export interface MembersHandlersOptions {
   lookup: GrpcClient<typeof LookupServiceService>;
   tokens: VerificationTokens;
   verification: Verification;
 }
 
 /** The routes of proto/rest/members.ts. */
-export function verificationHandlers({
+export function membersHandlers({
   lookup,
   tokens,
   verification,
-}: VerificationOptions): HttpHandlers<typeof membersRoutes> {
+}: MembersHandlersOptions): HttpHandlers<typeof membersRoutes> {
   return {
     async listVerified({ guildId, query }) {
       const { limit, cursor, updated_since: updatedSince } = query;
@@ -31,14 +31,14 @@ export function verificationHandlers({
       const position = cursor === undefined ? '' : decodeCursor(scope, cursor);
       const withUnlinked = updatedSince !== undefined;
       const page = { guildId, updatedSince: updatedSince ?? 0, withUnlinked, limit, position };
-      const { links, unlinked, serverTime, nextPosition } = await lookup.listLinks(page).catch(refusedPosition);
+      const { links, unlinked, serverTime, nextPosition } = await lookup.listLinks(page).catch(rethrowInvalidPosition);
       const next = nextPosition === '' ? null : encodeCursor(scope, nextPosition);
       const rest = { server_time: serverTime, next_cursor: next };
       const users = links.map(linkView);
       return ok(withUnlinked ? { users, unlinked: unlinked.map(unlinkedView), ...rest } : { users, ...rest });
     },
     async getLinks({ guildId, params }) {
-      const { link, changes } = await lookup.listHistory({ guildId, chatId: params.chatId, limit: MOST_CHANGES });
+      const { link, changes } = await lookup.listHistory({ guildId, chatId: params.chatId, limit: MAX_CHANGES });
       const history = changes.map((change) => ({
         action: change.action as 'linked' | 'unlinked',
         chat_id: change.chatId,
@@ -58,13 +58,13 @@ export function verificationHandlers({
   };
 }
 
-/** The schema lets through exactly one of the two. */
+/** The schema ensures that exactly one of the two is set. */
 function secretOf({ code, token }: { code?: string; token?: string }): Secret {
   return code === undefined ? { token: token ?? '' } : { code };
 }
 
-/** A cursor that was made up. */
-function refusedPosition(error: unknown): never {
+/** Lookup rejects the position of a forged cursor; the error for the client names the cursor. */
+function rethrowInvalidPosition(error: unknown): never {
   if (!(error instanceof ApiError) || error.code !== 'INVALID_REQUEST') throw error;
   throw invalidRequest([{ path: 'query.cursor', message: 'is not a next_cursor of this list' }]);
 }

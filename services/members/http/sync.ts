@@ -5,8 +5,14 @@ import type { Nicknames } from '../domain/nicknames.ts';
 import type { RoleSync } from '../domain/role-sync.ts';
 import type { SyncJobs } from '../domain/sync-jobs.ts';
 
+export interface SyncHandlersOptions {
+  roles: RoleSync;
+  nicknames: Nicknames;
+  jobs: SyncJobs;
+}
+
 /** The routes of proto/rest/sync.ts. */
-export function syncHandlers(roles: RoleSync, nicknames: Nicknames, jobs: SyncJobs): HttpHandlers<typeof syncRoutes> {
+export function syncHandlers({ roles, nicknames, jobs }: SyncHandlersOptions): HttpHandlers<typeof syncRoutes> {
   return {
     syncRoles: ({ write, body }) =>
       roles.sync(write, { chatId: body.chat_id, gameId: body.game_id }, body.dry_run ?? false),

@@ -3,7 +3,7 @@ import type { Link, Unlinked } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { LinkedMember } from '../domain/members.ts';
 import type { Change } from '../store/intents.ts';
 
-/** A link as keys see it. */
+/** A link in REST responses. */
 export function linkView({ chatId, gameId, gameUsername }: Link) {
   return { chat_id: chatId, game_id: gameId, game_username: gameUsername, verified: true };
 }
@@ -12,18 +12,18 @@ function unlinkView({ chatId, gameId }: Link) {
   return { unlinked: true as const, chat_id: chatId, game_id: gameId };
 }
 
-/** A link that is gone, as keys see it. */
+/** A removed link in REST responses. */
 export function unlinkedView({ chatId, gameId, unlinkedAt }: Unlinked) {
   return { chat_id: chatId, game_id: gameId, unlinked_at: unlinkedAt };
 }
 
-/** What is answered to a change that was done. */
+/** The response to a successful change of a link. */
 export const changeViews = { redeem: linkView, link: linkView, unlink: unlinkView } satisfies Record<
   Change['kind'],
   (link: Link) => object
 >;
 
-/** A member as keys see it. */
+/** A member in REST responses. */
 export function memberView({ member, link }: LinkedMember) {
   return {
     chat_id: member.chatId,
@@ -37,7 +37,7 @@ export function memberView({ member, link }: LinkedMember) {
   };
 }
 
-/** A role as keys see it. */
+/** A role in REST responses. */
 export function roleView({ id, name, position, color, managed, assignable }: ChatRole) {
   return { id, name, position, color, managed, assignable };
 }

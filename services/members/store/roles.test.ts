@@ -48,7 +48,7 @@ const selection = { after: '', busy: [], limit: 8, perGuild: 1 };
 const failure = { waitMs: 1_000, maxAttempts: 3, error: 'TIMEOUT' };
 const holder = randomUUID();
 const statements: [string, (on: Queryable) => Promise<unknown>, string[]][] = [
-  ['keepLock', (on) => roles.keepLock(on, member, randomUUID(), LEASE_MS), ['member_locks_pkey']],
+  ['renewLock', (on) => roles.renewLock(on, member, randomUUID(), LEASE_MS), ['member_locks_pkey']],
   ['releaseLock', (on) => roles.releaseLock(on, member, randomUUID()), ['member_locks_pkey']],
   ['listGrants', (on) => roles.listGrants(on, member), ['grants_pkey']],
   ['deleteGrants', (on) => roles.deleteGrants(on, member, ['910000000000000001']), ['grants_pkey']],
@@ -67,24 +67,24 @@ test.each(statements)('%s finds its rows by an index', async (_name, statement, 
   expect(await scansOf(database, statement)).toEqual(indexes);
 });
 
-test('a lock has one holder, until it is released or its time is over', async () => {
+test('a lock has one holder until it is released or its lease ends', async () => {
   const other = { ...member, chatId: '920000000000999999' };
   const [first, second] = [randomUUID(), randomUUID()];
-  expect(await roles.takeLock(database, other, first, LEASE_MS)).toBe(true);
-  expect(await roles.takeLock(database, other, second, LEASE_MS)).toBe(false);
-  expect(await roles.keepLock(database, other, first, LEASE_MS)).toBe(true);
+  expect(await roles.acquireLock(database, other, first, LEASE_MS)).toBe(true);
+  expect(await roles.acquireLock(database, other, second, LEASE_MS)).toBe(false);
+  expect(await roles.renewLock(database, other, first, LEASE_MS)).toBe(true);
   await database.query('UPDATE members.member_locks SET held_until = clock_timestamp() WHERE chat_id = $1', [
     other.chatId,
   ]);
-  expect(await roles.takeLock(database, other, second, LEASE_MS)).toBe(true);
-  expect(await roles.keepLock(database, other, first, LEASE_MS)).toBe(false);
+  expect(await roles.acquireLock(database, other, second, LEASE_MS)).toBe(true);
+  expect(await roles.renewLock(database, other, first, LEASE_MS)).toBe(false);
   await roles.releaseLock(database, other, first);
-  expect(await roles.takeLock(database, other, first, LEASE_MS)).toBe(false);
+  expect(await roles.acquireLock(database, other, first, LEASE_MS)).toBe(false);
   await roles.releaseLock(database, other, second);
-  expect(await roles.takeLock(database, other, first, LEASE_MS)).toBe(true);
+  expect(await roles.acquireLock(database, other, first, LEASE_MS)).toBe(true);
 });
 
-test('what is granted twice is granted once, and told in order', async () => {
+test('a role that is granted twice is stored once, and grants are listed in order', async () => {
   const other = { ...member, chatId: '920000000000999998' };
   await roles.insertGrants(database, other, ['910000000000000002', '910000000000000001'], now);
   await roles.insertGrants(database, other, ['910000000000000002'], now);

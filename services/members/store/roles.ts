@@ -1,43 +1,43 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 
-/** A member of a guild. */
+/** Identifies a member of a guild. */
 export interface MemberName {
   guildId: string;
   chatId: string;
 }
 
-/** Takes a member's lock for so many milliseconds by the database's clock; false while another holds it. */
-export async function takeLock(
+/** Acquires a member's lock with a lease by the database's clock. Returns false while another holder has it. */
+export async function acquireLock(
   on: Queryable,
   { guildId, chatId }: MemberName,
   holder: string,
-  heldMs: number,
+  leaseMs: number,
 ): Promise<boolean> {
-  const taken = await on.query(
+  const acquired = await on.query(
     `INSERT INTO members.member_locks (guild_id, chat_id, holder, taken_at, held_until)
      VALUES ($1, $2, $3, clock_timestamp(), clock_timestamp() + $4 * interval '1 ms')
      ON CONFLICT (guild_id, chat_id) DO UPDATE
        SET holder = excluded.holder, taken_at = excluded.taken_at, held_until = excluded.held_until
        WHERE member_locks.held_until <= clock_timestamp()
      RETURNING 1`,
-    [guildId, chatId, holder, heldMs],
+    [guildId, chatId, holder, leaseMs],
   );
-  return taken.length > 0;
+  return acquired.length > 0;
 }
 
-/** Renews a lock for so many milliseconds from now; false when another holds it. */
-export async function keepLock(
+/** Renews the lease of a lock from now on. Returns false if the holder has lost the lock. */
+export async function renewLock(
   on: Queryable,
   { guildId, chatId }: MemberName,
   holder: string,
-  heldMs: number,
+  leaseMs: number,
 ): Promise<boolean> {
-  const kept = await on.query(
+  const renewed = await on.query(
     `UPDATE members.member_locks SET held_until = clock_timestamp() + $4 * interval '1 ms'
      WHERE guild_id = $1 AND chat_id = $2 AND holder = $3 RETURNING 1`,
-    [guildId, chatId, holder, heldMs],
+    [guildId, chatId, holder, leaseMs],
   );
-  return kept.length > 0;
+  return renewed.length > 0;
 }
 
 export async function releaseLock(on: Queryable, { guildId, chatId }: MemberName, holder: string): Promise<void> {
@@ -48,7 +48,9 @@ export async function releaseLock(on: Queryable, { guildId, chatId }: MemberName
   ]);
 }
 
-/** The roles that the member was given; never more than bindings ever governed. */
+/**
+ * The IDs of the roles that synchronisations have assigned to the member. There are never more than bindings governed.
+ */
 export async function listGrants(on: Queryable, { guildId, chatId }: MemberName): Promise<string[]> {
   const grants = await on.query<{ roleId: string }>(
     'SELECT role_id AS "roleId" FROM members.grants WHERE guild_id = $1 AND chat_id = $2 ORDER BY role_id',
@@ -57,7 +59,7 @@ export async function listGrants(on: Queryable, { guildId, chatId }: MemberName)
   return grants.map(({ roleId }) => roleId);
 }
 
-/** By chat ID, which of the roles these members (at most 100) were given. */
+/** By chat ID, those of the given roles that synchronisations have assigned to the members (at most 100). */
 export async function listGrantsOf(
   on: Queryable,
   guildId: string,

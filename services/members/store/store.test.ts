@@ -24,7 +24,7 @@ let database: Database;
 beforeAll(async () => {
   testDatabase = await createTestDatabase();
   database = await openTestPool(testDatabase.url);
-  // 100,000 tokens of one guild, and as many changes of a hundred guilds while lookup is down: a tenth is open.
+  // 100,000 tokens of one guild, and 100,000 intents of a hundred guilds, of which a tenth is unfinished.
   await databaseRows(
     testDatabase.url,
     `INSERT INTO members.verification_tokens (guild_id, token_mac, code_mac, chat_id, created_at, expires_at)
@@ -54,26 +54,26 @@ const intent = { guildId: GUILD, operationId: randomUUID() };
 test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
   ['findToken by code', (on) => tokens.findToken(on, GUILD, 'code', [mac, mac]), ['verification_tokens_code']],
   ['findToken by token', (on) => tokens.findToken(on, GUILD, 'token', [mac]), ['verification_tokens_token']],
-  ['holdToken', (on) => tokens.holdToken(on, GUILD, 5, randomUUID(), now), ['verification_tokens_pkey']],
+  ['reserveToken', (on) => tokens.reserveToken(on, GUILD, 5, randomUUID(), now), ['verification_tokens_pkey']],
   ['completeToken', (on) => tokens.completeToken(on, GUILD, 5, 7, now), ['verification_tokens_pkey']],
-  ['freeToken', (on) => tokens.freeToken(on, GUILD, 5), ['verification_tokens_pkey']],
+  ['releaseToken', (on) => tokens.releaseToken(on, GUILD, 5), ['verification_tokens_pkey']],
   ['openIntents', (on) => intents.openIntents(on, GUILD, { chatId: CHAT, gameId: 500 }, 20), ['intents_open']],
   ['findIntent', (on) => intents.findIntent(on, GUILD, intent.operationId), ['intents_pkey']],
   ['finishIntent', (on) => intents.finishIntent(on, intent), ['intents_pkey']],
   ['abandonIntent', (on) => intents.abandonIntent(on, intent, 'UNAVAILABLE'), ['intents_pkey']],
   ['due intents', (on) => new QueueStore(on, intents.INTENTS).due(20), ['intents_queued']],
   ['take of an intent', (on) => new QueueStore(on, intents.INTENTS).take(GUILD, randomUUID(), 1), ['intents_pkey']],
-])('on 100,000 rows %s reads through its index alone', async (_name, statement, indexes) => {
+])('on 100,000 rows %s uses only its index', async (_name, statement, indexes) => {
   expect(await scansOf(database, statement)).toEqual(indexes);
 });
 
-test('the figures of the queue are read through indexes alone', async () => {
+test('the statistics of the queue use only indexes', async () => {
   const scans = await scansOf(database, (on) => new QueueStore(on, intents.INTENTS).stats());
   expect(scans).toHaveLength(3);
   expect(scans.filter((scan) => !scan.startsWith('intents_'))).toEqual([]);
 });
 
-test('what is finished or expired goes after a day, and what is open stays', async () => {
+test('finished and expired rows are deleted after a day, and unfinished intents are not', async () => {
   const clock = new ManualClock(Date.now());
   const config = readMembersConfig({
     ...testEnvironment(testDatabase.url),

@@ -4,7 +4,7 @@ export interface TokenRow {
   id: number;
   chatId: string;
   expiresAt: Date;
-  /** The intent that redeems it now. */
+  /** The intent that has reserved the token to redeem it. */
   operationId: string | null;
   completedAt: Date | null;
   gameId: number | null;
@@ -18,7 +18,7 @@ export interface NewToken {
   expiresAt: Date;
 }
 
-/** False when the guild has that token or code already. */
+/** Returns false if the guild has the same token or code already. */
 export async function insertToken(on: Queryable, guildId: string, token: NewToken): Promise<boolean> {
   const inserted = await on.query(
     `INSERT INTO members.verification_tokens (guild_id, token_mac, code_mac, chat_id, created_at, expires_at)
@@ -28,7 +28,7 @@ export async function insertToken(on: Queryable, guildId: string, token: NewToke
   return inserted.length > 0;
 }
 
-/** The guild's token with one of these MACs, of its token or of its code. */
+/** Finds the guild's token by the MACs of its token or of its code, one MAC for each key of the ring. */
 export async function findToken(
   on: Queryable,
   guildId: string,
@@ -44,24 +44,24 @@ export async function findToken(
   return token;
 }
 
-/** Takes a token for an intent; false when it is taken, used or expired. */
-export async function holdToken(
+/** Reserves a token for an intent. Returns false if the token is reserved, used or expired. */
+export async function reserveToken(
   on: Queryable,
   guildId: string,
   id: number,
   operationId: string,
   now: Date,
 ): Promise<boolean> {
-  const held = await on.query(
+  const reserved = await on.query(
     `UPDATE members.verification_tokens SET operation_id = $3
      WHERE guild_id = $1 AND id = $2 AND operation_id IS NULL AND completed_at IS NULL AND expires_at > $4
      RETURNING id`,
     [guildId, id, operationId, now],
   );
-  return held.length > 0;
+  return reserved.length > 0;
 }
 
-/** The intent that held the token has linked the player. */
+/** Marks a token as used, after its intent has linked the player. */
 export async function completeToken(
   on: Queryable,
   guildId: string,
@@ -76,8 +76,8 @@ export async function completeToken(
   );
 }
 
-/** The intent that held the token was refused: the token works again. */
-export async function freeToken(on: Queryable, guildId: string, id: number): Promise<void> {
+/** Makes a token usable again, after its intent was rejected. */
+export async function releaseToken(on: Queryable, guildId: string, id: number): Promise<void> {
   await on.query('UPDATE members.verification_tokens SET operation_id = NULL WHERE guild_id = $1 AND id = $2', [
     guildId,
     id,

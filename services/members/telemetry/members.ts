@@ -11,27 +11,35 @@ interface RoleChanges {
   failed: readonly { role_id: string; code: string }[];
 }
 
-/** What happens to members: a counter and a line in the log for each. Tokens and codes are never told. */
-export class MembersEvents {
+/** The metrics and log lines about members. Tokens and codes are never logged. */
+export class MembersTelemetry {
   readonly #tokens;
   readonly #changes;
   readonly #nicknames;
   readonly #roles;
-  readonly #notTakenBack;
+  readonly #notRevoked;
   readonly #log: Logger;
 
   constructor(metrics: Metrics, log: Logger) {
     this.#tokens = metrics.counter('members_tokens_created_total', 'Verification tokens created');
-    this.#changes = metrics.counter('members_link_changes_total', 'Changes of links', ['kind', 'outcome']);
-    this.#nicknames = metrics.counter('members_nicknames_synced_total', 'Nicknames synchronised', ['outcome']);
-    this.#roles = metrics.counter(
-      'members_roles_synced_total',
-      'Roles assigned, removed, or neither because that failed',
+    this.#changes = metrics.counter(
+      'members_link_changes_total',
+      'Requested changes of links (redeem, link, unlink), by outcome',
+      ['kind', 'outcome'],
+    );
+    this.#nicknames = metrics.counter(
+      'members_nicknames_synced_total',
+      'Nicknames synchronised, by whether the nickname had to be changed',
       ['outcome'],
     );
-    this.#notTakenBack = metrics.counter(
+    this.#roles = metrics.counter(
+      'members_roles_synced_total',
+      'Roles that synchronisations assigned (given), removed (taken) or failed to change (failed)',
+      ['outcome'],
+    );
+    this.#notRevoked = metrics.counter(
       'members_roles_not_taken_back_total',
-      'Times that a given role could not be taken from someone who was unlinked',
+      'Failed attempts to remove a granted role from a member whose link was removed, by error code',
       ['code'],
     );
     this.#log = log;
@@ -39,55 +47,63 @@ export class MembersEvents {
 
   tokenCreated(guildId: string, chatId: string): void {
     this.#tokens.inc();
-    this.#log.info({ guild_id: guildId, chat_id: chatId }, 'a verification token was created');
+    this.#log.info({ guild_id: guildId, chat_id: chatId }, 'verification token created');
   }
 
-  /** Someone gave a code or token that is wrong, used or expired: many of these are guesses. */
-  secretRefused(guildId: string, gameId: number): void {
+  /** A code or token was wrong, used or expired. Many of these in a short time are attempts to guess codes. */
+  secretRejected(guildId: string, gameId: number): void {
     this.#changes.inc({ kind: 'redeem', outcome: 'not found' });
-    this.#log.info({ guild_id: guildId, game_id: gameId }, 'a verification code was refused');
+    this.#log.info({ guild_id: guildId, game_id: gameId }, 'verification code rejected');
   }
 
-  /** A redeem, link or unlink was done. */
+  /** A redeem, link or unlink succeeded. */
   changeDone(intent: NewIntent, { chatId, gameId }: Link): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'done' });
-    this.#log.info({ ...namesOf(intent), chat_id: chatId, game_id: gameId }, `${intent.kind} done`);
+    this.#log.info({ ...fieldsOf(intent), chat_id: chatId, game_id: gameId }, `${intent.kind} done`);
   }
 
-  /** Lookup refused it: linked already, or not linked. */
-  changeRefused(intent: NewIntent, { code }: { code: string }): void {
+  /** Lookup rejected the change because an account is linked already, or is not linked. */
+  changeRejected(intent: NewIntent, { code }: { code: string }): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'refused' });
-    this.#log.info({ ...namesOf(intent), code }, `${intent.kind} refused`);
+    this.#log.info({ ...fieldsOf(intent), code }, `${intent.kind} rejected`);
   }
 
-  /** Lookup or our database failed: it is finished later. */
+  /** Lookup or our database failed, so the change is finished later. */
   changeFailed(intent: NewIntent, error: unknown): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'failed' });
-    this.#log.warn({ ...namesOf(intent), code: asApiError(error).code }, `${intent.kind} has to be finished later`);
+    this.#log.warn(
+      { ...fieldsOf(intent), code: asApiError(error).code },
+      `failed to finish ${intent.kind}, will retry`,
+    );
   }
 
-  /** Roles are IDs. */
+  /** `changes` contains role IDs. */
   rolesSynced(guildId: string, chatId: string, changes: RoleChanges): void {
     const { added, removed, failed } = changes;
     this.#roles.inc({ outcome: 'given' }, added.length);
     this.#roles.inc({ outcome: 'taken' }, removed.length);
     this.#roles.inc({ outcome: 'failed' }, failed.length);
-    this.#log.info({ guild_id: guildId, chat_id: chatId, added, removed, failed }, 'roles were synchronised');
+    this.#log.info({ guild_id: guildId, chat_id: chatId, added, removed, failed }, 'roles synchronised');
   }
 
-  /** Someone who was unlinked still has what a sync gave: it is tried again for as long as role tasks are kept. */
-  notTakenBack({ guildId, chatId }: MemberName, failed: readonly { role_id: string; code: string }[]): void {
-    for (const { code } of failed) this.#notTakenBack.inc({ code });
-    this.#log.warn({ guild_id: guildId, chat_id: chatId, failed }, 'roles could not be taken back');
+  /**
+   * A member without a link still has granted roles. The removal is retried until the role task becomes a dead letter.
+   */
+  rolesNotRevoked({ guildId, chatId }: MemberName, failed: readonly { role_id: string; code: string }[]): void {
+    for (const { code } of failed) this.#notRevoked.inc({ code });
+    this.#log.warn(
+      { guild_id: guildId, chat_id: chatId, failed },
+      'failed to remove granted roles after an unlink, will retry',
+    );
   }
 
   nicknameSynced(guildId: string, chatId: string, changed: boolean): void {
     this.#nicknames.inc({ outcome: changed ? 'changed' : 'unchanged' });
-    this.#log.info({ guild_id: guildId, chat_id: chatId, changed }, 'a nickname was synchronised');
+    this.#log.info({ guild_id: guildId, chat_id: chatId, changed }, 'nickname synchronised');
   }
 }
 
-const namesOf = ({ guildId, operationId, chatId, gameId }: NewIntent) => ({
+const fieldsOf = ({ guildId, operationId, chatId, gameId }: NewIntent) => ({
   guild_id: guildId,
   operation_id: operationId,
   chat_id: chatId,

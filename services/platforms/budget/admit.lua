@@ -1,12 +1,12 @@
--- Says whether a call may be made now, by what the responses to all processes told.
+-- Decides whether a call may be made now, from the rate limits that the responses to all processes reported.
 --
--- KEYS     1 pause of the whole host, 2 pause of the call's rate limit, 3 bucket of that limit, 4 invalid requests by
---          minute
--- ARGV     1 invalid requests of ten minutes from which on no call is made, 0 for any number, 2 ms for which a full
---          bucket is assumed when its window has ended
--- returns  what is to be done, ms, invalid requests of the last ten minutes: `call`; `pause`, rejected for so long;
---          `wait`, try again then
-local most, untold = tonumber(ARGV[1]), tonumber(ARGV[2])
+-- KEYS     1 pause of the whole host, 2 pause of the call's rate limit, 3 bucket of that rate limit, 4 number of
+--          invalid requests by minute
+-- ARGV     1 number of invalid requests in ten minutes at which no call is made, 0 for no limit, 2 assumed length in ms
+--          of the window that follows one whose end is known
+-- returns  the decision, ms, the number of invalid requests in the last ten minutes. The decision is `call`, `pause`
+--          (reject calls for that many ms) or `wait` (try again after that many ms)
+local max_invalid, assumed_window = tonumber(ARGV[1]), tonumber(ARGV[2])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
@@ -16,7 +16,7 @@ local counts = redis.call('HGETALL', KEYS[4])
 for index = 1, #counts, 2 do
   if tonumber(counts[index]) > minute - 10 then invalid = invalid + tonumber(counts[index + 1]) end
 end
-if most > 0 and invalid >= most then return { 'pause', 60000 - now % 60000, invalid } end
+if max_invalid > 0 and invalid >= max_invalid then return { 'pause', 60000 - now % 60000, invalid } end
 
 local pause = math.max(redis.call('PTTL', KEYS[1]), redis.call('PTTL', KEYS[2]))
 if pause > 0 then return { 'pause', pause, invalid } end
@@ -25,7 +25,7 @@ local bucket = redis.call('HMGET', KEYS[3], 'limit', 'remaining', 'ends')
 if not bucket[1] then return { 'call', 0, invalid } end
 local remaining, ends = tonumber(bucket[2]), tonumber(bucket[3])
 if ends <= now then
-  remaining, ends = tonumber(bucket[1]), now + untold
+  remaining, ends = tonumber(bucket[1]), now + assumed_window
   redis.call('HSET', KEYS[3], 'ends', ends)
 end
 if remaining <= 0 then return { 'wait', math.max(1, ends - now), invalid } end

@@ -10,7 +10,7 @@ import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { testRedisUrl } from '#test/redis/database.ts';
 import { CallBudget } from './budget.ts';
-import { SharedRedis } from './shared.ts';
+import { SharedRedis } from './shared-redis.ts';
 
 const log = pino({ level: 'silent' });
 const GUILD = '900000000000000001';
@@ -35,7 +35,7 @@ interface Process {
   metrics: Metrics;
 }
 
-/** The budget as one of two processes has it. */
+/** Starts one of two processes that share a budget. */
 async function startProcess(callsPerSecond: number, withRedis = true): Promise<Process> {
   const metrics = new Metrics();
   const breakers = new Breakers(metrics);
@@ -50,14 +50,14 @@ async function startProcess(callsPerSecond: number, withRedis = true): Promise<P
   }
   const redis = connection?.client;
   const shared = new SharedRedis({ redis, processes: 2, breakers, log });
-  const allowance = { places: callsPerSecond, windowMs: 1_000 };
+  const allowance = { slots: callsPerSecond, windowMs: 1_000 };
   return { budget: new CallBudget({ shared, platform: 'chat', credential: 'token', allowance, metrics }), metrics };
 }
 
 const isDegraded = async ({ metrics }: Process) =>
   /^chat_budget_degraded (\d)$/m.exec(await metrics.registry.metrics())?.[1] === '1';
 
-/** Makes as many calls as it can for so long, and says when each was made. */
+/** Makes as many calls as possible for this time, and returns the time of each call. */
 async function flood({ budget }: Process, milliseconds: number, guildId = GUILD): Promise<number[]> {
   const times: number[] = [];
   const until = performance.now() + milliseconds;
@@ -74,7 +74,7 @@ async function flood({ budget }: Process, milliseconds: number, guildId = GUILD)
 }
 
 describe('two processes', () => {
-  test('together never make more calls in any second than there are, and use most of them', async () => {
+  test('together never exceed the budget in any second, and use most of it', async () => {
     const both = [await startProcess(20), await startProcess(20)];
     const second = watchSecond();
     const times = (await Promise.all(both.map((one) => flood(one, 4_000)))).flat();
@@ -84,22 +84,22 @@ describe('two processes', () => {
     for (const one of both) expect(await isDegraded(one)).toBe(false);
   });
 
-  test('a call that someone waits for in one overtakes the jobs of the other', async () => {
+  test("a caller's call in one process is made before the waiting jobs of the other process", async () => {
     const [one, other] = [await startProcess(5), await startProcess(5)];
     const order: string[] = [];
     const job = () => withPurpose('job', () => one.budget.run(GUILD, 30_000, async () => order.push('job')));
     const jobs = Array.from({ length: 15 }, job);
     await expect.poll(() => order.length).toBeGreaterThan(0);
-    // Takes what jobs leave free, so that the next ones have to stand in line.
+    // Occupies the slot that jobs leave free, so that the next calls have to wait.
     await other.budget.run(GUILD, 5_000, async () => order.push('reserve'));
     await other.budget.run('900000000000000002', 5_000, async () => order.push('request'));
     expect(order.filter((what) => what === 'job').length).toBeLessThan(15);
     await Promise.all(jobs);
-    // Within two windows of the five: jobs alone take four windows.
+    // Within two windows of five calls; the jobs alone need four windows.
     expect(order.indexOf('request')).toBeLessThan(10);
   }, 30_000);
 
-  test('a call waits for its turn no longer than it may, and is refused then without being made', async () => {
+  test('a call that has waited for the maximum time is rejected without being made', async () => {
     const one = await startProcess(1);
     await one.budget.run(GUILD, 100, async () => undefined);
     let isMade = false;
@@ -111,7 +111,7 @@ describe('two processes', () => {
 });
 
 describe('without Redis', () => {
-  test('each process has its share from the start, and says so', async () => {
+  test('each process has its share from the start, and the gauge shows it', async () => {
     const both = [await startProcess(20, false), await startProcess(20, false)];
     const second = watchSecond();
     const times = (await Promise.all(both.map((one) => flood(one, 2_500)))).flat();
@@ -120,10 +120,10 @@ describe('without Redis', () => {
   });
 
   test.each([
-    ['is away', () => proxy.close()],
-    ['does not answer', async () => proxy.freezeAll()],
+    ['is unreachable', () => proxy.close()],
+    ['does not respond', async () => proxy.freezeAll()],
   ])(
-    'while it %s calls go on with the share of the process, after 50 ms at most, and a gauge tells',
+    'while it %s, calls continue with the share of the process after 50 ms at most, and the gauge shows it',
     async (_how, lose) => {
       const one = await startProcess(20);
       await one.budget.run(GUILD, 1_000, async () => undefined);
@@ -131,24 +131,24 @@ describe('without Redis', () => {
       const second = watchSecond();
       const times = await flood(one, 3_000);
       expect(times.length).toBeGreaterThan(10);
-      // The first few may still have been let through by Redis.
+      // The first few calls may still have been allowed by Redis.
       const later = times.filter((time) => time > (times[0] ?? 0) + 1_100);
       expect(mostWithin(second(), later)).toBeLessThanOrEqual(10);
       expect(await isDegraded(one)).toBe(true);
     },
   );
 
-  test('a call is not held up by it: a hundred in a row take less than they would if each waited', async () => {
+  test('most calls do not wait for it: a hundred in a row are faster than if each of them waited', async () => {
     const one = await startProcess(1_000);
     await one.budget.run(GUILD, 1_000, async () => undefined);
     proxy.freezeAll();
     const started = performance.now();
     for (let call = 0; call < 100; call++) await one.budget.run(GUILD, 1_000, async () => undefined);
-    // Three wait for 50 ms each; then nobody asks for a second.
+    // Three calls wait for 50 ms each; then the breaker opens, and no call waits for a second.
     expect(performance.now() - started).toBeLessThan(3_000);
   });
 
-  test('when it is back the budget is shared again', async () => {
+  test('the budget is shared again when it is back', async () => {
     const one = await startProcess(20);
     proxy.freezeAll();
     await flood(one, 500);

@@ -3,104 +3,113 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { currentPurpose, PURPOSES } from '#kit/context.ts';
 import { ApiError } from '#kit/errors.ts';
+import type { RedisClient } from '#kit/redis/client.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import { MemoryTurns } from './memory.ts';
-import { RedisTurns } from './redis.ts';
-import { nameOf } from './script.ts';
-import type { SharedRedis } from './shared.ts';
-import type { Allowance, Caller } from './turns.ts';
+import { MemorySlots } from './memory-slots.ts';
+import { RedisSlots } from './redis-slots.ts';
+import { credentialName } from './script.ts';
+import type { SharedRedis } from './shared-redis.ts';
+import type { Allowance, Caller } from './slots.ts';
 
 export interface CallBudgetOptions {
   shared: SharedRedis;
-  /** Names the metrics. */
+  /** The prefix of the metric names. */
   platform: 'chat' | 'game';
-  /** By whom the platform knows us, and for which calls: whoever has the same shares the budget. */
+  /** Identifies us to the platform, and the kind of calls. Clients with the same credential share the budget. */
   credential: string;
-  /** Of all processes together. */
+  /** The rate limit of all processes together. */
   allowance: Allowance;
   metrics: Metrics;
 }
 
-/** The calls that a platform grants us, for all our processes together; fair to guilds, the more urgent ones first. */
+/**
+ * Delays calls so that all processes together respect a rate limit of a platform: urgent calls first, guilds in
+ * rotation.
+ */
 export class CallBudget {
   readonly #shared: SharedRedis;
   readonly #platform: string;
   readonly #name: string;
   readonly #allowance: Allowance;
-  readonly #own: MemoryTurns;
+  /** The share of this process while Redis is unavailable. */
+  readonly #own: MemorySlots;
   readonly #waits;
-  readonly #refused;
+  readonly #rejected;
 
   constructor({ shared, platform, credential, allowance, metrics }: CallBudgetOptions) {
     this.#shared = shared;
     this.#platform = platform;
-    this.#name = nameOf(credential);
+    this.#name = credentialName(credential);
     this.#allowance = allowance;
-    this.#own = new MemoryTurns({ ...allowance, places: Math.max(1, Math.floor(allowance.places / shared.processes)) });
+    this.#own = new MemorySlots({ ...allowance, slots: Math.max(1, Math.floor(allowance.slots / shared.processes)) });
     this.#waits = metrics.duration(
       `${platform}_budget_wait_seconds`,
-      `Time until a call of the ${platform} platform had its turn`,
+      `Time that a call to the ${platform} platform waited until the rate limit allowed it`,
       ['purpose'],
     );
-    this.#refused = metrics.counterOf(
+    this.#rejected = metrics.counterOf(
       `${platform}_budget_refused_total`,
-      `Calls of the ${platform} platform that had no turn in time`,
+      `Calls to the ${platform} platform that were rejected because the rate limit did not allow them in time`,
       'purpose',
       PURPOSES,
     );
     metrics
       .gauge(
         `${platform}_budget_degraded`,
-        `1 while each process has its own share of the calls of the ${platform} platform, because Redis is away`,
+        `1 while Redis is unavailable and each process has a fixed share of the rate limit of the ${platform} platform`,
         [],
         (gauge) => gauge.set(shared.isDegraded ? 1 : 0),
       )
       .set(0);
   }
 
-  /** The call's outcome, once it has its turn; UNAVAILABLE without calling when that takes longer than `patienceMs`. */
-  async run<Result>(guildId: string, patienceMs: number, call: () => Promise<Result>): Promise<Result> {
+  /**
+   * Makes the call as soon as the budget allows it. Throws UNAVAILABLE without calling if that takes over `maxWaitMs`.
+   */
+  async run<Result>(guildId: string, maxWaitMs: number, call: () => Promise<Result>): Promise<Result> {
     const caller = { id: randomUUID(), guildId, purpose: currentPurpose() };
-    await this.#wait(caller, performance.now() + patienceMs);
+    await this.#wait(caller, performance.now() + maxWaitMs);
     try {
       return await call();
     } finally {
-      this.#leave(caller.id);
+      this.#release(caller.id);
     }
   }
 
   async #wait(caller: Caller, until: number): Promise<void> {
     const { purpose } = caller;
-    const waited = this.#waits.startTimer({ purpose });
+    const stopTimer = this.#waits.startTimer({ purpose });
     for (;;) {
-      const wait = await this.#take(caller);
+      const wait = await this.#acquire(caller);
       if (wait === 0) break;
       if (performance.now() + wait > until) {
-        this.#leave(caller.id);
-        this.#refused.inc({ purpose });
-        throw new ApiError('UNAVAILABLE', { message: `Too many calls to the ${this.#platform} platform are waiting` });
+        this.#release(caller.id);
+        this.#rejected.inc({ purpose });
+        throw new ApiError('UNAVAILABLE', {
+          message: `Too many requests to the ${this.#platform} platform are queued, try again later`,
+        });
       }
       await sleep(wait);
     }
-    waited();
+    stopTimer();
   }
 
-  /** By Redis; by our own share when Redis does not answer in time. */
-  async #take(caller: Caller): Promise<number> {
-    const wait = await this.#shared.run((redis) => this.#turns(redis).take(caller));
-    if (wait === undefined) return this.#own.take(caller);
-    // So that our own share knows of it, should Redis go away now.
+  /** Acquires a slot in Redis, or in this process's own share if Redis is unavailable or too slow. */
+  async #acquire(caller: Caller): Promise<number> {
+    const wait = await this.#shared.run((redis) => this.#sharedSlots(redis).acquire(caller));
+    if (wait === undefined) return this.#own.acquire(caller);
+    // The own share counts the call too, in case Redis becomes unavailable while the call is in flight.
     if (wait === 0) this.#own.occupy(caller.id);
     return wait;
   }
 
-  /** Nobody waits for it; what is lost is free again after a while. */
-  #leave(id: string): void {
-    void this.#own.leave(id);
-    void this.#shared.run((redis) => this.#turns(redis).leave(id));
+  /** Does not wait for Redis: if the command is lost, the slot becomes free when its lease ends. */
+  #release(id: string): void {
+    void this.#own.release(id);
+    void this.#shared.run((redis) => this.#sharedSlots(redis).release(id));
   }
 
-  #turns(redis: ConstructorParameters<typeof RedisTurns>[0]): RedisTurns {
-    return new RedisTurns(redis, this.#name, this.#allowance);
+  #sharedSlots(redis: RedisClient): RedisSlots {
+    return new RedisSlots({ redis, name: this.#name, allowance: this.#allowance });
   }
 }

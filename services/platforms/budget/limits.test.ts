@@ -7,14 +7,14 @@ import { Metrics } from '#kit/telemetry/metrics.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { testRedisUrl } from '#test/redis/database.ts';
-import { InvalidRequests } from './invalid.ts';
+import { InvalidRequests } from './invalid-requests.ts';
 import { PlatformLimits } from './limits.ts';
-import { SharedRedis } from './shared.ts';
+import { SharedRedis } from './shared-redis.ts';
 
 const log = pino({ level: 'silent' });
 const LIMIT = 'roles of members of 900000000000000001';
 const OTHER_LIMIT = 'nicknames of 900000000000000001';
-const MAX_INVALID = 10;
+const MAX_INVALID_REQUESTS = 10;
 
 let url: string;
 let proxy: TcpProxy;
@@ -31,7 +31,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.toReversed()) await cleanup();
 });
 
-/** The limits as one of two processes has them. */
+/** Starts one of two processes that share limits. */
 async function startProcess(): Promise<PlatformLimits> {
   const breakers = new Breakers(new Metrics());
   cleanups.push(() => breakers.stop());
@@ -40,20 +40,25 @@ async function startProcess(): Promise<PlatformLimits> {
   await vi.waitFor(() => connection.client.ping(), PATIENCE);
   cleanups.push(() => connection.stop());
   const shared = new SharedRedis({ redis: connection.client, processes: 2, breakers, log });
-  return new PlatformLimits({ shared, platform: 'chat platform', credential: 'token', maxInvalid: MAX_INVALID });
+  return new PlatformLimits({
+    shared,
+    platform: 'chat platform',
+    credential: 'token',
+    maxInvalid: MAX_INVALID_REQUESTS,
+  });
 }
 
 const until = (ms = 0) => performance.now() + ms;
 const invalid = { isInvalid: true };
-/** Whether a call is rejected at once, with a time after which to try again. */
+/** True if a call is rejected immediately, with a time after which to retry. */
 const isRejected = (limits: PlatformLimits, limit = LIMIT): Promise<boolean> =>
   limits.admit(limit, until()).then(
     () => false,
     (error: { code: string; retryAfter: number }) => error.code === 'UNAVAILABLE' && error.retryAfter > 0,
   );
 
-describe('what a response told one process', () => {
-  test('a pause after a 429 holds for the other too: of one limit, or of the whole host', async () => {
+describe('limits in a response to one process', () => {
+  test('a pause after a 429 also applies to the other process, for one rate limit or for the whole host', async () => {
     const [one, other] = [await startProcess(), await startProcess()];
     one.note(LIMIT, { pause: { ms: 60_000, isWholeHost: false }, isInvalid: false });
     await expect.poll(() => isRejected(other)).toBe(true);
@@ -62,7 +67,7 @@ describe('what a response told one process', () => {
     await expect.poll(() => isRejected(other, OTHER_LIMIT)).toBe(true);
   });
 
-  test('a bucket is used up by both together, and full again when its window has ended', async () => {
+  test('both processes use up one bucket together, and it is full again when its window has ended', async () => {
     const [one, other] = [await startProcess(), await startProcess()];
     one.note(LIMIT, { bucket: { limit: 5, remaining: 4, resetMs: 2_000 }, isInvalid: false });
     await other.admit(OTHER_LIMIT, until());
@@ -72,22 +77,24 @@ describe('what a response told one process', () => {
         const process = admitted % 2 === 0 ? one : other;
         return process.admit(LIMIT, until()).then(
           () => (admitted += 1),
-          () => 'used up',
+          () => 'rejected',
         );
       })
-      .toBe('used up');
+      .toBe('rejected');
     expect(admitted).toBe(4);
     const started = performance.now();
-    // Waits for the new window.
+    // This call has to wait for the next window.
     await other.admit(LIMIT, until(10_000));
     expect(performance.now() - started).toBeGreaterThan(200);
   });
 
-  test('invalid requests are counted together, and no call is made when there are too many', async () => {
+  test('invalid requests are counted together, and at the maximum no call is made', async () => {
     const [one, other] = [await startProcess(), await startProcess()];
-    for (let call = 0; call < MAX_INVALID - 1; call++) (call % 2 === 0 ? one : other).note(LIMIT, invalid);
+    for (let call = 0; call < MAX_INVALID_REQUESTS - 1; call++) (call % 2 === 0 ? one : other).note(LIMIT, invalid);
     await one.admit(LIMIT, until());
-    await expect.poll(async () => one.admit(LIMIT, until()).then(() => one.invalidRequests)).toBe(MAX_INVALID - 1);
+    await expect
+      .poll(async () => one.admit(LIMIT, until()).then(() => one.invalidRequests))
+      .toBe(MAX_INVALID_REQUESTS - 1);
     other.note(OTHER_LIMIT, invalid);
     await expect.poll(() => isRejected(one)).toBe(true);
     await expect.poll(() => isRejected(other, OTHER_LIMIT)).toBe(true);
@@ -96,10 +103,10 @@ describe('what a response told one process', () => {
 
 describe('while Redis', () => {
   test.each([
-    ['is away', () => proxy.close()],
-    ['does not answer', async () => proxy.freezeAll()],
+    ['is unreachable', () => proxy.close()],
+    ['does not respond', async () => proxy.freezeAll()],
   ])(
-    '%s each process makes its share of invalid requests, and calls wait for Redis 50 ms at most',
+    '%s, each process may make its share of invalid requests, and calls wait for Redis for 50 ms at most',
     async (_how, lose) => {
       const one = await startProcess();
       await one.admit(LIMIT, until());
@@ -107,13 +114,13 @@ describe('while Redis', () => {
       const started = performance.now();
       for (let call = 0; call < 50; call++) await one.admit(LIMIT, until());
       expect(performance.now() - started).toBeLessThan(2_000);
-      for (let call = 0; call < MAX_INVALID / 2; call++) one.note(LIMIT, invalid);
+      for (let call = 0; call < MAX_INVALID_REQUESTS / 2; call++) one.note(LIMIT, invalid);
       await expect.poll(() => isRejected(one)).toBe(true);
-      expect(one.invalidRequests).toBe(MAX_INVALID / 2);
+      expect(one.invalidRequests).toBe(MAX_INVALID_REQUESTS / 2);
     },
   );
 
-  test('was away, what is told is shared again once it is back', async () => {
+  test('was unreachable, limits are shared again once it is back', async () => {
     const [one, other] = [await startProcess(), await startProcess()];
     proxy.freezeAll();
     for (let call = 0; call < 5; call++) await one.admit(LIMIT, until());
@@ -130,7 +137,7 @@ describe('while Redis', () => {
   });
 });
 
-test('invalid requests count for ten minutes', () => {
+test('an invalid request counts for ten minutes', () => {
   let now = 0;
   const requests = new InvalidRequests(() => now);
   requests.add();

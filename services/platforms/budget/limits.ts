@@ -2,49 +2,50 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '#kit/errors.ts';
 import type { RedisClient } from '#kit/redis/client.ts';
-import { InvalidRequests } from './invalid.ts';
-import { nameOf, Script } from './script.ts';
-import type { SharedRedis } from './shared.ts';
+import { InvalidRequests } from './invalid-requests.ts';
+import { credentialName, Script } from './script.ts';
+import type { SharedRedis } from './shared-redis.ts';
 
 const ADMIT = new Script('admit');
 const NOTE = new Script('note');
-/** After a bucket is full again nothing is known until a response tells; not longer than a call may take. */
-const UNTOLD_MS = 5_000;
-/** Responses that tell of ends so near to one another tell of the same window. */
-const SAME_MS = 250;
+/** After a window has ended, the next one is assumed to have this length until a response reports its end. */
+export const ASSUMED_WINDOW_MS = 5_000;
+/** Two responses whose windows end within this time of each other are about the same window. */
+export const SAME_WINDOW_MS = 250;
 
-/** What a response tells of a rate limit. */
-export interface ToldBucket {
+/** The state of a rate limit as a response reports it. */
+export interface RateLimitBucket {
   limit: number;
   remaining: number;
-  /** Until it is full again. */
+  /** Milliseconds until `remaining` is reset to `limit`. */
   resetMs: number;
 }
 
-/** What a response tells of calls to come. */
-export interface Told {
-  bucket?: ToldBucket | undefined;
-  /** Of a 429: for how long, and whether all calls are meant or those of one rate limit. */
+/** The parts of a response that limit later calls. */
+export interface ResponseLimits {
+  bucket?: RateLimitBucket | undefined;
+  /** The pause after a 429, of the whole host or of one rate limit. */
   pause?: { ms: number; isWholeHost: boolean } | undefined;
-  /** Whether the platform counts the call as invalid. */
+  /** True if the platform counts the request as invalid. */
   isInvalid: boolean;
 }
 
 export interface PlatformLimitsOptions {
   shared: SharedRedis;
-  /** `chat platform`: for messages. */
+  /** The name in error messages, for example `chat platform`. */
   platform: string;
-  /** By whom the host knows us: whoever has the same shares what its responses told. */
+  /** Identifies us to the host. Clients with the same credential share the state of its rate limits. */
   credential: string;
-  /** From so many invalid requests in ten minutes on no call is made; left out, they are not counted. */
+  /** The number of invalid requests in ten minutes at which no call is made; no limit if left out. */
   maxInvalid?: number;
 }
 
-type Verdict = ['call' | 'pause' | 'wait', number, number];
+type Decision = ['call' | 'pause' | 'wait', number, number];
 
 /**
- * What a host's responses told all processes of its rate limits: buckets, pauses after a 429, and the count of invalid
- * requests. While Redis is away each process goes by what it was told itself, which its caller keeps.
+ * The state of a host's rate limits, learned from the responses to all processes: buckets, pauses after a 429, and the
+ * number of invalid requests. While Redis is unavailable `admit` checks only this process's invalid requests; the
+ * clients keep their own buckets and pauses.
  */
 export class PlatformLimits {
   readonly #options: PlatformLimitsOptions;
@@ -54,47 +55,53 @@ export class PlatformLimits {
 
   constructor(options: PlatformLimitsOptions) {
     this.#options = options;
-    this.#name = nameOf(options.credential);
+    this.#name = credentialName(options.credential);
   }
 
-  /** Invalid requests of the last ten minutes, as far as this process knows. */
+  /** The number of invalid requests in the last ten minutes that this process knows of. */
   get invalidRequests(): number {
     return Math.max(this.#own.count(), this.#options.shared.isDegraded ? 0 : this.#sharedInvalid);
   }
 
-  /** Waits until the limit lets a call through; UNAVAILABLE when that is after `until` (performance.now()). */
+  /** Waits until the rate limit allows a call. Throws UNAVAILABLE if that is after `until` (performance.now()). */
   async admit(limit: string, until: number): Promise<void> {
     const { shared, maxInvalid = 0 } = this.#options;
-    if (maxInvalid > 0 && this.#own.count() >= shared.shareOf(maxInvalid)) throw this.#refusal(60_000);
+    if (maxInvalid > 0 && this.#own.count() >= shared.shareOf(maxInvalid)) throw this.#limitedError(60_000);
     for (;;) {
-      const verdict = await shared.run((redis) => this.#run(ADMIT, redis, limit, [maxInvalid, UNTOLD_MS]));
-      if (verdict === undefined) return;
-      const [what, ms, invalid] = verdict as Verdict;
+      const decision = await shared.run((redis) => this.#run(ADMIT, redis, limit, [maxInvalid, ASSUMED_WINDOW_MS]));
+      if (decision === undefined) return;
+      const [what, ms, invalid] = decision as Decision;
       this.#sharedInvalid = invalid;
       if (what === 'call') return;
-      if (what === 'pause' || performance.now() + ms > until) throw this.#refusal(ms);
+      if (what === 'pause' || performance.now() + ms > until) throw this.#limitedError(ms);
       await sleep(ms);
     }
   }
 
-  /** Shares what a response told; nobody waits for it. */
-  note(limit: string, { bucket, pause, isInvalid }: Told): void {
+  /** Shares the limits of a response with the other processes, without waiting for Redis. */
+  note(limit: string, { bucket, pause, isInvalid }: ResponseLimits): void {
     if (isInvalid) this.#own.add();
     if (!bucket && !pause && !isInvalid) return;
-    const told = [Math.ceil(pause?.ms ?? 0), pause?.isWholeHost ? 1 : 0, isInvalid ? 1 : 0];
-    const values = [...told, bucket?.limit ?? '', bucket?.remaining ?? 0, Math.ceil(bucket?.resetMs ?? 0), SAME_MS];
+    const flags = [Math.ceil(pause?.ms ?? 0), pause?.isWholeHost ? 1 : 0, isInvalid ? 1 : 0];
+    const values = [
+      ...flags,
+      bucket?.limit ?? '',
+      bucket?.remaining ?? 0,
+      Math.ceil(bucket?.resetMs ?? 0),
+      SAME_WINDOW_MS,
+    ];
     void this.#options.shared.run((redis) => this.#run(NOTE, redis, limit, values));
   }
 
   #run(script: Script, redis: RedisClient, limit: string, values: (string | number)[]): Promise<unknown> {
-    // In one slot of a Cluster.
+    // The braces put all keys into one slot of a Redis Cluster.
     const names = ['pause', `pause:${limit}`, `bucket:${limit}`, 'invalid'];
     const keys = names.map((name) => `{limits:${this.#name}}:${name}`);
     return script.run(redis, keys, values);
   }
 
-  #refusal(ms: number): ApiError {
-    const message = `The ${this.#options.platform} takes no more calls for now`;
+  #limitedError(ms: number): ApiError {
+    const message = `The ${this.#options.platform} limits our request rate, try again later`;
     return new ApiError('UNAVAILABLE', { message, retryAfter: ms / 1000 });
   }
 }

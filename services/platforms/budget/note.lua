@@ -1,10 +1,10 @@
--- Stores what a response told, for all processes.
+-- Stores the rate limits that a response reported, for all processes.
 --
--- KEYS     1 pause of the whole host, 2 pause of the call's rate limit, 3 bucket of that limit, 4 invalid requests by
---          minute
--- ARGV     1 ms for which the platform wants no calls, 2 whether that concerns the whole host, 3 whether the platform
---          counts the call as invalid, 4 limit of the bucket (empty when the response told of none), 5 what remains of
---          it, 6 ms until it is full again, 7 ms by which two responses of one window may differ
+-- KEYS     1 pause of the whole host, 2 pause of the call's rate limit, 3 bucket of that rate limit, 4 number of
+--          invalid requests by minute
+-- ARGV     1 length of the pause in ms, 0 for none, 2 `1` if the whole host is paused, 3 `1` if the platform counts the
+--          request as invalid, 4 limit of the bucket (empty if the response reported no bucket), 5 remaining calls, 6
+--          ms until the bucket is reset, 7 ms by which the end of one window may differ between two responses
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
@@ -24,7 +24,7 @@ end
 if ARGV[4] ~= '' then
   local remaining, ends = tonumber(ARGV[5]), now + tonumber(ARGV[6])
   local known = redis.call('HMGET', KEYS[3], 'remaining', 'ends')
-  -- Of calls in flight at the same time, the response that tells of less is the later one.
+  -- Among calls in flight together, the response with the lower number was the later one at the platform.
   if known[1] and tonumber(known[2]) > now and math.abs(tonumber(known[2]) - ends) < tonumber(ARGV[7]) then
     remaining = math.min(remaining, tonumber(known[1]))
   end

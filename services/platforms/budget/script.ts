@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { RedisClient } from '#kit/redis/client.ts';
 
-/** A Lua script of this folder, run as one atomic step. Redis 7 or Valkey, also as a Cluster. */
+/** A Lua script of this folder, which Redis or Valkey runs as one atomic step. */
 export class Script {
   readonly #text: string;
   readonly #sha: string;
@@ -22,7 +22,7 @@ export class Script {
   }
 }
 
-/** A name for a credential that tells no secret. */
-export function nameOf(credential: string): string {
+/** Identifies a credential in Redis keys without disclosing it. */
+export function credentialName(credential: string): string {
   return createHash('sha256').update(credential).digest('hex').slice(0, 16);
 }

@@ -1,14 +1,10 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { ApiError } from '#kit/errors.ts';
-import { dropOldest } from '#kit/resilience/bounded.ts';
-import type { ToldBucket } from '../budget/limits.ts';
+import { ASSUMED_WINDOW_MS, type RateLimitBucket, SAME_WINDOW_MS } from '../budget/limits.ts';
 
-/** After a bucket is full again nothing is known until an answer tells; not longer than a call may take. */
-const UNTOLD_MS = 5_000;
-/** Answers that tell of ends so near to one another tell of the same window. */
-const SAME_MS = 250;
-const MOST = 10_000;
+const MAX_BUCKETS = 10_000;
 
 interface Bucket {
   limit: number;
@@ -17,59 +13,57 @@ interface Bucket {
   endsAt: number;
 }
 
-/** The platform's own rate limits as its answers tell of them, so that a call waits instead of being refused. */
+/**
+ * The state of the platform's rate limits as this process knows it from responses, so that a call waits instead of
+ * getting a 429.
+ */
 export class Buckets {
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
   readonly #shareOf: (granted: number) => number;
 
-  /** `shareOf` says how much this process may use of what the platform grants to all of them. */
+  /** `shareOf` returns how much of a rate limit that all processes share this process may use. */
   constructor(shareOf: (granted: number) => number = (granted) => granted) {
     this.#shareOf = shareOf;
   }
 
-  /** Waits until the limit lets a call through; UNAVAILABLE when that is after `until` (performance.now()). */
-  async take(limit: string, until: number): Promise<void> {
+  /** Waits until the rate limit allows a call. Throws UNAVAILABLE if that is after `until` (performance.now()). */
+  async acquire(limit: string, until: number): Promise<void> {
     for (;;) {
       const bucket = this.#buckets.get(limit);
       const now = performance.now();
       if (!bucket) return;
       if (bucket.endsAt <= now)
-        Object.assign(bucket, { remaining: this.#shareOf(bucket.limit), endsAt: now + UNTOLD_MS });
+        Object.assign(bucket, { remaining: this.#shareOf(bucket.limit), endsAt: now + ASSUMED_WINDOW_MS });
       if (bucket.remaining > 0) {
         bucket.remaining -= 1;
         return;
       }
       if (bucket.endsAt > until) {
         const retryAfter = (bucket.endsAt - now) / 1000;
-        throw new ApiError('UNAVAILABLE', { message: 'The chat platform takes no more calls for now', retryAfter });
+        const message = 'The chat platform limits our request rate, try again later';
+        throw new ApiError('UNAVAILABLE', { message, retryAfter });
       }
       await sleep(Math.max(1, bucket.endsAt - now));
     }
   }
 
-  /** Takes note of what a response told. */
-  note(limit: string, { limit: most, remaining, resetMs }: ToldBucket): void {
+  /** Records the state of a bucket that a response reported. */
+  note(limit: string, { limit: max, remaining, resetMs }: RateLimitBucket): void {
     const now = performance.now();
     const endsAt = now + resetMs;
     const known = this.#buckets.get(limit);
-    // Of calls under way at the same time, the answer that tells of less is the later one.
-    const isSame = known !== undefined && known.endsAt > now && Math.abs(known.endsAt - endsAt) < SAME_MS;
+    // Among calls in flight together, the response with the lower number was the later one at the platform.
+    const isSame = known !== undefined && known.endsAt > now && Math.abs(known.endsAt - endsAt) < SAME_WINDOW_MS;
     this.#buckets.set(limit, {
-      limit: most,
+      limit: max,
       remaining: isSame ? Math.min(known.remaining, remaining) : remaining,
       endsAt,
     });
-    if (this.#buckets.size > MOST) this.#forget(now);
-  }
-
-  #forget(now: number): void {
-    for (const [limit, { endsAt }] of this.#buckets) if (endsAt <= now) this.#buckets.delete(limit);
-    dropOldest(this.#buckets, MOST);
   }
 }
 
-/** What a response tells of its bucket; undefined where it tells nothing. */
-export function readBucket(headers: Headers): ToldBucket | undefined {
+/** The bucket that a response reports in its headers; undefined if it reports none. */
+export function readBucket(headers: Headers): RateLimitBucket | undefined {
   const [limit, remaining, seconds] = ['limit', 'remaining', 'reset-after'].map((name) =>
     Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN),
   ) as [number, number, number];

@@ -11,8 +11,8 @@ export const MANAGE_NICKNAMES = 1n << 27n;
 export const MANAGE_ROLES = 1n << 28n;
 
 /**
- * Whether a member with these role IDs has a permission in the guild. A member's permissions are the union of those of
- * its roles and of @everyone, whose ID is the guild's; ADMINISTRATOR includes all others.
+ * True if a member with the role IDs `held` has a permission in the guild. The permissions of a member are those of all
+ * its roles and of @everyone, whose ID is that of the guild. ADMINISTRATOR includes all other permissions.
  */
 export function hasPermission(
   guildId: string,

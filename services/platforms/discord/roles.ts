@@ -3,7 +3,7 @@ import type { ChatRole } from '../chat.ts';
 import { snowflake } from './members.ts';
 import { hasPermission, MANAGE_ROLES, permissions } from './permissions.ts';
 
-const roleAnswer = z.object({
+const roleSchema = z.object({
   id: snowflake,
   name: z.string(),
   position: z.int(),
@@ -14,12 +14,12 @@ const roleAnswer = z.object({
   colors: z.object({ primary_color: z.int() }).optional(),
 });
 
-export const rolesAnswer = z.array(roleAnswer);
+export const rolesSchema = z.array(roleSchema);
 
-type Role = z.output<typeof roleAnswer>;
+type Role = z.output<typeof roleSchema>;
 
-/** The highest first, without @everyone, whose ID is the guild's. */
-export function viewRoles(guildId: string, roles: readonly Role[], botRoles: readonly string[]): ChatRole[] {
+/** The roles, highest first, without @everyone, whose ID is that of the guild. */
+export function toChatRoles(guildId: string, roles: readonly Role[], botRoles: readonly string[]): ChatRole[] {
   const sorted = roles.filter(({ id }) => id !== guildId).sort(highestFirst);
   const highest = sorted.findIndex(({ id }) => botRoles.includes(id));
   const managesRoles = hasPermission(guildId, roles, botRoles, MANAGE_ROLES);
@@ -30,7 +30,7 @@ export function viewRoles(guildId: string, roles: readonly Role[], botRoles: rea
   });
 }
 
-/** Of two roles in one position the older one, whose ID is the lower, stands above. */
+/** Of two roles in the same position, the older one ranks higher. It has the lower ID. */
 function highestFirst(left: Role, right: Role): number {
   return right.position - left.position || Number(BigInt(left.id) - BigInt(right.id));
 }

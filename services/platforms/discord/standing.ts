@@ -3,15 +3,15 @@ import type { ChatStanding } from '../chat.ts';
 import { snowflake } from './members.ts';
 import { hasPermission, MANAGE_NICKNAMES, permissions } from './permissions.ts';
 
-export const guildAnswer = z.object({
+export const guildSchema = z.object({
   owner_id: snowflake.nullish(),
   roles: z.array(z.object({ id: snowflake, permissions })),
 });
 
-/** What the bot's roles and @everyone, whose ID is the guild's, let it do together. */
-export function viewStanding(
+/** The guild's owner, and the permissions that the bot has from all its roles. */
+export function toChatStanding(
   guildId: string,
-  { owner_id, roles }: z.output<typeof guildAnswer>,
+  { owner_id, roles }: z.output<typeof guildSchema>,
   bot: { id: string; roles: readonly string[] },
 ): ChatStanding {
   const isOwner = owner_id === bot.id;

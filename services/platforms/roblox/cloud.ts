@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import type { GameItem } from '../game.ts';
-import type { PlatformHost } from '../http.ts';
-import { isRejection } from './answers.ts';
+import type { PlatformHost } from '../http/host.ts';
+import { isRejection } from './responses.ts';
 
-/** The most rows of a page; without being asked it has ten. */
+/** The maximum number of rows per page; the default is ten. */
 const PAGE_SIZE = 100;
-/** The status of what the key may not see. */
-const REFUSED = 403;
-/** Of a list: 50 users in 200 groups each. */
-const MOST_PAGES = 100;
+/** The status of a request that the key has no permission for. */
+const FORBIDDEN = 403;
+/** Enough for 50 users in 200 groups each. */
+const MAX_PAGES = 100;
 
 const userPath = z
   .string()
@@ -27,12 +27,12 @@ const idText = z
   .transform(Number);
 
 const nextPageToken = z.string().optional();
-const membershipsAnswer = z.object({
-  // Beside `roles` there is `role`, which is the highest of them alone.
+const membershipsSchema = z.object({
+  // The response also contains `role`, which is only the highest of `roles`.
   groupMemberships: z.array(z.object({ user: userPath, roles: z.array(rolePath) })),
   nextPageToken,
 });
-const inventoryAnswer = z.object({
+const inventorySchema = z.object({
   inventoryItems: z.array(
     z.object({
       gamePassDetails: z.object({ gamePassId: idText }).optional(),
@@ -46,7 +46,7 @@ const inventoryAnswer = z.object({
 /** A role that a user holds. */
 export type HeldRole = { userId: number; groupId: number; roleId: number };
 
-/** Open Cloud, version 2, with the operator's key. Errors: those of PlatformHost. */
+/** Open Cloud, version 2, with the operator's key. Throws the errors of PlatformHost. */
 export class OpenCloud {
   readonly #host: PlatformHost;
   readonly #key: string;
@@ -56,27 +56,27 @@ export class OpenCloud {
     this.#key = key;
   }
 
-  /** All roles of up to 50 users, in every group; `rejected` where the platform rejects the call because of a user. */
+  /** All roles of up to 50 users in all groups, or `rejected` if the platform rejects the call because of a user. */
   async heldRoles(userIds: readonly number[]): Promise<HeldRole[] | 'rejected'> {
     const filter = `user in [${userIds.map((id) => `'users/${id}'`).join(',')}]`;
     const held: HeldRole[] = [];
-    for await (const page of this.#pages('groups/-/memberships', filter, 'memberships', membershipsAnswer)) {
+    for await (const page of this.#pages('groups/-/memberships', filter, 'memberships', membershipsSchema)) {
       if (page === 'rejected') return page;
-      if (page === 'refused') throw this.#host.misunderstood({ status: REFUSED }, 'a refusal');
+      if (page === 'forbidden') throw this.#host.unexpectedResponse({ status: FORBIDDEN }, 'a rejection');
       for (const { user: userId, roles } of page.groupMemberships) {
-        if (!userIds.includes(userId)) throw this.#host.misunderstood({ status: 200 }, 'another user');
+        if (!userIds.includes(userId)) throw this.#host.unexpectedResponse({ status: 200 }, 'another user');
         held.push(...roles.map((role) => ({ userId, ...role })));
       }
     }
     return held;
   }
 
-  /** Those of the items that the user owns; `hidden` where the inventory is private, or the platform rejects the call. */
+  /** The given items that the user owns, or `hidden` if the inventory is private or the platform rejects the call. */
   async owned(userId: number, items: readonly GameItem[]): Promise<GameItem[] | 'hidden'> {
     const owned = new Map<string, GameItem>();
     const path = `users/${userId}/inventory-items`;
-    for await (const page of this.#pages(path, itemFilter(items), 'inventory', inventoryAnswer)) {
-      if (page === 'refused' || page === 'rejected') return 'hidden';
+    for await (const page of this.#pages(path, itemFilter(items), 'inventory', inventorySchema)) {
+      if (page === 'forbidden' || page === 'rejected') return 'hidden';
       for (const { gamePassDetails, badgeDetails, assetDetails } of page.inventoryItems) {
         const found: GameItem[] = [];
         if (gamePassDetails) found.push({ kind: 'gamepass', id: gamePassDetails.gamePassId });
@@ -84,38 +84,40 @@ export class OpenCloud {
         if (assetDetails) found.push({ kind: 'asset', id: assetDetails.assetId });
         for (const item of found) owned.set(`${item.kind} ${item.id}`, item);
       }
-      // An asset can be owned many times over.
+      // A user can own an asset several times, so the number of rows says nothing.
       if (owned.size === items.length) break;
     }
     return [...owned.values()];
   }
 
-  /** In place of a page `refused` where the key may not see it, `rejected` where the call is wrong in itself. */
+  /**
+   * Yields `forbidden` instead of a page if the key has no permission, and `rejected` if the request itself is invalid.
+   */
   async *#pages<Page extends { nextPageToken?: string }>(
     path: string,
     filter: string,
     limit: string,
     shape: z.ZodType<Page>,
-  ): AsyncGenerator<Page | 'refused' | 'rejected'> {
+  ): AsyncGenerator<Page | 'forbidden' | 'rejected'> {
     const query = `maxPageSize=${PAGE_SIZE}&filter=${encodeURIComponent(filter)}`;
     let token = '';
-    for (let count = 0; count < MOST_PAGES; count++) {
-      const place = token && `&pageToken=${encodeURIComponent(token)}`;
+    for (let count = 0; count < MAX_PAGES; count++) {
+      const position = token && `&pageToken=${encodeURIComponent(token)}`;
       const headers = { 'x-api-key': this.#key };
-      const answer = await this.#host.get(`/cloud/v2/${path}?${query}${place}`, { headers, limit });
-      if (answer.status === REFUSED) {
-        yield 'refused';
+      const response = await this.#host.get(`/cloud/v2/${path}?${query}${position}`, { headers, limit });
+      if (response.status === FORBIDDEN) {
+        yield 'forbidden';
         return;
       }
-      if (token === '' && isRejection(answer)) {
+      if (token === '' && isRejection(response)) {
         yield 'rejected';
         return;
       }
-      const page = this.#host.expect(answer, shape);
+      const page = this.#host.expect(response, shape);
       yield page;
       token = page.nextPageToken ?? '';
       if (token === '') return;
-      if (count === MOST_PAGES - 1) throw this.#host.misunderstood(answer, `more than ${MOST_PAGES} pages`);
+      if (count === MAX_PAGES - 1) throw this.#host.unexpectedResponse(response, `more than ${MAX_PAGES} pages`);
     }
   }
 }

@@ -11,7 +11,7 @@ afterAll(() => fixture.stop());
 
 const CALLS_OF_ONE_GROUP = { 'GET /v1/groups/:group': 1, 'GET /v1/groups/:group/roles': 1 };
 
-test('a group has its name, and its roles from the lowest rank up', async () => {
+test('a group has its name, and its roles with the lowest rank first', async () => {
   const roles = [
     { name: 'Mason', rank: 10 },
     { name: 'Keeper', rank: 100 },
@@ -24,7 +24,7 @@ test('an unknown group is null', async () => {
   expect(await fixture.roblox().group(1)).toBeNull();
 });
 
-test.each([501, 1])('group %i is asked for once a minute, by all together', async (id) => {
+test.each([501, 1])('group %i is requested once a minute, also by concurrent callers', async (id) => {
   const game = fixture.roblox();
   await Promise.all(Array.from({ length: 10 }, () => game.group(id)));
   fixture.clock.advance(59_999);
@@ -35,7 +35,7 @@ test.each([501, 1])('group %i is asked for once a minute, by all together', asyn
   expect(await fixture.game.calls()).toEqual({ 'GET /v1/groups/:group': 2, 'GET /v1/groups/:group/roles': 2 });
 });
 
-test('another group in the place of the one that was asked for is a PLATFORM_ERROR', async () => {
+test('a response about another group is a PLATFORM_ERROR', async () => {
   await fixture.game.fault('/v1/groups/501/roles', { body: { groupId: 502, roles: [] } });
   await expect(fixture.roblox().group(501)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
 });
@@ -47,7 +47,7 @@ const ITEMS = [
 ] as const;
 
 test.each(ITEMS)(
-  'a %s has its name, which is asked for once an hour, by all together',
+  'the name of a %s is requested once an hour, also by concurrent callers',
   async (kind, id, name, route) => {
     const game = fixture.robloxWithKey();
     const names = await Promise.all(Array.from({ length: 10 }, () => game.itemName({ kind, id })));
@@ -73,14 +73,14 @@ test.each([
   ['badge', 404, 0, 'NotFound'],
   ['badge', 400, 1, 'BadRequest'],
 ] as const)(
-  'a %s is not taken for unknown when the gateway answers %i with code %i',
+  'a %s does not count as unknown when the gateway responds with %i and code %i',
   async (kind, status, code, message) => {
     await fixture.game.fault('', { status, body: { errors: [{ code, message }] } });
     await expect(fixture.roblox().itemName({ kind, id: 1 })).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
   },
 );
 
-test.each(ITEMS)('a %s is not taken for unknown when there is a page of HTML instead', async (kind) => {
+test.each(ITEMS)('a %s does not count as unknown when the response is HTML', async (kind) => {
   const url = await fixture.serve((_path, response) => {
     response.writeHead(404, { 'content-type': 'text/html' }).end('<html>Not found</html>');
   });
@@ -88,19 +88,19 @@ test.each(ITEMS)('a %s is not taken for unknown when there is a page of HTML ins
   await expect(game.itemName({ kind, id: 1 })).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
 });
 
-test('another item in the place of the one that was asked for is a PLATFORM_ERROR', async () => {
+test('a response about another item is a PLATFORM_ERROR', async () => {
   await fixture.game.fault('/v1/badges/801', { body: { id: 802, name: 'Round the Cape' } });
   await expect(fixture.roblox().itemName({ kind: 'badge', id: 801 })).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
 });
 
-test('when an account was made is asked for once an hour, together with its name', async () => {
+test('the creation time of an account is requested once an hour, together with its name', async () => {
   const game = fixture.roblox();
   expect(await game.createdAt(7002)).toEqual(new Date('2018-07-19T14:02:11Z'));
   expect(await game.user(7002)).toEqual({ id: 7002, name: 'BrunoSails' });
   expect(await fixture.game.calls()).toEqual({ 'GET /v1/users/:user': 1 });
 });
 
-test('when an account was made is hidden where there is none, and where the platform does not tell', async () => {
+test('the creation time is hidden for an unknown account, and where the platform sends no valid time', async () => {
   expect(await fixture.roblox().createdAt(1)).toBe('hidden');
   await fixture.game.fault('/v1/users', { body: { id: 7001, name: 'AdaBuilds', created: 'long ago' } });
   const game = fixture.roblox();

@@ -1,9 +1,9 @@
-import type { SharedRedis } from '../budget/shared.ts';
+import type { SharedRedis } from '../budget/shared-redis.ts';
 import type { GamePlatformConfig } from '../config.ts';
-import { PlatformHost, type PlatformOptions } from '../http.ts';
+import { PlatformHost, type PlatformOptions } from '../http/host.ts';
 import { gamePaces } from './pace.ts';
 
-/** The hosts of Roblox that we call; each fails for itself. */
+/** The hosts of Roblox that we call. Each has its own breaker, so that a failing host does not affect the others. */
 export type RobloxHosts = ReturnType<typeof robloxHosts>;
 
 export function robloxHosts(

@@ -2,28 +2,29 @@ import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import { LoadingCache } from '#kit/resilience/cache.ts';
 import type { GameItem, ItemKind } from '../game.ts';
-import type { PlatformAnswer, PlatformHost } from '../http.ts';
-import { givenName, refusal } from './answers.ts';
+import type { PlatformHost, PlatformResponse } from '../http/host.ts';
 import type { RobloxHosts } from './hosts.ts';
+import { errorOf, nameSchema } from './responses.ts';
 
-const KEPT_MS = 3600_000;
-const MOST_NAMES = 10_000;
+const TTL_MS = 3600_000;
+const MAX_CACHED_NAMES = 10_000;
 
-const productAnswer = z
-  .object({ TargetId: z.int(), Name: givenName })
+const productSchema = z
+  .object({ TargetId: z.int(), Name: nameSchema })
   .transform(({ TargetId, Name }) => ({ id: TargetId, name: Name }));
-const badgeAnswer = z.object({ id: z.int(), name: givenName });
+const badgeSchema = z.object({ id: z.int(), name: nameSchema });
 
-/** Where items of a kind are looked up, and how their absence is told. */
+/** The endpoint for items of one kind. */
 interface Source {
   host: PlatformHost;
   limit?: string;
   path: (id: number) => string;
   shape: z.ZodType<{ id: number; name: string }>;
-  isAbsent: (answer: PlatformAnswer) => boolean;
+  /** True if the response means that the item does not exist. */
+  isAbsent: (response: PlatformResponse) => boolean;
 }
 
-/** Names of items. */
+/** The names of items. */
 export class Items {
   readonly #sources: Record<ItemKind, Source>;
   readonly #names: LoadingCache<string | null>;
@@ -31,11 +32,11 @@ export class Items {
   constructor(hosts: RobloxHosts, clock: Clock) {
     this.#sources = sources(hosts);
     this.#names = new LoadingCache<string | null>({
-      ttlMs: KEPT_MS,
-      max: MOST_NAMES,
+      ttlMs: TTL_MS,
+      max: MAX_CACHED_NAMES,
       clock,
       load: (key) => this.#load(key),
-      // What does not exist may be made in the next minute.
+      // An item that does not exist may be created in the next minute.
       remember: (name) => name !== null,
     });
   }
@@ -47,10 +48,10 @@ export class Items {
   async #load(key: string): Promise<string | null> {
     const [kind, number] = key.split('/') as [ItemKind, string];
     const { host, limit, path, shape, isAbsent } = this.#sources[kind];
-    const answer = await host.get(path(Number(number)), { limit });
-    if (isAbsent(answer)) return null;
-    const { id, name } = host.expect(answer, shape);
-    if (id !== Number(number)) throw host.misunderstood(answer, 'another item');
+    const response = await host.get(path(Number(number)), { limit });
+    if (isAbsent(response)) return null;
+    const { id, name } = host.expect(response, shape);
+    if (id !== Number(number)) throw host.unexpectedResponse(response, 'another item');
     return name;
   }
 }
@@ -60,26 +61,28 @@ const sources = (hosts: RobloxHosts): Record<ItemKind, Source> => ({
     host: hosts.apis,
     limit: 'game-passes',
     path: (id) => `/game-passes/v1/game-passes/${id}/product-info`,
-    shape: productAnswer,
+    shape: productSchema,
     isAbsent: isAbsentGamepass,
   },
   asset: {
     host: hosts.economy,
     path: (id) => `/v2/assets/${id}/details`,
-    shape: productAnswer,
+    shape: productSchema,
     // "Invalid asset ID"
-    isAbsent: (answer) => answer.status === 400 && refusal(answer)?.code === 20,
+    /** True if the response means that the item does not exist. */
+    isAbsent: (response) => response.status === 400 && errorOf(response)?.code === 20,
   },
   badge: {
     host: hosts.badges,
     path: (id) => `/v1/badges/${id}`,
-    shape: badgeAnswer,
+    shape: badgeSchema,
     // "Badge is invalid or does not exist."
-    isAbsent: (answer) => answer.status === 404 && [1, 3].includes(refusal(answer)?.code ?? 0),
+    /** True if the response means that the item does not exist. */
+    isAbsent: (response) => response.status === 404 && [1, 3].includes(errorOf(response)?.code ?? 0),
   },
 });
 
-/** "The game pass does not exist." has code 0, as the gateway's "NotFound" has: only the text tells them apart. */
-function isAbsentGamepass(answer: PlatformAnswer): boolean {
-  return [400, 404].includes(answer.status) && /game ?pass/i.test(refusal(answer)?.message ?? '');
+/** Code 0 means a missing game pass as well as a missing route of the gateway; only the text distinguishes them. */
+function isAbsentGamepass(response: PlatformResponse): boolean {
+  return [400, 404].includes(response.status) && /game ?pass/i.test(errorOf(response)?.message ?? '');
 }

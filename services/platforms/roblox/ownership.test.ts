@@ -30,7 +30,7 @@ test('all items of a user take one call', async () => {
   expect(await fixture.game.calls()).toEqual({ [INVENTORY]: 1 });
 });
 
-test('while somebody waits nothing is read from the cache; jobs do not query again for ten minutes', async () => {
+test('callers get no cached results; background work caches for a minute, jobs for ten', async () => {
   await start();
   const game = fixture.robloxWithKey();
   const calls = async () => (await fixture.game.calls())[INVENTORY];
@@ -61,7 +61,7 @@ test('fifty users take one call each', async () => {
   expect(await fixture.game.calls()).toEqual({ [INVENTORY]: 50 });
 });
 
-test('a page holds as many items as may be asked for, not the ten of a page that nobody asked to be larger', async () => {
+test('a hundred items fit on one page, instead of the default of ten per page', async () => {
   const badges = Array.from({ length: 100 }, (_, index) => ({ id: index + 1, name: `Badge ${index + 1}` }));
   const ids = badges.map(({ id }) => id);
   await start({ world: { game: { users: [{ id: 7, name: 'Ada', badges: ids }], badges } } });
@@ -70,7 +70,7 @@ test('a page holds as many items as may be asked for, not the ten of a page that
   expect(await fixture.game.calls()).toEqual({ [INVENTORY]: 1 });
 });
 
-test('further pages are read while an item may be on them, since an asset can be owned many times', async () => {
+test('further pages are read until all items are found, because an asset can be owned several times', async () => {
   await start();
   const copy = { assetDetails: { assetId: '701' } };
   const pages: Record<string, unknown> = {
@@ -92,7 +92,7 @@ test('further pages are read while an item may be on them, since an asset can be
   expect(tokens).toEqual(['', 'two', 'three']);
 });
 
-test('pages without an end leave what was not on them unknown', async () => {
+test('with endless pages, items that were not found are unknown', async () => {
   await start();
   let count = 0;
   const url = await fixture.serve((_path, response) => {
@@ -113,20 +113,20 @@ test.each([true, false])('a private inventory is hidden (with a key: %s)', async
 test.each([
   [true, 'hidden'],
   [false, 'unknown'],
-])('nothing is known of a user who does not exist (with a key: %s): %s', async (withKey, told) => {
+])('items of a user who does not exist (with a key: %s) are %s', async (withKey, expected) => {
   await start();
   const game = withKey ? fixture.robloxWithKey() : fixture.roblox();
-  expect(await game.owns(1, ITEMS.slice(0, 2))).toEqual([told, told]);
+  expect(await game.owns(1, ITEMS.slice(0, 2))).toEqual([expected, expected]);
 });
 
-test.each([true, false])('nobody owns what does not exist (with a key: %s)', async (withKey) => {
+test.each([true, false])('an item that does not exist is not owned (with a key: %s)', async (withKey) => {
   await start();
   const game = withKey ? fixture.robloxWithKey() : fixture.roblox();
-  const gone = (['gamepass', 'asset', 'badge'] as const).map((kind) => ({ kind, id: 1 }));
-  expect(await game.owns(7001, gone)).toEqual([false, false, false]);
+  const missing = (['gamepass', 'asset', 'badge'] as const).map((kind) => ({ kind, id: 1 }));
+  expect(await game.owns(7001, missing)).toEqual([false, false, false]);
 });
 
-test('equal look-ups at the same time make one call, later ones another', async () => {
+test('concurrent equal lookups share one call, and a later lookup makes another', async () => {
   await start();
   const game = fixture.robloxWithKey();
   const backwards = ITEMS.toReversed();
@@ -138,7 +138,7 @@ test('equal look-ups at the same time make one call, later ones another', async 
   expect(await fixture.game.calls()).toEqual({ [INVENTORY]: 2 });
 });
 
-test('an item that is asked for twice is told twice, and none at all takes no call', async () => {
+test('an item that is given twice has two results, and no items take no call', async () => {
   await start();
   const game = fixture.robloxWithKey();
   const badge = { kind: 'badge', id: 801 } as const;
@@ -147,13 +147,13 @@ test('an item that is asked for twice is told twice, and none at all takes no ca
   expect(await fixture.game.calls()).toEqual({ [INVENTORY]: 1 });
 });
 
-test('without a key each item is asked for, after whether the inventory is private', async () => {
+test('without a key each item takes a call, after one that checks whether the inventory is private', async () => {
   await start();
   expect(await fixture.roblox().owns(7001, ITEMS)).toEqual(OWNED_BY_ADA);
   expect(await fixture.game.calls()).toEqual({ [CAN_VIEW]: 1, [IS_OWNED]: 6 });
 });
 
-test('without a key an item that fails leaves the others known', async () => {
+test('without a key a failed call leaves only its own item unknown', async () => {
   await start();
   await fixture.game.fault('/items/Asset/701/', { status: 500 });
   expect(await fixture.roblox().owns(7001, ITEMS)).toEqual(OWNED_BY_ADA.with(2, 'unknown' as never));

@@ -3,14 +3,14 @@ import { currentPurpose, type Purpose, requestContext } from '#kit/context.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { CallBudget } from '../budget/budget.ts';
 import { PlatformLimits } from '../budget/limits.ts';
-import type { SharedRedis } from '../budget/shared.ts';
+import type { SharedRedis } from '../budget/shared-redis.ts';
 import type { GamePlatformConfig } from '../config.ts';
-import type { HostAnswer, Pace } from '../http.ts';
-import { readPause } from '../quiet.ts';
+import type { HostResponse, Pace } from '../http/host.ts';
+import { readPause } from '../http/pauses.ts';
 
 const MINUTE_MS = 60_000;
-/** How long a call may wait for its turn. */
-const PATIENCE_MS: Record<Purpose, number> = { caller: 5_000, background: 10_000, job: 30_000 };
+/** How long a call may wait for the rate limits. */
+const MAX_WAIT_MS: Record<Purpose, number> = { caller: 5_000, background: 10_000, job: 30_000 };
 
 export interface GamePaceOptions {
   config: GamePlatformConfig;
@@ -19,20 +19,21 @@ export interface GamePaceOptions {
 }
 
 /**
- * Paces the calls of the game platform, for all processes together. Open Cloud grants so many calls a minute to the
- * owner of a key, by family; the anonymous hosts publish no limits and share one budget.
+ * Limits the rate of calls to the game platform, for all processes together. Open Cloud limits the calls per minute of
+ * a key owner, separately for memberships and for inventories. The anonymous hosts publish no rate limits and share one
+ * budget.
  */
 export function gamePaces({ config, shared, metrics }: GamePaceOptions): (host: string, url: string) => Pace {
-  const budget = (name: string, places: number, windowMs: number) =>
+  const budget = (name: string, slots: number, windowMs: number) =>
     new CallBudget({
       shared,
       platform: 'game',
       credential: `game ${name} ${config.GAME_API_KEY ?? ''}`,
-      allowance: { places, windowMs },
+      allowance: { slots, windowMs },
       metrics,
     });
   const anonymous = budget('anonymous', config.GAME_GLOBAL_RPS, 1_000);
-  const families = new Map([
+  const cloudBudgets = new Map([
     ['memberships', budget('memberships', config.GAME_MEMBERSHIPS_PER_MINUTE, MINUTE_MS)],
     ['inventory', budget('inventory', config.GAME_INVENTORIES_PER_MINUTE, MINUTE_MS)],
   ]);
@@ -41,17 +42,17 @@ export function gamePaces({ config, shared, metrics }: GamePaceOptions): (host: 
     const limits = new PlatformLimits({ shared, platform: 'game platform', credential });
     return {
       async run(limit, call) {
-        const until = performance.now() + PATIENCE_MS[currentPurpose()];
+        const until = performance.now() + MAX_WAIT_MS[currentPurpose()];
         await limits.admit(limit, until);
         const guildId = requestContext.getStore()?.guildId ?? '';
-        return (families.get(limit) ?? anonymous).run(guildId, until - performance.now(), call);
+        return (cloudBudgets.get(limit) ?? anonymous).run(guildId, until - performance.now(), call);
       },
-      note: (limit, answer) => limits.note(limit, { pause: pauseOf(answer), isInvalid: false }),
+      note: (limit, response) => limits.note(limit, { pause: pauseOf(response), isInvalid: false }),
     };
   };
 }
 
-/** Time of day serves only to read a Retry-After that is a date. */
-function pauseOf(answer: HostAnswer) {
-  return answer.status === 429 ? readPause(answer, Date.now()) : undefined;
+/** The time of day is needed only for a Retry-After that is a date. */
+function pauseOf(response: HostResponse) {
+  return response.status === 429 ? readPause(response, Date.now()) : undefined;
 }

@@ -14,7 +14,7 @@ afterEach(() => fixture.stop());
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 
-test('ranks of several roles in a group, and of several groups, are all told', async () => {
+test('all ranks of a user are returned, from several roles in a group and from several groups', async () => {
   await start();
   const ranks = await fixture.robloxWithKey().ranks([7002, 7006, 7004, 1], [501, 502]);
   expect(ranks).toEqual(
@@ -33,7 +33,7 @@ test('ranks of several roles in a group, and of several groups, are all told', a
   );
 });
 
-test('ranks are told of the groups that were named, and the roles of no other are asked for', async () => {
+test('only ranks in the given groups are returned, and only roles of these groups are requested', async () => {
   await start();
   const ranks = await fixture.robloxWithKey().ranks([7002], [502, 999]);
   expect(ranks).toEqual(new Map([[7002, new Map([[502, [10]]])]]));
@@ -61,7 +61,7 @@ test('a hundred and one users take three calls', async () => {
   expect(await fixture.game.calls()).toEqual({ [MEMBERSHIPS]: 3, [ROLES]: 1 });
 });
 
-test('no call is made for a user whose ranks are less than 30 s old', async () => {
+test('the ranks of a user are cached for 30 s', async () => {
   await start({ world: crewWorld({ users: 3, groups: 2 }) });
   const game = fixture.robloxWithKey();
   await game.ranks([1, 2], [101]);
@@ -75,33 +75,33 @@ test('no call is made for a user whose ranks are less than 30 s old', async () =
   expect(await fixture.game.calls()).toEqual({ [MEMBERSHIPS]: 2, [ROLES]: 2 });
 });
 
-test('equal look-ups at the same time make one call, and overlapping ones ask for no user twice', async () => {
+test('concurrent lookups share calls, and overlapping ones query no user twice', async () => {
   await start({ world: crewWorld({ users: 60 }) });
   const game = fixture.robloxWithKey();
-  const asked = await Promise.all([
+  const lookups = await Promise.all([
     game.ranks(numbers(1, 50), [101]),
     game.ranks(numbers(1, 50), [101]),
     game.ranks(numbers(11, 60), [101]),
   ]);
-  for (const ranks of asked) {
+  for (const ranks of lookups) {
     expect(ranks.size).toBe(50);
     for (const of of ranks.values()) expect(of).toEqual(new Map([[101, [10]]]));
   }
   expect(await fixture.game.calls()).toEqual({ [MEMBERSHIPS]: 2, [ROLES]: 1 });
 });
 
-test('when a page of a batch fails, its users are unknown and those of another batch are not', async () => {
+test('when a page of a batch fails, only the users of that batch are unknown', async () => {
   await start({ world: crewWorld({ users: 60 }) });
   const game = fixture.robloxWithKey();
   await fixture.game.fault('/memberships', { status: 500, times: 1 });
   const ranks = [...(await game.ranks(numbers(1, 60), [101])).values()];
   expect(ranks.filter((of) => of === 'unknown').length).toSatisfy((count: number) => count === 50 || count === 10);
-  const again = [...(await game.ranks(numbers(1, 60), [101])).values()];
-  expect(again).not.toContain('unknown');
+  const retried = [...(await game.ranks(numbers(1, 60), [101])).values()];
+  expect(retried).not.toContain('unknown');
   expect(await fixture.game.calls()).toEqual({ [MEMBERSHIPS]: 3, [ROLES]: 1 });
 });
 
-test('members of a group whose roles are not known are unknown, others are not', async () => {
+test('only members of a group whose roles cannot be loaded are unknown', async () => {
   await start();
   const game = fixture.robloxWithKey();
   await fixture.game.fault('/v1/groups/502/roles', { status: 500 });
@@ -110,7 +110,7 @@ test('members of a group whose roles are not known are unknown, others are not',
   expect(ranks.get(7001)).toEqual(new Map([[501, [50]]]));
 });
 
-test('a role that is newer than what we know of its group leaves its holder unknown', async () => {
+test('a user with a role that is not among the roles of its group is unknown', async () => {
   await start();
   await fixture.game.fault('/v1/groups/501/roles', { body: { groupId: 501, roles: [] } });
   expect((await fixture.robloxWithKey().ranks([7001], [501])).get(7001)).toBe('unknown');
@@ -120,13 +120,13 @@ test.each([
   ['another user', { user: 'users/7009', roles: ['groups/501/roles/50101'] }],
   ['no list of roles', { user: 'users/7001', role: 'groups/501/roles/50101' }],
   ['a role without a group', { user: 'users/7001', roles: ['roles/50101'] }],
-])('a membership with %s is not trusted', async (_what, membership) => {
+])('a membership with %s makes the ranks unknown', async (_what, membership) => {
   await start();
   await fixture.game.fault('/memberships', { body: { groupMemberships: [membership], nextPageToken: '' } });
   expect((await fixture.robloxWithKey().ranks([7001], [501])).get(7001)).toBe('unknown');
 });
 
-test('over the limit of a key, calls on it are held back for the seconds that are left, and no others', async () => {
+test('above a rate limit of the key, only calls of that limit pause, for the remaining seconds', async () => {
   await start({ limits: { 'cloud-memberships': { count: 1, seconds: 60 } }, clock: () => fixture.clock.now() });
   const game = fixture.robloxWithKey();
   expect((await game.ranks([7001], [501])).get(7001)).toEqual(new Map([[501, [50]]]));
@@ -139,17 +139,17 @@ test('over the limit of a key, calls on it are held back for the seconds that ar
   expect((await game.ranks([7001], [501])).get(7001)).toEqual(new Map([[501, [50]]]));
 });
 
-test('a key that the platform does not know leaves all unknown', async () => {
+test('with an invalid key all ranks are unknown', async () => {
   await start();
   await fixture.game.fault('/cloud/v2', { status: 401, body: { errors: [{ code: 0, message: 'Invalid API Key' }] } });
   expect((await fixture.robloxWithKey().ranks([7001], [501])).get(7001)).toBe('unknown');
 });
 
-test('without a key each user is asked for, and has the highest rank of each group', async () => {
+test('without a key each user takes a call, and has only the highest rank in each group', async () => {
   await start();
   const game = fixture.roblox();
-  const ask = () => game.ranks([7002, 7004, 1, 7002], [501, 502]);
-  const [ranks] = await Promise.all([ask(), ask()]);
+  const query = () => game.ranks([7002, 7004, 1, 7002], [501, 502]);
+  const [ranks] = await Promise.all([query(), query()]);
   expect(ranks).toEqual(
     new Map([
       [
@@ -164,11 +164,11 @@ test('without a key each user is asked for, and has the highest rank of each gro
     ]),
   );
   fixture.clock.advance(29_999);
-  await ask();
+  await query();
   expect(await fixture.game.calls()).toEqual({ [GROUPS_OF_USER]: 3 });
 });
 
-test('without a key a user who fails leaves the others known', async () => {
+test('without a key a failed call leaves only its own user unknown', async () => {
   await start();
   await fixture.game.fault('/v2/users/7002/', { status: 500 });
   const ranks = await fixture.roblox().ranks([7001, 7002], [501]);
@@ -180,13 +180,13 @@ test('without a key a user who fails leaves the others known', async () => {
   );
 });
 
-test('nobody and no group take no call', async () => {
+test('an empty list of users takes no call', async () => {
   await start();
   expect(await fixture.robloxWithKey().ranks([], [501])).toEqual(new Map());
   expect(await fixture.game.calls()).toEqual({});
 });
 
-test('one account that the platform rejects takes none of its batch along, and is not asked about again soon', async () => {
+test('one rejected account leaves the ranks of its batch known, and is not queried again soon', async () => {
   const world = crewWorld({ users: 50 });
   Object.assign(world.game.users[30] as object, { rejected: true });
   await start({ world });
@@ -201,7 +201,7 @@ test('one account that the platform rejects takes none of its batch along, and i
   expect((await fixture.game.calls())[MEMBERSHIPS]).toBe(first + 1);
 });
 
-test('without a key an account that the platform rejects is told apart from one that it does not tell of now', async () => {
+test('without a key a rejected account is rejected, not unknown', async () => {
   const world = crewWorld({ users: 2 });
   Object.assign(world.game.users[0] as object, { rejected: true });
   await start({ world });

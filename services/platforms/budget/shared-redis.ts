@@ -3,48 +3,51 @@ import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 import { within } from '#kit/resilience/deadline.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 
-/** What a call may wait for Redis. */
+/** The timeout of a Redis command. */
 const REDIS_MS = 50;
-/** Half a second of timeouts is enough to stop waiting for Redis, which is probed in the background from then on. */
+/**
+ * After half a second of timeouts calls stop waiting for Redis, and a probe in the background finds out when it is
+ * back.
+ */
 const BREAKER = { windowMs: 500, leastCalls: 3, failedPercent: 50, openMs: 1_000 };
 
 export interface SharedRedisOptions {
-  /** Left out: nothing is shared. */
+  /** If undefined, nothing is shared. */
   redis: RedisClient | undefined;
-  /** Among how many processes what a platform grants is divided while Redis is away. */
+  /** The number of processes that divide the rate limits equally while Redis is unavailable. */
   processes: number;
   breakers: Breakers;
   log: Logger;
 }
 
-/** Redis as the limits of the platforms use it: no call waits for it for long, and all go on without it. */
+/** Redis for the platforms' rate limits: a call waits for it for 50 ms at most and continues without it. */
 export class SharedRedis {
   readonly processes: number;
   readonly #redis: { client: RedisClient; breaker: Breaker } | undefined;
   readonly #log: Logger;
-  #isReported = false;
+  #isFailureLogged = false;
 
   constructor({ redis, processes, breakers, log }: SharedRedisOptions) {
     this.processes = processes;
-    // Redis rejects nothing: each error means that it did not answer.
+    // Our commands are always valid, so every error means that Redis is unavailable.
     this.#redis = redis && { client: redis, breaker: breakers.create('redis', () => true, BREAKER) };
-    // The connection rejects what it does not answer within a second.
+    // The connection itself rejects a command without a reply after a second, so pings do not pile up.
     this.#redis?.breaker.probeWith(() => within(REDIS_MS, (redis as RedisClient).ping()));
     this.#log = log;
   }
 
-  /** Whether each process goes by what it knows itself. A single timeout does not count. */
+  /** True while the processes do not share their limits. A single timeout does not count. */
   get isDegraded(): boolean {
     if (!this.#redis) return this.processes > 1;
     return this.#redis.breaker.isOpen || this.#redis.client.status !== 'ready';
   }
 
-  /** Of a number that the platform grants to all processes together, what this one may use now; 1 at least. */
+  /** The part of a limit of all processes that this process may use now, at least 1. */
   shareOf(granted: number): number {
     return this.isDegraded ? Math.max(1, Math.floor(granted / this.processes)) : granted;
   }
 
-  /** The outcome of the work; undefined where Redis did not answer in time. */
+  /** The result of the work; undefined if Redis is unavailable or too slow. */
   async run<Result>(work: (redis: RedisClient) => Promise<Result>): Promise<Result | undefined> {
     const redis = this.#redis;
     if (!redis) return undefined;
@@ -59,15 +62,18 @@ export class SharedRedis {
   }
 
   #recovered(): void {
-    if (!this.#isReported) return;
-    this.#isReported = false;
-    this.#log.info('limits of the platforms are shared among the processes again');
+    if (!this.#isFailureLogged) return;
+    this.#isFailureLogged = false;
+    this.#log.info('Redis available again, rate limits of the platforms are shared among the processes');
   }
 
   #failed(error: unknown): void {
-    if (this.#isReported || !this.isDegraded) return;
-    this.#isReported = true;
+    if (this.#isFailureLogged || !this.isDegraded) return;
+    this.#isFailureLogged = true;
     const reason = error instanceof Error ? error.message : String(error);
-    this.#log.warn({ error: reason }, 'Redis unavailable, limits of the platforms are divided among the processes');
+    this.#log.warn(
+      { error: reason },
+      'Redis unavailable, rate limits of the platforms are divided equally among the processes',
+    );
   }
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { deadlineFor, PlatformsFixture } from './fixture.ts';
+import { deadlineFor, PlatformsFixture } from '../fixture.ts';
 
 const USER = { id: 7001, name: 'AdaBuilds' };
 
@@ -12,9 +12,9 @@ afterEach(() => fixture.stop());
 
 const calls = async (): Promise<number> => (await fixture.game.calls())['GET /v1/users/:user'] ?? 0;
 const fault = (given: Record<string, unknown>) => fixture.game.fault('/v1/users', given);
-const ofUsers = (url: string) => fixture.roblox({ GAME_USERS_URL: url });
+const robloxWithUsersUrl = (url: string) => fixture.roblox({ GAME_USERS_URL: url });
 
-test('a user has its name, which is asked for once an hour', async () => {
+test('the name of a user is requested once an hour', async () => {
   const game = fixture.roblox();
   expect(await game.user(7001)).toEqual(USER);
   fixture.clock.advance(3_599_999);
@@ -25,14 +25,14 @@ test('a user has its name, which is asked for once an hour', async () => {
   expect(await calls()).toBe(2);
 });
 
-test('those who ask for one user at the same time share one call', async () => {
+test('concurrent callers for one user share one request', async () => {
   const game = fixture.roblox();
   const users = await Promise.all(Array.from({ length: 10 }, () => game.user(7001)));
   for (const user of users) expect(user).toEqual(USER);
   expect(await calls()).toBe(1);
 });
 
-test('an unknown user is null, and asked for again', async () => {
+test('an unknown user is null and not cached', async () => {
   const game = fixture.roblox();
   expect(await game.user(1)).toBeNull();
   expect(await game.user(1)).toBeNull();
@@ -40,50 +40,50 @@ test('an unknown user is null, and asked for again', async () => {
 });
 
 test.each([
-  ['answers 500', { status: 500 }],
-  ['answers 503', { status: 503 }],
-  ['refuses', { status: 403 }],
+  ['responds with 500', { status: 500 }],
+  ['responds with 503', { status: 503 }],
+  ['responds with 403', { status: 403 }],
   ['has lost the route', { status: 404, body: { errors: [{ code: 0, message: 'NotFound' }] } }],
-  ['answers another user', { status: 200, body: { id: 7002, name: 'Ben' } }],
-  ['answers without a name', { status: 200, body: { id: 7001 } }],
-  ['answers a name that no database takes', { status: 200, body: { id: 7001, name: 'Ada\u0000' } }],
-  ['answers broken JSON', { broken: true }],
-  ['is cut off in the middle', { truncate: true }],
-  ['cuts the connection', { reset: true }],
-])('a platform that %s is a PLATFORM_ERROR, and forgotten the next time', async (_what, given) => {
+  ['sends another user', { status: 200, body: { id: 7002, name: 'Ben' } }],
+  ['sends no name', { status: 200, body: { id: 7001 } }],
+  ['sends a name with a NUL character', { status: 200, body: { id: 7001, name: 'Ada\u0000' } }],
+  ['sends invalid JSON', { broken: true }],
+  ['truncates the response', { truncate: true }],
+  ['resets the connection', { reset: true }],
+])('a platform that %s is a PLATFORM_ERROR once, and the next call succeeds', async (_what, given) => {
   const game = fixture.roblox();
   await fault({ ...given, times: 1 });
   await expect(game.user(7001)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
   expect(await game.user(7001)).toEqual(USER);
 });
 
-test('a platform that does not listen is a PLATFORM_ERROR', async () => {
-  const gone = await PlatformsFixture.start();
-  await gone.stop();
-  await expect(ofUsers(gone.game.url).user(7001)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
+test('a platform that refuses connections is a PLATFORM_ERROR', async () => {
+  const stopped = await PlatformsFixture.start();
+  await stopped.stop();
+  await expect(robloxWithUsersUrl(stopped.game.url).user(7001)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
 });
 
-test('a platform that is too slow, also in the middle of its answer, is a TIMEOUT', async () => {
+test('a platform that is too slow, also in the middle of its response, is a TIMEOUT', async () => {
   const slow = { delay_ms: 10_000, times: 1 };
   fixture.deadlineMs = deadlineFor(slow);
   await fault(slow);
   await expect(fixture.roblox().user(7001)).rejects.toMatchObject({ code: 'TIMEOUT' });
   const url = await fixture.serve((_path, response) => response.writeHead(200).write('{"id": 7001,'));
-  await expect(ofUsers(url).user(7001)).rejects.toMatchObject({ code: 'TIMEOUT' });
+  await expect(robloxWithUsersUrl(url).user(7001)).rejects.toMatchObject({ code: 'TIMEOUT' });
 });
 
-test('a redirect is not followed, and more than 1 MiB not read', async () => {
+test('redirects are not followed, and responses above 1 MiB are errors', async () => {
   const url = await fixture.serve((path, response) => {
     if (path === '/v1/users/1') response.writeHead(302, { location: `${fixture.game.url}/v1/users/7001` }).end();
     else response.end(JSON.stringify({ id: 2, name: 'Ben', description: 'x'.repeat(1024 * 1024) }));
   });
-  const game = ofUsers(url);
+  const game = robloxWithUsersUrl(url);
   await expect(game.user(1)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
   await expect(game.user(2)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
   expect(await calls()).toBe(0);
 });
 
-test('after a 429 the platform is not called before the time that it named', async () => {
+test('after a 429 the platform is not called until its Retry-After has passed', async () => {
   const game = fixture.roblox();
   await fault({ status: 429, retry_after: 30, times: 1 });
   await expect(game.user(7001)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 30 });
@@ -94,13 +94,13 @@ test('after a 429 the platform is not called before the time that it named', asy
   expect(await game.user(7001)).toEqual(USER);
 });
 
-test('a 429 may name a date, or nothing at all', async () => {
+test('Retry-After may be a date, or absent', async () => {
   const after = [new Date(fixture.clock.now() + 90_000).toUTCString(), undefined];
   const url = await fixture.serve((_path, response) => {
-    const [named] = after.splice(0, 1);
-    response.writeHead(429, named === undefined ? {} : { 'retry-after': named }).end();
+    const [retryAfter] = after.splice(0, 1);
+    response.writeHead(429, retryAfter === undefined ? {} : { 'retry-after': retryAfter }).end();
   });
-  const game = ofUsers(url);
+  const game = robloxWithUsersUrl(url);
   await expect(game.user(7001)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 90 });
   fixture.clock.advance(90_000);
   await expect(game.user(7001)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { testRedisUrl } from '#test/redis/database.ts';
-import { RedisTurns } from './redis.ts';
-import { turnsSuite } from './turns.suite.ts';
+import { RedisSlots } from './redis-slots.ts';
+import { callSlotsSuite } from './slots.suite.ts';
 
 let redis: Redis;
 beforeAll(async () => {
@@ -11,19 +11,19 @@ beforeAll(async () => {
 });
 afterAll(() => redis.disconnect());
 
-const newTurns = async (places: number) => {
+const create = async (slots: number) => {
   // The connection opens with the first command.
   await redis.ping();
-  return new RedisTurns(redis, randomUUID(), { places, windowMs: 1_000 });
+  return new RedisSlots({ redis, name: randomUUID(), allowance: { slots, windowMs: 1_000 } });
 };
 
-describe('turns in Redis', () => {
-  turnsSuite(newTurns);
+describe('slots in Redis', () => {
+  callSlotsSuite(create);
 });
 
-test('nothing stays behind in Redis when nobody has called for a minute', async () => {
-  const turns = await newTurns(1);
-  for (const guildId of ['1', '2']) await turns.take({ id: randomUUID(), guildId, purpose: 'caller' });
+test('all keys in Redis expire when no calls are made any more', async () => {
+  const slots = await create(1);
+  for (const guildId of ['1', '2']) await slots.acquire({ id: randomUUID(), guildId, purpose: 'caller' });
   const keys = await redis.keys('{budget:*');
   expect(keys.length).toBeGreaterThan(3);
   for (const key of keys) expect(await redis.pttl(key)).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { deadlineFor, PlatformsFixture } from '../fixture.ts';
 import type { Discord } from './discord.ts';
-import { deadlineFor, PlatformsFixture } from './fixture.ts';
 
 const GUILD = '900000000000000001';
 const BOT = '930000000000000001';
@@ -30,12 +30,12 @@ const nickname = (nickname: string | null, chatId = ADA) =>
   discord.changeNickname({ guildId: GUILD, chatId, nickname, reason: 'Named after the game' });
 
 async function audit(): Promise<Record<string, unknown>[]> {
-  const answer = await fetch(`${fixture.chat.url}/__audit`);
-  return ((await answer.json()) as { entries: Record<string, unknown>[] }).entries;
+  const response = await fetch(`${fixture.chat.url}/__audit`);
+  return ((await response.json()) as { entries: Record<string, unknown>[] }).entries;
 }
 
 describe('one member', () => {
-  test('is read live, each time', async () => {
+  test('is never cached', async () => {
     expect(await discord.member(GUILD, ADA)).toEqual({
       chatId: ADA,
       username: 'ada',
@@ -48,13 +48,13 @@ describe('one member', () => {
     expect((await fixture.chat.calls())[MEMBER]).toBe(2);
   });
 
-  test('who is not in the guild is null, and so is the bot, which is not asked for', async () => {
+  test('is null if not in the guild, and for the bot, which is not requested', async () => {
     expect(await discord.member(GUILD, NOBODY)).toBeNull();
     expect(await discord.member(GUILD, BOT)).toBeNull();
     expect((await fixture.chat.calls())[MEMBER]).toBe(1);
   });
 
-  test('of a guild that the bot may not see, members are asked for once a minute', async () => {
+  test('in a guild that the bot may not read is requested once a minute', async () => {
     await fixture.chat.fault('/guilds', forbidden(50001));
     for (const chatId of [ADA, LENA, ADA]) {
       await expect(discord.member(GUILD, chatId)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
@@ -83,7 +83,7 @@ describe('all members', () => {
     },
   });
 
-  test('come 1,000 a call in the order of their IDs, without the bot', async () => {
+  test('are listed in pages of 1,000 in the order of their IDs, without the bot', async () => {
     await fixture.chat.putWorld(many(1_500));
     const first = await discord.members(GUILD, '0');
     expect([first.members.length, first.next]).toEqual([999, '920000000000000999']);
@@ -94,7 +94,7 @@ describe('all members', () => {
     expect((await fixture.chat.calls())[LIST]).toBe(2);
   });
 
-  test('are asked for once in ten seconds, by all who want them', async () => {
+  test('are requested once in ten seconds, also by concurrent callers', async () => {
     await Promise.all([discord.members(GUILD, '0'), discord.members(GUILD, '0')]);
     fixture.clock.advance(9_999);
     await discord.members(GUILD, '0');
@@ -104,7 +104,7 @@ describe('all members', () => {
     expect((await fixture.chat.calls())[LIST]).toBe(2);
   });
 
-  test('a page of members with many roles each, larger than 1 MiB, is read', async () => {
+  test('are read from a page above 1 MiB, with many roles each', async () => {
     const world = many(1_000);
     const roles = Array.from({ length: 80 }, (_, index) => ({
       id: String(910000000000000001n + BigInt(index)),
@@ -118,7 +118,7 @@ describe('all members', () => {
     expect([members.length, members[0]?.roles.length]).toEqual([999, 80]);
   });
 
-  test('without the intent they are a PLATFORM_ERROR that names it, asked for once a minute', async () => {
+  test('are a PLATFORM_ERROR that names the missing intent, requested once a minute', async () => {
     await fixture.chat.fault('/members', forbidden(50001));
     const error = { code: 'PLATFORM_ERROR', message: expect.stringMatching(/intent GUILD_MEMBERS/) as string };
     await expect(discord.members(GUILD, '0')).rejects.toMatchObject(error);
@@ -128,7 +128,7 @@ describe('all members', () => {
 });
 
 describe('changes of a member', () => {
-  test('a role is given and taken, each with its reason in the audit log', async () => {
+  test('a role is assigned and removed, each with its reason in the audit log', async () => {
     expect(await role(CAPTAIN)).toBe('done');
     expect(await role(CAPTAIN, { give: false })).toBe('done');
     expect(await audit()).toMatchObject([
@@ -137,7 +137,7 @@ describe('changes of a member', () => {
     ]);
   });
 
-  test('a nickname is set and taken away', async () => {
+  test('a nickname is set and removed', async () => {
     expect(await nickname('Ada ⚓')).toBe('done');
     expect((await discord.member(GUILD, ADA))?.nickname).toBe('Ada ⚓');
     expect(await nickname(null)).toBe('done');
@@ -145,7 +145,7 @@ describe('changes of a member', () => {
     expect(await audit()).toHaveLength(2);
   });
 
-  test('refusals are told apart: no such member, no such role, not permitted', async () => {
+  test('rejections are distinguished: no such member, no such role, not permitted', async () => {
     expect(await role(CAPTAIN, { chatId: NOBODY })).toBe('no such member');
     expect(await role('910000000000000099')).toBe('no such role');
     expect(await role(HARBORMASTER)).toBe('not permitted');
@@ -154,13 +154,13 @@ describe('changes of a member', () => {
     expect(await audit()).toEqual([]);
   });
 
-  test.each([[undefined], [0], [60003]])('403 with the code %s is not permitted, and not tried again', async (code) => {
+  test.each([[undefined], [0], [60003]])('403 with the code %s is not permitted, and not retried', async (code) => {
     await fixture.chat.fault('/roles/', { status: 403, body: { ...(code !== undefined && { code }), message: 'No' } });
     expect([await role(CAPTAIN), await role(CAPTAIN, { chatId: LENA })]).toEqual(['not permitted', 'not permitted']);
     expect((await fixture.chat.calls())[GIVE]).toBe(1);
   });
 
-  test('a guild tells who owns it and whether the bot manages nicknames, once a minute', async () => {
+  test('the owner and the right to manage nicknames are requested once a minute', async () => {
     const world = (role: string) => ({
       chat: {
         guilds: [
@@ -176,19 +176,19 @@ describe('changes of a member', () => {
       },
     });
     const permissions = { 'manage nicknames': 1n << 27n, administrator: 1n << 3n, 'manage roles': 1n << 28n };
-    const told: boolean[] = [];
+    const results: boolean[] = [];
     for (const bits of Object.values(permissions)) {
       await fixture.chat.putWorld(world(String(bits)));
       fixture.clock.advance(60_000);
       const { ownerId, managesNicknames } = await discord.standing(GUILD);
       expect([ownerId, await discord.standing(GUILD)]).toEqual([ADA, { ownerId, managesNicknames }]);
-      told.push(managesNicknames);
+      results.push(managesNicknames);
     }
-    expect(told).toEqual([true, true, false]);
+    expect(results).toEqual([true, true, false]);
     expect((await fixture.chat.calls())['GET /api/v10/guilds/:guild']).toBe(3);
   });
 
-  test('what was not permitted is not tried again for a minute, for no member; other roles are', async () => {
+  test('a role that was not permitted is not tried again for a minute for any member, but other roles are', async () => {
     await role(HARBORMASTER);
     expect(await role(HARBORMASTER, { chatId: LENA })).toBe('not permitted');
     expect(await role(CAPTAIN)).toBe('done');
@@ -200,13 +200,13 @@ describe('changes of a member', () => {
 
   test.each([
     ['500', { status: 500 }, 'PLATFORM_ERROR'],
-    ['400 for another reason', { status: 400 }, 'PLATFORM_ERROR'],
-    ['a lost route', { status: 404 }, 'PLATFORM_ERROR'],
-    ['a guild that it does not know', { status: 404, body: { code: 10004, message: 'Unknown' } }, 'PLATFORM_ERROR'],
-    ['a cut connection', { reset: true }, 'PLATFORM_ERROR'],
+    ['400 with an unknown code', { status: 400 }, 'PLATFORM_ERROR'],
+    ['404 without a code', { status: 404 }, 'PLATFORM_ERROR'],
+    ['an unknown guild', { status: 404, body: { code: 10004, message: 'Unknown' } }, 'PLATFORM_ERROR'],
+    ['a reset connection', { reset: true }, 'PLATFORM_ERROR'],
     ['429', { status: 429, retry_after: 5 }, 'UNAVAILABLE'],
-    ['nothing in time', { delay_ms: 10_000 }, 'TIMEOUT'],
-  ])('%s is an error, and the call is not repeated', async (_what, fault, code) => {
+    ['no response in time', { delay_ms: 10_000 }, 'TIMEOUT'],
+  ])('%s is an error, and the call is not retried', async (_what, fault, code) => {
     fixture.deadlineMs = deadlineFor(fault);
     discord = fixture.discord();
     await fixture.chat.fault('/roles/', { ...fault, times: 1 });
@@ -214,7 +214,7 @@ describe('changes of a member', () => {
     expect((await fixture.chat.calls())[GIVE]).toBe(1);
   });
 
-  test('once the token is refused nothing is written', async () => {
+  test('once the token is rejected, no change is attempted', async () => {
     await fixture.chat.fault('/roles/', { status: 401 });
     await expect(role(CAPTAIN)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 60 });
     await expect(nickname('Ada')).rejects.toMatchObject({ code: 'UNAVAILABLE' });

@@ -1,24 +1,24 @@
-import type { SharedRedis } from './budget/shared.ts';
-import type { GamePlatformConfig } from './config.ts';
-import type { GameGroup, GameItem, GamePlatform, GameUser, Rejected, Unknown, Untold } from './game.ts';
-import type { PlatformOptions } from './http.ts';
-import { OpenCloud } from './roblox/cloud.ts';
-import { Groups } from './roblox/groups.ts';
-import { robloxHosts } from './roblox/hosts.ts';
-import { Items } from './roblox/items.ts';
-import { Ownership, ownedByCloud, ownedByItem } from './roblox/ownership.ts';
-import { holdingsByCloud, holdingsByUser, UserRanks } from './roblox/ranks.ts';
-import { Users } from './roblox/users.ts';
+import type { SharedRedis } from '../budget/shared-redis.ts';
+import type { GamePlatformConfig } from '../config.ts';
+import type { GameGroup, GameItem, GamePlatform, GameUser, Rejected, Unknown, UnknownOrHidden } from '../game.ts';
+import type { PlatformOptions } from '../http/host.ts';
+import { OpenCloud } from './cloud.ts';
+import { Groups } from './groups.ts';
+import { robloxHosts } from './hosts.ts';
+import { Items } from './items.ts';
+import { Ownership, ownedByCloud, ownedByItem } from './ownership.ts';
+import { holdingsByCloud, holdingsByUser, UserRanks } from './ranks.ts';
+import { Users } from './users.ts';
 
 export interface RobloxOptions extends PlatformOptions {
   config: GamePlatformConfig;
-  /** Shares the budget of calls among all processes. */
+  /** Shares the call budgets among all processes. */
   shared: SharedRedis;
 }
 
 /**
- * Roblox by its public web APIs, as their documentation described them in August 2026: ranks and ownership by Open
- * Cloud where there is a key, all else by the anonymous hosts.
+ * Implements GamePlatform with Roblox's public web APIs, as documented in August 2026. With a key, ranks and ownership
+ * come from Open Cloud; everything else comes from the anonymous hosts.
  */
 export class Roblox implements GamePlatform {
   readonly #users: Users;
@@ -34,11 +34,8 @@ export class Roblox implements GamePlatform {
     this.#users = new Users(hosts.users, clock);
     this.#groups = new Groups(hosts.groups, clock);
     this.#items = new Items(hosts, clock);
-    this.#ranks = new UserRanks(
-      cloud ? holdingsByCloud(cloud, clock) : holdingsByUser(hosts.groups),
-      this.#groups,
-      clock,
-    );
+    const load = cloud ? holdingsByCloud(cloud, clock) : holdingsByUser(hosts.groups);
+    this.#ranks = new UserRanks({ load, groups: this.#groups, clock });
     this.#ownership = new Ownership(cloud ? ownedByCloud(cloud) : ownedByItem(hosts.inventory), clock);
   }
 
@@ -65,11 +62,11 @@ export class Roblox implements GamePlatform {
     return this.#ranks.ofOne(userId, groupId);
   }
 
-  owns(userId: number, items: readonly GameItem[]): Promise<(boolean | Untold)[]> {
+  owns(userId: number, items: readonly GameItem[]): Promise<(boolean | UnknownOrHidden)[]> {
     return this.#ownership.of(userId, items);
   }
 
-  createdAt(userId: number): Promise<Date | Untold> {
+  createdAt(userId: number): Promise<Date | UnknownOrHidden> {
     return this.#users.createdAt(userId);
   }
 }

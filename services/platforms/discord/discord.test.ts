@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import packageJson from '../../package.json' with { type: 'json' };
-import { deadlineFor, PlatformsFixture } from './fixture.ts';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { deadlineFor, PlatformsFixture } from '../fixture.ts';
 
 const GUILD = '900000000000000001';
 const OTHER_GUILD = '900000000000000009';
@@ -33,7 +33,7 @@ const guild = (
 });
 const id = (last: number) => `91000000000000000${last}`;
 
-test('roles are listed the highest first, without @everyone, with what the bot can give', async () => {
+test('roles are listed highest first, without @everyone, and say whether the bot can assign them', async () => {
   const roles = await fixture.discord().roles(GUILD);
   expect(roles.map(({ name, assignable }) => [name, assignable])).toEqual([
     ['Harbormaster', false],
@@ -58,7 +58,7 @@ test('roles are listed the highest first, without @everyone, with what the bot c
   expect(roles[3]).toMatchObject({ managed: true });
 });
 
-test('of roles in one position the older one is the higher, and the bot can give those below its own', async () => {
+test('of roles in the same position the older one ranks higher, and the bot can assign roles below its own', async () => {
   const all = [id(3), id(1), id(2)].map((id) => ({ id, position: 3 }));
   await fixture.chat.putWorld(guild(all, [id(2)]));
   const roles = await fixture.discord().roles(GUILD);
@@ -69,7 +69,7 @@ test('of roles in one position the older one is the higher, and the bot can give
   ]);
 });
 
-test('a bot without a role can give none', async () => {
+test('a bot without a role cannot assign any role', async () => {
   await fixture.chat.putWorld(guild([{ id: id(1), position: 1 }], []));
   expect(await fixture.discord().roles(GUILD)).toMatchObject([{ id: id(1), assignable: false }]);
 });
@@ -83,19 +83,19 @@ test.each([
   ['Manage Roles by another of its roles', { [id(2)]: MANAGE_ROLES, [id(3)]: '0' }, true],
   ['ADMINISTRATOR', { [id(2)]: '0', [id(3)]: ADMINISTRATOR }, true],
   ['Manage Nicknames alone', { [id(2)]: '0', [id(3)]: String(1n << 27n) }, false],
-])('a bot with %s: whether a role below it is assignable', async (_what, permissions, assignable) => {
-  const stated: Record<string, string> = { [id(2)]: '0', ...permissions };
+])('assignability of a role below a bot with %s', async (_what, permissions, assignable) => {
+  const given: Record<string, string> = { [id(2)]: '0', ...permissions };
   const all = [1, 2, 3].map((position) => ({
     id: id(position),
     position,
-    permissions: stated[id(position)] ?? '0',
+    permissions: given[id(position)] ?? '0',
   }));
   await fixture.chat.putWorld(guild(all, [id(2), id(3)]));
   const roles = await fixture.discord().roles(GUILD);
   expect(roles.find((role) => role.id === id(1))).toMatchObject({ belowBot: true, assignable });
 });
 
-test('roles are asked for once a minute, by all together, and the bot itself once', async () => {
+test('concurrent callers share one request for roles per minute, and the bot itself is requested once', async () => {
   const discord = fixture.discord();
   await Promise.all(Array.from({ length: 10 }, () => discord.roles(GUILD)));
   fixture.clock.advance(59_999);
@@ -107,9 +107,9 @@ test('roles are asked for once a minute, by all together, and the bot itself onc
 });
 
 test.each([
-  ['that the bot is not in', {}],
-  ['that the bot may not see', { status: 403, body: { code: 50001, message: 'Missing Access' } }],
-])('a guild %s is a PLATFORM_ERROR that says what to do, and asked for once a minute', async (_what, given) => {
+  ['without the bot', {}],
+  ['that the bot may not read', { status: 403, body: { code: 50001, message: 'Missing Access' } }],
+])('a guild %s is a PLATFORM_ERROR that says what to do, and is requested once a minute', async (_what, given) => {
   if ('status' in given) await fixture.chat.fault('/guilds', given);
   const discord = fixture.discord();
   const error = { code: 'PLATFORM_ERROR', message: expect.stringMatching(/not in the guild .* invite it/) as string };
@@ -123,19 +123,19 @@ test.each([
 });
 
 const FAULTS: [string, Record<string, unknown>, string][] = [
-  ['answers 500', { status: 500 }, 'PLATFORM_ERROR'],
-  ['answers 503', { status: 503 }, 'PLATFORM_ERROR'],
-  ['refuses', { status: 403 }, 'PLATFORM_ERROR'],
+  ['responds with 500', { status: 500 }, 'PLATFORM_ERROR'],
+  ['responds with 503', { status: 503 }, 'PLATFORM_ERROR'],
+  ['responds with 403', { status: 403 }, 'PLATFORM_ERROR'],
   ['has lost the route', { status: 404 }, 'PLATFORM_ERROR'],
-  ['cuts the connection', { reset: true }, 'PLATFORM_ERROR'],
-  ['answers broken JSON', { broken: true }, 'PLATFORM_ERROR'],
-  ['is cut off in the middle', { truncate: true }, 'PLATFORM_ERROR'],
-  ['answers in another shape', { body: { roles: 1 } }, 'PLATFORM_ERROR'],
+  ['resets the connection', { reset: true }, 'PLATFORM_ERROR'],
+  ['sends invalid JSON', { broken: true }, 'PLATFORM_ERROR'],
+  ['truncates the response', { truncate: true }, 'PLATFORM_ERROR'],
+  ['sends an unexpected body', { body: { roles: 1 } }, 'PLATFORM_ERROR'],
   ['is too slow', { delay_ms: 10_000 }, 'TIMEOUT'],
 ];
 
 test.each(['/users/@me', '/roles', '/members/'].flatMap((path) => FAULTS.map((fault) => [path, ...fault] as const)))(
-  'at %s a platform that %s is an error, and forgotten the next time',
+  'at %s a platform that %s is an error once, and the next call succeeds',
   async (path, _what, fault, code) => {
     fixture.deadlineMs = deadlineFor(fault);
     const discord = fixture.discord();
@@ -145,7 +145,7 @@ test.each(['/users/@me', '/roles', '/members/'].flatMap((path) => FAULTS.map((fa
   },
 );
 
-test('a platform that does not listen is a PLATFORM_ERROR', async () => {
+test('a platform that refuses connections is a PLATFORM_ERROR', async () => {
   const discord = fixture.discord({ CHAT_API_URL: 'http://127.0.0.1:1/api/v10' });
   await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'PLATFORM_ERROR' });
 });
@@ -160,7 +160,7 @@ test('a platform that keeps failing is not called for a while', async () => {
   expect(await fixture.chat.calls()).toEqual({ [SELF]: 10 });
 });
 
-test('after a 429 the platform is not called before the time that it named', async () => {
+test('after a 429 the platform is not called until its Retry-After has passed', async () => {
   const discord = fixture.discord();
   await fixture.chat.fault('/users/@me', { status: 429, retry_after: 30, times: 1 });
   await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 30 });
@@ -172,56 +172,56 @@ test('after a 429 the platform is not called before the time that it named', asy
 });
 
 test.each([
-  ['tells so in its headers', { 'x-ratelimit-reset': '1767225630.5', 'x-ratelimit-scope': 'user' }, '{}'],
-  ['tells so in its body alone', {}, '{"message":"Slow","retry_after":30,"global":false}'],
-])('a 429 of one guild holds back no other, where it %s', async (_where, headers, told) => {
+  ['its headers say so', { 'x-ratelimit-reset': '1767225630.5', 'x-ratelimit-scope': 'user' }, '{}'],
+  ['only its body says so', {}, '{"message":"Slow","retry_after":30,"global":false}'],
+])('a 429 of one guild does not affect other guilds if %s', async (_where, headers, body) => {
   const own = { 'retry-after': '30', ...headers };
-  const answers: Record<string, unknown> = { '/users/@me': { id: '1' }, [`/guilds/${OTHER_GUILD}/roles`]: [] };
+  const bodies: Record<string, unknown> = { '/users/@me': { id: '1' }, [`/guilds/${OTHER_GUILD}/roles`]: [] };
   const url = await fixture.serve((path, response) => {
-    if (path === `/guilds/${GUILD}/roles`) response.writeHead(429, own).end(told);
-    else response.end(JSON.stringify(answers[path] ?? { roles: [] }));
+    if (path === `/guilds/${GUILD}/roles`) response.writeHead(429, own).end(body);
+    else response.end(JSON.stringify(bodies[path] ?? { roles: [] }));
   });
   const discord = fixture.discord({ CHAT_API_URL: url });
   await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 30 });
   expect(await discord.roles(OTHER_GUILD)).toEqual([]);
 });
 
-test('a 429 that is meant for all calls holds back every guild', async () => {
-  const answers: Record<string, unknown> = { '/users/@me': { id: '1' } };
+test('a global 429 affects every guild', async () => {
+  const bodies: Record<string, unknown> = { '/users/@me': { id: '1' } };
   const url = await fixture.serve((path, response) => {
     if (path === `/guilds/${GUILD}/roles`) response.writeHead(429, { 'retry-after': '30' }).end('{"global":true}');
-    else response.end(JSON.stringify(answers[path] ?? { roles: [] }));
+    else response.end(JSON.stringify(bodies[path] ?? { roles: [] }));
   });
   const discord = fixture.discord({ CHAT_API_URL: url });
   await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 30 });
   await expect(discord.roles(OTHER_GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 30 });
 });
 
-describe('a token that is refused', () => {
-  const isRefused = async () =>
+describe('a rejected token', () => {
+  const isShownAsRejected = async () =>
     /^platform_credentials_refused\{host="chat"\} (\d)$/m.exec(await fixture.metrics.registry.metrics())?.[1] === '1';
 
-  test('stops the calls at once, with a line in the log and a gauge, but for one call a minute that tries', async () => {
+  test('suspends calls except for one probe a minute, and shows in the log and in a gauge', async () => {
     const discord = fixture.discord();
     await fixture.chat.fault('', { status: 401 });
     await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 60 });
-    expect(await isRefused()).toBe(true);
+    expect(await isShownAsRejected()).toBe(true);
     for (let minute = 1; minute <= 3; minute++) {
       fixture.clock.advance(59_000);
       await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfter: 1 });
       expect(await fixture.chat.calls()).toEqual({ [SELF]: minute });
       fixture.clock.advance(1_000);
-      const tries = await Promise.allSettled(
+      const probes = await Promise.allSettled(
         Array.from({ length: 5 }, () => discord.member(GUILD, '920000000000000001')),
       );
-      expect(tries.every(({ status }) => status === 'rejected')).toBe(true);
+      expect(probes.every(({ status }) => status === 'rejected')).toBe(true);
     }
     expect(await fixture.chat.calls()).toEqual({ [SELF]: 4 });
     expect(fixture.logLines).toHaveLength(1);
-    expect(fixture.logLines[0]).toContain('refuses CHAT_BOT_TOKEN');
+    expect(fixture.logLines[0]).toContain('chat platform rejected CHAT_BOT_TOKEN');
   });
 
-  test('is tried by one call, for whose outcome all others wait', async () => {
+  test('is probed by one call, and all others wait for its outcome', async () => {
     const discord = fixture.discord();
     await discord.roles(GUILD);
     await fixture.chat.fault('/members/', { status: 401, times: 1 });
@@ -229,23 +229,23 @@ describe('a token that is refused', () => {
     fixture.clock.advance(60_000);
     await fixture.chat.fault('/members/', { delay_ms: 100, times: 1 });
     const members = Array.from({ length: 5 }, () => discord.member(GUILD, '920000000000000001'));
-    // Later ones wait too, and the same is true of other calls.
+    // Calls that start later and calls of other routes wait too.
     const all = await Promise.all([...members, discord.roles(GUILD)]);
     expect(all.every((found) => found !== null)).toBe(true);
   });
 
-  test('is used again as soon as such a call succeeds', async () => {
+  test('is used again as soon as the probe succeeds', async () => {
     const discord = fixture.discord();
     await fixture.chat.fault('', { status: 401, times: 1 });
     await expect(discord.roles(GUILD)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     fixture.clock.advance(60_000);
     expect(await discord.roles(GUILD)).toHaveLength(9);
-    expect(await isRefused()).toBe(false);
-    expect(fixture.logLines.at(-1)).toContain('takes CHAT_BOT_TOKEN again');
+    expect(await isShownAsRejected()).toBe(false);
+    expect(fixture.logLines.at(-1)).toContain('chat platform accepts CHAT_BOT_TOKEN again');
   });
 });
 
-test('every call says who calls, and in the form that the platform wants', async () => {
+test('every call has the bot token and a User-Agent in the required format', async () => {
   const seen = new Set<string>();
   const url = await fixture.serve((_path, response, { headers }) => {
     seen.add(`${headers.authorization}; ${headers['user-agent']}`);
@@ -255,7 +255,7 @@ test('every call says who calls, and in the form that the platform wants', async
   expect([...seen]).toEqual([`Bot token; DiscordBot (https://bot.example, ${packageJson.version})`]);
 });
 
-test('a redirect is not followed with the token, and more than 1 MiB not read', async () => {
+test('redirects are not followed, and responses above 1 MiB are errors', async () => {
   const target = `${fixture.chat.url}/api/v10/users/@me`;
   const redirecting = await fixture.serve((_path, response) => response.writeHead(302, { location: target }).end());
   const large = await fixture.serve((_path, response) => {

@@ -3,12 +3,12 @@ import { performance } from 'node:perf_hooks';
 const MINUTE_MS = 60_000;
 const MINUTES = 10;
 
-/** Counts the invalid requests of this process in the last ten minutes, by minute. */
+/** Counts this process's invalid requests in the last ten minutes. */
 export class InvalidRequests {
   readonly #byMinute = new Map<number, number>();
   readonly #now: () => number;
 
-  /** `now` in milliseconds, from whenever. */
+  /** `now` returns milliseconds since any fixed point in time. */
   constructor(now = () => performance.now()) {
     this.#now = now;
   }

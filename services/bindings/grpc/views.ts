@@ -1,0 +1,45 @@
+import {
+  type Binding as BindingMessage,
+  type BindingVerdict,
+  Verdict as VerdictMessage,
+} from '#proto/gen/guild/bindings/v1/bindings.ts';
+import { type Binding, targetOf } from '../domain/binding.ts';
+import type { RoleVerdict } from '../domain/evaluation.ts';
+import type { Verdict } from '../domain/rules.ts';
+
+/** A binding in gRPC responses. */
+export function bindingMessage(binding: Binding): BindingMessage {
+  const { id, chatRoleId, priority } = binding;
+  return { id, chatRoleId, priority: priority ?? undefined, target: targetMessage(binding) };
+}
+
+function targetMessage(binding: Binding): BindingMessage['target'] {
+  const target = targetOf(binding);
+  switch (target.kind) {
+    case 'rank':
+      return {
+        $case: 'groupRank',
+        value: { gameGroupId: target.groupId, minRank: target.min, maxRank: target.max },
+      };
+    case 'item':
+      return { $case: `${target.item.kind}Id`, value: target.item.id };
+    default:
+      return { $case: 'accountAge', value: { platform: target.platform, minDays: target.minDays } };
+  }
+}
+
+const VERDICTS = {
+  wanted: VerdictMessage.VERDICT_WANTED,
+  not_wanted: VerdictMessage.VERDICT_NOT_WANTED,
+  unknown: VerdictMessage.VERDICT_UNKNOWN,
+} satisfies Record<Verdict, VerdictMessage>;
+
+/** The verdict on a role in gRPC responses; with `rolesOnly` without the verdicts of its bindings. */
+export function roleVerdictMessage({ chatRoleId, verdict, bindings }: RoleVerdict, rolesOnly: boolean) {
+  const single = ({ bindingId, verdict, reason }: RoleVerdict['bindings'][number]): BindingVerdict => ({
+    bindingId,
+    verdict: VERDICTS[verdict],
+    reason,
+  });
+  return { chatRoleId, verdict: VERDICTS[verdict], bindings: rolesOnly ? [] : bindings.map(single) };
+}

@@ -1,0 +1,92 @@
+import { performance } from 'node:perf_hooks';
+import { PURPOSES } from '#kit/context.ts';
+import {
+  type Allowance,
+  type Caller,
+  type CallSlots,
+  leaseOf,
+  MAX_WAIT_MS,
+  releaseDelayOf,
+  reserveOf,
+} from './slots.ts';
+
+interface WaitingCaller extends Caller {
+  /** The round in which the caller gets a slot; each guild has one call in each round. */
+  round: number;
+  arrival: number;
+  /** The caller is removed from the queue if it has not tried again by then. */
+  expiresAt: number;
+}
+
+const GRACE_MS = 1_000;
+
+/** Slots of this process alone. */
+export class MemorySlots implements CallSlots {
+  readonly #allowance: Allowance;
+  readonly #now: () => number;
+  /** By caller ID, until when its slot is occupied. */
+  readonly #occupied = new Map<string, number>();
+  readonly #waiting = new Map<string, WaitingCaller>();
+  /** The current round by purpose, and the next round by purpose and guild. */
+  readonly #rounds = new Map<string, number>();
+  #arrivals = 0;
+
+  /** `now` returns milliseconds since any fixed point in time. */
+  constructor(allowance: Allowance, now = () => performance.now()) {
+    this.#allowance = allowance;
+    this.#now = now;
+  }
+
+  async acquire(caller: Caller): Promise<number> {
+    const now = this.#now();
+    this.#removeExpired(now);
+    const own = this.#enqueue(caller);
+    const { slots, windowMs } = this.#allowance;
+    const free = slots - this.#occupied.size - reserveOf(this.#allowance, caller.purpose);
+    const rank = [...this.#waiting.values()].filter((other) => isBefore(other, own)).length;
+    if (rank < free) {
+      this.#waiting.delete(caller.id);
+      this.occupy(caller.id);
+      this.#rounds.set(caller.purpose, own.round);
+      return 0;
+    }
+    const next = [...this.#occupied.values()].sort((left, right) => left - right)[rank - free];
+    const longest = Math.min(MAX_WAIT_MS, 100 + (windowMs * rank) / slots);
+    const wait = Math.max(10, Math.min(longest, (next ?? Infinity) - now));
+    own.expiresAt = now + wait + GRACE_MS;
+    return wait;
+  }
+
+  async release(id: string): Promise<void> {
+    this.#waiting.delete(id);
+    if (this.#occupied.has(id)) this.#occupied.set(id, this.#now() + releaseDelayOf(this.#allowance));
+  }
+
+  /** Counts a call that Redis has allowed. */
+  occupy(id: string): void {
+    this.#occupied.set(id, this.#now() + leaseOf(this.#allowance));
+  }
+
+  #removeExpired(now: number): void {
+    for (const [id, until] of this.#occupied) if (until <= now) this.#occupied.delete(id);
+    for (const [id, { expiresAt }] of this.#waiting) if (expiresAt <= now) this.#waiting.delete(id);
+  }
+
+  #enqueue(caller: Caller): WaitingCaller {
+    const known = this.#waiting.get(caller.id);
+    if (known) return known;
+    if (this.#waiting.size === 0) this.#rounds.clear();
+    const key = `${caller.purpose}:${caller.guildId}`;
+    const round = Math.max(this.#rounds.get(caller.purpose) ?? 0, this.#rounds.get(key) ?? 0);
+    this.#rounds.set(key, round + 1);
+    const waiting = { ...caller, round, arrival: this.#arrivals++, expiresAt: Infinity };
+    this.#waiting.set(caller.id, waiting);
+    return waiting;
+  }
+}
+
+function isBefore(left: WaitingCaller, right: WaitingCaller): boolean {
+  const byUrgency = PURPOSES.indexOf(left.purpose) - PURPOSES.indexOf(right.purpose);
+  if (byUrgency !== 0) return byUrgency < 0;
+  return left.round < right.round || (left.round === right.round && left.arrival < right.arrival);
+}

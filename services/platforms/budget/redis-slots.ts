@@ -1,0 +1,42 @@
+import { PURPOSES } from '#kit/context.ts';
+import type { RedisClient } from '#kit/redis/client.ts';
+import { Script } from './script.ts';
+import {
+  type Allowance,
+  type Caller,
+  type CallSlots,
+  leaseOf,
+  MAX_WAIT_MS,
+  releaseDelayOf,
+  reserveOf,
+} from './slots.ts';
+
+const ACQUIRE = new Script('acquire');
+const RELEASE = new Script('release');
+
+/** Slots that all processes share. Each function is one atomic step in Redis and uses the clock of Redis. */
+export class RedisSlots implements CallSlots {
+  readonly #redis: RedisClient;
+  readonly #keys: string[];
+  readonly #allowance: Allowance;
+
+  /** `name` identifies the budget in Redis keys and must contain no secret. */
+  constructor({ redis, name, allowance }: { redis: RedisClient; name: string; allowance: Allowance }) {
+    this.#redis = redis;
+    // The names of the keys must not change, so that the processes share the budget during an update. The braces put
+    // all keys into one slot of a Redis Cluster.
+    this.#keys = ['places', 'waiting', 'seen', 'turns'].map((key) => `{budget:${name}}:${key}`);
+    this.#allowance = allowance;
+  }
+
+  async acquire({ id, purpose, guildId }: Caller): Promise<number> {
+    const { slots, windowMs } = this.#allowance;
+    const reserve = reserveOf(this.#allowance, purpose);
+    const values = [id, PURPOSES.indexOf(purpose), guildId, slots, reserve, leaseOf(this.#allowance)];
+    return Number(await ACQUIRE.run(this.#redis, this.#keys, [...values, windowMs, MAX_WAIT_MS]));
+  }
+
+  async release(id: string): Promise<void> {
+    await RELEASE.run(this.#redis, this.#keys.slice(0, 3), [id, releaseDelayOf(this.#allowance)]);
+  }
+}

@@ -1,0 +1,169 @@
+import { z } from 'zod';
+import { ApiError } from '#kit/errors.ts';
+import { LoadingCache } from '#kit/resilience/cache.ts';
+import type {
+  ChatChange,
+  ChatChangeRequest,
+  ChatMember,
+  ChatMemberPage,
+  ChatPlatform,
+  ChatRole,
+  ChatStanding,
+} from '../chat.ts';
+import type { PlatformResponse } from '../http/host.ts';
+import { DiscordApi, type DiscordCall, type DiscordOptions } from './api.ts';
+import { lacksGuildAccess } from './errors.ts';
+import { changeOutcome, isNoMember, memberSchema, snowflake, toChatMember } from './members.ts';
+import { rolesSchema, toChatRoles } from './roles.ts';
+import { guildSchema, toChatStanding } from './standing.ts';
+
+const GUILD_TTL_MS = 60_000;
+const MAX_CACHED_GUILDS = 1_000;
+const PAGE_SIZE = 1_000;
+const PAGE_TTL_MS = 10_000;
+const MAX_CACHED_PAGES = 50;
+/** Enough for 1,000 members with up to 250 roles each. */
+const MAX_PAGE_BYTES = 8 * 1024 * 1024;
+
+const userSchema = z.object({ id: snowflake });
+const botSchema = z.object({ roles: z.array(snowflake) });
+const pageSchema = z.array(memberSchema);
+
+/** Implements ChatPlatform with Discord's REST API, version 10, as documented in August 2026. */
+export class Discord implements ChatPlatform {
+  readonly #api: DiscordApi;
+  readonly #botId: LoadingCache<string>;
+  /** null if the bot is not in the guild, which is cached because the platform counts rejected calls. */
+  readonly #roles: LoadingCache<ChatRole[] | null>;
+  readonly #standings: LoadingCache<ChatStanding | null>;
+  readonly #pages: LoadingCache<ChatMemberPage>;
+
+  constructor(options: DiscordOptions) {
+    const { clock } = options;
+    this.#api = new DiscordApi(options);
+    this.#botId = new LoadingCache({ ttlMs: Infinity, max: 1, clock, load: () => this.#loadBotId() });
+    this.#roles = new LoadingCache({
+      ttlMs: GUILD_TTL_MS,
+      max: MAX_CACHED_GUILDS,
+      clock,
+      load: (id) => this.#loadRoles(id),
+    });
+    this.#standings = new LoadingCache({
+      ttlMs: GUILD_TTL_MS,
+      max: MAX_CACHED_GUILDS,
+      clock,
+      load: (id) => this.#loadStanding(id),
+    });
+    this.#pages = new LoadingCache({
+      ttlMs: PAGE_TTL_MS,
+      max: MAX_CACHED_PAGES,
+      clock,
+      load: (key) => this.#loadPage(...(key.split(' ') as [string, string])),
+    });
+  }
+
+  async roles(guildId: string, { fresh = false } = {}): Promise<ChatRole[]> {
+    const roles = await (fresh ? this.#roles.reload(guildId) : this.#roles.get(guildId));
+    if (roles !== null) return roles;
+    throw noGuildAccess(guildId);
+  }
+
+  async standing(guildId: string): Promise<ChatStanding> {
+    const standing = await this.#standings.get(guildId);
+    if (standing !== null) return standing;
+    throw noGuildAccess(guildId);
+  }
+
+  async member(guildId: string, chatId: string): Promise<ChatMember | null> {
+    if (chatId === (await this.#botId.get(''))) return null;
+    const response = await this.#fetchMember(guildId, chatId);
+    if (isNoMember(response)) return null;
+    if (lacksGuildAccess(response)) throw noGuildAccess(guildId);
+    return toChatMember(this.#api.host.expect(response, memberSchema));
+  }
+
+  members(guildId: string, after: string, { fresh = false } = {}): Promise<ChatMemberPage> {
+    const key = `${guildId} ${after}`;
+    return fresh ? this.#pages.reload(key) : this.#pages.get(key);
+  }
+
+  changeRole({ roleId, give, ...member }: ChatChangeRequest & { roleId: string; give: boolean }): Promise<ChatChange> {
+    const { guildId } = member;
+    return this.#change(member, `/roles/${roleId}`, {
+      method: give ? 'PUT' : 'DELETE',
+      limit: `roles of members of ${guildId}`,
+      // If the bot may not assign a role to one member, it may not assign it to any other.
+      rejectionKey: `role ${roleId} of ${guildId}`,
+    });
+  }
+
+  changeNickname({ nickname, ...member }: ChatChangeRequest & { nickname: string | null }): Promise<ChatChange> {
+    const { guildId, chatId } = member;
+    return this.#change(member, '', {
+      method: 'PATCH',
+      body: { nick: nickname },
+      limit: `nicknames of ${guildId}`,
+      rejectionKey: `nickname of ${chatId} in ${guildId}`,
+    });
+  }
+
+  async #change(member: ChatChangeRequest, path: string, call: Omit<DiscordCall, 'guildId'>): Promise<ChatChange> {
+    const { guildId, chatId, reason, beforeCall } = member;
+    const options = { ...call, guildId, reason, ...(beforeCall && { beforeCall }) };
+    const response = await this.#api.call(`/guilds/${guildId}/members/${chatId}${path}`, options);
+    if (response.status === 404 && lacksGuildAccess(response)) throw noGuildAccess(guildId);
+    const change = changeOutcome(response);
+    if (change === undefined) throw this.#api.host.unexpectedResponse(response);
+    return change;
+  }
+
+  async #loadBotId(): Promise<string> {
+    const response = await this.#api.call('/users/@me', { guildId: '', limit: 'self' });
+    return this.#api.host.expect(response, userSchema).id;
+  }
+
+  async #loadRoles(guildId: string): Promise<ChatRole[] | null> {
+    const botId = await this.#botId.get('');
+    const [roles, bot] = await Promise.all([
+      this.#api.call(`/guilds/${guildId}/roles`, { guildId, limit: `roles of ${guildId}` }),
+      this.#fetchMember(guildId, botId),
+    ]);
+    if (lacksGuildAccess(roles) || lacksGuildAccess(bot) || isNoMember(bot)) return null;
+    const { host } = this.#api;
+    return toChatRoles(guildId, host.expect(roles, rolesSchema), host.expect(bot, botSchema).roles);
+  }
+
+  async #loadStanding(guildId: string): Promise<ChatStanding | null> {
+    const botId = await this.#botId.get('');
+    const limit = `guild ${guildId}`;
+    const [guild, bot] = await Promise.all([
+      this.#api.call(`/guilds/${guildId}`, { guildId, limit, rejectionKey: limit }),
+      this.#fetchMember(guildId, botId),
+    ]);
+    if (lacksGuildAccess(guild) || lacksGuildAccess(bot) || isNoMember(bot)) return null;
+    const { host } = this.#api;
+    const { roles } = host.expect(bot, botSchema);
+    return toChatStanding(guildId, host.expect(guild, guildSchema), { id: botId, roles });
+  }
+
+  #fetchMember(guildId: string, chatId: string): Promise<PlatformResponse> {
+    const limit = `members of ${guildId}`;
+    return this.#api.call(`/guilds/${guildId}/members/${chatId}`, { guildId, limit, rejectionKey: limit });
+  }
+
+  async #loadPage(guildId: string, after: string): Promise<ChatMemberPage> {
+    const botId = await this.#botId.get('');
+    const limit = `list of members of ${guildId}`;
+    const path = `/guilds/${guildId}/members?limit=${PAGE_SIZE}&after=${after}`;
+    const response = await this.#api.call(path, { guildId, limit, rejectionKey: limit, maxBytes: MAX_PAGE_BYTES });
+    if (lacksGuildAccess(response)) throw noGuildAccess(guildId, ', and enable the intent GUILD_MEMBERS for it');
+    const all = this.#api.host.expect(response, pageSchema).map(toChatMember);
+    const next = all.length < PAGE_SIZE ? null : (all.at(-1)?.chatId ?? null);
+    return { members: all.filter(({ chatId }) => chatId !== botId), next };
+  }
+}
+
+function noGuildAccess(guildId: string, more = ''): ApiError {
+  const message = `The bot is not in the guild ${guildId}, or may not read it: invite it with the scope "bot"`;
+  return new ApiError('PLATFORM_ERROR', { message: message + more });
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import type { PlatformResponse } from '../http/host.ts';
+
+/** Error codes of the platform. */
+export const CODES = {
+  unknownGuild: 10004,
+  unknownMember: 10007,
+  unknownRole: 10011,
+  unknownUser: 10013,
+  missingAccess: 50001,
+  missingPermission: 50013,
+  invalidRole: 50028,
+};
+
+/** Codes of a rejected GET that stay the same until somebody changes the bot's rights in the guild. */
+const LASTING_CODES: ReadonlySet<number | undefined> = new Set([CODES.missingAccess, CODES.missingPermission]);
+
+/** The platform's own error code; undefined if the response contains none. */
+export function codeOf({ body }: PlatformResponse): number | undefined {
+  return z.object({ code: z.number() }).safeParse(body).data?.code;
+}
+
+/** True if the bot is not permitted to do something. The platform sends various codes for that, sometimes none. */
+export const isForbidden = ({ status }: PlatformResponse): boolean => status === 403;
+
+/** True if a retry is useless until somebody changes the guild. For a write that is every 403, whatever its code. */
+export function isLastingRejection(response: PlatformResponse, method = 'GET'): boolean {
+  return isForbidden(response) && (method !== 'GET' || LASTING_CODES.has(codeOf(response)));
+}
+
+/** True if the bot is not in the guild, or may not read it. */
+export function lacksGuildAccess(response: PlatformResponse): boolean {
+  const code = codeOf(response);
+  return (
+    (response.status === 403 && code === CODES.missingAccess) ||
+    (response.status === 404 && code === CODES.unknownGuild)
+  );
+}

@@ -1,0 +1,192 @@
+import type { z } from 'zod';
+import type { Clock } from '#kit/clock.ts';
+import { ApiError } from '#kit/errors.ts';
+import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
+import type { Metrics } from '#kit/telemetry/metrics.ts';
+import { jsonRequest, readJsonBody } from './body.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
+import { RateLimitPauses } from './pauses.ts';
+
+const DEADLINE_MS = 5_000;
+const MAX_BYTES = 1024 * 1024;
+const MAX_CONCURRENT_CALLS = 20;
+const MAX_WAITING_CALLS = 1_000;
+
+/** Options of every client of a platform. */
+export interface PlatformOptions {
+  breakers: Breakers;
+  metrics: Metrics;
+  clock: Clock;
+  /** The deadline of a call, from the request to the last byte of the response. A call may wait as long before it. */
+  deadlineMs?: number;
+}
+
+export interface PlatformHostOptions extends PlatformOptions {
+  /** The name in metrics and breakers, for example `game-users`. */
+  name: string;
+  /** The name in error messages, for example `game platform`. */
+  platform: string;
+  /** Without a trailing slash. */
+  url: string;
+  /** If left out, calls are limited by the number in flight only. */
+  pace?: Pace | undefined;
+}
+
+/** Delays calls to respect the platform's rate limits. */
+export interface Pace {
+  /** Makes the call as soon as the rate limits allow it. Throws UNAVAILABLE without calling if that takes too long. */
+  run(limit: string, call: () => Promise<HostResponse>): Promise<HostResponse>;
+  /** Receives every response, including a 429, to learn the state of the rate limits. */
+  note(limit: string, response: HostResponse): void;
+}
+
+export interface CallOptions {
+  /** GET if left out. */
+  method?: 'GET' | 'PUT' | 'PATCH' | 'DELETE';
+  headers?: Record<string, string>;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** The maximum size of the response; 1 MiB if left out. */
+  maxBytes?: number;
+  /** The host's rate limit to which the call counts, if the host has several. */
+  limit?: string;
+  /** Awaited immediately before the request is sent. If it throws, its error is thrown and no request is sent. */
+  beforeCall?: () => Promise<void>;
+}
+
+/** A response with a status of 2xx, or of 4xx except 429. */
+export interface PlatformResponse {
+  status: number;
+  /** Parsed JSON; undefined for a 204. */
+  body: unknown;
+}
+
+export interface HostResponse extends PlatformResponse {
+  headers: Headers;
+}
+
+/**
+ * An HTTP client for one host of a platform. At most 20 calls are in flight, each with a deadline; redirects are not
+ * followed, and responses above 1 MiB are errors unless the call allows more. A breaker stops calls to a host that
+ * keeps failing, and after a 429 no call is made for as long as the host requires.
+ */
+export class PlatformHost {
+  readonly #options: PlatformHostOptions;
+  readonly #breaker: Breaker;
+  readonly #concurrency: ConcurrencyLimit;
+  readonly #pauses: RateLimitPauses;
+  readonly #calls;
+  readonly #seconds;
+  readonly #credentialsRefused;
+
+  constructor(options: PlatformHostOptions) {
+    const { name, platform, breakers, metrics, clock, deadlineMs = DEADLINE_MS } = options;
+    this.#options = options;
+    this.#breaker = breakers.create(name, () => true);
+    this.#concurrency = new ConcurrencyLimit({
+      maxRunning: MAX_CONCURRENT_CALLS,
+      maxWaitingPerPurpose: MAX_WAITING_CALLS,
+      maxWaitMs: deadlineMs,
+      message: `Too many requests to the ${platform} are queued, try again later`,
+    });
+    this.#pauses = new RateLimitPauses(clock);
+    this.#calls = metrics.counter('platform_calls_total', 'Calls to a host of a platform, by outcome', [
+      'host',
+      'outcome',
+    ]);
+    this.#seconds = metrics.duration(
+      'platform_call_duration_seconds',
+      'Time from sending a request to a host of a platform to the last byte of its response',
+      ['host'],
+    );
+    this.#credentialsRefused = metrics.gauge(
+      'platform_credentials_refused',
+      "1 if the host's last response was 401, which means that our credentials are invalid",
+      ['host'],
+    );
+    this.#credentialsRefused.set({ host: name }, 0);
+  }
+
+  /** Makes a GET call. Throws the same errors as `call`. */
+  get(path: string, options: Omit<CallOptions, 'method' | 'body'> = {}): Promise<PlatformResponse> {
+    return this.call(path, options);
+  }
+
+  /** Makes one call, which is never retried. Throws PLATFORM_ERROR, TIMEOUT or UNAVAILABLE. */
+  call(path: string, options: CallOptions = {}): Promise<HostResponse> {
+    const { limit = '' } = options;
+    const { pace } = this.#options;
+    const send = () => this.#concurrency.run(() => this.#send(path, limit, options));
+    return pace ? this.#sendPaced(pace, limit, send) : send();
+  }
+
+  /** Checks for a pause first, so that a call that would be rejected anyway does not wait for its turn. */
+  async #sendPaced(pace: Pace, limit: string, send: () => Promise<HostResponse>): Promise<HostResponse> {
+    this.requireNoPause(limit);
+    return pace.run(limit, send);
+  }
+
+  async #send(path: string, limit: string, options: CallOptions): Promise<HostResponse> {
+    this.requireNoPause(limit);
+    await options.beforeCall?.();
+    const response = await this.#breaker.run(() => this.#fetch(path, options));
+    this.#options.pace?.note(limit, response);
+    if (response.status === 429) {
+      this.#pauses.note(limit, response);
+      throw this.#pausedError(limit);
+    }
+    return response;
+  }
+
+  /**
+   * The body of a 200, checked against the schema. Throws PLATFORM_ERROR for another status and for an invalid body.
+   */
+  expect<Shape>(response: PlatformResponse, schema: z.ZodType<Shape>): Shape {
+    const parsed = response.status === 200 ? schema.safeParse(response.body) : undefined;
+    if (!parsed?.success) throw this.unexpectedResponse(response);
+    return parsed.data;
+  }
+
+  /** Returns a PLATFORM_ERROR for a response that makes no sense. Only the log shows the details. */
+  unexpectedResponse({ status }: Pick<PlatformResponse, 'status'>, what = 'an unexpected body'): ApiError {
+    const { name, platform } = this.#options;
+    const cause = new Error(`${name} responded with ${status} and ${what}`);
+    return new ApiError('PLATFORM_ERROR', { message: `The ${platform} sent no usable response`, cause });
+  }
+
+  /** Throws UNAVAILABLE during a pause of the whole host or of this rate limit. */
+  requireNoPause(limit: string): void {
+    if (this.#pauses.secondsLeft(limit) === 0) return;
+    this.#calls.inc({ host: this.#options.name, outcome: 'held back' });
+    throw this.#pausedError(limit);
+  }
+
+  #pausedError(limit: string): ApiError {
+    const retryAfter = Math.max(1, this.#pauses.secondsLeft(limit));
+    const message = `The ${this.#options.platform} limits our request rate, try again later`;
+    return new ApiError('UNAVAILABLE', { message, retryAfter });
+  }
+
+  async #fetch(path: string, options: CallOptions): Promise<HostResponse> {
+    const { method = 'GET', maxBytes = MAX_BYTES } = options;
+    const { name, platform, url, deadlineMs = DEADLINE_MS } = this.#options;
+    const signal = AbortSignal.timeout(deadlineMs);
+    const stopTimer = this.#seconds.startTimer({ host: name });
+    let outcome = 'failed';
+    try {
+      const request = jsonRequest(options.headers, options.body);
+      const response = await fetch(url + path, { method, ...request, redirect: 'error', signal });
+      outcome = String(response.status);
+      this.#credentialsRefused.set({ host: name }, response.status === 401 ? 1 : 0);
+      return { status: response.status, headers: response.headers, body: await readJsonBody(response, maxBytes) };
+    } catch (cause) {
+      if (!signal.aborted)
+        throw new ApiError('PLATFORM_ERROR', { message: `The ${platform} sent no usable response`, cause });
+      outcome = 'too slow';
+      throw new ApiError('TIMEOUT', { message: `The ${platform} took too long`, cause });
+    } finally {
+      stopTimer();
+      this.#calls.inc({ host: name, outcome });
+    }
+  }
+}

@@ -1,7 +1,0 @@
-/** 2015-01-01T00:00:00Z, from which the chat platform counts. */
-const EPOCH_MS = 1_420_070_400_000n;
-
-/** When what a chat ID names was made: the bits above the lowest 22 are milliseconds (Discord API, "Snowflakes"). */
-export function snowflakeTime(id: string): Date {
-  return new Date(Number((BigInt(id) >> 22n) + EPOCH_MS));
-}
