@@ -40,6 +40,10 @@ export const VOLATILE: Record<string, string> = {
   max_wal_senders: '0',
   autovacuum: 'off',
   max_connections: '400',
+  // Checkpoints would only write pages of databases that are dropped soon.
+  max_wal_size: '8GB',
+  checkpoint_timeout: '1h',
+  shared_buffers: '512MB',
 };
 
 /** Starts PostgreSQL and waits until it answers. The caller stops it; it also ends with the calling process. */

@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Development } from './development.ts';
 import { privateFolder } from './files.ts';
 import { greeting } from './greeting.ts';
 import { lockFolder } from './lock.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { System, type SystemOptions } from './system.ts';
 
-export type SessionOptions = Pick<SystemOptions, 'repository' | 'deployables' | 'simulators' | 'makeDemo'>;
+export type SessionOptions = Pick<SystemOptions, 'repository' | 'deployables' | 'simulators' | 'makeDemo'> & {
+  /** Given by `npm run dev`: what restarts processes when their source changes. */
+  createDevelopment?: (dataFolder: string) => Development;
+};
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -24,7 +28,11 @@ export async function runUntilStopped(options: SessionOptions): Promise<number> 
     const settings = readSettings(process.env, options.repository);
     await claim(settings);
     const isTerminal = process.stdout.isTTY;
-    system = new System({ ...options, settings, environment: process.env, report: console.log, isTerminal });
+    const development = options.createDevelopment?.(settings.dataFolder);
+    development?.start();
+    const { repository, deployables, simulators, makeDemo } = options;
+    const given = { repository, deployables, simulators, makeDemo, settings, development, isTerminal };
+    system = new System({ ...given, environment: process.env, report: console.log });
     const ready = system.start().then((up) => {
       console.log(greeting(up, settings.dataFolder, (Date.now() - begun) / 1000));
       return stopRequested;

@@ -4,10 +4,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Roots } from '#kit/security/process-keys.ts';
 import { readRoots } from '#kit/service/config.ts';
 import { migrateAll } from '../migrate.ts';
-import { type Program, startChild, untilReady } from './child.ts';
+import type { Program } from './child.ts';
 import type { Demo } from './demo.ts';
+import type { Development } from './development.ts';
 import { keptSecret, privateFolder, writePrivately } from './files.ts';
-import { Highlights, LogFile } from './logs.ts';
+import { LogFile } from './logs.ts';
+import { nodeProgram } from './node-program.ts';
 import { freePorts, isPortFree } from './ports.ts';
 import { preparePostgres } from './postgres.ts';
 import { type Deployable, environmentOf, type Ports, type Shared, withoutOthers } from './processes.ts';
@@ -43,9 +45,10 @@ export type SystemOptions = {
   environment: NodeJS.ProcessEnv;
   report: (text: string) => void;
   isTerminal: boolean;
+  /** Restarts processes when their source changes; undefined for `npm start`. */
+  development?: Development | undefined;
 };
 
-const START_PATIENCE = 60_000;
 const PORT_PATIENCE = 3_000;
 
 /** Everything on one machine: storage, simulators, services, gateway. Made for one `start` and one `stop`. */
@@ -209,30 +212,21 @@ export class System {
     );
   }
 
-  /** A program of ours: run by this Node, and ready when all of `addresses` answer 200. */
-  private nodeProgram(name: string, main: string, environment: NodeJS.ProcessEnv, addresses: string[]): Program {
-    const log = this.log(name);
-    const highlights = new Highlights(name, this.options.report, this.options.isTerminal);
-    return {
+  /** One of our own programs, which is ready when each of these URLs responds with 200. */
+  private nodeProgram(name: string, main: string, environment: NodeJS.ProcessEnv, readyUrls: string[]): Program {
+    const { repository, isTerminal, report, development } = this.options;
+    const program = nodeProgram({
       name,
-      spawn: () =>
-        startChild({
-          command: [process.execPath, join(this.options.repository, main)],
-          environment: { NODE_COMPILE_CACHE: join(this.folder, 'compile-cache'), ...environment },
-          output: (text, stream) => {
-            log.write(text);
-            // Logs go to standard output; what Node itself has to say when a process breaks goes to the other.
-            if (stream === 'stdout') highlights.write(text);
-          },
-        }),
-      ready: async (child) => {
-        try {
-          await untilReady(child, () => allAnswer(addresses), START_PATIENCE);
-        } catch (error) {
-          throw new Error(`${name}: ${messageOf(error)}, see ${log.path}\n${log.lastLines(15)}`, { cause: error });
-        }
-      },
-    };
+      main: join(repository, main),
+      environment,
+      readyUrls,
+      log: this.log(name),
+      dataFolder: this.folder,
+      isTerminal,
+      report,
+      development,
+    });
+    return development?.reloading(program, () => this.announce()) ?? program;
   }
 
   private log(name: string): LogFile {
@@ -260,21 +254,6 @@ async function untilFree(port: number): Promise<void> {
     if (Date.now() > deadline) {
       throw new Error(`Port ${port} is taken: set GATEWAY_PORT to another one, or to 0 for any free port`);
     }
-  }
-}
-
-async function allAnswer(addresses: readonly string[]): Promise<boolean> {
-  const answers = await Promise.all(addresses.map(answersOk));
-  return answers.every(Boolean);
-}
-
-async function answersOk(address: string): Promise<boolean> {
-  try {
-    const response = await fetch(address, { signal: AbortSignal.timeout(2000) });
-    await response.arrayBuffer();
-    return response.ok;
-  } catch {
-    return false;
   }
 }
 
