@@ -3,11 +3,14 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { PATIENCE } from './test/patience.ts';
 
-// Tests start hundreds of processes, which compile for most of the time until they are ready. Emptied by `npm ci`.
+// Tests start hundreds of processes, which spend most of their start on compiling. `npm ci` empties this cache.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/compile');
 
-// What must be over sooner is asserted where it is. A busy machine takes thrice as long as a quiet one.
+// A generous limit, because a busy machine takes three times as long. Tests that guarantee a shorter time assert it.
 const TEST_MS = 60_000;
+
+// Each worker takes up to half a gigabyte, and a run with more of them would not end before its slowest file does.
+const MAX_WORKERS = 12;
 
 const integration = {
   globalSetup: './test/integration.setup.ts',
@@ -19,10 +22,10 @@ const integration = {
 
 export default defineConfig({
   test: {
-    // The summary comes last: what follows it would hide the one line that other programs read.
+    // The summary comes last, because other programs read the last line.
     reporters: ['default', './test/reporter.ts'],
-    // Integration tests wait for other processes more than they compute.
-    maxWorkers: availableParallelism() + 1,
+    // Integration tests mostly wait for timers and for other processes, so a core has time for more than one of them.
+    maxWorkers: Math.min(2 * availableParallelism() + 1, MAX_WORKERS),
     projects: [
       {
         test: {
@@ -43,7 +46,7 @@ export default defineConfig({
         },
       },
       {
-        // `npm run test:chart`: what needs Helm, in LAB_BIN or on the path.
+        // `npm run test:chart`: tests that need Helm, in LAB_BIN or on the path.
         test: {
           name: 'chart',
           include: ['test/chart/**/*.helm.test.ts'],
@@ -52,7 +55,7 @@ export default defineConfig({
         },
       },
       {
-        // `npm run test:long`: the bounds in time themselves, one file after the other.
+        // `npm run test:long`: the exact time bounds, one file after the other.
         test: {
           ...integration,
           name: 'long',

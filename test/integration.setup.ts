@@ -1,17 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import type { TestProject } from 'vitest/node';
 import { startPostgres, VOLATILE } from '#local/postgres.ts';
 import { migrateAll } from '../deploy/migrate.ts';
 import { startTestRedis } from './redis/server.ts';
+import { createRunFolder } from './run-folder.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The server that the databases of the tests are made on. */
+    /** The server on which the tests create their databases. */
     postgresUrl: string;
-    /** A database with all migrations, to be cloned. */
+    /** The name of a database with all migrations, which each test database is a copy of. */
     templateDatabase: string;
     redisUrl: string;
   }
@@ -19,9 +19,9 @@ declare module 'vitest' {
 
 const TEMPLATE = 'guild_template';
 
-/** Starts PostgreSQL and Redis for one run of the integration tests; vitest calls what is returned at its end. */
+/** Starts PostgreSQL and Redis for one run of the integration tests; vitest calls the returned function at its end. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const folder = mkdtempSync(join(tmpdir(), 'guild-data-test-'));
+  const folder = createRunFolder();
   const started: { stop(): Promise<void> }[] = [];
   const teardown = async (): Promise<void> => {
     await Promise.all(started.map((server) => server.stop()));
@@ -60,7 +60,7 @@ async function createTemplate(url: string): Promise<void> {
     const template = new URL(url);
     template.pathname = `/${TEMPLATE}`;
     await migrateAll(template.href);
-    // Someone connected to it would make every clone fail.
+    // PostgreSQL cannot copy a database while somebody is connected to it.
     await client.query(`ALTER DATABASE ${TEMPLATE} WITH ALLOW_CONNECTIONS false IS_TEMPLATE true`);
   } finally {
     await client.end();

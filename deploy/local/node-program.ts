@@ -48,10 +48,21 @@ export function nodeProgram(options: NodeProgramOptions): Program {
         await untilReady(child, () => areOk(options.readyUrls), START_PATIENCE_MS);
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
-        throw new Error(`${name}: ${reason}, see ${log.path}\n${log.lastLines(15)}`, { cause: error });
+        throw new Error(`${name}: ${reason}, see ${log.path}\n${withoutNodeFrames(log.lastLines(40))}`, {
+          cause: error,
+        });
       }
     },
   };
+}
+
+/** The lines without the stack frames of Node itself, which would hide the file and line of a syntax error. */
+function withoutNodeFrames(lines: string): string {
+  return lines
+    .split('\n')
+    .filter((line) => !/^\s+at .*\bnode:internal\//.test(line))
+    .slice(-15)
+    .join('\n');
 }
 
 async function areOk(urls: readonly string[]): Promise<boolean> {

@@ -14,7 +14,8 @@ export type TestDatabase = {
 /** A database of its own with all migrations applied, copied from the template in some hundredths of a second. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await execute(`CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')}`);
+  // Copying the files costs half of what copying page by page through the server's cache does.
+  await execute(`CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')} STRATEGY FILE_COPY`);
   const url = new URL(inject('postgresUrl'));
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => execute(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
