@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createTestDatabase } from './postgres/database.ts';
 import { testRedisUrl } from './redis/database.ts';
 
-test('databases for tests are separate, migrated and gone after drop, also with open connections', async () => {
+test('test databases are separate and migrated, and a drop deletes them in spite of open connections', async () => {
   const [one, other] = await Promise.all([createTestDatabase(), createTestDatabase()]);
   expect(one.url).not.toBe(other.url);
   const client = new Client({ connectionString: one.url });
@@ -17,7 +17,7 @@ test('databases for tests are separate, migrated and gone after drop, also with 
   await expect(new Client({ connectionString: one.url }).connect()).rejects.toThrow('does not exist');
 });
 
-test('Redis databases of tests are empty and separate', async () => {
+test('test Redis databases are empty and separate', async () => {
   const [one, other] = await Promise.all([testRedisUrl(), testRedisUrl()]);
   const clients = [new Redis(one), new Redis(other)] as const;
   await clients[0].set('key', 'value');

@@ -1,5 +1,5 @@
 /**
- * How long tests wait for a condition: a busy machine may take long, or stand still for a while. Who guarantees it sooner
- * says so with a timeout of its own or with `withinBound`.
+ * The time that tests wait for a condition, long enough for a busy machine. A test that guarantees a shorter time
+ * passes its own timeout or uses `withinBound`.
  */
 export const PATIENCE = { timeout: 30_000 } as const;

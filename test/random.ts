@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that are the same in every run, for tests over many made-up values (mulberry32). */
+/** A generator of numbers from 0 to 1 that are the same in every run (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -9,12 +9,12 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** A whole number from 0 to below `limit`. */
+/** A whole number from 0 up to, but not including, `limit`. */
 export function wholeNumber(random: () => number, limit: number): number {
   return Math.floor(random() * limit);
 }
 
-/** The list in another order. */
+/** A copy of the list in random order. */
 export function shuffled<Item>(random: () => number, list: readonly Item[]): Item[] {
   return list
     .map((item) => ({ item, place: random() }))

@@ -6,7 +6,7 @@ import { runScript } from './system/processes.ts';
 const repository = join(import.meta.dirname, '..');
 let folder: string;
 
-/** Inside the repository, so that the files find its packages. */
+/** A folder inside the repository, so that the files can import its packages. */
 beforeEach(() => {
   folder = mkdtempSync(join(repository, 'node_modules', '.reporter-'));
   return () => rmSync(folder, { recursive: true });
@@ -39,28 +39,28 @@ async function run(
 
 const PASSING = "test('a', () => {}); test.skip('b', () => {});";
 
-test('the last line counts what passed, failed and was skipped', async () => {
+test('the last line has the number of passed, failed and skipped tests', async () => {
   expect(await run({ 'a.case.mjs': "test('a', () => {});" })).toMatchObject({ status: 0, last: '1 passed, 0 failed' });
   const mixed = { 'a.case.mjs': PASSING, 'b.case.mjs': "test('c', () => expect(1).toBe(2));" };
   expect(await run(mixed)).toMatchObject({ status: 1, last: '1 passed, 1 failed, 1 skipped' });
 });
 
 test.each([
-  ['a file that can not be loaded', "import './missing.mjs';", '1 passed, 1 failed, 1 skipped'],
+  ['a file that cannot be loaded', "import './missing.mjs';", '1 passed, 1 failed, 1 skipped'],
   [
     'a hook that throws',
     "beforeAll(() => { throw new Error('no'); }); test('c', () => {});",
     '1 passed, 1 failed, 2 skipped',
   ],
   [
-    'an error nobody caught',
+    'an uncaught error',
     "test('c', () => { void Promise.reject(new Error('lost')); });",
     '2 passed, 1 failed, 1 skipped',
   ],
   [
-    'a process that ends itself',
+    'a process that is killed',
     "test('c', () => { process.kill(process.pid, 'SIGKILL'); });",
-    // Killed before or after its test was announced.
+    // The process is killed before or after the start of its test was reported.
     '1 passed, [12] failed, 1 skipped',
   ],
 ])('%s counts as failed', async (_name, text, last) => {
@@ -70,7 +70,7 @@ test.each([
   });
 });
 
-test('a set-up that fails counts as failed', async () => {
+test('a setup that fails counts as failed', async () => {
   const setup = "export default () => { throw new Error('no server'); }";
   expect(await run({ 'a.case.mjs': PASSING }, setup)).toMatchObject({ status: 1, last: '0 passed, 1 failed' });
 });
@@ -86,7 +86,7 @@ test('measured figures are listed again before the last line', async () => {
   expect(output.trimEnd()).toMatch(/\n\nfigure: how long: 3 ms\n\n1 passed, 0 failed$/);
 });
 
-test('what was thrown without a message counts and is named too', async () => {
+test('a thrown value without a message is counted and listed', async () => {
   const text = `
     beforeAll(() => { throw { code: 'hook' }; });
     test('a', () => { throw { code: 'test' }; });
@@ -101,7 +101,7 @@ test('what was thrown without a message counts and is named too', async () => {
   ]);
 });
 
-test('what failed is named again, with its reason, before the last line', async () => {
+test('failures are listed with their reasons before the last line', async () => {
   const text = `
     test('a', () => { console.log('figure: how long: 3 ms'); });
     describe('all', () => { test('b', () => expect(1, 'one is not two').toBe(2)); });

@@ -4,14 +4,14 @@ import { FIGURE } from './measure/figures.ts';
 
 type Counts = { passed: number; failed: number; skipped: number };
 
-/** `3 passed, 0 failed`, with `, 1 skipped` where tests were left out. */
+/** `3 passed, 0 failed`, with `, 1 skipped` if tests were skipped. */
 function summaryLine({ passed, failed, skipped }: Counts): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
 }
 
 type Result = { counts: Counts; failures: string[] };
 
-/** What a run came to. Suites and files that broke outside a test, and errors nobody caught, count as failed too. */
+/** The result of a run. Suites and files that failed outside a test, and uncaught errors, count as failures too. */
 function resultOf(modules: readonly TestModule[], errors: readonly SerializedError[]): Result {
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const failures: string[] = [];
@@ -27,7 +27,7 @@ function resultOf(modules: readonly TestModule[], errors: readonly SerializedErr
     }
     for (const test of module.children.allTests()) {
       const { state, errors: reasons } = test.result();
-      // A test that was begun or queued and never ended did not pass.
+      // A test that was started or queued and never ended has failed.
       if (state === 'pending' || state === 'failed') fail(`${file} > ${test.fullName}`, reasons?.[0]);
       else counts[state] += 1;
     }
@@ -36,15 +36,15 @@ function resultOf(modules: readonly TestModule[], errors: readonly SerializedErr
   return { counts, failures };
 }
 
-/** The first line of what was thrown, which may be anything. */
+/** The first line of the thrown value's message; the value may be anything. */
 function reasonOf(error: { message?: unknown } | undefined): string {
   const message = typeof error?.message === 'string' ? stripVTControlCharacters(error.message).trim() : '';
   return message.split('\n', 1)[0] || 'no reason was given';
 }
 
 /**
- * Prints the measured figures together, then what failed, for whoever sees the end of a log alone, then the result as
- * the very last line of the process, alone, and makes sure that the exit status agrees.
+ * Prints all measured figures, then the failures, then the result as the last line of the process, so that the end of a
+ * log is sufficient. Makes the exit status agree with the result.
  */
 export default class SummaryReporter implements Reporter {
   private result: Result = { counts: { passed: 0, failed: 1, skipped: 0 }, failures: [] };

@@ -12,9 +12,9 @@ export type Command = {
   owner?: { uid: number; gid: number } | undefined;
   /** Receives what the process prints. */
   output: (text: string, stream: 'stdout' | 'stderr') => void;
-  /** What ends it in order. */
+  /** The signal that ends it in an orderly way; SIGTERM by default. */
   stopSignal?: NodeJS.Signals;
-  /** What the kernel sends it when this process dies, however that happens. */
+  /** The signal that the kernel sends it when this process ends for any reason; SIGKILL by default. */
   orphanSignal?: NodeJS.Signals;
 };
 
@@ -24,34 +24,34 @@ export type Child = {
   pid: number;
   /** Settles when the process has ended; never rejects. */
   exited: Promise<Exit>;
-  /** How it ended; undefined while it lives. */
+  /** How it ended; undefined while it runs. */
   exit(): Exit | undefined;
-  /** Asks the process to end, kills it after so many milliseconds, and waits until it is gone. */
+  /** Sends the stop signal, kills the process after `patience` milliseconds, and waits until it has ended. */
   stop(patience: number): Promise<Exit>;
 };
 
-/** Something that runs as a process: how it is started, and how one knows that it can be used. */
+/** Something that runs as a process: how to start it and how to see that it is ready. */
 export type Program = {
   name: string;
   spawn(): Promise<Child>;
-  /** Waits until the process can be used. Rejects, with the process stopped, when that does not come about. */
+  /** Waits until the process is ready. Stops the process and rejects if it does not become ready. */
   ready(child: Child): Promise<void>;
 };
 
-/** Starts a program and waits until it can be used. */
+/** Starts a program and waits until it is ready. */
 export async function startProgram(program: Program): Promise<Child> {
   const child = await program.spawn();
   await program.ready(child);
   return child;
 }
 
-/** Starts a process that lives no longer than this one. Throws when the program can't be started. */
+/** Starts a process that ends with this one at the latest. Throws when the program cannot be started. */
 export async function startChild(options: Command): Promise<Child> {
   const [program, ...parameters] = tiedCommand(options);
   const child = spawn(program, parameters, {
     env: options.environment ?? process.env,
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A session of its own: Ctrl-C reaches the supervisor alone, which then stops its children in order.
+    // A session of its own, so that Ctrl-C only reaches the supervisor, which then stops its children in order.
     detached: true,
   });
   const exit = (): Exit | undefined => {
@@ -63,7 +63,7 @@ export async function startChild(options: Command): Promise<Child> {
   }
   const exited = new Promise<Exit>((resolve) => {
     child.once('exit', (code, signal) => {
-      // What was printed last may still be on its way; a grandchild that holds the pipe must not delay the news.
+      // Waits for the last output, but not for long: a grandchild may hold the pipe open.
       const timer = setTimeout(() => resolve({ code, signal }), 200);
       child.once('close', () => {
         clearTimeout(timer);
@@ -77,8 +77,8 @@ export async function startChild(options: Command): Promise<Child> {
 }
 
 /**
- * Asks again and again until the process can be used. Throws when it ends before, and stops it and throws when it
- * takes longer than so many milliseconds.
+ * Polls until the process is ready. Throws when the process ends before; stops it and throws when it is not ready
+ * within `patience` milliseconds.
  */
 export async function untilReady(child: Child, isReady: () => Promise<boolean>, patience: number): Promise<void> {
   const deadline = Date.now() + patience;
@@ -110,21 +110,21 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** How a process ended, for people: "exit status 1" or "signal SIGKILL". */
+/** How a process ended, such as "exit status 1" or "signal SIGKILL". */
 export function describeExit({ code, signal }: Exit): string {
   return signal === null ? `exit status ${code}` : `signal ${signal}`;
 }
 
 /**
- * The command wrapped in setpriv of util-linux: the kernel then ends it with its parent. The shell in between
- * covers the moment before that took hold: it goes on only while its parent is still this process. Where there is no
- * setpriv (outside Linux) the command runs as it is.
+ * Wraps the command in setpriv of util-linux, so that the kernel ends the command when this process ends. This process
+ * may end before setpriv has told the kernel so; the shell in between therefore only continues while its parent is
+ * still this process. Without setpriv (outside Linux) the command runs unchanged.
  */
 function tiedCommand({ command, owner, orphanSignal = 'SIGKILL' }: Command): [string, ...string[]] {
   const setpriv = findProgram('setpriv');
   if (setpriv === undefined) {
     if (owner)
-      throw new Error('setpriv, by which root starts a program as another user, is missing (package util-linux)');
+      throw new Error('setpriv is missing, which root needs to start a program as another user: install util-linux');
     return [...command];
   }
   const tie = ['--pdeathsig', orphanSignal.slice('SIG'.length)];
@@ -132,7 +132,7 @@ function tiedCommand({ command, owner, orphanSignal = 'SIGKILL' }: Command): [st
   return [setpriv, ...(owner ? asUser(owner) : []), ...tie, '--', ...alive, ...command];
 }
 
-/** Options of setpriv for another user who may still pass folders that are closed to him. */
+/** Options of setpriv for another user who may still enter folders that only their owner may enter. */
 function asUser({ uid, gid }: { uid: number; gid: number }): string[] {
   const capabilities = ['--inh-caps', '+dac_override', '--ambient-caps', '+dac_override'];
   return [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', ...capabilities, '--securebits', '+no_setuid_fixup'];

@@ -8,18 +8,18 @@ import { withoutOthers } from './processes.ts';
 export type Demo = { guild_id: string; key: string };
 
 export type DemoOptions = {
-  /** Folder in which the key is kept. */
+  /** The folder in which the key is stored. */
   folder: string;
-  /** Base URLs and addresses of the running system. */
+  /** The base URL of the gateway of the running system. */
   gateway: string;
   authAddress: string;
   adminSecret: string;
 };
 
-/** The guild of the simulators' demo world. */
+/** The guild in the simulators' demo world. */
 export const DEMO_GUILD = '900000000000000001';
 
-/** Accounts of the demo world that are linked, so that a first look-up finds somebody. */
+/** Accounts of the demo world that are linked, so that a first lookup finds somebody. */
 export const DEMO_LINKS = [
   { chat_id: '920000000000000001', game_id: 7001, game_username: 'AdaBuilds' },
   { chat_id: '920000000000000002', game_id: 7002, game_username: 'BrunoSails' },
@@ -28,22 +28,22 @@ export const DEMO_LINKS = [
 
 const TIMEOUT = 20_000;
 
-/** Makes the demo guild's key and links the first time; finds them again later. */
+/** Creates the demo guild's key and links the first time, and uses them again later. */
 export async function makeDemo(options: DemoOptions): Promise<Demo> {
-  const key = (await keptKey(options)) ?? (await createKey(options));
+  const key = (await storedKey(options)) ?? (await createKey(options));
   await Promise.all(DEMO_LINKS.map((link) => createLink(options.gateway, key, link)));
   return { guild_id: DEMO_GUILD, key };
 }
 
-/** The key of an earlier start, if there is one and the system still accepts it. */
-async function keptKey({ folder, gateway }: DemoOptions): Promise<string | undefined> {
+/** The key of an earlier start, if the system still accepts it. */
+async function storedKey({ folder, gateway }: DemoOptions): Promise<string | undefined> {
   const file = keyFile(folder);
   if (!existsSync(file)) return undefined;
   const key = readFileSync(file, 'utf8').trim();
   const { status } = await call(`${gateway}/api/v1/whoami`, key);
   if (status === 200) return key;
   if (status === 401) return undefined;
-  throw new Error(`The gateway answered ${status} to the demo key`);
+  throw new Error(`The gateway responded with ${status} to the demo key`);
 }
 
 async function createKey({ folder, authAddress, adminSecret }: DemoOptions): Promise<string> {
@@ -64,8 +64,8 @@ async function createKey({ folder, authAddress, adminSecret }: DemoOptions): Pro
 async function createLink(gateway: string, key: string, link: (typeof DEMO_LINKS)[number]): Promise<void> {
   const body = JSON.stringify({ guild_id: DEMO_GUILD, ...link });
   const { status, text } = await call(`${gateway}/api/v1/verification/link`, key, body);
-  // 409: linked by an earlier start.
-  if (status !== 201 && status !== 409) throw new Error(`The demo link could not be made: ${status} ${text}`);
+  // 409: an earlier start has created the link.
+  if (status !== 201 && status !== 409) throw new Error(`The demo link could not be created: ${status} ${text}`);
 }
 
 async function call(url: string, key: string, body?: string): Promise<{ status: number; text: string }> {
@@ -78,7 +78,7 @@ async function call(url: string, key: string, body?: string): Promise<{ status: 
   return { status: response.status, text: await response.text() };
 }
 
-/** The folder may be new: secrets that the operator gives lie elsewhere. */
+/** Creates the folder, which is missing when the operator has set all secrets. */
 function keyFile(folder: string): string {
   return join(privateFolder(join(folder, 'secrets')), 'demo-key');
 }

@@ -16,7 +16,7 @@ beforeEach(() => {
   return () => rmSync(folder, { recursive: true });
 });
 
-test('a secret is made once, kept, and closed to others again if its mode was lost', () => {
+test('a secret is generated once, and its file is made private again if its mode was changed', () => {
   const file = join(folder, 'secret');
   const secret = keptSecret(file);
   expect(secret).toMatch(/^[0-9a-f]{64}$/);
@@ -25,7 +25,7 @@ test('a secret is made once, kept, and closed to others again if its mode was lo
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test('a private file is replaced in one step and leaves no temporary one', () => {
+test('a private file is replaced atomically and no temporary file remains', () => {
   const file = join(folder, 'up.json');
   writePrivately(file, 'one');
   writePrivately(file, 'two');
@@ -34,7 +34,7 @@ test('a private file is replaced in one step and leaves no temporary one', () =>
   expect(() => writePrivately(join(folder, 'missing', 'file'), '')).toThrow('ENOENT');
 });
 
-test('a log file stays below its limit, with one predecessor, and remembers its end', () => {
+test('a log file stays below its limit with one older file, and its last lines can be read', () => {
   const log = new LogFile(join(folder, 'a.log'), 100);
   for (let line = 0; line < 50; line += 1) log.write(`line ${line}\n`);
   expect(readdirSync(folder)).toEqual(['a.log', 'a.log.1']);
@@ -43,7 +43,7 @@ test('a log file stays below its limit, with one predecessor, and remembers its 
   expect(statSync(log.path).mode & 0o777).toBe(0o600);
 });
 
-test('warnings and errors are shown, also when a line comes in parts', () => {
+test('warnings and errors are shown, even if a line arrives in parts', () => {
   const shown: string[] = [];
   const highlights = new Highlights('lookup', (text) => shown.push(text), false);
   highlights.write('{"level":30,"msg":"quiet"}\n{"lev');
@@ -54,12 +54,12 @@ test('warnings and errors are shown, also when a line comes in parts', () => {
   expect(shown.at(-1)).toMatch(/^lookup: .*readable/);
 });
 
-test('a folder is claimed once', async () => {
+test('a folder can only be locked once', async () => {
   expect(await lockFolder(folder)).toBe(true);
   expect(await lockFolder(folder)).toBe(false);
 });
 
-test('free ports are different, free, and below those of outgoing connections', async () => {
+test('free ports are distinct, free, and below the range of outgoing connections', async () => {
   const ports = (await Promise.all([freePorts(20), freePorts(20)])).flat();
   expect(new Set(ports).size).toBe(40);
   for (const port of ports) expect(port).toBeLessThan(32_768);

@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import { DEMO_LINKS } from './demo.ts';
 import type { Up } from './system.ts';
 
-/** What is told when everything is ready: where it is, and three calls that work as they stand. */
+/** The text that is printed when everything is ready: the addresses, and three commands to try. */
 export function greeting(up: Up, folder: string, seconds: number): string {
   const { gateway, demo } = up;
   const shown = relative(process.cwd(), folder);
@@ -23,7 +23,7 @@ Guild Data is ready after ${seconds.toFixed(1)} s (process ${up.pid}; Ctrl-C sto
   Demo key      ${demo.key}
   Logs          ${data}/logs
   Database      ${withoutPassword(up.database)}
-  Redis         ${up.redis === null ? 'none: limits and caches in memory' : withoutPassword(up.redis)}
+  Redis         ${up.redis === null ? 'none: limits and caches are in memory' : withoutPassword(up.redis)}
   Simulators    chat ${up.simulators.chat}, game ${up.simulators.game}
   Health and metrics (/livez, /readyz, /metrics)
                 ${admin.join('\n                ')}
@@ -39,12 +39,12 @@ Try it:
 `;
 }
 
-/** Passwords stay out of terminals and logs; up.json, readable by its owner alone, has the whole URL. */
+/** Hides the password from terminals and logs. up.json, which only its owner can read, has the whole URL. */
 function withoutPassword(text: string): string {
   const url = URL.parse(text);
   if (url === null) return '(unreadable URL)';
   if (url.password !== '') url.password = '***';
-  // Options may hold one too.
+  // The query may have a password too.
   url.search = '';
   return url.href;
 }

@@ -1,6 +1,6 @@
-// Runs a command with the packages of this repository: `node deploy/local/install.mjs COMMAND ARGUMENT…`. Installs
-// them first when they are missing, belong to another package-lock.json, or were not installed to the end. Plain
-// JavaScript for the Node that the machine has, 20 or newer; the command itself gets the pinned one.
+// Runs a command with the packages of this repository: `node deploy/local/install.mjs COMMAND ARGUMENT…`. Installs them
+// first if they are missing, incomplete, or of another package-lock.json. Plain JavaScript, because it runs on the
+// machine's own Node, 20 or newer; the command itself runs on the pinned one.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ const modules = join(repository, 'node_modules');
 const programs = join(modules, '.bin');
 const stamp = join(modules, '.complete');
 
-/** What a finished installation is known by: the lockfile, and the machine that its binaries are for. */
+/** Identifies a complete installation: the lockfile and the platform of its binaries. */
 function expectedStamp() {
   const lock = createHash('sha256')
     .update(readFileSync(join(repository, 'package-lock.json')))
@@ -30,7 +30,7 @@ function isInstalled() {
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === expectedStamp();
 }
 
-/** PATH without our own programs, so that `npm ci` does not run on the Node it is about to replace. */
+/** PATH without our own programs, so that `npm ci` does not run on the Node that it replaces. */
 function machinePath() {
   return (process.env.PATH ?? '')
     .split(delimiter)
@@ -38,7 +38,7 @@ function machinePath() {
     .join(delimiter);
 }
 
-/** One installation at a time: whoever comes second waits and then finds it done. */
+/** Installs unless another process does so meanwhile, for which it waits. */
 async function install() {
   const lock = await claimInstallation();
   if (!isInstalled()) await installNow();
@@ -48,15 +48,15 @@ async function install() {
 async function installNow() {
   const expected = expectedStamp();
   rmSync(stamp, { force: true });
-  console.error('Installing packages into node_modules; this is needed once and takes up to a minute …');
+  console.error('Installing packages into node_modules; this happens once and takes up to a minute …');
   const begun = Date.now();
   const seconds = () => Math.round((Date.now() - begun) / 1000);
   const progress = setInterval(() => console.error(`… still installing (${seconds()} s)`), 10_000);
-  // Tied to this process where that is possible: an npm that outlives us would write beside the next one.
+  // Ends npm with this process where possible: a remaining npm would write at the same time as the next one.
   const tie = existsSync('/usr/bin/setpriv') ? ['/usr/bin/setpriv', '--pdeathsig', 'KILL', '--'] : [];
-  // npm would warn of packages that are too new for the machine's Node; they run on the pinned one.
+  // Hides warnings about packages that are too new for the machine's Node, because they run on the pinned one.
   const [program, ...parameters] = [...tie, 'npm', 'ci', '--no-audit', '--no-fund', '--loglevel=error'];
-  // What npm says goes to standard error: standard output is the command's.
+  // npm prints to standard error, because standard output belongs to the command.
   const child = spawn(program, parameters, {
     cwd: repository,
     env: { ...process.env, PATH: machinePath() },
@@ -70,7 +70,7 @@ async function installNow() {
   console.error(`Packages installed (${seconds()} s)`);
 }
 
-/** Waits for other installations of this checkout to end. A socket name is free again however its holder ends. */
+/** Waits for other installations of this checkout to end. The socket name is released even if its holder is killed. */
 async function claimInstallation() {
   const name = `guild-data-install-${createHash('sha256').update(repository).digest('hex').slice(0, 32)}`;
   const path = process.platform === 'linux' ? `\0${name}` : join(tmpdir(), `${name}.sock`);
@@ -81,12 +81,12 @@ async function claimInstallation() {
     );
     server.listen(path);
     if (await claimed) return server;
-    if (!waited) console.error('Another installation of this checkout is under way, waiting for it …');
+    if (!waited) console.error('Another process is installing the packages of this checkout, waiting for it …');
     await pause(200);
   }
 }
 
-/** The pinned Node is a package, which not every platform has; elsewhere the machine's own must be new enough. */
+/** Where there is no package of the pinned Node for this platform, the machine's own Node must be new enough. */
 function checkNode() {
   if (existsSync(join(programs, 'node'))) return;
   const { stdout } = spawnSync('node', ['--version'], { encoding: 'utf8' });
@@ -98,14 +98,14 @@ function checkNode() {
   );
 }
 
-/** Runs the command in our place: its signals, its output, its way of ending. */
+/** Runs the command, forwards signals to it and ends as it ended. */
 async function run([program, ...parameters]) {
   const path = `${programs}${delimiter}${process.env.PATH ?? ''}`;
   const child = spawn(program, parameters, { stdio: 'inherit', env: { ...process.env, PATH: path } });
   endLike(await ended(child));
 }
 
-/** Waits for a process. Signals are handed to it, and never end this process before it. */
+/** Waits for a process to end. Signals are forwarded to it and do not end this process. */
 function ended(child) {
   return new Promise((resolve) => {
     const handlers = FORWARDED.map((signal) => ({ signal, handler: () => child.kill(signal) }));
@@ -122,11 +122,11 @@ function ended(child) {
   });
 }
 
-/** Ends this process as the other one ended: with its status, or by its signal. */
+/** Ends this process as the other one ended: with its exit status, or by its signal. */
 function endLike({ code, signal }) {
   if (signal === null) process.exit(code);
   process.kill(process.pid, signal);
-  // A signal that does not end us, such as one that is ignored: the shell's way of telling.
+  // The signal did not end this process: uses the exit status that a shell would use.
   process.exitCode = 128 + constants.signals[signal];
 }
 

@@ -7,7 +7,7 @@ import { processesUsing, type RunningScript, runScript } from '#test/system/proc
 let folder: string;
 let stamp: string;
 
-/** A checkout of its own, and an npm on the path that notes its calls and installs an empty folder of programs. */
+/** A new checkout, and an npm on the path that records its calls and creates an empty folder of programs. */
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'guild-data-install-'));
   stamp = join(folder, 'node_modules', '.complete');
@@ -41,7 +41,7 @@ test('packages are installed the first time and when package-lock.json has chang
   expect(calls()).toHaveLength(2);
 });
 
-test('an installation that was killed half-way is done again, and leaves no npm at work', async () => {
+test('an installation that was killed is repeated, and no npm process remains', async () => {
   writeFileSync(join(folder, 'slow'), '');
   const killed = run('true');
   await expect.poll(calls).toHaveLength(1);
@@ -56,7 +56,7 @@ test('an installation that was killed half-way is done again, and leaves no npm 
   expect(existsSync(stamp)).toBe(true);
 });
 
-test('two starts at once install once', async () => {
+test('two concurrent starts install once', async () => {
   expect(await Promise.all([run('true').ended, run('true').ended])).toEqual([0, 0]);
   expect(calls()).toHaveLength(1);
 });
@@ -69,19 +69,19 @@ test('a failed installation ends with status 1 and does not run the command', as
   expect(script.output()).not.toContain('ran');
 });
 
-test("the command's end is told as it was: status, signal, not found", async () => {
+test("the exit status, the signal or a missing command is reported as the command's own", async () => {
   expect(await run('sh', '-c', 'exit 7').ended).toBe(7);
   expect(await run('sh', '-c', 'kill -KILL $$').ended).toBe('SIGKILL');
   expect(await run('no-such-program').ended).toBe(127);
 });
 
 test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
-  '%s reaches the command, whose clean end is waited for',
+  '%s is forwarded to the command, and its orderly end is awaited',
   async (signal) => {
     const trap = `trap 'sleep 0.1; echo clean; exit 0' ${signal.slice(3)}; echo ready; while :; do sleep 0.05; done`;
     const script = run('sh', '-c', trap);
     await expect.poll(() => script.output()).toContain('ready');
-    // Twice, as from a terminal and from npm.
+    // Twice, as a terminal and npm send it.
     script.process.kill(signal);
     script.process.kill(signal);
     expect(await script.ended).toBe(0);
@@ -89,7 +89,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
   },
 );
 
-test('where there is no packaged Node, one that is too old is named with what to do', async () => {
+test('without a packaged Node, an error names a Node that is too old and what to do', async () => {
   program('node', 'echo v22.1.0');
   const script = run('echo', 'ran');
   expect(await script.ended).toBe(1);
@@ -98,7 +98,7 @@ test('where there is no packaged Node, one that is too old is named with what to
   expect(await run('true').ended).toBe(0);
 });
 
-test('npm hands its signals to the command, not to a shell that would die in its place', () => {
+test('npm sends its signals to the command and not to a shell', () => {
   const text = readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8');
   for (const script of ['start', 'test']) expect(text).toContain(`"${script}": "exec node deploy/local/install.mjs `);
 });

@@ -6,25 +6,25 @@ const FAST_PATIENCE = 8_000;
 const PATIENCE = 12_000;
 
 /**
- * Makes a PostgreSQL data folder free after its supervisor was killed: ends server processes that still work in it
- * and removes a `postmaster.pid` that names none of them (its number may by now belong to an unrelated process).
+ * Makes a PostgreSQL data folder usable after its supervisor was killed: ends server processes that still use it and
+ * deletes `postmaster.pid`, whose process ID may meanwhile belong to an unrelated process.
  */
 export async function endLeftovers(data: string): Promise<void> {
   const begun = Date.now();
   for (let processes = serverProcesses(data); processes.length > 0; processes = serverProcesses(data)) {
     const waited = Date.now() - begun;
     if (waited > PATIENCE) throw new Error(`PostgreSQL processes ${processes.join(', ')} still use ${data}`);
-    // The postmaster first and politely; what outlives it or does not listen is ended without a checkpoint.
+    // First asks the postmaster to shut down; ends processes that remain without a checkpoint.
     const postmaster = postmasterPid(data);
-    const polite = postmaster !== undefined && processes.includes(postmaster) && waited < FAST_PATIENCE;
-    if (polite) signal([postmaster], 'SIGINT');
+    const isOrderly = postmaster !== undefined && processes.includes(postmaster) && waited < FAST_PATIENCE;
+    if (isOrderly) signal([postmaster], 'SIGINT');
     else signal(processes, 'SIGQUIT');
     await pause(50);
   }
   rmSync(join(data, 'postmaster.pid'), { force: true });
 }
 
-/** Every process of a PostgreSQL server works in its data folder, which is how it is known without doubt. */
+/** The processes of the server. Each has the data folder as its working directory, which identifies it. */
 function serverProcesses(data: string): number[] {
   if (process.platform !== 'linux') return [];
   return readdirSync('/proc')
@@ -34,7 +34,7 @@ function serverProcesses(data: string): number[] {
 }
 
 function isPostgres(program: string | undefined): boolean {
-  // The kernel marks a program whose file was replaced, as `npm ci` does.
+  // The kernel adds this mark when the program's file was replaced, which `npm ci` does.
   return program !== undefined && basename(program.replace(/ \(deleted\)$/, '')) === 'postgres';
 }
 
@@ -59,7 +59,7 @@ function signal(processes: readonly number[], name: NodeJS.Signals): void {
     try {
       process.kill(pid, name);
     } catch {
-      // Gone between the look and the signal.
+      // The process has ended meanwhile.
     }
   }
 }

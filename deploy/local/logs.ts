@@ -4,7 +4,7 @@ import { prettyFactory } from 'pino-pretty';
 const LIMIT = 5 * 1024 * 1024;
 const REMEMBERED = 4096;
 
-/** A log file of bounded size: one that is full becomes `NAME.log.1` in place of the one before. */
+/** A log file of bounded size: a full one is renamed to `NAME.log.1`, which replaces the previous one. */
 export class LogFile {
   readonly path: string;
   private readonly limit: number;
@@ -29,7 +29,7 @@ export class LogFile {
       appendFileSync(this.path, text, { mode: 0o600 });
       this.size += Buffer.byteLength(text);
     } catch {
-      // A full disk costs log lines, not the processes that wrote them.
+      // A full disk must not stop the processes, so these lines are lost.
     }
   }
 
@@ -44,7 +44,7 @@ const pretty = prettyFactory({ colorize: true, ignore: 'pid,hostname,name,servic
 
 type LoggedError = { message?: unknown; cause?: LoggedError };
 
-/** A log line with what its error says in place of the whole error: the stack is in the log file. */
+/** A log line with the messages of its error instead of the whole error; the log file has the stack. */
 function withoutStack(line: string): string {
   try {
     const { err, ...others } = JSON.parse(line) as { err?: LoggedError };
@@ -58,7 +58,7 @@ function messagesOf({ message, cause }: LoggedError): string {
   return cause === undefined ? String(message) : `${String(message)}: ${messagesOf(cause)}`;
 }
 
-/** Picks the warnings and errors out of a stream of JSON log lines, one line each, and makes them readable in a terminal. */
+/** Prints the warnings and errors of a stream of JSON log lines, one line each, formatted if for a terminal. */
 export class Highlights {
   private unfinished = '';
   private readonly show: (line: string) => void;

@@ -19,7 +19,7 @@ test.each([true, false])(
   },
 );
 
-test('a line that is no JSON is shown as it is', () => {
+test('a line that is not JSON is shown unchanged', () => {
   const printed: string[] = [];
   new Highlights('x', (text) => printed.push(text), false).write('"level":"error" cut\n');
   expect(printed).toEqual(['"level":"error" cut']);

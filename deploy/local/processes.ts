@@ -1,22 +1,22 @@
 import { internalKeysOf, type Roots } from '#kit/security/process-keys.ts';
 import { PROCESSES } from '#proto/processes.ts';
 
-/** A process of ours: what it listens on, whom it calls, and which of the shared configuration it is given. */
+/** One of our processes: its listeners, the services that it calls, and the shared configuration that it gets. */
 export type Deployable = {
   name: string;
   /** Path below the repository. */
   main: string;
-  /** Its listeners beside the admin port; the public one is the gateway's. */
+  /** Its listeners besides the admin port. Only the gateway has the public one. */
   listens: readonly ('public' | 'http' | 'grpc')[];
   /** Services called over gRPC. */
   calls: readonly string[];
-  /** Services whose REST routes it passes requests to. */
+  /** Services to which it forwards REST requests. */
   proxies: readonly string[];
   /** `admin`: operators change what it holds; `platforms` is access to the chat and game platforms. */
   holds: readonly ('admin' | 'database' | 'redis' | 'platforms')[];
 };
 
-/** Everything that runs, as in production. A new service is one entry here, and one in proto/processes.ts. */
+/** All processes, as in production. A new service needs an entry here and one in proto/processes.ts. */
 export const DEPLOYABLES: readonly Deployable[] = [
   {
     name: 'auth',
@@ -76,16 +76,16 @@ export const DEPLOYABLES: readonly Deployable[] = [
   },
 ];
 
-/** Where a process listens, each as a port of 127.0.0.1. */
+/** The ports of 127.0.0.1 on which a process listens. */
 export type Ports = { admin: number; public?: number; http?: number; grpc?: number };
 
-/** What all processes of one system have in common. */
+/** Configuration that all processes of one system share. */
 export type Shared = {
   databaseUrl: string;
-  /** Past a pooler of transactions, through which nothing can be listened to. */
+  /** Bypasses a transaction pooler, through which LISTEN does not work. */
   databaseDirectUrl: string | undefined;
   redisUrl: string | null;
-  /** From which the keys of each process are derived; no process is given them. */
+  /** The root secrets from which the keys of each process are derived; no process gets these. */
   roots: Roots;
   chatUrl: string;
   gameUrl: string;
@@ -94,18 +94,18 @@ export type Shared = {
 const HOST = '127.0.0.1';
 const PORT_VARIABLES = { public: 'GATEWAY_PORT', http: 'HTTP_PORT', grpc: 'GRPC_PORT', admin: 'ADMIN_PORT' } as const;
 const GAME_URLS = ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY'].map((name) => `GAME_${name}_URL`);
-/** Never handed on from our own environment: a process gets those that its entry names. */
+/** Variables that are not inherited from our own environment: a process only gets those that its entry names. */
 const GIVEN =
   /^(?:INTERNAL_KEYS|INTERNAL_SECRETS|ADMIN_SECRETS|DATABASE_URL|DATABASE_DIRECT_URL|REDIS_URL|CHAT_API_URL|CHAT_BOT_TOKEN|GAME_\w+|\w+_PORT|npm_\w+)$/;
 
-/** The operator's settings without what belongs to single processes, such as secrets and ports. */
+/** The operator's settings without variables of single processes, such as secrets and ports. */
 export function withoutOthers(inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(inherited).filter(([name]) => !GIVEN.test(name)));
 }
 
 /**
- * The environment of one process: `inherited` (the operator's settings, such as TRUSTED_PROXIES) without what belongs
- * to others, and on top of it the addresses and secrets of this system.
+ * The environment of one process: `inherited` (the operator's settings, such as TRUSTED_PROXIES) without the variables
+ * of single processes, plus the addresses and secrets of this system.
  */
 export function environmentOf(
   deployable: Deployable,
@@ -136,9 +136,9 @@ export function environmentOf(
 }
 
 function holdings(held: Deployable['holds'][number], shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  // Node leaves out variables that are undefined.
+  // Node does not pass on variables that are undefined.
   const given = {
-    // Its keys are among INTERNAL_KEYS.
+    // The keys of operators are part of INTERNAL_KEYS.
     admin: {},
     database: { DATABASE_URL: shared.databaseUrl, DATABASE_DIRECT_URL: shared.databaseDirectUrl },
     redis: { REDIS_URL: shared.redisUrl ?? undefined },
@@ -147,7 +147,7 @@ function holdings(held: Deployable['holds'][number], shared: Shared, inherited: 
   return given[held];
 }
 
-/** The simulators, except where the operator names a real platform. */
+/** The addresses of the simulators, unless the operator has set a real platform. */
 function platforms(shared: Shared, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const environment: NodeJS.ProcessEnv = {
     CHAT_API_URL: inherited['CHAT_API_URL'] || `${shared.chatUrl}/api/v10`,

@@ -7,11 +7,11 @@ import { freePorts } from './ports.ts';
 
 export type RedisOptions = {
   folder: string;
-  /** What clients sign in with; without it everybody on this machine may. Letters and digits. */
+  /** The password for clients, letters and digits; without it every user of this machine may connect. */
   password?: string;
-  /** How many logical databases there are. */
+  /** The number of logical databases. */
   databases?: number;
-  /** Where its messages go; left out, a file in the folder. */
+  /** Receives its messages; a file in the folder by default. */
   log?: LogFile;
 };
 
@@ -20,12 +20,12 @@ export type RunningRedis = { url: string; pid: number; stop(): Promise<void> };
 const START_PATIENCE = 10_000;
 const STOP_PATIENCE = 3_000;
 
-/** The Redis or Valkey server that this machine has, if any. */
+/** The path of the Redis or Valkey server of this machine, if it has one. */
 export function redisProgram(): string | undefined {
   return findProgram('redis-server') ?? findProgram('valkey-server');
 }
 
-/** Starts a private server that keeps nothing on disk; null where the machine has none. */
+/** Starts a private server that stores nothing on disk. Returns null if no server program is installed. */
 export async function startRedis(options: RedisOptions): Promise<RunningRedis | null> {
   const prepared = await prepareRedis(options);
   if (prepared === null) return null;
@@ -39,7 +39,7 @@ export async function startRedis(options: RedisOptions): Promise<RunningRedis | 
   };
 }
 
-/** Says how a private server is started, always on the same port; null where the machine has none. */
+/** Returns the program of a private server, which always uses the same port; null if none is installed. */
 export async function prepareRedis(options: RedisOptions): Promise<{ url: string; program: Program } | null> {
   const server = redisProgram();
   if (server === undefined) return null;
@@ -51,7 +51,7 @@ export async function prepareRedis(options: RedisOptions): Promise<{ url: string
     port: String(port),
     daemonize: 'no',
     dir: options.folder,
-    // Counters and caches alone are kept here: all of it may be lost.
+    // Redis only holds counters and caches, which may be lost.
     save: '',
     appendonly: 'no',
     databases: String(options.databases ?? 16),
@@ -59,7 +59,7 @@ export async function prepareRedis(options: RedisOptions): Promise<{ url: string
   };
   const { password } = options;
   if (password !== undefined) settings['requirepass'] = password;
-  // A file, since every user of the machine sees the arguments of a program.
+  // A file, because every user of the machine can read the arguments of a process.
   const file = join(options.folder, 'redis.conf');
   const lines = Object.entries(settings).map(([name, value]) => `${name} ${JSON.stringify(value)}\n`);
   writePrivately(file, lines.join(''));
@@ -83,7 +83,7 @@ async function accepting(child: Child, access: Access, log: LogFile): Promise<vo
   }
 }
 
-/** Whether a server answers PING, which it does not while it is loading. */
+/** True if a server responds to PING, which it does not do while it is loading. */
 function answers({ port, password }: Access): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = createConnection({ host: '127.0.0.1', port, timeout: 1000 });

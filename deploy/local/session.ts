@@ -14,13 +14,13 @@ export type SessionOptions = Pick<SystemOptions, 'repository' | 'deployables' | 
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Brings the system up, keeps it up until a signal comes, and stops it. Returns the exit status. */
+/** Runs the system until a signal arrives, then stops it. Returns the exit status. */
 export async function runUntilStopped(options: SessionOptions): Promise<number> {
   const begun = Date.now();
-  // A terminal that was closed, or a pipe whose reader has left, must not end us before the children are stopped.
+  // Writing to a closed terminal or pipe must not end this process before its children are stopped.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   const stopRequested = new Promise<NodeJS.Signals>((resolve) => {
-    // Ctrl-C may arrive several times, from the terminal and from npm: once is enough.
+    // Ctrl-C may arrive several times, from the terminal and from npm; only the first one counts.
     for (const signal of STOP_SIGNALS) process.on(signal, resolve);
   });
   let system: System | undefined;
@@ -49,7 +49,7 @@ export async function runUntilStopped(options: SessionOptions): Promise<number> 
   }
 }
 
-/** Makes sure that no other system works in the same folder. */
+/** Throws if another system uses the same data folder. */
 async function claim({ dataFolder }: Settings): Promise<void> {
   if (await lockFolder(privateFolder(dataFolder))) return;
   throw new Error(
@@ -58,7 +58,7 @@ async function claim({ dataFolder }: Settings): Promise<void> {
   );
 }
 
-/** ` (process 4711, http://127.0.0.1:8080)`, or nothing while the other one is still starting. */
+/** ` (process 4711, http://127.0.0.1:8080)`; empty while the other system is still starting. */
 function runningInstance(folder: string): string {
   try {
     const up: unknown = JSON.parse(readFileSync(join(folder, 'up.json'), 'utf8'));

@@ -5,7 +5,7 @@ import { ConfigError, type Environment, port, readConfig, redisUrl, url } from '
 export type Settings = {
   dataFolder: string;
   gatewayPort: number;
-  /** Servers of the operator's own; undefined where `npm start` brings them. */
+  /** Servers of the operator; undefined if `npm start` starts its own. */
   databaseUrl: string | undefined;
   databaseDirectUrl: string | undefined;
   redisUrl: string | undefined;
@@ -19,7 +19,7 @@ const variables = {
   REDIS_URL: redisUrl().optional(),
 };
 
-/** Reads the environment variables of `npm start`; throws a ConfigError that names all faults. */
+/** Reads the environment variables of `npm start`; throws a ConfigError that lists all faults. */
 export function readSettings(environment: Environment, repository: string): Settings {
   const config = readConfig(variables, environment);
   if (config.DATABASE_DIRECT_URL !== undefined && config.DATABASE_URL === undefined) {

@@ -20,7 +20,7 @@ test.each(['redis://host:6379/1', 'rediss://host', 'redis+sentinel://host:26379/
   },
 );
 
-test('all faults are told at once, and no value', () => {
+test('one error lists all faults, without any value', () => {
   const faulty = { GATEWAY_PORT: '70000', DATABASE_URL: 'mysql://u:secret@h/d', REDIS_URL: 'http://secret' };
   expect(() => read(faulty)).toThrow(/3 error[^]*GATEWAY_PORT[^]*DATABASE_URL[^]*REDIS_URL/);
   expect(() => read(faulty)).not.toThrow('secret');

@@ -32,7 +32,7 @@ afterEach(async () => {
 function start(environment: NodeJS.ProcessEnv = {}): RunningScript {
   const own = { DATA_DIR: folder, GATEWAY_PORT: '0', DATABASE_URL: '', REDIS_URL: '', ...environment };
   const script = runScript([process.execPath, SCRIPT], own);
-  // The system of a test that failed must not stay behind.
+  // The system must not remain after a test that failed.
   onTestFinished(() => {
     script.process.kill('SIGKILL');
   });
@@ -44,7 +44,7 @@ function readUp(): Up {
   return JSON.parse(readFileSync(file, 'utf8')) as Up;
 }
 
-/** Redis takes commands of those alone who have the password, which no command line shows. */
+/** Redis requires the password, which no command line shows. */
 async function onlyWithPassword(url: string): Promise<void> {
   const { password, port } = new URL(url);
   expect(password).toBe(readFileSync(join(folder, 'secrets', 'redis'), 'utf8').trim());
@@ -64,7 +64,7 @@ async function onlyWithPassword(url: string): Promise<void> {
   expect(await read(`:${password}@`)).toBe('PONG');
 }
 
-/** Which of the root secrets are in the environment of any of these processes. */
+/** The root secrets that are in the environment of any of these processes. */
 function rootsIn(pids: readonly number[]): string[] {
   const environments = pids.map((pid) => readFileSync(`/proc/${pid}/environ`, 'utf8')).join('\n');
   expect(environments.match(/INTERNAL_KEYS=/g)).toHaveLength(DEPLOYABLES.length);
@@ -85,7 +85,7 @@ const untilUp = (script: RunningScript): Promise<Up> =>
     return readUp();
   }, WAIT);
 
-test('up.json is there when all is ready and not before, private, and gone when it ends with status 0', async () => {
+test('up.json exists from when all is ready until the end, is private, and the exit status is 0', async () => {
   writeFileSync(file, '{"pid": 1}');
   const script = start({ READY_AFTER: '300' });
   await expect.poll(() => script.output(), WAIT).toContain('PostgreSQL is ready');
@@ -118,7 +118,7 @@ test('up.json is there when all is ready and not before, private, and gone when 
   expect(processesUsing(folder)).toEqual([]);
 });
 
-test('a process that dies is started again within two seconds at the same addresses', async () => {
+test('a process that is killed is restarted within two seconds at the same addresses', async () => {
   const script = start();
   const before = await untilUp(script);
   for (const name of ['lookup', 'gateway']) {
@@ -141,7 +141,7 @@ test('a process that dies is started again within two seconds at the same addres
   expect(await script.ended).toBe(0);
 });
 
-test('given servers are used instead of own ones, and their passwords are not printed', async () => {
+test('configured servers are used instead of own ones, and their passwords are not printed', async () => {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const redis = await testRedisUrl();
@@ -155,7 +155,7 @@ test('given servers are used instead of own ones, and their passwords are not pr
   expect(await script.ended).toBe(0);
 });
 
-test('without a Redis server everything is kept in memory, which one line says', async () => {
+test('without a Redis server limits and caches are in memory, which one line says', async () => {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const script = start({ DATABASE_URL: database.url, PATH: '' });
@@ -165,7 +165,7 @@ test('without a Redis server everything is kept in memory, which one line says',
   expect(await script.ended).toBe(0);
 });
 
-test('a second start beside a running one is refused and does it no harm', async () => {
+test('a second start in the same folder is rejected and does not affect the running system', async () => {
   const script = start();
   const up = await untilUp(script);
   const second = start();
@@ -177,7 +177,7 @@ test('a second start beside a running one is refused and does it no harm', async
   expect(await script.ended).toBe(0);
 });
 
-test('no process outlives a supervisor killed with -9, and the next start finds the data', async () => {
+test('no process remains after kill -9 of the supervisor, and the next start finds the data', async () => {
   const script = start();
   const up = await untilUp(script);
   const client = new Client({ connectionString: up.database });
@@ -186,7 +186,7 @@ test('no process outlives a supervisor killed with -9, and the next start finds 
   await client.query('CREATE TABLE kept (id int)');
   await client.end();
   script.process.kill('SIGKILL');
-  // Started at once, while what was left is still ending.
+  // Started immediately, while the processes of the killed system are still ending.
   const again = start();
   await expect.poll(() => again.output(), WAIT).toContain('Guild Data is ready');
   const other = new Client({ connectionString: readUp().database });
@@ -205,7 +205,7 @@ test('it starts again after a kill -9 of everything', async () => {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // Ended with the one before it.
+      // It has ended with another one.
     }
   }
   await script.ended;
@@ -215,7 +215,7 @@ test('it starts again after a kill -9 of everything', async () => {
   expect(await again.ended).toBe(0);
 });
 
-test('a signal while it is starting stops it with status 0 and leaves nothing', async () => {
+test('a signal during the start stops it with status 0 and leaves no process', async () => {
   const script = start({ READY_AFTER: '60000' });
   await expect.poll(() => script.output(), WAIT).toContain('PostgreSQL is ready');
   script.process.kill('SIGINT');
@@ -224,7 +224,7 @@ test('a signal while it is starting stops it with status 0 and leaves nothing', 
   expect(processesUsing(folder)).toEqual([]);
 });
 
-test('a taken gateway port and wrong settings are told with what to change', async () => {
+test('errors for a taken gateway port and wrong settings say what to change', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
@@ -242,7 +242,7 @@ test('a taken gateway port and wrong settings are told with what to change', asy
   expect(wrong.output()).toMatch(/GATEWAY_PORT must be a whole number\n\s+REDIS_URL must be redis:/);
 });
 
-test('a process that does not start ends the start with the last lines of its log', async () => {
+test('if a process does not start, the error has the last lines of its log', async () => {
   const script = start({ FAIL: 'SIMULATOR_WORLD is wrong' });
   expect(await script.ended).toBe(1);
   expect(script.output()).toContain('simulators: it ended with exit status 1, see ');

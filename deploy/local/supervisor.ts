@@ -1,14 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Child, describeExit, type Program } from './child.ts';
 
-/** Higher stages are stopped first: the edge drains while all behind it still answer. */
+/** Higher stages are stopped first, so that the gateway drains while the services behind it still respond. */
 export const STAGES = { storage: 0, service: 1, edge: 2 } as const;
 export type Stage = keyof typeof STAGES;
 
 export type Supervised = Program & { stage: Stage };
 
 export type SupervisorOptions = {
-  /** Prints a line for people. */
+  /** Prints a line for the user. */
   report: (text: string) => void;
   /** Called when a program that had died is ready again. */
   restarted: (name: string) => void;
@@ -26,18 +26,18 @@ const REAL_CLOCK: Clock = {
   pause: (milliseconds, signal) => setTimeout(milliseconds, undefined, { signal }),
 };
 
-// Pauses before the first, second … start in a row that did not last.
+// Milliseconds before the first, second … start in a row after processes that ended soon.
 const PAUSES = [0, 250, 500, 1000, 1500, 3000, 6000, 10_000];
-// A process that lived so long is not "dying again and again".
+// After this many milliseconds an earlier failure does not count any more.
 const LASTING = 5000;
 const FIRST_ATTEMPTS = 3;
-// All stages together; SIGKILL follows, and 10 s are allowed in all.
+// Milliseconds for all stages together, after which SIGKILL follows; a stop may take 10 s.
 const STOP_PATIENCE = 9000;
 const STAGE_PATIENCE = 3500;
 
 type Entry = { program: Supervised; child: Child | undefined; loop: Promise<void> };
 
-/** Starts programs, starts those again that end, and stops all of them in order. */
+/** Starts programs, restarts those that end, and stops all of them in order. */
 export class Supervisor {
   private readonly entries: Entry[] = [];
   private readonly stopping = new AbortController();
@@ -49,7 +49,7 @@ export class Supervisor {
     this.clock = options.clock ?? REAL_CLOCK;
   }
 
-  /** Starts a program and resolves when it is ready. Rejects when it is not after some attempts, or when stopping. */
+  /** Starts a program and resolves when it is ready. Rejects after three failed attempts, and while stopping. */
   async run(program: Supervised): Promise<void> {
     this.stopping.signal.throwIfAborted();
     const entry: Entry = { program, child: undefined, loop: Promise.resolve() };
@@ -67,7 +67,7 @@ export class Supervisor {
     return this.entries.find(({ program }) => program.name === name)?.child?.pid;
   }
 
-  /** Stops everything within 10 s; nothing is started again from now on. */
+  /** Stops everything within 10 s. Nothing is started afterwards. */
   async stop(): Promise<void> {
     this.stopping.abort(new Error('stopping'));
     const deadline = this.clock.now() + STOP_PATIENCE;
@@ -98,7 +98,7 @@ export class Supervisor {
     return child;
   }
 
-  /** Waits for the process to end and starts it again, until all is stopped. */
+  /** Restarts the process each time that it ends, until the supervisor stops. */
   private async keepRunning(entry: Entry): Promise<void> {
     const { name } = entry.program;
     for (let failures = 0; entry.child; ) {
@@ -111,7 +111,7 @@ export class Supervisor {
     }
   }
 
-  /** One more start, after a pause that grows with the failures in a row. True when that is settled for good. */
+  /** Starts once more, after a pause that grows with the failures in a row. False if another attempt is needed. */
   private async startAgain(entry: Entry, failures: number): Promise<boolean> {
     const { name } = entry.program;
     try {

@@ -23,7 +23,7 @@ beforeEach(() => {
   });
 });
 
-/** Passes at once; the tenth lasts until the signal comes. */
+/** Returns immediately; the tenth pause lasts until it is aborted. */
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   pauses.push(milliseconds);
   now += milliseconds;
@@ -46,7 +46,7 @@ function fakeChild(name: string, pid: number): Fake {
   return { child: { pid, exited, exit: () => exit, stop }, end };
 }
 
-/** A program whose starts succeed as long as `works` says so. */
+/** A program whose starts succeed if `works` returns true. */
 function fakeProgram(name: string, stage: Stage, works: (start: number) => boolean = () => true) {
   const starts: Fake[] = [];
   const program = {
@@ -65,7 +65,7 @@ function fakeProgram(name: string, stage: Stage, works: (start: number) => boole
   return { program, starts, kill };
 }
 
-test('a process that lived for a while is started again at once, and told of', async () => {
+test('a process that ran for a while is restarted immediately, and the restart is reported', async () => {
   const { program, starts, kill } = fakeProgram('lookup', 'service');
   await supervisor.run(program);
   now += 60_000;
@@ -77,7 +77,7 @@ test('a process that lived for a while is started again at once, and told of', a
   expect(lines).toEqual(['lookup ended (signal SIGKILL), starting it again', 'lookup is ready again (process 2)']);
 });
 
-test('one that dies soon, or does not become ready, is started again after growing pauses', async () => {
+test('a process that ends soon, or does not become ready, is restarted after growing pauses', async () => {
   const { program, starts, kill } = fakeProgram('lookup', 'service', (start) => start === 1);
   await supervisor.run(program);
   kill();
@@ -87,13 +87,13 @@ test('one that dies soon, or does not become ready, is started again after growi
   await supervisor.stop();
 });
 
-test('a first start that fails three times is given up', async () => {
+test('a first start that fails three times is not tried again', async () => {
   const { program, starts } = fakeProgram('lookup', 'service', () => false);
   await expect(supervisor.run(program)).rejects.toThrow('not ready');
   expect(starts).toHaveLength(3);
 });
 
-test('stopping goes from the edge to the storage, and nothing is started after it', async () => {
+test('stop ends the gateway first and the storage last, and nothing is started afterwards', async () => {
   const postgres = fakeProgram('PostgreSQL', 'storage');
   const gateway = fakeProgram('gateway', 'edge');
   const lookup = fakeProgram('lookup', 'service');
@@ -105,7 +105,7 @@ test('stopping goes from the edge to the storage, and nothing is started after i
   await expect(supervisor.run(lookup.program)).rejects.toThrow('stopping');
 });
 
-test('stopping during the pause before a start ends the pause', async () => {
+test('stop ends the pause before a restart', async () => {
   const { program, starts, kill } = fakeProgram('lookup', 'service', (start) => start === 1);
   await supervisor.run(program);
   kill();

@@ -17,7 +17,7 @@ import { prepareRedis } from './redis.ts';
 import type { Settings } from './settings.ts';
 import { Supervisor } from './supervisor.ts';
 
-/** What `up.json` says. */
+/** The content of `up.json`. */
 export type Up = {
   pid: number;
   gateway: string;
@@ -51,14 +51,14 @@ export type SystemOptions = {
 
 const PORT_PATIENCE = 3_000;
 
-/** Everything on one machine: storage, simulators, services, gateway. Made for one `start` and one `stop`. */
+/** Storage, simulators, services and gateway on one machine. An instance is started once and stopped once. */
 export class System {
   private readonly options: SystemOptions;
   private readonly folder: string;
   private readonly supervisor: Supervisor;
   private up: Up | undefined;
   private readonly stopping = new AbortController();
-  /** Settles, always well, when no part of the storage is being started any more. */
+  /** Resolves when no part of the storage is being started any more; never rejects. */
   private storage: Promise<unknown> = Promise.resolve();
 
   constructor(options: SystemOptions) {
@@ -67,7 +67,7 @@ export class System {
     this.supervisor = new Supervisor({ report: options.report, restarted: () => this.announce() });
   }
 
-  /** Brings everything up and writes `up.json` when, and only when, all of it is ready. */
+  /** Starts everything. Writes `up.json` once all of it is ready and not before. */
   async start(): Promise<Up> {
     const { settings } = this.options;
     rmSync(this.upFile, { force: true });
@@ -112,14 +112,14 @@ export class System {
     return join(this.folder, 'up.json');
   }
 
-  /** Writes `up.json` in one step, with the processes as they are now. */
+  /** Writes `up.json` atomically, with the present process IDs. */
   private announce(): void {
     if (!this.up) return;
     for (const [name, service] of Object.entries(this.up.services)) service.pid = this.supervisor.pid(name) ?? 0;
     writePrivately(this.upFile, `${JSON.stringify(this.up, null, 2)}\n`);
   }
 
-  /** The operator's, else one that was made when the folder was new. */
+  /** The secret that the operator has set; otherwise one that is generated once and stored in a file. */
   private secret(variable: string, file: string): string {
     return this.options.environment[variable] || keptSecret(join(this.secretsFolder, file));
   }
@@ -128,7 +128,7 @@ export class System {
     return privateFolder(join(this.folder, 'secrets'));
   }
 
-  /** From which the keys of all processes are derived; only this process and guildctl ever hold them. */
+  /** The root secrets from which the keys of all processes are derived. Only this process and guildctl hold them. */
   private roots(): Roots {
     return readRoots({
       INTERNAL_SECRETS: this.secret('INTERNAL_SECRETS', 'internal'),
@@ -140,9 +140,9 @@ export class System {
     try {
       for (const name of await migrateAll(database)) this.options.report(`Migrated ${name}`);
     } catch (cause) {
-      const isTheirs = this.options.settings.databaseUrl !== undefined;
-      const which = isTheirs ? 'the database that DATABASE_URL names' : 'the database';
-      throw new Error(`${which} can not be brought up to date: ${messageOf(cause)}`, { cause });
+      const isGiven = this.options.settings.databaseUrl !== undefined;
+      const which = isGiven ? 'the database that DATABASE_URL names' : 'the database';
+      throw new Error(`${which} could not be migrated: ${messageOf(cause)}`, { cause });
     }
   }
 
@@ -177,7 +177,7 @@ export class System {
     const password = keptSecret(join(this.secretsFolder, 'redis'));
     const prepared = await prepareRedis({ folder: join(this.folder, 'redis'), password, log: this.log('redis') });
     if (prepared === null) {
-      report('No redis-server or valkey-server found: limits and caches are kept in memory, right for one gateway');
+      report('No redis-server or valkey-server found: limits and caches are in memory, which only suits one gateway');
       return null;
     }
     await this.supervisor.run({ ...prepared.program, stage: 'storage' });
@@ -240,7 +240,7 @@ export class System {
   }
 }
 
-/** The addresses of one process as `up.json` lists them. `pid` is filled in when the file is written. */
+/** The addresses of one process as `up.json` lists them. `pid` is set when the file is written. */
 function addressesOf(listens: Deployable['listens'], ports: Ports): Up['services'][string] {
   const admin = `http://127.0.0.1:${ports.admin}`;
   if (listens.includes('public')) return { pid: 0, admin };
@@ -248,7 +248,7 @@ function addressesOf(listens: Deployable['listens'], ports: Ports): Up['services
   return { pid: 0, http, grpc: `127.0.0.1:${ports.grpc}`, admin };
 }
 
-/** A system that was killed a moment ago may still be ending, hence some patience. */
+/** Waits for some seconds, because a system that was just killed may still hold the port. */
 async function untilFree(port: number): Promise<void> {
   for (const deadline = Date.now() + PORT_PATIENCE; !(await isPortFree(port)); await pause(50)) {
     if (Date.now() > deadline) {

@@ -1,17 +1,17 @@
 import { expect } from 'vitest';
 import { printFigure, round } from './figures.ts';
 
-/** True in `npm run test:long`, which proves the bounds themselves; every other run takes the short form. */
+/** True in `npm run test:long`, which checks the exact bounds; other runs use the short form. */
 export const LONG = process.env['TEST_LONG'] === '1';
 
-/** How much of something a run does, such as random cases: little in the short form, much in the long one. */
+/** The size of a test, such as its number of random cases: `short` or, in `npm run test:long`, `long`. */
 export function amount(short: number, long: number): number {
   return LONG ? long : short;
 }
 
 /**
- * Prints a measured figure and holds it against its bound: `npm run test:long` against the bound itself, every other
- * run against ten times the bound, since it shares its machine with other tests.
+ * Prints a measured figure and compares it with its bound: `npm run test:long` with the bound itself, other runs with
+ * ten times the bound, because other tests run at the same time.
  */
 export function withinBound(name: string, measured: number, bound: number, unit = 'ms'): void {
   printFigure(name, `${round(measured)} ${unit} (bound ${bound} ${unit})`);

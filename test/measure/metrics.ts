@@ -1,6 +1,6 @@
 import type { RunningService } from '#kit/service/service.ts';
 
-/** What a process's metrics say now: the value of a line, named with its labels; undefined where there is none. */
+/** Reads a process's metrics. The result maps a name with labels to its value; undefined if there is no such line. */
 export async function scrape({ addresses }: Pick<RunningService, 'addresses'>) {
   const text = await (await fetch(`http://${addresses.admin}/metrics`)).text();
   const values = new Map(text.split('\n').map((line) => [line.slice(0, line.lastIndexOf(' ')), line]));

@@ -16,11 +16,11 @@ export interface Selector {
 
 export interface Expression {
   selectors: Selector[];
-  /** Labels that results are grouped or matched by. */
+  /** The labels by which results are grouped or matched. */
   grouping: string[];
 }
 
-/** What an expression of PromQL reads. Throws where it is none, and for a selector that names no metric. */
+/** The metrics and labels that a PromQL expression reads. Throws for invalid syntax and selectors without a metric. */
 export function readExpression(text: string): Expression {
   const expression: Expression = { selectors: [], grouping: [] };
   parser.parse(text).iterate({
@@ -51,7 +51,7 @@ function readSelector(text: string, node: SyntaxNode): Selector {
 
 const textOf = (text: string, node: SyntaxNode | null) => (node ? text.slice(node.from, node.to) : '');
 
-/** Whether a matcher lets a value through, as Prometheus has it: regular expressions are anchored. */
+/** True if a matcher matches a value, with anchored regular expressions as in Prometheus. */
 export function isMatch({ operator, value }: Matcher, candidate: string): boolean {
   const matches = operator.endsWith('~') ? new RegExp(`^(?:${value})$`).test(candidate) : candidate === value;
   return operator.startsWith('!') ? !matches : matches;

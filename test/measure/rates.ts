@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** The most of these times that lie within so many milliseconds. */
+/** The largest number of these times within any window of this many milliseconds. */
 export function mostWithin(windowMs: number, times: readonly number[]): number {
   const sorted = times.toSorted((one, other) => one - other);
   return Math.max(
@@ -10,8 +10,8 @@ export function mostWithin(windowMs: number, times: readonly number[]): number {
 }
 
 /**
- * What is let through in a second may be seen in less where this process, or the machine, stood still for a while. Returns
- * a function that ends the watch and gives what is left of a second, in milliseconds, less the longest standstill.
+ * Requests that were allowed during one second may be observed within a shorter time if this process stalls. Returns a
+ * function that ends the measurement and returns one second less the longest stall, in milliseconds.
  */
 export function watchSecond(): () => number {
   const delay = monitorEventLoopDelay({ resolution: 1 });

@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInThisContext } from 'node:vm';
 
-// For all threads of the process, and for good: not for unit tests, which share theirs.
+// Affects all threads of the process permanently, so unit tests must not use it.
 setFlagsFromString('--allow-natives-syntax');
 
-/** Whether the next collection of young garbage would look at an object: none that was just made should wait for a full one. */
+/** True if an object is in the young generation, whose garbage does not wait for a full collection. */
 export const isYoung = runInThisContext('(value) => %InYoungGeneration(value)') as (value: unknown) => boolean;

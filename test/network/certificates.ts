@@ -10,12 +10,12 @@ export interface Certificate {
 }
 
 export interface CertificateOptions {
-  /** Names and IPv4 addresses that it is made out to; those of this machine when left out. */
+  /** The names and IPv4 addresses that it is valid for; those of this machine by default. */
   names?: string[];
-  /** Unix milliseconds; an hour ago and in a day when left out. */
+  /** Unix milliseconds; an hour ago and in a day by default. */
   from?: number;
   until?: number;
-  /** Whether its key is shorter than TLS takes. */
+  /** True for a key that is too short for TLS. */
   isWeak?: boolean;
 }
 
@@ -28,7 +28,7 @@ const OIDS = {
   subjectAltName: '551d11',
 };
 
-/** One value of DER: a tag, the length, and what is in it. */
+/** One DER value: a tag, the length and the content. */
 function der(tag: number, ...parts: Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;
@@ -57,7 +57,7 @@ function alternativeName(text: string): Buffer {
   return isIP(text) === 4 ? der(0x87, Buffer.from(text.split('.').map(Number))) : der(0x82, Buffer.from(text));
 }
 
-/** An authority of its own, which signs certificates. */
+/** A certificate authority. */
 export class Authority {
   readonly cert: string;
   readonly #key: KeyObject;
@@ -76,7 +76,7 @@ export class Authority {
     this.cert = this.#sign(name, publicKey, isAuthority, {});
   }
 
-  /** A certificate for either side of a connection. */
+  /** Issues a certificate for clients and servers. */
   issue(options: CertificateOptions = {}): Certificate {
     const { publicKey, privateKey } = options.isWeak
       ? generateKeyPairSync('rsa', { modulusLength: 1024 })
@@ -104,7 +104,7 @@ export class Authority {
   }
 }
 
-/** Writes a certificate, its key and the CA that others are checked by; returns the environment that names them. */
+/** Writes a certificate, its key and the CA to files; returns the environment variables with their paths. */
 export function writeTlsFiles(folder: string, { cert, key }: Certificate, ca: string) {
   const files = { CERT: cert, KEY: key, CA: ca };
   const named = Object.entries(files).map(([name, text]) => {

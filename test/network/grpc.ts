@@ -7,13 +7,13 @@ import { SecretRing } from '#kit/security/keyring.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { TEST_SECRETS, testCallerOf } from '../system/keys.ts';
 
-/** Milliseconds: what prepares a test, or asks how things are, waits out a machine that stalls. */
+/** The deadline of a call in milliseconds, long enough for a busy machine. */
 const PATIENCE_MS = 20_000;
 
-/** Who makes the calls of tests, to services that operators call. */
+/** The operator that services see in calls of tests. */
 export const TEST_OPERATOR = 'tester';
 
-/** Calls a service's gRPC as another service does, or as whoever holds these secrets. */
+/** A client that calls a service as another service does, with keys derived from these secrets. */
 export function connect<Definition extends DefinitionShape>(
   definition: Definition,
   audience: string,
@@ -29,7 +29,7 @@ export function connect<Definition extends DefinitionShape>(
     audience,
     address,
     ring,
-    // As auth issues them to operators; services that operators do not call ignore it.
+    // The ticket that auth issues to operators; services that operators do not call ignore it.
     headers: async ({ path: method }, request) => {
       const call = { service: audience, method, operator: TEST_OPERATOR, digest: digestOf(request) };
       return { [TICKET_HEADER]: sealTicket(ring, call, clock.now()) };
@@ -48,7 +48,7 @@ export function connect<Definition extends DefinitionShape>(
 
 export type Headers = (method: string, request: Buffer) => Promise<Record<string, string>>;
 
-/** Calls a service with these headers and no call token. */
+/** A client that calls a service with these headers and without a call token. */
 export function connectWith<Definition extends DefinitionShape>(
   definition: Definition,
   audience: string,

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** Text with `\n` as it is on the wire. */
+/** The text with CRLF for each `\n`. */
 export const wire = (raw: string) => raw.replaceAll('\n', '\r\n');
 
-/** A connection to `host:port`. */
+/** Connects to `host:port`. */
 export async function openSocket(address: string): Promise<Socket> {
   const [host = '', port = ''] = address.split(':');
   const socket = connect(Number(port), host);
@@ -13,7 +13,7 @@ export async function openSocket(address: string): Promise<Socket> {
   return socket;
 }
 
-/** Sends bytes to `host:port` as they are, with `\n` for CRLF, and reads until the peer closes. */
+/** Sends a text to `host:port`, with CRLF for each `\n`, and reads until the peer closes the connection. */
 export async function sendRaw(address: string, raw: string): Promise<string> {
   const socket = await openSocket(address);
   socket.write(wire(raw), 'latin1');

@@ -4,23 +4,23 @@ import { Transform } from 'node:stream';
 
 export interface TcpProxy {
   port: number;
-  /** From now on nothing passes on the connections that are open, and nobody is told. */
+  /** Drops all bytes of the open connections, without closing them. */
   freeze(): void;
-  /** Also new connections are taken and left without an answer, until `thaw`. */
+  /** Does the same to new connections too, until `thaw`. */
   freezeAll(): void;
   thaw(): void;
-  /** From now on everything, also on the connections that are open, is this many milliseconds on its way; 0 = none. */
+  /** Delays all bytes, also of open connections, by this many milliseconds; 0 ends the delay. */
   slow(milliseconds: number): void;
-  /** From now on what the target answers on the connections that are open is lost; what it is asked still arrives. */
+  /** Drops the responses of the target on the open connections; requests still arrive. */
   loseAnswers(): void;
-  /** From now on everything is kept, on new connections too; `release` passes it all on. */
+  /** Holds all bytes back, also of new connections, until `release` forwards them. */
   hold(): void;
   release(): void;
-  /** From now on each connection, new ones too, is reset once so many bytes more have come back; null ends it. */
+  /** Resets each connection, new ones too, after this many more bytes of responses; null ends it. */
   resetAfter(bytes: number | null): void;
-  /** Ends the connections that are open. */
+  /** Closes the open connections. */
   cut(): void;
-  /** From now on connections are refused, and those that are open are ended, until `accept`. */
+  /** Refuses new connections and closes the open ones, until `accept`. */
   refuse(): Promise<void>;
   accept(): Promise<void>;
   close(): Promise<void>;
@@ -73,7 +73,7 @@ class Pair {
         if (left === 0) for (const socket of this.#both) socket.resetAndDestroy();
       });
     });
-    // What was taken off its pipe stands still.
+    // A stream that was unpiped is paused.
     this.#outgoing.resume();
   }
 
@@ -82,7 +82,7 @@ class Pair {
   }
 }
 
-/** Passes bytes to another port of this machine until it is told otherwise, like a network that loses packets. */
+/** Starts a proxy to another port of this machine that simulates faults of a network. */
 export async function startTcpProxy(target: number): Promise<TcpProxy> {
   const open = new Set<Pair>();
   let isFrozen = false;
@@ -146,7 +146,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
   };
 }
 
-/** Hands on what it is given, in order, so many milliseconds later. */
+/** Forwards chunks in order, after a delay in milliseconds. */
 function delayed(delayMs: () => number): Transform {
   const waiting: Buffer[] = [];
   let ended: (() => void) | undefined;
@@ -155,7 +155,7 @@ function delayed(delayMs: () => number): Transform {
       if (delayMs() === 0 && waiting.length === 0) stream.push(chunk);
       else {
         waiting.push(chunk);
-        setTimeout(handOn, delayMs());
+        setTimeout(forwardNext, delayMs());
       }
       done();
     },
@@ -164,7 +164,7 @@ function delayed(delayMs: () => number): Transform {
       else ended = done;
     },
   });
-  const handOn = () => {
+  const forwardNext = () => {
     if (!stream.destroyed) stream.push(waiting.shift());
     if (waiting.length === 0) ended?.();
   };

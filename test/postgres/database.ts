@@ -7,21 +7,21 @@ import { Metrics } from '#kit/telemetry/metrics.ts';
 
 export type TestDatabase = {
   url: string;
-  /** Removes the database and ends the connections that are still open to it. */
+  /** Deletes the database and closes the connections to it. */
   drop(): Promise<void>;
 };
 
-/** A database of its own with all migrations applied, copied from the template in some hundredths of a second. */
+/** Creates a database with all migrations applied, as a copy of the template, within some hundredths of a second. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  // Copying the files costs half of what copying page by page through the server's cache does.
+  // Copying files takes about half the CPU time of copying pages through the server's cache.
   await execute(`CREATE DATABASE ${name} TEMPLATE ${inject('templateDatabase')} STRATEGY FILE_COPY`);
   const url = new URL(inject('postgresUrl'));
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => execute(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
 }
 
-/** The rows of one statement, on a connection of its own, which may take as long as it does. */
+/** Runs one statement on a new connection, without a timeout, and returns its rows. */
 export async function databaseRows<Row extends object>(
   url: string,
   text: string,
@@ -36,7 +36,7 @@ export async function databaseRows<Row extends object>(
   }
 }
 
-/** A pool on a test's database, as services have it. */
+/** A connection pool like that of a service, with one connection. */
 export async function openTestPool(url: string): Promise<Database> {
   const log = await createLog({ service: 'test', level: 'silent' });
   return openDatabase({ url, poolMax: 1, name: 'test', metrics: new Metrics(), log });
@@ -46,7 +46,7 @@ async function execute(statement: string): Promise<void> {
   await databaseRows(inject('postgresUrl'), statement);
 }
 
-/** The tables of some schemas that have rows of a guild, in order. */
+/** The names of the tables in some schemas that have rows of a guild, sorted. */
 export async function tablesNaming(url: string, schemas: readonly string[], guild: string): Promise<string[]> {
   const tables = await databaseRows<{ name: string }>(
     url,

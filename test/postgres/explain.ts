@@ -1,6 +1,6 @@
 import type { Database, Prepared, Queryable } from '#kit/postgres/pool.ts';
 
-/** A node of a plan. */
+/** A node of a query plan. */
 export interface Plan {
   'Node Type': string;
   'Relation Name'?: string;
@@ -14,24 +14,24 @@ interface Explained {
 
 const EXPLAIN = 'EXPLAIN (FORMAT JSON)';
 
-/** A bitmap heap scan only fetches what the bitmap index scan below it found. */
+/** Without bitmap heap scans, which only fetch the rows that the bitmap index scan below them found. */
 const READS_A_TABLE = /^(Seq|Index|Index Only|Bitmap Index|Tid|Sample) Scan$/;
 
-/** How a store's statement reads its tables: the name of each index, or `Seq Scan of table`. Nothing is changed. */
+/** How a statement reads its tables: the name of each index, or `Seq Scan of table`. Changes no rows. */
 export async function scansOf(database: Database, statement: (on: Queryable) => Promise<unknown>): Promise<string[]> {
   const plans = await plansOf(database, statement);
   return plans.filter((plan) => READS_A_TABLE.test(plan['Node Type'])).map(scanOf);
 }
 
-/** Each node of the plan of a store's statement, from the top: its type, and the index that it uses. */
+/** The nodes of a statement's plan, from the top: the type of each, and its index if it uses one. */
 export async function nodesOf(database: Database, statement: (on: Queryable) => Promise<unknown>): Promise<string[]> {
   const plans = await plansOf(database, statement);
   return plans.map((plan) => [plan['Node Type'], plan['Index Name']].filter(Boolean).join(' '));
 }
 
 /**
- * How many of ten runs of a store's prepared statement, on a pool of one connection, took the plan that is kept: all but
- * the first five at best. Nothing is changed.
+ * The number of runs, out of ten on a pool of one connection, in which a prepared statement used its generic plan:
+ * PostgreSQL uses it after five runs at the earliest. Changes no rows.
  */
 export async function keptPlansOf(database: Database, statement: (on: Queryable) => Promise<unknown>): Promise<number> {
   const taken = async () => {
@@ -47,9 +47,9 @@ export async function keptPlansOf(database: Database, statement: (on: Queryable)
   return (await taken()) - before;
 }
 
-/** What a reading statement costs where it runs. */
+/** The cost of a reading statement. */
 export interface Cost {
-  /** Pages of 8 KiB that were looked at, in memory or on disk. */
+  /** Pages of 8 KiB that were read, from memory or from disk. */
   pages: number;
   /** Rows that were read and did not match. */
   discarded: number;
@@ -63,7 +63,7 @@ interface Analyzed extends Plan {
   'Shared Read Blocks': number;
 }
 
-/** Runs a store's reading statement and counts what it looked at. */
+/** Runs a reading statement and counts the pages and rows that it read. */
 export async function costOf(database: Database, statement: (on: Queryable) => Promise<unknown>): Promise<Cost> {
   const cost: Cost = { pages: 0, discarded: 0 };
   await statement({
@@ -103,12 +103,12 @@ export function allNodes(plan: Plan): Plan[] {
   return [plan, ...(plan.Plans ?? []).flatMap(allNodes)];
 }
 
-/** What a node reads by: the name of its index, or `Seq Scan of table`. */
+/** How a node reads its table: the name of its index, or `Seq Scan of table`. */
 export function scanOf(plan: Plan): string {
   return plan['Index Name'] ?? `${plan['Node Type']} of ${plan['Relation Name']}`;
 }
 
-/** The plan that connections keep, which is made without looking at values. */
+/** The generic plan, which is made without parameter values. */
 function explainPrepared(database: Database, { text }: Prepared, parameters: number): Promise<Explained[]> {
   return database.transaction(async (transaction) => {
     await transaction.query('SET LOCAL plan_cache_mode = force_generic_plan');

@@ -10,15 +10,15 @@ import { redisProgram } from '#local/redis.ts';
 export type RedisNode = {
   port: number;
   pid(): number;
-  /** Kills it at once, also where it was told to stand still. */
+  /** Kills it immediately, even while it is suspended. */
   stop(): Promise<void>;
-  /** Starts it again on its port, with what it has on disk. */
+  /** Starts it again on its port, with the files that it has on disk. */
   start(): Promise<void>;
 };
 
 /**
- * Starts a server with these lines of configuration, for what the shared server of the tests can't be: a node of a
- * cluster, a replica, a sentinel.
+ * Starts a server with these lines of configuration, for roles that the shared server of the tests cannot have: a node
+ * of a cluster, a replica, a sentinel.
  */
 export async function startRedisNode(folder: string, lines: string[], flags: string[] = []): Promise<RedisNode> {
   const program = redisProgram();
@@ -49,7 +49,7 @@ async function startServer(command: [string, ...string[]], home: string, port: n
 
 const SLOTS = 16_384;
 
-/** Masters that have an equal part of the slots each. */
+/** A cluster of masters, each with an equal part of the slots. */
 export async function startRedisCluster(folder: string, masters: number): Promise<RedisNode[]> {
   const busPorts = await freePorts(masters);
   const nodes = await Promise.all(
@@ -60,7 +60,7 @@ export async function startRedisCluster(folder: string, masters: number): Promis
   try {
     for (const [index, client] of clients.entries()) {
       await client.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot(index), firstSlot(index + 1) - 1);
-      // Without numbers of their own they would have to agree on them first.
+      // Without distinct epochs the nodes would have to agree on them first.
       await client.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
       await clients[0]?.call('CLUSTER', 'MEET', '127.0.0.1', nodes[index]?.port ?? 0, busPorts[index] ?? 0);
     }
@@ -73,7 +73,9 @@ export async function startRedisCluster(folder: string, masters: number): Promis
 
 export type SentinelSystem = { primary: RedisNode; replica: RedisNode; sentinel: RedisNode; url: string };
 
-/** A primary, its replica that is up to date, and a sentinel that promotes it when the primary is silent for half a second. */
+/**
+ * A primary, an up-to-date replica, and a sentinel that promotes the replica after half a second without the primary.
+ */
 export async function startRedisSentinel(folder: string): Promise<SentinelSystem> {
   const settings = ['requirepass secret', 'masterauth secret'];
   const primary = await startRedisNode(folder, settings);

@@ -2,11 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { findProgram } from '#local/child.ts';
 import { type RunningRedis, redisProgram, startRedis } from '#local/redis.ts';
 
-// Every test file takes a database of its own; an unused one costs some hundred bytes.
+// Every test file uses a database of its own; an unused one takes some hundred bytes.
 const DATABASES = 4096;
 
 /**
- * A private Redis server for the tests. As root on Debian it is installed when missing; elsewhere the error says
+ * Starts a private Redis server for the tests. On Debian, root installs it if it is missing; otherwise the error says
  * what to install.
  */
 export async function startTestRedis(folder: string): Promise<RunningRedis> {

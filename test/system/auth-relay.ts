@@ -10,15 +10,15 @@ import { AuthServiceService, type KeyHash, type WatchResponse } from '#proto/gen
 import { connect } from '../network/grpc.ts';
 import { allowedCallers } from './keys.ts';
 
-/** Frozen: streams stay open and nothing comes on them. Closed: they end, and no new one is opened. */
+/** `frozen`: streams stay open without messages. `closed`: streams end, and new ones are rejected. */
 type Watching = 'passed on' | 'frozen' | 'closed';
 
 /**
- * Stands between gateways and auth: sees what is asked, and can keep changes of keys from being told while keys are
- * still verified, which a proxy can't, since both share a connection.
+ * A relay between gateways and auth: records the verified keys, and can hold back changes of keys while it still
+ * verifies keys. A TCP proxy cannot do that, because both use the same connection.
  */
 export class AuthRelay {
-  /** The keys asked about so far; probes are left out. */
+  /** The keys that gateways have verified so far, without probes. */
   readonly asked: KeyHash[] = [];
   readonly #streams = new Set<ClientReadableStream<WatchResponse>>();
   readonly #secret: string;
@@ -36,7 +36,7 @@ export class AuthRelay {
     return `127.0.0.1:${this.#port}`;
   }
 
-  /** How many gateways are watching now. */
+  /** The number of gateways that are watching now. */
   get watchers(): number {
     return this.#streams.size;
   }
@@ -69,7 +69,7 @@ export class AuthRelay {
     this.#port = Number(this.#server.address.split(':')[1]);
   }
 
-  /** Gateways can not reach auth until it starts again. */
+  /** Makes auth unreachable for gateways until the next start. */
   async stop(): Promise<void> {
     for (const stream of this.#streams) stream.cancel();
     await this.#server?.stop();
@@ -94,7 +94,7 @@ export class AuthRelay {
   }
 }
 
-/** A relay that runs. */
+/** Creates a relay and starts it. */
 export async function startAuthRelay(authAddress: string, secret: string): Promise<AuthRelay> {
   const relay = new AuthRelay(authAddress, secret);
   await relay.start();

@@ -19,22 +19,22 @@ export interface TestAuth {
   address: string;
   auth: GrpcClient<typeof AuthServiceService>;
   admin: GrpcClient<typeof KeyAdminServiceService>;
-  /** Every line that the service has logged. */
+  /** The lines that the service has logged. */
   log: string[];
   stop(): Promise<void>;
 }
 
 export interface TestAuthOptions {
   databaseUrl: string;
-  /** Where it listens for changes; `databaseUrl` when left out. */
+  /** The URL for LISTEN; `databaseUrl` by default. */
   directUrl?: string;
-  /** The database's clock when left out. */
+  /** The database's clock by default. */
   clock?: Clock;
-  /** The root secrets; those of this file when left out. */
+  /** The root secrets; those of this file by default. */
   roots?: { internal: readonly string[]; admin: readonly string[] };
 }
 
-/** An auth service on free ports, and clients with the right secrets. */
+/** Starts an auth service on free ports, with clients that have its secrets. */
 export async function startTestAuth({ databaseUrl, directUrl, clock, roots }: TestAuthOptions): Promise<TestAuth> {
   const { internal: secrets, admin: adminSecrets } = roots ?? { internal: [INTERNAL_SECRET], admin: [ADMIN_SECRET] };
   const log: string[] = [];
@@ -66,7 +66,7 @@ export async function startTestAuth({ databaseUrl, directUrl, clock, roots }: Te
   };
 }
 
-/** A new key of a guild, for look-ups unless something else is asked. */
+/** Creates a key of a guild, with the scope `lookup:read` by default. */
 export async function createKey(
   { admin }: TestAuth,
   asked: Partial<CreateKeyRequest> & { guildId: string },
@@ -76,7 +76,7 @@ export async function createKey(
   return { key: key as Key, secret };
 }
 
-/** What the keys allow, in one call; undefined for those that are unknown. */
+/** Verifies keys in one call and returns their grants; undefined for unknown keys. */
 export async function verifyKeys({ auth }: TestAuth, ...secrets: string[]): Promise<(KeyGrant | undefined)[]> {
   const keys = secrets.map((secret) => {
     const read = readApiKey(secret);
@@ -88,14 +88,14 @@ export async function verifyKeys({ auth }: TestAuth, ...secrets: string[]): Prom
 }
 
 export interface Watched {
-  /** Everything told so far, with the time of its arrival by performance.now(). */
+  /** The events received so far, with their arrival times by performance.now(). */
   told: { event: NonNullable<WatchResponse['event']>; at: number }[];
-  /** Whether the service has ended the stream without an error. */
+  /** True when the service has ended the stream without an error. */
   hasEnded: boolean;
   cancel(): void;
 }
 
-/** Watches until cancelled. */
+/** Subscribes to changes of keys until cancelled. */
 export function watchKeys(auth: TestAuth['auth']): Watched {
   const stream = auth.watch({});
   const watched: Watched = { told: [], hasEnded: false, cancel: () => stream.cancel() };
@@ -107,19 +107,19 @@ export function watchKeys(auth: TestAuth['auth']): Watched {
   return watched;
 }
 
-/** The versions of a key that a watcher was told. */
+/** The versions of a key that a watcher has received. */
 export function toldVersions({ told }: Watched, keyId: string): number[] {
   return told.flatMap(({ event }) =>
     event.$case === 'change' && event.value.keyId === keyId ? [event.value.version] : [],
   );
 }
 
-/** How many beats a watcher was told. */
+/** The number of heartbeats that a watcher has received. */
 export function toldBeats({ told }: Watched): number {
   return told.filter(({ event }) => event.$case === 'beat').length;
 }
 
-/** An auth service with the root secrets of the services that tests start alone: guildctl asks it about every call. */
+/** Starts an auth service with the root secrets of other services in tests: guildctl needs it for every call. */
 export function startAuthForOperators(databaseUrl: string): Promise<TestAuth> {
   return startTestAuth({ databaseUrl, roots: { internal: TEST_SECRETS, admin: TEST_ADMIN_SECRETS } });
 }

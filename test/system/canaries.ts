@@ -1,17 +1,17 @@
 import { Redis } from 'ioredis';
 import { databaseRows } from '../postgres/database.ts';
 
-/** Fewer bytes of a secret may stand somewhere by chance. */
-const LEAST_BYTES = 6;
+/** Shorter secrets may occur somewhere by chance. */
+const MIN_BYTES = 6;
 
-/** Secrets that a test has used, and every place that is searched for them. */
+/** The secrets that a test has used, and the texts that are searched for them. */
 export class Canaries {
   readonly #secrets: { name: string; text: string }[] = [];
   readonly #places: { name: string; text: string }[] = [];
 
-  /** `text` is what must be nowhere: of a key the part behind its prefix, which may be shown. */
+  /** `text` must not occur anywhere. For a key it is the part after the prefix, because the prefix may be shown. */
   add(name: string, text: string): void {
-    if (Buffer.byteLength(text) < LEAST_BYTES) throw new Error(`${name} is too short to be searched for`);
+    if (Buffer.byteLength(text) < MIN_BYTES) throw new Error(`${name} is too short to be searched for`);
     this.#secrets.push({ name, text });
   }
 
@@ -20,24 +20,24 @@ export class Canaries {
     this.add(name, key.slice(key.lastIndexOf('_') + 1 + 6));
   }
 
-  /** Text that is to be searched; a place may come in several parts. */
+  /** Adds a text to search; a place may have several texts. */
   place(name: string, text: string): void {
     this.#places.push({ name, text });
   }
 
-  /** How many bytes of each place are searched. */
+  /** The number of searched bytes of each place. */
   get bytes(): Record<string, number> {
     const bytes: Record<string, number> = {};
     for (const { name, text } of this.#places) bytes[name] = (bytes[name] ?? 0) + Buffer.byteLength(text);
     return bytes;
   }
 
-  /** How many secrets are searched for. */
+  /** The number of secrets. */
   get count(): number {
     return this.#secrets.length;
   }
 
-  /** Every place with a secret in it, in any of the ways in which secrets are written down; the secrets are not told. */
+  /** The places that contain a secret in any encoding, without the secrets themselves. */
   findings(): string[] {
     const wanted = this.#secrets.map(({ name, text }) => ({ name, spellings: spellingsOf(text) }));
     const found = this.#places.flatMap((place) =>
@@ -49,7 +49,7 @@ export class Canaries {
   }
 }
 
-/** A text as it may stand in logs, URLs, JSON and dumps. */
+/** The encodings of a text in logs, URLs, JSON and dumps. */
 export function spellingsOf(text: string): { way: string; text: string }[] {
   const bytes = Buffer.from(text);
   const all = [
@@ -66,7 +66,7 @@ export function spellingsOf(text: string): { way: string; text: string }[] {
   ]);
 }
 
-/** What of its base64 is the same whatever stands around it, when `offset` bytes stand before it. */
+/** The part of its base64 that does not depend on the surrounding bytes, with `offset` bytes before it. */
 function base64Inside(bytes: Buffer, offset: number): string {
   const text = Buffer.concat([Buffer.alloc(offset), bytes])
     .toString('base64')
@@ -75,7 +75,7 @@ function base64Inside(bytes: Buffer, offset: number): string {
   return text.slice(offset === 0 ? 0 : offset + 1, isWhole ? undefined : -1);
 }
 
-/** Every row of every table as text, bytes as hexadecimal digits, and the statements of the sessions. */
+/** All rows of all tables as text, bytes as hexadecimal digits, and the statements of the sessions. */
 export async function dumpDatabase(url: string): Promise<string> {
   const tables = await databaseRows<{ name: string }>(
     url,
@@ -92,7 +92,7 @@ export async function dumpDatabase(url: string): Promise<string> {
   return [...parts, ...sessions.map(({ query }) => query)].join('\n');
 }
 
-/** Every key with its value, and the names of the clients. */
+/** All keys with their values, and the names of the clients. */
 export async function dumpRedis(url: string): Promise<string> {
   const redis = new Redis(url);
   try {
@@ -120,6 +120,6 @@ async function valueOf(redis: Redis, key: string): Promise<string> {
     case 'zset':
       return JSON.stringify(await redis.zrange(key, '0', '-1', 'WITHSCORES'));
     default:
-      throw new Error(`a ${type} of Redis can not be searched`);
+      throw new Error(`a ${type} of Redis cannot be searched`);
   }
 }

@@ -16,12 +16,12 @@ import { processesUsing, type RunningScript, runScript } from './processes.ts';
 const REPOSITORY = join(import.meta.dirname, '../..');
 const PANIC = join(import.meta.dirname, '../failure/fixtures/panic.ts');
 
-/** How long a part of the system may take to come up, or back. */
+/** The time that a part of the system may take to start or to recover. */
 export const WAIT = { timeout: 60_000, interval: 50 };
 
 const secret = () => randomBytes(24).toString('base64url');
 
-/** Every key that a process is given, under either root secret. */
+/** All keys of all processes, derived from each of the root secrets. */
 function derivedKeys({ internal, olderInternal, admin }: Record<'internal' | 'olderInternal' | 'admin', string>) {
   const roots = { internal: [internal, olderInternal], admin: [admin] };
   const keys = new Map(KEY_HOLDERS.flatMap((name) => [...parseKeys(internalKeysOf(name, roots))]));
@@ -31,8 +31,8 @@ function derivedKeys({ internal, olderInternal, admin }: Record<'internal' | 'ol
 }
 
 /**
- * `npm start` as processes, with servers of its own behind it, whose every secret is a canary; logs all that it can.
- * SIGUSR2 makes any of its processes break.
+ * `npm start` with servers of its own, in which every secret is a canary and all processes log at the lowest level.
+ * SIGUSR2 makes a process crash.
  */
 export class CanarySystem {
   readonly canaries = new Canaries();
@@ -47,7 +47,7 @@ export class CanarySystem {
   readonly folder = mkdtempSync(join(tmpdir(), 'guild-data-secrets-'));
   postgres!: RunningPostgres;
   redis!: RedisNode;
-  /** Between all processes and the database. */
+  /** The proxy between all processes and the database. */
   databaseProxy!: TcpProxy;
   #script!: RunningScript;
   readonly #stops: (() => Promise<unknown>)[] = [];
@@ -87,7 +87,7 @@ export class CanarySystem {
     return `redis://:${this.secrets.redis}@127.0.0.1:${this.redis.port}`;
   }
 
-  /** What `npm start` was told. */
+  /** The environment of `npm start`. */
   environment(): NodeJS.ProcessEnv {
     const database = new URL(this.postgres.url);
     database.port = String(this.databaseProxy.port);
@@ -105,7 +105,7 @@ export class CanarySystem {
     };
   }
 
-  /** What one of our programs prints until it ends, which is searched too. */
+  /** Runs one of our programs to its end and returns its output, which is searched too. */
   async run(main: string, environment: NodeJS.ProcessEnv): Promise<string> {
     const program = runScript([process.execPath, join(REPOSITORY, main)], { ...environment, NODE_OPTIONS: '' });
     await program.ended;
@@ -113,7 +113,7 @@ export class CanarySystem {
     return program.output();
   }
 
-  /** Runs one command line of guildctl; what it says is searched unless it shows a new key. */
+  /** Runs guildctl and returns its output, which is searched unless it shows a new key. */
   async guildctl(words: string[], { isSearched = true, admin = this.secrets.admin } = {}): Promise<string> {
     let said = '';
     const say = (text: string) => void (said += text);
@@ -123,7 +123,7 @@ export class CanarySystem {
     return said;
   }
 
-  /** A key that a command makes. */
+  /** Creates a key with a guildctl command. */
   async newKey(name: string, ...words: string[]): Promise<{ id: string; key: string }> {
     const made = await this.guildctl([...words, '--json'], { isSearched: false });
     const { id, key } = JSON.parse(made) as { id: string; key: string };
@@ -131,7 +131,7 @@ export class CanarySystem {
     return { id, key };
   }
 
-  /** A call through the gateway, whose answer is searched unless it shows a token. */
+  /** Makes a request to the gateway. The response is searched unless it shows a token. */
   async call(path: string, init: RequestInit = {}, isSearched = true): Promise<{ status: number; text: string }> {
     const response = await fetch(`${this.up.gateway}/api/v1${path}`, init);
     const text = await response.text();
@@ -139,7 +139,7 @@ export class CanarySystem {
     return { status: response.status, text };
   }
 
-  /** The log files of all processes so far. */
+  /** The text of the log files of all processes so far. */
   logs(): string {
     const files = ['data/logs', 'postgres', `redis/${this.redis.port}`].flatMap((name) =>
       readdirSync(join(this.folder, name))
@@ -156,12 +156,12 @@ export class CanarySystem {
     return pages.join('\n');
   }
 
-  /** Of all processes; every user of the machine may read them. */
+  /** The command lines of all processes, which every user of the machine can read. */
   commandLines(): string {
     return processesUsing(this.folder).join('\n');
   }
 
-  /** What `npm start` printed, but for the demo's key, which is printed for whoever tries the system. */
+  /** The output of `npm start` without the demo key, which it prints on purpose. */
   printed(): string {
     return this.#script.output().replaceAll(this.up.demo.key, '');
   }

@@ -5,13 +5,13 @@ import { deriveKeys, formatKeys } from '#kit/security/process-keys.ts';
 import { callPurpose, KEY_HOLDERS, OPERATORS, principalPurpose, purposesOf } from '#kit/security/purposes.ts';
 import { PROCESSES, type ProcessContract } from '#proto/processes.ts';
 
-/** INTERNAL_SECRETS from which the keys of the services that tests start are derived. */
+/** The INTERNAL_SECRETS from which the keys of services in tests are derived. */
 export const TEST_SECRETS = ['a secret for tests of more than 32 bytes'];
 
-/** ADMIN_SECRETS from which they are derived. */
+/** The ADMIN_SECRETS from which the keys of services in tests are derived. */
 export const TEST_ADMIN_SECRETS = ['a secret for operators of more than 32 bytes'];
 
-/** A caller that only tests have. */
+/** A caller that only exists in tests. */
 const TEST_CALLER = 'test';
 
 interface TestRoots {
@@ -20,8 +20,8 @@ interface TestRoots {
 }
 
 /**
- * INTERNAL_KEYS for any service that a test starts alone: the keys of every process, and those of a caller `test` that
- * may call each. `others` are names of services that only tests know, which call each other.
+ * INTERNAL_KEYS for any service that a test starts alone: the keys of every process, and keys of a caller `test` that
+ * may call each of them. `others` are names of services that only exist in tests and call each other.
  */
 export function testKeys(roots: TestRoots = {}, others: readonly string[] = []): string {
   const { internal = TEST_SECRETS, admin = TEST_ADMIN_SECRETS } = roots;
@@ -35,14 +35,14 @@ export function testKeys(roots: TestRoots = {}, others: readonly string[] = []):
   return formatKeys(deriveKeys([...new Set(purposes)], { internal, admin }));
 }
 
-/** Those who may call a service that a test stands up, with keys derived from these secrets. */
+/** The callers that a service in a test accepts, with keys derived from these secrets. */
 export function allowedCallers(secrets: readonly string[], ...names: string[]): AllowedCallers {
   return { ring: new SecretRing(secrets), names: new Set(names) };
 }
 
 const ADMINISTRATIVE = /Admin|Erasure/;
 
-/** As whom a test calls a contract: as operators, as the first process that calls it, else as `test`. */
+/** The caller name for a contract: operators, the first process that calls the service, or `test`. */
 export function testCallerOf(definition: DefinitionShape, audience: string): string {
   if (Object.values(definition).some(({ path }) => ADMINISTRATIVE.test(path))) return OPERATORS;
   const processes: [string, ProcessContract][] = Object.entries(PROCESSES);

@@ -14,7 +14,7 @@ export function processesUsing(path: string): string[] {
     .map((pid) => `${pid} ${read(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ')}`);
 }
 
-/** What a program of ours needs of this process's environment, where it gets nothing else of it. */
+/** The variables of this process's environment that our programs always need. */
 export function inheritedEnvironment(): Record<string, string | undefined> {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   return { PATH, NODE_COMPILE_CACHE };
@@ -22,7 +22,7 @@ export function inheritedEnvironment(): Record<string, string | undefined> {
 
 export type RunningScript = {
   process: ChildProcess;
-  /** What it has printed so far, both streams. */
+  /** The text that it has printed so far, on both streams. */
   output(): string;
   /** Its exit status, or the name of the signal that ended it. */
   ended: Promise<number | NodeJS.Signals | null>;
@@ -51,7 +51,7 @@ function read(get: () => string): string {
   try {
     return get();
   } catch {
-    // Gone meanwhile, or another user's.
+    // The process has ended, or belongs to another user.
     return '';
   }
 }

@@ -7,20 +7,20 @@ import type { Environment } from '#kit/service/config.ts';
 import type { RunningService } from '#kit/service/service.ts';
 import { inheritedEnvironment } from './processes.ts';
 
-/** A replica of a service that is a process of its own, and can be killed. */
+/** A replica of a service in a process of its own, which can be killed. */
 export interface ReplicaProcess {
   at: RunningService;
-  /** Resolves when it has ended, at once if it has before. */
+  /** Resolves when the process has ended. */
   kill: (signal?: 'SIGKILL' | 'SIGTERM') => Promise<void>;
 }
 
-/** Starts the program `main`, a path; resolves when it has logged its addresses, which is when it is ready. */
+/** Starts the program at the path `main`; resolves when it has logged its addresses, which means that it is ready. */
 export async function startReplicaProcess(main: string, environment: Environment): Promise<ReplicaProcess> {
-  // Its addresses are told by a line of that level.
+  // The line with its addresses has this level.
   const env = { ...inheritedEnvironment(), ...environment, LOG_LEVEL: 'info' };
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const addresses = await new Promise<RunningService['addresses']>((resolve, reject) => {
-    // Read to the end, or the process would wait for room to write.
+    // Reads all output, because the process would otherwise block when the pipe is full.
     createInterface({ input: child.stdout }).on('line', (line) => {
       const addresses = addressesIn(line);
       if (addresses) resolve(addresses);
@@ -37,7 +37,7 @@ export async function startReplicaProcess(main: string, environment: Environment
   return { at: { name: basename(dirname(main)), addresses, log, stop: () => kill('SIGTERM') }, kill };
 }
 
-/** Not every line is of the log: Node itself may have something to say. */
+/** Skips lines that are not JSON: Node itself may print warnings. */
 function addressesIn(line: string): RunningService['addresses'] | undefined {
   return line.startsWith('{') ? (JSON.parse(line) as Partial<RunningService>).addresses : undefined;
 }

@@ -6,7 +6,7 @@ import { TEST_ADMIN_SECRETS, TEST_SECRETS, testKeys } from './keys.ts';
 
 export { TEST_ADMIN_SECRETS, TEST_SECRETS };
 
-/** What every service that a test starts is told; ports are free ones. */
+/** The environment of every service that a test starts, on free ports. */
 export const testEnvironment = (databaseUrl: string) => ({
   LISTEN_HOST: '127.0.0.1',
   LOG_LEVEL: 'silent',
@@ -20,18 +20,18 @@ export interface SealedService {
   /** Its name. */
   audience: string;
   secrets?: readonly string[];
-  /** The service's own, where the test decides the time. */
+  /** The service's clock, if the test controls it. */
   clock?: Clock;
 }
 
 export interface SealedRequest {
   method: string;
-  /** Below the API's prefix, query included. */
+  /** The path below the API's prefix, with the query. */
   path: string;
-  /** Sent as JSON, or as it is when a text or bytes. */
+  /** Sent as JSON; strings and buffers are sent unchanged. */
   body?: unknown;
   headers?: Record<string, string>;
-  /** Gives up waiting for the answer. */
+  /** Aborts the request. */
   signal?: AbortSignal;
 }
 
@@ -42,7 +42,7 @@ export interface SealedAnswer {
   body: any;
 }
 
-/** Calls a service as the gateway does: with the principal of a key, sealed for this request. */
+/** Calls a service as the gateway does, with the principal of a key, sealed for this request. */
 export async function sealedFetch(
   service: SealedService,
   principal: Pick<Principal, 'guildId'> & Partial<Principal>,

@@ -22,17 +22,17 @@ export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
 
 export interface NetworkOptions {
-  /** Added to the environment of each process. */
+  /** Variables that are added to the environment of each process. */
   environment?: Environment;
-  /** `null`: without Redis. */
+  /** `null` runs the system without Redis. */
   redisUrl?: string | null;
   clock?: Clock;
-  /** Every log line of every process ends up here. */
+  /** Receives every log line of every process. */
   logLines?: string[];
   simulators?: SimulatorOptions;
   /**
-   * The address that others are told instead of a part's own `host:port`, such as a proxy's. Parts are the services,
-   * `postgres`, `listen` (PostgreSQL for LISTEN), `redis`, `chat` and `game`.
+   * Returns the address that others use instead of a part's own `host:port`, such as that of a proxy. Parts are the
+   * services, `postgres`, `listen` (PostgreSQL for LISTEN), `redis`, `chat` and `game`.
    */
   through?: (part: string, address: string) => Promise<string>;
 }
@@ -41,14 +41,14 @@ export interface Call {
   method?: string;
   key?: string | undefined;
   headers?: Record<string, string>;
-  /** Sent as JSON unless it is a string or a Buffer. */
+  /** Sent as JSON; strings and buffers are sent unchanged. */
   body?: unknown;
 }
 
 export interface CallResult {
   status: number;
   headers: Headers;
-  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into whatever came back
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests inspect any response
   json: any;
 }
 
@@ -59,8 +59,8 @@ export class Network {
   readonly #options: NetworkOptions;
   readonly #log: Logger;
   readonly #cleanups: (() => Promise<unknown>)[] = [];
-  /** Where everything is that runs already. */
-  readonly #told: Environment = {};
+  /** The addresses of all parts that are running. */
+  readonly #addresses: Environment = {};
   databaseUrl = '';
   redisUrl: string | null = null;
   simulators!: Awaited<ReturnType<typeof startSimulators>>;
@@ -70,7 +70,7 @@ export class Network {
     this.#log = log;
   }
 
-  /** The gateway's base URL, with the prefix of the API. */
+  /** The gateway's base URL with the API's prefix. */
   get api(): string {
     return `http://${this.address('gateway', 'http')}/api/v1`;
   }
@@ -88,14 +88,14 @@ export class Network {
     this.redisUrl = this.#options.redisUrl === undefined ? await testRedisUrl() : this.#options.redisUrl;
     this.simulators = await startSimulators(this.#options.simulators ?? {});
     this.#cleanups.push(() => this.simulators.stop());
-    await this.#tellStorageAndPlatforms();
+    await this.#addStorageAndPlatforms();
     const names = ['auth', 'lookup', 'bindings', 'members', 'activity', 'moderation', 'gateway'];
     for (const name of names) await this.startOne(name);
   }
 
   /**
-   * Starts a service; one that is there already goes on, unless the test stops it, until all stop. Others must be told
-   * its address: start it on the same ports, or them after it.
+   * Starts a service. An earlier instance runs on until the test or `stop` ends it. Other services only use the new
+   * instance if it has the ports of the earlier one, or if they are started after it.
    */
   async startOne(name: string, environment: Environment = {}): Promise<RunningService> {
     const overrides = {
@@ -109,12 +109,12 @@ export class Network {
     this.services.set(name, service);
     const { http, grpc } = service.addresses;
     const scheme = all['INTERNAL_TLS_CERT_FILE'] ? 'https' : 'http';
-    if (http) this.#told[`${name.toUpperCase()}_HTTP_URL`] = await this.#through(name, `${scheme}://${http}`);
-    if (grpc) this.#told[`${name.toUpperCase()}_GRPC_ADDRESS`] = await this.#through(name, grpc);
+    if (http) this.#addresses[`${name.toUpperCase()}_HTTP_URL`] = await this.#through(name, `${scheme}://${http}`);
+    if (grpc) this.#addresses[`${name.toUpperCase()}_GRPC_ADDRESS`] = await this.#through(name, grpc);
     return service;
   }
 
-  /** The variables that make a service come back on the ports that it has now. */
+  /** The variables with which a service starts on the ports that it has now. */
   samePorts(name: string): Environment {
     const { admin, http, grpc } = this.services.get(name)?.addresses ?? { admin: ':0' };
     const port = (address: string | undefined) => address?.split(':').at(-1);
@@ -135,7 +135,7 @@ export class Network {
     return { id: key.id, secret };
   }
 
-  /** Key administration, as guildctl does it. */
+  /** A client for key administration, as guildctl uses it. */
   admin() {
     const address = this.address('auth', 'grpc');
     const { client, close } = connect(KeyAdminServiceService, 'auth', address, systemClock, [this.secrets.admin]);
@@ -143,7 +143,7 @@ export class Network {
     return client;
   }
 
-  /** A call through the gateway. */
+  /** Makes a request to the gateway. */
   async call(path: string, { method = 'GET', key, headers = {}, body }: Call = {}): Promise<CallResult> {
     const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
     const response = await fetch(this.api + path, {
@@ -189,24 +189,24 @@ export class Network {
     }
   }
 
-  async #tellStorageAndPlatforms(): Promise<void> {
+  async #addStorageAndPlatforms(): Promise<void> {
     const { game, chat } = this.simulators;
-    this.#told.DATABASE_URL = await this.#through('postgres', this.databaseUrl);
-    // Only where it is another one: without it everything goes by DATABASE_URL.
+    this.#addresses.DATABASE_URL = await this.#through('postgres', this.databaseUrl);
+    // Without this variable LISTEN uses DATABASE_URL.
     if (this.#options.through) {
-      this.#told.DATABASE_DIRECT_URL = await this.#through('listen', this.databaseUrl);
-      // What lies between is no pooler.
-      this.#told.PG_PREPARE = 'true';
+      this.#addresses.DATABASE_DIRECT_URL = await this.#through('listen', this.databaseUrl);
+      // The proxy is not a transaction pooler.
+      this.#addresses.PG_PREPARE = 'true';
     }
-    if (this.redisUrl) this.#told.REDIS_URL = await this.#through('redis', this.redisUrl);
-    this.#told.CHAT_API_URL = `${await this.#through('chat', chat)}/api/v10`;
+    if (this.redisUrl) this.#addresses.REDIS_URL = await this.#through('redis', this.redisUrl);
+    this.#addresses.CHAT_API_URL = `${await this.#through('chat', chat)}/api/v10`;
     const gameUrl = await this.#through('game', game);
     for (const host of ['USERS', 'GROUPS', 'INVENTORY', 'BADGES', 'APIS', 'ECONOMY']) {
-      this.#told[`GAME_${host}_URL`] = gameUrl;
+      this.#addresses[`GAME_${host}_URL`] = gameUrl;
     }
   }
 
-  /** The address, or URL, by way of `through`. */
+  /** The address or URL with the address that `through` returns. */
   async #through(part: string, target: string): Promise<string> {
     const { through } = this.#options;
     if (!through) return target;
@@ -214,17 +214,17 @@ export class Network {
     return target.replace(address, await through(part, address));
   }
 
-  /** What one process is given: the keys that are derived for it, in place of the root secrets. */
+  /** The environment of one process: derived keys instead of the root secrets. */
   #withKeys(name: string, { INTERNAL_SECRETS, ADMIN_SECRETS, ...others }: Environment): Environment {
     const { internal, admin } = this.secrets;
     const roots = { INTERNAL_SECRETS: INTERNAL_SECRETS ?? internal, ADMIN_SECRETS: ADMIN_SECRETS ?? admin };
     return { INTERNAL_KEYS: internalKeysOf(name, readRoots(roots)), ...others };
   }
 
-  /** What every process is told. */
+  /** The environment that all processes share. */
   #environment(): Environment {
     return {
-      ...this.#told,
+      ...this.#addresses,
       LISTEN_HOST: '127.0.0.1',
       GATEWAY_PORT: '0',
       CHAT_BOT_TOKEN: 'test-bot-token',
@@ -233,7 +233,7 @@ export class Network {
   }
 }
 
-/** Starts the whole system; `stop()` it in afterAll. */
+/** Starts the whole system; call `stop()` in afterAll. */
 export async function startNetwork(options: NetworkOptions = {}): Promise<Network> {
   const destination = { write: (line: string) => void options.logLines?.push(line) };
   const log = await createLog({ service: 'network', level: options.logLines ? 'debug' : 'silent', destination });
