@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createTestDatabase } from './postgres/database.ts';
 import { testRedisUrl } from './redis/database.ts';
 
-test('test databases are separate and migrated, and a drop deletes them in spite of open connections', async () => {
+test('each test database is separate and migrated, and a drop deletes them despite open connections', async () => {
   const [one, other] = await Promise.all([createTestDatabase(), createTestDatabase()]);
   expect(one.url).not.toBe(other.url);
   const client = new Client({ connectionString: one.url });
@@ -17,7 +17,7 @@ test('test databases are separate and migrated, and a drop deletes them in spite
   await expect(new Client({ connectionString: one.url }).connect()).rejects.toThrow('does not exist');
 });
 
-test('test Redis databases are empty and separate', async () => {
+test('each Redis database of a test is empty and separate', async () => {
   const [one, other] = await Promise.all([testRedisUrl(), testRedisUrl()]);
   const clients = [new Redis(one), new Redis(other)] as const;
   await clients[0].set('key', 'value');

@@ -6,7 +6,7 @@ import { withinBound } from '#test/measure/bounds.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { testRedisUrl } from '#test/redis/database.ts';
-import { type RunningScript, runScript } from '#test/system/processes.ts';
+import { processesUsing, type RunningScript, runScript } from '#test/system/processes.ts';
 import { DEPLOYABLES } from './processes.ts';
 import type { Up } from './system.ts';
 
@@ -39,12 +39,13 @@ beforeAll(async () => {
     DATABASE_URL: database.url,
     REDIS_URL: await testRedisUrl(),
   });
-  await vi.waitFor(() => expect(script.output()).toContain('Guild Data is ready'), PATIENCE);
+  await vi.waitFor(() => {
+    if (!script.output().includes('Guild Data is ready')) throw new Error(script.output());
+  }, PATIENCE);
 });
 
 afterAll(async () => {
-  script.process.kill('SIGTERM');
-  expect(await script.ended).toBe(0);
+  script.process.kill('SIGKILL');
   await database.drop();
   rmSync(folder, { recursive: true });
 });
@@ -112,4 +113,10 @@ test('each process has a debugger port of its own, which a restart keeps', async
       Browser: expect.stringContaining('node.js'),
     });
   }
+});
+
+test('a signal stops all processes, and the exit status is 0', async () => {
+  script.process.kill('SIGTERM');
+  expect(await script.ended).toBe(0);
+  expect(processesUsing(folder)).toEqual([]);
 });

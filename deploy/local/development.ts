@@ -41,7 +41,8 @@ export class Development {
 
   /** Begins to watch the source. */
   start(): void {
-    const { repository } = this.#options;
+    const { repository, report } = this.#options;
+    report(`Watching ${FOLDERS.join(', ')}: a process restarts when a file that it imports is saved`);
     for (const folder of FOLDERS) {
       const watcher = watch(join(repository, folder), { recursive: true }, (_event, file) => {
         if (file === null) return;
@@ -49,7 +50,7 @@ export class Development {
         clearTimeout(this.#timer);
         this.#timer = setTimeout(() => this.#reloadImporters(), SETTLE_MS);
       });
-      this.#watchers.push(watcher.on('error', (error) => this.#options.report(`Watching failed: ${error.message}`)));
+      this.#watchers.push(watcher.on('error', (error) => report(`Watching ${folder} failed: ${error.message}`)));
     }
   }
 
@@ -94,6 +95,9 @@ export class Development {
   #reloadImporters(): void {
     const changed = [...this.#changed];
     this.#changed.clear();
+    if (changed.some((path) => path.endsWith('.sql'))) {
+      this.#options.report('A migration changed: migrations are applied when npm run dev starts');
+    }
     for (const [name, watched] of this.#processes) {
       const imports = importsOf(watched);
       const file = changed.find((path) => imports.has(path));

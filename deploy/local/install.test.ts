@@ -100,5 +100,6 @@ test('without a packaged Node, an error names a Node that is too old and what to
 
 test('npm sends its signals to the command and not to a shell', () => {
   const text = readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8');
-  for (const script of ['start', 'test']) expect(text).toContain(`"${script}": "exec node deploy/local/install.mjs `);
+  for (const script of ['start', 'dev', 'test'])
+    expect(text).toContain(`"${script}": "exec node deploy/local/install.mjs `);
 });
