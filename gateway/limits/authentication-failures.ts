@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import { AUTHENTICATION_LIMIT } from '#proto/rest/limits.ts';
 import type { Address } from '../downstream/client-address.ts';
 import { type ClientNetwork, networksOf } from './client-networks.ts';
@@ -25,13 +25,12 @@ export interface FailureState {
  */
 export class AuthenticationFailures {
   readonly #clock: Clock;
-  readonly #maxNetworks: number;
-  readonly #counts = new Map<ClientNetwork['id'], number>();
+  readonly #counts: LRUCache<ClientNetwork['id'], number>;
   #window = 0;
 
   constructor(clock: Clock, maxNetworks = MAX_NETWORKS) {
     this.#clock = clock;
-    this.#maxNetworks = maxNetworks;
+    this.#counts = new LRUCache({ max: maxNetworks });
   }
 
   /** Whether the next rejection would be a 429: unknown keys from this address are then looked up at a limited rate. */
@@ -44,12 +43,7 @@ export class AuthenticationFailures {
   count(address: Address | undefined): FailureState {
     const resetMs = this.#enterWindow();
     const networks = networksOf(address);
-    for (const network of networks) {
-      const count = this.#count(network) + 1;
-      this.#counts.delete(network.id);
-      this.#counts.set(network.id, count);
-    }
-    dropOldest(this.#counts, this.#maxNetworks);
+    for (const network of networks) this.#counts.set(network.id, this.#count(network) + 1);
     return this.#state(networks, resetMs);
   }
 
@@ -65,7 +59,7 @@ export class AuthenticationFailures {
   }
 
   #count({ id }: ClientNetwork): number {
-    return this.#counts.get(id) ?? 0;
+    return this.#counts.peek(id) ?? 0;
   }
 
   /** Milliseconds until the window ends; resets all counts when a new one has begun. */

@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Address } from '../downstream/client-address.ts';
 import { networksOf } from './client-networks.ts';
 
@@ -21,14 +21,14 @@ const FILL_MS = 1_000;
  */
 export class LookupRates {
   readonly #clock: Clock;
-  readonly #maxBuckets: number;
   /** By address, and by address and guild: when the bucket will be full again, in milliseconds. */
-  readonly #byAddress = new Map<string, number>();
-  readonly #byGuild = new Map<string, number>();
+  readonly #byAddress: LRUCache<string, number>;
+  readonly #byGuild: LRUCache<string, number>;
 
   constructor(clock: Clock, maxBuckets = MAX_BUCKETS) {
     this.#clock = clock;
-    this.#maxBuckets = maxBuckets;
+    this.#byAddress = new LRUCache({ max: maxBuckets });
+    this.#byGuild = new LRUCache({ max: maxBuckets });
   }
 
   /** Whether one more lookup is allowed; it is taken from all buckets or from none. */
@@ -40,18 +40,13 @@ export class LookupRates {
     ]);
     const taken = buckets.map((bucket) => ({ ...bucket, fullAt: this.#fullAt(bucket, now) + bucket.costMs }));
     if (taken.some(({ fullAt }) => fullAt > now + FILL_MS)) return false;
-    for (const { buckets, id, fullAt } of taken) {
-      // Evicted by age of the last use.
-      buckets.delete(id);
-      buckets.set(id, fullAt);
-      dropOldest(buckets, this.#maxBuckets);
-    }
+    for (const { buckets, id, fullAt } of taken) buckets.set(id, fullAt);
     return true;
   }
 
   /** A time further ahead than an empty bucket's was noted before the clock was set back. */
-  #fullAt({ buckets, id }: { buckets: Map<string, number>; id: string }, now: number): number {
-    const fullAt = buckets.get(id) ?? now;
+  #fullAt({ buckets, id }: { buckets: LRUCache<string, number>; id: string }, now: number): number {
+    const fullAt = buckets.peek(id) ?? now;
     return fullAt > now + FILL_MS ? now : Math.max(fullAt, now);
   }
 }

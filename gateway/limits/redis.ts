@@ -1,17 +1,21 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Cluster, Command } from 'ioredis';
+import DataLoader from 'dataloader';
+import { Cluster, Command, type Result } from 'ioredis';
 import type { RedisClient } from '#kit/redis/client.ts';
-import { Batches } from './batches.ts';
 import { type Decision, guildTag, type Limit, type Limiter, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
-import { ScriptCall } from './script-call.ts';
 
 const SCRIPT = readFileSync(new URL('./limits.lua', import.meta.url), 'utf8');
-const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    /** Runs limits.lua: the number of keys, the keys, then the arguments. */
+    applyLimits(...words: (string | number)[]): Result<number[], Context>;
+  }
+}
 
 const ONLY_SERVER = 'redis';
-/** How many requests are decided by one call: Redis answers nobody else meanwhile. */
-const MOST_AT_ONCE = 64;
+/** The most requests that one call decides, because Redis serves nobody else while a script runs. */
+const MAX_BATCH = 64;
 
 /** What Redis says to one request. */
 export interface Answer {
@@ -60,16 +64,17 @@ export class RedisLimiter implements Limiter {
   readonly #redis: RedisClient;
   readonly #windowMs: number;
   readonly #guard: NonNullable<RedisLimiterOptions['guard']>;
-  readonly #batches;
+  /** The requests of this turn of the event loop, by batchKey. */
+  readonly #batches = new Map<string, DataLoader<Part, Answer>>();
 
   constructor(
     redis: RedisClient,
     { windowMs = WINDOW_MS, guard = (_server, call) => call() }: RedisLimiterOptions = {},
   ) {
     this.#redis = redis;
+    redis.defineCommand('applyLimits', { lua: SCRIPT });
     this.#windowMs = windowMs;
     this.#guard = guard;
-    this.#batches = new Batches((group: string, parts: readonly Part[]) => this.#call(group, parts), MOST_AT_ONCE);
   }
 
   /** Whether a call has a chance now. */
@@ -87,7 +92,7 @@ export class RedisLimiter implements Limiter {
     const keys = limits.map((limit) => limitKey(guildId, limit));
     const values = [limits.length, window, deadline];
     for (const [index, { limit }] of limits.entries()) values.push(limit, known[index] ?? 0);
-    return this.#batches.ask(this.#redis instanceof Cluster ? guildId : ONLY_SERVER, { keys, values });
+    return this.#batch(this.#redis instanceof Cluster ? guildId : ONLY_SERVER).load({ keys, values });
   }
 
   /**
@@ -100,7 +105,7 @@ export class RedisLimiter implements Limiter {
     if (guildId === undefined) return;
     const key = limitKey(guildId, PROBE_LIMIT);
     // One request with one limit of none: it is refused, and a refused request is not counted.
-    await this.#run([SCRIPT_SHA, 1, key, this.#windowMs, 1, NOTHING.window, NOTHING.deadline, 0, 0]);
+    await this.#redis.applyLimits(1, key, this.#windowMs, 1, NOTHING.window, NOTHING.deadline, 0, 0);
   }
 
   /** What stands for a guild whose counts are on this server. */
@@ -126,24 +131,27 @@ export class RedisLimiter implements Limiter {
     return [...new Set(this.#redis.slots.map(([master]) => master ?? ONLY_SERVER))];
   }
 
+  /** Collects what is asked in one turn of the event loop into one call. */
+  #batch(group: string): DataLoader<Part, Answer> {
+    const open = this.#batches.get(group);
+    if (open) return open;
+    const decide = (parts: readonly Part[]) => {
+      this.#batches.delete(group);
+      return this.#call(group, parts);
+    };
+    const batch = new DataLoader(decide, { cache: false, maxBatchSize: MAX_BATCH, batchScheduleFn: setImmediate });
+    this.#batches.set(group, batch);
+    return batch;
+  }
+
   /** `group`: a guild of a Cluster's, or the only server. */
   async #call(group: string, parts: readonly Part[]): Promise<Answer[]> {
     const server = this.#redis instanceof Cluster ? this.serverOf(group) : group;
     const keys: string[] = [];
     for (const part of parts) keys.push(...part.keys);
-    const words = [SCRIPT_SHA, keys.length, ...keys, this.#windowMs];
+    const words = [keys.length, ...keys, this.#windowMs];
     for (const { values } of parts) words.push(...values);
-    return readAnswers(await this.#guard(server, () => this.#run(words)), parts);
-  }
-
-  /** `words`: the script's name, the number of keys, the keys, then the arguments. */
-  async #run(words: (string | number)[]): Promise<number[]> {
-    try {
-      return await new ScriptCall('evalsha', words).sendTo(this.#redis);
-    } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return new ScriptCall('eval', words.with(0, SCRIPT)).sendTo(this.#redis);
-    }
+    return readAnswers(await this.#guard(server, () => this.#redis.applyLimits(...words)), parts);
   }
 }
 
