@@ -24,7 +24,7 @@ import { Pipeline } from './pipeline.ts';
 import { routesFor } from './routes.ts';
 import { Authenticate } from './steps/authenticate.ts';
 import { Matcher } from './steps/match.ts';
-import { GatewayEvents } from './telemetry/telemetry.ts';
+import { GatewayTelemetry } from './telemetry/telemetry.ts';
 import { Proxy } from './upstream/proxy.ts';
 
 /** A key verification that takes longer than this is not waited for. */
@@ -61,7 +61,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers, metrics, tls: service.tls });
     const activity = new KeyActivity(clock);
     service.admin.addPage('/keys', () => activity.top());
-    const events = new GatewayEvents(metrics, log, activity);
+    const telemetry = new GatewayTelemetry(metrics, log, activity);
     const matcher = new Matcher(routes, API_PREFIX);
     const trustedProxies = new AddressList(config.TRUSTED_PROXIES);
     const connections = new ClientConnections({
@@ -81,7 +81,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       usage,
       limiter,
       proxy,
-      ownAnswers: createOwnAnswers({
+      ownResponses: createOwnAnswers({
         routes,
         version: packageJson.version,
         serverUrl: config.PUBLIC_URL ?? `http://127.0.0.1:${config.GATEWAY_PORT}`,
@@ -95,7 +95,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       maxWaitingPolls: config.MAX_WAITING_POLLS,
       ring,
       clock,
-      events,
+      telemetry,
     });
     showAdmission(metrics, pipeline.admission, config);
     const listener = new HttpServer({
@@ -119,7 +119,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     // One more than may be sent: whether Node's parser drops what is over its limit or refuses it, the guard sees enough.
     listener.server.maxHeadersCount = MAX_HEADERS + 1;
     answerProtocolErrors(listener.server, {
-      refused: (code) => events.refusedByParser(code),
+      refused: (code) => telemetry.rejectedByParser(code),
       methodsOf: (path) => (PUBLIC_PATHS.includes(path) ? ['GET'] : matcher.methodsOf(path)),
       methods: [...new Set(routes.map(({ method }) => method))],
     });

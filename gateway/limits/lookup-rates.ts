@@ -3,25 +3,25 @@ import type { Clock } from '#kit/clock.ts';
 import type { Address } from '../downstream/client-address.ts';
 import { networksOf } from './client-networks.ts';
 
-/** Lookups per second of keys that claim one guild, from one address. */
+/** Key lookups per second that one address may cause for one guild. */
 const PER_GUILD = 5;
-/** Lookups per second from one address. */
+/** Key lookups per second that one address may cause. */
 const PER_ADDRESS = 100;
-/** Some 100 bytes each. */
+/** About 100 bytes each. */
 const MAX_BUCKETS = 50_000;
-/** A bucket that was idle for this long is full. */
+/** The time in which an empty bucket fills up. */
 const FILL_MS = 1_000;
 
 /**
- * How often unknown keys from an address with too many failed authentications are still looked up: token buckets for
- * each address, and for each address and guild that the keys claim; of IPv6 for each /64, and with ten times the rate
- * for each /48. Buckets rather than windows, because an attacker uses up a window at its start: a valid client that
- * retries a second later would meet the same used-up moment again and again. At most `maxBuckets` are kept of each
- * kind; an evicted one is full again.
+ * Limits lookups of unknown keys from addresses with too many failed authentications. There is a token bucket for each
+ * address, and one for each pair of address and guild; IPv6 addresses share the buckets of their /64, and those of
+ * their /48 at ten times the rate. Token buckets are used because an attacker would exhaust each fixed window at its
+ * start, and a valid client that retries every second would always find it exhausted. At most `maxBuckets` buckets of
+ * each kind are stored. An evicted bucket counts as full.
  */
 export class LookupRates {
   readonly #clock: Clock;
-  /** By address, and by address and guild: when the bucket will be full again, in milliseconds. */
+  /** When each bucket will be full again, Unix milliseconds. */
   readonly #byAddress: LRUCache<string, number>;
   readonly #byGuild: LRUCache<string, number>;
 
@@ -31,7 +31,7 @@ export class LookupRates {
     this.#byGuild = new LRUCache({ max: maxBuckets });
   }
 
-  /** Whether one more lookup is allowed; it is taken from all buckets or from none. */
+  /** Returns true if one more lookup is allowed. It is taken from all buckets or from none. */
   take(address: Address | undefined, guildId: string): boolean {
     const now = this.#clock.now();
     const buckets = networksOf(address).flatMap(({ id, factor }) => [
@@ -44,7 +44,7 @@ export class LookupRates {
     return true;
   }
 
-  /** A time further ahead than an empty bucket's was noted before the clock was set back. */
+  /** A time further ahead than that of an empty bucket was stored before the clock was set back, and is ignored. */
   #fullAt({ buckets, id }: { buckets: LRUCache<string, number>; id: string }, now: number): number {
     const fullAt = buckets.peek(id) ?? now;
     return fullAt > now + FILL_MS ? now : Math.max(fullAt, now);

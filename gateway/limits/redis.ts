@@ -8,64 +8,66 @@ const SCRIPT = readFileSync(new URL('./limits.lua', import.meta.url), 'utf8');
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    /** Runs limits.lua: the number of keys, the keys, then the arguments. */
+    /** Runs limits.lua. Takes the number of keys, the keys, then the arguments. */
     applyLimits(...words: (string | number)[]): Result<number[], Context>;
   }
 }
 
+/** The name of the only server where Redis is no Cluster. */
 const ONLY_SERVER = 'redis';
 /** The most requests that one call decides, because Redis serves nobody else while a script runs. */
 const MAX_BATCH = 64;
 
-/** What Redis says to one request. */
-export interface Answer {
+/** The counts of one request, as Redis returned them. */
+export interface Counts {
   allowed: boolean;
-  /** It came when nobody waited any more, and nothing was counted. */
+  /** True if Redis received the request after its deadline and counted nothing. */
   isLate: boolean;
   /** The number of the window, by Redis's own clock. */
   window: number;
-  /** Milliseconds until it ends. */
+  /** Milliseconds until the window ends. */
   resetMs: number;
-  /** How many have passed in it, one for each limit. */
+  /** Requests counted in this window, one entry for each limit. */
   counts: number[];
 }
 
-export interface Question {
-  /** What the caller knows to have passed, one for each limit; Redis counts on from there if it knows of fewer. */
+/** What the caller of `count` has counted itself. */
+export interface KnownCounts {
+  /** Requests counted, one entry for each limit. Redis continues from these if its own counts are lower. */
   known: readonly number[];
-  /** The window that this is of. */
+  /** The window that the counts belong to. */
   window: number;
-  /** Until when the caller waits, Unix milliseconds by Redis's clock; 0 = for ever. What comes later is not counted. */
+  /** Redis counts nothing after this time, Unix milliseconds by Redis's clock; 0 = no deadline. */
   deadline: number;
 }
 
-/** With this many slots tried, one is of a given server, unless it has hardly any. */
+/** The number of slots that are tried to find one of a given server: enough unless the server has very few. */
 const MAX_PROBE_SLOTS = 1_000;
 const PROBE_LIMIT: Limit = { category: 'api_key', limit: 0, subject: 'probe' };
-const NOTHING: Question = { known: [], window: -1, deadline: 0 };
+const NOTHING_KNOWN: KnownCounts = { known: [], window: -1, deadline: 0 };
 
-/** One request's part of a call. */
-interface Part {
+/** The keys and arguments of one request in a call of the script. */
+interface ScriptPart {
   keys: string[];
   values: number[];
 }
 
 export interface RedisLimiterOptions {
   windowMs?: number | undefined;
-  /** Makes a call to a server, for as long as it may take and where it has a chance; simply makes it when left out. */
+  /** Wraps each call to a server, for example in a timeout and a breaker. Default: no wrapper. */
   guard?: <Reply>(server: string, call: () => Promise<Reply>) => Promise<Reply>;
 }
 
 /**
- * Counts in Redis, for all gateways together, in one call for all requests of a turn of the event loop; of a Cluster for
- * those of a guild, whose counts are in one slot. Redis 7 or Valkey.
+ * Counts in Redis, together for all gateways. All requests of one turn of the event loop are decided by one call; in a
+ * Cluster by one call for each guild, whose counts are in one slot. Works with Redis 7 or Valkey.
  */
 export class RedisLimiter implements Limiter {
   readonly #redis: RedisClient;
   readonly #windowMs: number;
   readonly #guard: NonNullable<RedisLimiterOptions['guard']>;
-  /** The requests of this turn of the event loop, by batchKey. */
-  readonly #batches = new Map<string, DataLoader<Part, Answer>>();
+  /** The batches of this turn of the event loop: by guild in a Cluster, otherwise one. */
+  readonly #batches = new Map<string, DataLoader<ScriptPart, Counts>>();
 
   constructor(
     redis: RedisClient,
@@ -77,18 +79,19 @@ export class RedisLimiter implements Limiter {
     this.#guard = guard;
   }
 
-  /** Whether a call has a chance now. */
+  /** True if Redis is connected. */
   get isConnected(): boolean {
     return this.#redis.status === 'ready';
   }
 
-  /** Rejects when Redis does not answer; how long it may take is the caller's to say. */
+  /** Rejects if Redis fails. Has no timeout of its own. */
   async decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
     return exactDecision(limits, await this.count(guildId, limits));
   }
 
-  count(guildId: string, limits: readonly Limit[], question = NOTHING): Promise<Answer> {
-    const { window, known, deadline } = question;
+  /** Counts a request if all limits allow it. Rejects if Redis fails. */
+  count(guildId: string, limits: readonly Limit[], caller = NOTHING_KNOWN): Promise<Counts> {
+    const { window, known, deadline } = caller;
     const keys = limits.map((limit) => limitKey(guildId, limit));
     const values = [limits.length, window, deadline];
     for (const [index, { limit }] of limits.entries()) values.push(limit, known[index] ?? 0);
@@ -96,19 +99,19 @@ export class RedisLimiter implements Limiter {
   }
 
   /**
-   * Runs the script on a server without counting anything; rejects when the server cannot be used. A server that decides
-   * for no guild any more is not needed, and so can.
+   * Runs the script on a server without counting anything; rejects if the server cannot be used. Resolves for a server
+   * that has no slots any more, because no guild needs it.
    */
   async check(server: string): Promise<void> {
     if (!this.isConnected) throw new Error('there is no connection to Redis');
     const guildId = this.#guildOn(server);
     if (guildId === undefined) return;
     const key = limitKey(guildId, PROBE_LIMIT);
-    // One request with one limit of none: it is refused, and a refused request is not counted.
-    await this.#redis.applyLimits(1, key, this.#windowMs, 1, NOTHING.window, NOTHING.deadline, 0, 0);
+    // A request with one limit of 0, which is rejected and therefore not counted.
+    await this.#redis.applyLimits(1, key, this.#windowMs, 1, NOTHING_KNOWN.window, NOTHING_KNOWN.deadline, 0, 0);
   }
 
-  /** What stands for a guild whose counts are on this server. */
+  /** Returns an invented guild ID whose slot is on this server. */
   #guildOn(server: string): string | undefined {
     for (let number = 0; number < MAX_PROBE_SLOTS; number++) {
       const guildId = `probe ${number}`;
@@ -117,25 +120,25 @@ export class RedisLimiter implements Limiter {
     return undefined;
   }
 
-  /** The server that decides for a guild: one of a Cluster's, else always the same. */
+  /** The server that stores a guild's counts: a node of the Cluster, or always the same name without one. */
   serverOf(guildId: string): string {
     if (!(this.#redis instanceof Cluster)) return ONLY_SERVER;
     const slot = new Command('exists', [guildTag(guildId)]).getSlot();
     return (slot === null ? undefined : this.#redis.slots[slot]?.[0]) ?? ONLY_SERVER;
   }
 
-  /** All servers that decide now. */
+  /** All servers that store counts now. */
   get servers(): string[] {
     if (!(this.#redis instanceof Cluster)) return [ONLY_SERVER];
-    // Not the connections: one to a node that hangs is dropped, and the node still decides.
+    // From the slots, not the connections: ioredis drops the connection to a node that hangs, and it still owns its slots.
     return [...new Set(this.#redis.slots.map(([master]) => master ?? ONLY_SERVER))];
   }
 
-  /** Collects what is asked in one turn of the event loop into one call. */
-  #batch(group: string): DataLoader<Part, Answer> {
+  /** The batch that collects the requests of this turn of the event loop. `group`: a guild's ID or ONLY_SERVER. */
+  #batch(group: string): DataLoader<ScriptPart, Counts> {
     const open = this.#batches.get(group);
     if (open) return open;
-    const decide = (parts: readonly Part[]) => {
+    const decide = (parts: readonly ScriptPart[]) => {
       this.#batches.delete(group);
       return this.#call(group, parts);
     };
@@ -144,29 +147,28 @@ export class RedisLimiter implements Limiter {
     return batch;
   }
 
-  /** `group`: a guild of a Cluster's, or the only server. */
-  async #call(group: string, parts: readonly Part[]): Promise<Answer[]> {
+  async #call(group: string, parts: readonly ScriptPart[]): Promise<Counts[]> {
     const server = this.#redis instanceof Cluster ? this.serverOf(group) : group;
     const keys: string[] = [];
     for (const part of parts) keys.push(...part.keys);
     const words = [keys.length, ...keys, this.#windowMs];
     for (const { values } of parts) words.push(...values);
-    return readAnswers(await this.#guard(server, () => this.#redis.applyLimits(...words)), parts);
+    return readReply(await this.#guard(server, () => this.#redis.applyLimits(...words)), parts);
   }
 }
 
-/** Redis's answer as a decision. */
-export function exactDecision(limits: readonly Limit[], { allowed, resetMs, counts }: Answer): Decision {
+/** Makes a decision of Redis's counts. */
+export function exactDecision(limits: readonly Limit[], { allowed, resetMs, counts }: Counts): Decision {
   const remaining = limits.map(({ limit }, index) => limit - (counts[index] ?? 0));
   return toDecision(limits, { allowed, mode: 'exact', resetMs, remaining });
 }
 
-function readAnswers(told: readonly number[], parts: readonly Part[]): Answer[] {
-  const [window = 0, resetMs = 0] = told;
+function readReply(reply: readonly number[], parts: readonly ScriptPart[]): Counts[] {
+  const [window = 0, resetMs = 0] = reply;
   let next = 2;
   return parts.map(({ keys }) => {
-    const outcome = told[next++];
-    const counts = told.slice(next, (next += keys.length));
+    const outcome = reply[next++];
+    const counts = reply.slice(next, (next += keys.length));
     return { allowed: outcome === 1, isLate: outcome === -1, window, resetMs, counts };
   });
 }
