@@ -1,5 +1,5 @@
-// How fast a ban and mute status is read from a large table: `npm run bench:moderation -- [ROWS]`. Makes a PostgreSQL
-// of its own in a temporary folder, which is removed however the run ends.
+// Measures reading ban and mute statuses from a large table: `npm run bench:moderation -- [ROWS]`. Starts a PostgreSQL
+// in a temporary folder, which is always removed at the end.
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { seededRandom, wholeNumber } from '#test/random.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../../services/moderation/migrations');
 const GIB = 2 ** 30;
-/** With indexes, write-ahead log and sorting. */
+/** Disk space, including indexes, write-ahead log and sorting. */
 const BYTES_PER_ROW = 800;
 const BATCH = 500_000;
 const WARM_UP = 2_000;
@@ -24,10 +24,10 @@ const CALLERS = 2;
 const BOUND_MS = 2;
 const LARGE_GUILD = '900000000000000001';
 const PLACE = 101;
-/** Users are numbered; this spreads them over the game IDs that there are (2^33 - 9 is prime, so none meet). */
+/** Spreads the users over all game IDs without collisions, because 2^33 - 9 is prime. */
 const SCATTER = { factor: 1_234_567_891n, prime: 8_589_934_583n };
 
-/** Durable as by default, with room for the load: nothing is vacuumed but when we say so. */
+/** Durable as by default. Autovacuum is off, so that it does not disturb the measurement. */
 const SETTINGS = {
   shared_buffers: '1GB',
   maintenance_work_mem: '512MB',
