@@ -89,7 +89,7 @@ describe.each(ENDINGS)('a response with %s', (_framing, text) => {
     expect(reader.isReusable).toBe(false);
   });
 
-  it('it is rejected if the connection ends anywhere in it', () => {
+  it('is rejected if the connection ends anywhere in it', () => {
     const bytes = bytesOf(text);
     for (let end = 0; end < bytes.length; end++) {
       const heard = hear(new AnswerReader(), [bytes.subarray(0, end)], true);

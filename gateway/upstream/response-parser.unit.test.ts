@@ -28,7 +28,7 @@ describe('a response is read exactly to its end', () => {
     expect(read(`${OK}\n`, true)).toMatchObject({ body: '', isOver: true, isReusable: false });
   });
 
-  it('it is complete if its connection ends after it', () => {
+  it('is complete if its connection ends after it', () => {
     expect(read(`${OK}content-length: 1\n\na`, true)).toMatchObject({ body: 'a', isOver: true, refusal: undefined });
   });
 });
