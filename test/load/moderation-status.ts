@@ -90,7 +90,7 @@ function checkDisk(rows: number): void {
   if (free < needed) throw new Error(`${tmpdir()} has ${inGib(free)} GiB free, ${inGib(needed)} GiB are needed`);
 }
 
-/** Fills the tables, the indexes last; in how many seconds. */
+/** Fills the tables and creates the indexes afterwards. Returns the seconds that this took. */
 async function load(client: Client, rows: number, signal: AbortSignal): Promise<number> {
   const begun = performance.now();
   const { rows: indexes } = await client.query<{ name: string; definition: string }>(INDEXES);
@@ -112,7 +112,7 @@ async function load(client: Client, rows: number, signal: AbortSignal): Promise<
   return secondsSince(begun);
 }
 
-/** Asks for random users of the large guild, a fifth of whom have never been punished. */
+/** Reads the statuses of random users of the large guild, a fifth of whom have never been punished. */
 function statusOf(users: number, known: number, random: () => number): (on: Queryable) => Promise<unknown> {
   const user = () => wholeNumber(random, (known / 10) * 1.25) * 10 + wholeNumber(random, 6);
   const gameId = () => Number((BigInt(user()) * SCATTER.factor) % SCATTER.prime);
@@ -158,7 +158,7 @@ async function bench(url: string, rows: number, signal: AbortSignal): Promise<vo
   await migrate({ url, service: 'moderation', directory: MIGRATIONS });
   const log = await createLog({ service: 'bench', level: 'silent' });
   const client = new Client({ connectionString: url });
-  // Told by the statement that is under way; without a listener it would end the process.
+  // The statement in flight reports the error too; without a listener it would end the process.
   client.on('error', () => {});
   const database = openDatabase({ url, poolMax: CALLERS, name: 'bench', metrics: new Metrics(), log });
   try {
@@ -179,7 +179,7 @@ async function run(argument: string | undefined): Promise<void> {
   const stop = new AbortController();
   const { signal } = stop;
   const stopped = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-  // Heard only once the server runs; until then the start gives up by itself.
+  // Takes effect once the server runs. Until then startPostgres handles the signal itself.
   stopped.catch(() => undefined);
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => stop.abort(new Error(`ended by ${name}`)));
   const folder = mkdtempSync(join(tmpdir(), 'guild-data-load-'));

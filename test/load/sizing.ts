@@ -88,14 +88,14 @@ async function connections(): Promise<Record<string, number>> {
   return found;
 }
 
-/** CPU seconds of each process now. */
+/** CPU seconds of each process so far. */
 async function cpu(): Promise<Record<string, number>> {
   const names = Object.keys(up.services);
   const seconds = await Promise.all(names.map((name) => metric(name, 'process_cpu_seconds_total')));
   return Object.fromEntries(names.map((name, index) => [name, seconds[index] ?? 0]));
 }
 
-/** Microseconds of CPU a request, of the gateway and of the service; what each does at rest is taken off. */
+/** CPU microseconds per request of the gateway and of the service, without their CPU time at rest. */
 async function drive(service: string, callers: Caller[], one: (caller: Caller, count: number) => Promise<number>) {
   const idleFrom = await cpu();
   await pause(5_000);
