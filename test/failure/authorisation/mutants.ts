@@ -57,7 +57,7 @@ function weakGuild(
 
 const realGuilds = await vi.importActual<typeof guilds>('#gateway/steps/guild.ts');
 const realScopes = await vi.importActual<typeof scopes>('#proto/rest/scopes.ts');
-const realValidation = await vi.importActual<typeof validation>('#kit/validate.ts');
+const realValidation = await vi.importActual<typeof validation>('#kit/http/validate.ts');
 
 /** Each check of a request, removed once. */
 export const MUTANTS: readonly Mutant[] = [
