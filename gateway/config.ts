@@ -19,7 +19,7 @@ const cidr = z.string().refine((value) => ipaddr.isValid(value) || ipaddr.isVali
   error: 'must hold IP addresses or CIDRs',
 });
 
-/** Where to report a vulnerability, as RFC 9116 wants it; the preferred one first. */
+/** Where to report a vulnerability (RFC 9116), the preferred contact first. */
 export const securityContacts = () =>
   list(
     z.string().regex(/^(?:mailto:|https:\/\/|tel:)[\x21-\x7e]+$/, {
@@ -27,7 +27,7 @@ export const securityContacts = () =>
     }),
   );
 
-/** The gateway's variables; throws a ConfigError that lists every fault. */
+/** Reads the gateway's variables. Throws a ConfigError that lists every error. */
 export const readGatewayConfig = (environment: Environment) =>
   readConfig(
     {
@@ -36,11 +36,11 @@ export const readGatewayConfig = (environment: Environment) =>
       ...keysConfig,
       /** The public listener. */
       GATEWAY_PORT: port(8080),
-      /** Where callers reach it, for the OpenAPI document; this machine when left out. */
+      /** The URL in the OpenAPI document, under which clients reach the gateway. Default: this machine. */
       PUBLIC_URL: baseUrl('http', 'https').optional(),
-      /** Shown in `/.well-known/security.txt`, which is not there without it. */
+      /** Contacts in `/.well-known/security.txt`, which does not exist without them. */
       SECURITY_CONTACT: securityContacts(),
-      /** Whose X-Forwarded-For is believed. */
+      /** Proxies whose X-Forwarded-For is trusted. */
       TRUSTED_PROXIES: list(cidr),
       AUTH_GRPC_ADDRESS: grpcAddress(),
       LOOKUP_HTTP_URL: origin('http', 'https'),
@@ -48,21 +48,21 @@ export const readGatewayConfig = (environment: Environment) =>
       MEMBERS_HTTP_URL: origin('http', 'https'),
       ACTIVITY_HTTP_URL: origin('http', 'https'),
       MODERATION_HTTP_URL: origin('http', 'https'),
-      /** What a key needs to change bindings, which decide what a sync gives; none when left out. */
+      /** The scope that changing bindings requires, because they determine the roles of a sync. Default: none. */
       BINDINGS_WRITE_SCOPE: z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }).optional(),
-      /** Over how many gateways limits are parted while Redis is away. */
+      /** The number of gateways that share the rate limits while Redis is unavailable. */
       GATEWAY_REPLICAS: number(1, 1, 1000),
       /** Requests in flight at once; more get 503. One guild, or one address without a known key, holds a tenth. */
       MAX_IN_FLIGHT: number(2_000, 1, 1_000_000),
-      /** Polls that wait in a service at once. One guild holds a tenth, or 2,000 where that is more. */
+      /** Polls that may wait in a service at the same time. One guild holds a tenth, or 2,000 where that is more. */
       MAX_WAITING_POLLS: number(20_000, 1, 1_000_000),
       /** Open client connections. */
       MAX_CONNECTIONS: number(20_000, 1, 1_000_000),
-      /** A client that takes none of the bytes written for it for so long is disconnected. */
+      /** A client that reads none of the bytes written to it for this long is disconnected. */
       CLIENT_WRITE_TIMEOUT_MS: number(10_000, 100, 600_000),
-      /** How long a service may take. */
+      /** The timeout of a request to a service. */
       SERVICE_TIMEOUT_MS: number(8_000, 1, 60_000),
-      /** Longer than that of the load balancer in front. */
+      /** Must be longer than the keep-alive of the load balancer in front. */
       KEEP_ALIVE_SECONDS: number(75, 1, 3600),
     },
     environment,

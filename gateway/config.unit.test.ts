@@ -4,7 +4,7 @@ import { readGatewayConfig } from './config.ts';
 
 const SERVICES = ['LOOKUP', 'BINDINGS', 'MEMBERS', 'ACTIVITY', 'MODERATION'];
 
-test('the URL of a service that has a path, a query, a fragment or credentials is refused at start, all at once', () => {
+test('service URLs with a path, a query, a fragment or credentials are rejected together at start', () => {
   const environment = {
     INTERNAL_KEYS: testKeys(),
     AUTH_GRPC_ADDRESS: 'auth:50051',

@@ -13,7 +13,6 @@ import type { KeyRing } from '#kit/security/keyring.ts';
 import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/security/principal.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { Route } from '#proto/rest/route.ts';
-import { type Awaitable, andThen } from './and-then.ts';
 import { Admission, type Held } from './downstream/admission.ts';
 import { type Address, type AddressList, clientAddress, networkOf, peerAddress } from './downstream/client-address.ts';
 import type { ClientConnections } from './downstream/client-connections.ts';
@@ -31,7 +30,7 @@ import { checkGuild } from './steps/guild.ts';
 import { checkLimits } from './steps/limit.ts';
 import type { Match, Matcher } from './steps/match.ts';
 import { checkScope, scopesOf } from './steps/scope.ts';
-import type { GatewayEvents } from './telemetry/telemetry.ts';
+import type { GatewayTelemetry } from './telemetry/telemetry.ts';
 import { type Proxy, WaitEnded } from './upstream/proxy.ts';
 
 export interface PipelineParts {
@@ -40,39 +39,39 @@ export interface PipelineParts {
   usage: KeyUsage;
   limiter: Limiter;
   proxy: Proxy;
-  /** Answers the gateway's own routes; `response.locals.grant` is the caller's. */
-  ownAnswers: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Responds to the gateway's own routes; `response.locals.grant` holds the client's key. */
+  ownResponses: (request: IncomingMessage, response: ServerResponse) => void;
   /** Paths that need no key and count towards no limit. */
   publicPaths: readonly string[];
   trustedProxies: AddressList;
   connections: ClientConnections;
-  /** Of requests in flight; as many may wait behind others of their connections. */
+  /** The limit on requests in flight, and on requests that wait for an earlier one of their connection. */
   maxInFlight: number;
   maxWaitingPolls: number;
   ring: KeyRing;
   clock: Clock;
-  events: GatewayEvents;
+  telemetry: GatewayTelemetry;
 }
 
-/** A request and all that is known of it. */
-interface UnderWay extends Held {
+/** The state of one request in the pipeline. */
+interface RequestState extends Held {
   request: IncomingMessage;
   response: ServerResponse;
-  /** Apart from the rest: what is opened for a request, such as a connection that is kept, holds its context on. */
+  /** An object of its own, because whatever is created during a request, such as a connection, keeps its context alive. */
   context: RequestContext;
-  /** X-Forwarded-For as it came. */
+  /** X-Forwarded-For as it was received. */
   forwarded: string | undefined;
-  /** The caller's, once it was found. */
+  /** The client's address, once it was determined. */
   address: Address | undefined;
-  /** performance.now() when its turn came. */
+  /** performance.now() when the pipeline began with the request. */
   started: number;
-  /** How long a service worked on it, also where it failed. */
+  /** Milliseconds that a service took, whether it succeeded or failed. */
   upstreamMs: number;
 }
 
-/** The ordered steps that every request takes (contract, section 2). */
+/** Takes every request through the same ordered steps (contract, section 2). */
 export class Pipeline {
-  /** How many requests the gateway works on now. */
+  /** Counts the requests that the gateway works on. */
   readonly admission: Admission;
   readonly #parts: PipelineParts;
   readonly #turns;
@@ -86,9 +85,9 @@ export class Pipeline {
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     const requestId = requestIdOf(oneHeader(request, REQUEST_ID_HEADER));
     const context = { requestId, route: 'none' };
-    // Read before anything is taken away: what `Connection` names is, and no caller can have its address forgotten.
+    // Read before stripReserved: a client that names X-Forwarded-For in Connection must not remove its address.
     const forwarded = oneHeader(request, 'x-forwarded-for');
-    const underWay: UnderWay = {
+    const state: RequestState = {
       request,
       response,
       context,
@@ -103,49 +102,34 @@ export class Pipeline {
     noteHeader(response, REQUEST_ID_HEADER, requestId);
     boundLeftover(request, response);
     this.#turns.take(request, response, {
-      begin: () => this.#begin(underWay),
-      network: () => networkOf(this.#callerAddress(underWay)),
+      begin: () => requestContext.run(context, () => void this.#run(state)),
+      network: () => networkOf(this.#callerAddress(state)),
     });
   };
 
-  #begin(underWay: UnderWay): void {
-    // A fault in the rest of its body was its answer while it waited.
-    if (underWay.response.writableEnded) return;
-    underWay.started = performance.now();
-    requestContext.run(underWay.context, () => {
-      const refusal = this.#take(underWay);
-      const end = (found: Refusal) => this.#end(underWay, found);
-      if (refusal instanceof Promise) void refusal.then(end, (thrown) => end(asApiError(thrown)));
-      else end(refusal);
-    });
-  }
-
-  #end(underWay: UnderWay, refusal: Refusal): void {
-    const { request, response, context, started, upstreamMs } = underWay;
+  async #run(state: RequestState): Promise<void> {
+    const { request, response, context } = state;
+    // While the request waited for its turn, a protocol error in the rest of its body may have been answered.
+    if (response.writableEnded) return;
+    state.started = performance.now();
+    const rejection = await this.#steps(state).catch(asApiError);
     try {
-      if (refusal) sendError(response, refusal, expectsContinue(request) ? ['connection', 'close'] : []);
-      // The response is written, or there is nobody to write one for: whether it is read is its connection's business.
-      this.admission.leave(underWay);
-      this.#parts.events.answered(request, response, context, { started, upstreamMs, refusal });
+      if (rejection) sendError(response, rejection, expectsContinue(request) ? ['connection', 'close'] : []);
+      // The response is written, or its client is gone. How long the client reads is limited by its connection.
+      this.admission.leave(state);
+      const { started, upstreamMs } = state;
+      this.#parts.telemetry.responded(request, response, context, { started, upstreamMs, rejection });
     } catch (error) {
-      // Nobody else catches it: it would end the process, and with it all other requests.
+      // Not rethrown: an unhandled rejection would end the process, and with it all other requests.
       response.destroy();
-      this.admission.leave(underWay);
-      this.#parts.events.failed(error);
+      this.admission.leave(state);
+      this.#parts.telemetry.failed(error);
     }
   }
 
-  /** Takes a request through the steps; what one of them throws refuses it too. */
-  #take(underWay: UnderWay): Awaitable<Refusal> {
-    try {
-      return this.#steps(underWay);
-    } catch (thrown) {
-      return asApiError(thrown);
-    }
-  }
-
-  #steps(underWay: UnderWay): Awaitable<Refusal> {
-    const { request, response } = underWay;
+  /** Returns the error of the first step that rejects the request, or undefined after the response is written. */
+  async #steps(state: RequestState): Promise<Refusal> {
+    const { request, response } = state;
     const { matcher, authenticate } = this.#parts;
     const malformed = guard(request);
     if ((malformed && closesConnection(malformed)) || isLast(request.headers)) {
@@ -154,68 +138,70 @@ export class Pipeline {
     if (malformed) return malformed;
     stripReserved(request);
     const { path, query } = splitTarget(request.url ?? '');
-    if (this.#parts.publicPaths.includes(path)) return this.#answerHere(underWay, undefined);
+    if (this.#parts.publicPaths.includes(path)) return this.#respondHere(state, undefined);
     const match = matcher.match(request.method ?? '', path);
     if (match instanceof ApiError) return match;
-    underWay.context.route = match.route.name;
+    state.context.route = match.route.name;
     announceDeprecation(match.route, response);
-    const overload = this.admission.enter(underWay);
+    const overload = this.admission.enter(state);
     if (overload) return overload;
-    const address = () => this.#callerAddress(underWay);
+    const address = () => this.#callerAddress(state);
     const found = authenticate.run({ request, query, response, address });
-    const grant = found instanceof Promise ? this.admission.whileUnauthenticated(networkOf(address()), found) : found;
-    return andThen(grant, (known) => (known instanceof ApiError ? known : this.#authorise(underWay, match, known)));
+    const isLookup = found instanceof Promise;
+    const grant = await (isLookup ? this.admission.whileUnauthenticated(networkOf(address()), found) : found);
+    return grant instanceof ApiError ? grant : this.#authorise(state, match, grant);
   }
 
-  #authorise(underWay: UnderWay, match: Match, grant: KeyGrant): Awaitable<Refusal> {
-    const { limiter, clock, events, connections } = this.#parts;
-    const { request, response } = underWay;
-    underWay.context.keyId = grant.keyId;
-    events.authenticated(grant);
+  async #authorise(state: RequestState, match: Match, grant: KeyGrant): Promise<Refusal> {
+    const { limiter, clock, telemetry, connections } = this.#parts;
+    const { request, response } = state;
+    const { route } = match;
+    state.context.keyId = grant.keyId;
+    telemetry.authenticated(grant);
     if (!connections.authenticated(request.socket, grant.guildId)) noteHeader(response, 'connection', 'close');
-    const waitMs = waitMsOf(match.route, splitTarget(request.url ?? '').query);
-    const refusal =
-      checkAllowlist(grant, () => this.#clientAddress(underWay)) ??
+    const waitMs = waitMsOf(route, splitTarget(request.url ?? '').query);
+    const rejection =
+      checkAllowlist(grant, () => this.#clientAddress(state)) ??
       checkGuild(match, request.headers['x-guild-id'], grant.guildId) ??
-      checkScope(match.route, grant) ??
-      this.admission.share(underWay, grant.guildId, waitMs > 0) ??
-      checkLimits(match.route, grant, limiter, clock, response);
-    return andThen(refusal, (found) => found ?? this.#admit(underWay, match.route, grant, waitMs));
+      checkScope(route, grant) ??
+      this.admission.share(state, grant.guildId, waitMs > 0) ??
+      (await checkLimits({ route, grant, limiter, clock, response }));
+    return rejection ?? this.#admit(state, route, grant, waitMs);
   }
 
-  #admit(underWay: UnderWay, route: Route, grant: KeyGrant, waitMs: number): Awaitable<Refusal> {
-    const { response } = underWay;
+  async #admit(state: RequestState, route: Route, grant: KeyGrant, waitMs: number): Promise<Refusal> {
+    const { response } = state;
     this.#parts.usage.record(grant);
-    // A fault in the rest of its body may have been the answer meanwhile.
+    // A protocol error in the rest of its body may have been answered meanwhile.
     if (response.writableEnded) return undefined;
-    if (route.service === 'gateway') return this.#answerHere(underWay, grant);
-    return this.#receive(underWay) ?? this.#pass(underWay, route, grant, waitMs);
+    if (route.service === 'gateway') return this.#respondHere(state, grant);
+    return this.#receive(state) ?? this.#forward(state, route, grant, waitMs);
   }
 
-  /** A body that is still arriving does so at its client's pace, and does not count as in flight until it is there. */
-  #receive(underWay: UnderWay): Refusal {
-    const { request } = underWay;
+  /** While its body arrives, at the client's pace, the request does not count as in flight. */
+  #receive(state: RequestState): Refusal {
+    const { request } = state;
     if (request.complete || !hasBody(request)) return undefined;
-    const overload = this.admission.receive(underWay);
-    if (!overload) request.once('end', () => this.admission.received(underWay));
+    const overload = this.admission.receive(state);
+    if (!overload) request.once('end', () => this.admission.received(state));
     return overload;
   }
 
-  /** Hands the request to its service together with the sealed principal. */
-  async #pass(underWay: UnderWay, route: Route, grant: KeyGrant, waitMs: number): Promise<undefined> {
+  /** Forwards the request to its service together with the sealed principal. */
+  async #forward(state: RequestState, route: Route, grant: KeyGrant, waitMs: number): Promise<undefined> {
     const { proxy, ring, clock } = this.#parts;
-    const { request, response } = underWay;
-    const { requestId } = underWay.context;
+    const { request, response } = state;
+    const { requestId } = state.context;
     const { keyId, guildId, legacy } = grant;
     const principal: Principal = { keyId, guildId, scopes: scopesOf(grant), legacy, requestId };
     const sealedFor = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
     request.headers[REQUEST_ID_HEADER] = requestId;
     request.headers[PRINCIPAL_HEADER] = sealPrincipal(ring, principal, sealedFor, clock.now());
     if (waitMs > 0) {
-      this.admission.wait(underWay);
-      endWithCaller(request, response);
+      this.admission.wait(state);
+      closeWithClient(request, response);
     }
-    // Only now: a caller whose request is refused need not send its body.
+    // After all checks, so that a client whose request is rejected need not send its body.
     if (expectsContinue(request)) response.writeContinue();
     const started = performance.now();
     try {
@@ -224,34 +210,37 @@ export class Pipeline {
       if (!(error instanceof WaitEnded) || !route.longPoll) throw error;
       sendBody(response, route.status, successBody(route.status, route.message, route.longPoll.whenEnded));
     } finally {
-      underWay.upstreamMs = performance.now() - started;
+      state.upstreamMs = performance.now() - started;
     }
   }
 
-  #answerHere({ request, response }: UnderWay, grant: KeyGrant | undefined): undefined {
+  #respondHere({ request, response }: RequestState, grant: KeyGrant | undefined): undefined {
     Object.assign(response, { locals: { grant } });
-    this.#parts.ownAnswers(request, response);
+    this.#parts.ownResponses(request, response);
   }
 
-  /** Whose requests are counted together: the client's, or the peer's where what was forwarded is malformed. */
-  #callerAddress(underWay: UnderWay): Address | undefined {
-    return this.#clientAddress(underWay) ?? peerAddress(underWay.request.socket.remoteAddress ?? '');
+  /** The address that the request counts towards: the client's, or the peer's if X-Forwarded-For is malformed. */
+  #callerAddress(state: RequestState): Address | undefined {
+    return this.#clientAddress(state) ?? peerAddress(state.request.socket.remoteAddress ?? '');
   }
 
-  #clientAddress(underWay: UnderWay): Address | undefined {
-    const { request, forwarded } = underWay;
-    underWay.address ??= clientAddress(request.socket.remoteAddress, forwarded, this.#parts.trustedProxies);
-    return underWay.address;
+  #clientAddress(state: RequestState): Address | undefined {
+    const { request, forwarded } = state;
+    state.address ??= clientAddress(request.socket.remoteAddress, forwarded, this.#parts.trustedProxies);
+    return state.address;
   }
 }
 
-/** A caller that has ended its side may still read; one that waits for commands has most likely gone. */
-function endWithCaller({ socket }: IncomingMessage, response: ServerResponse): void {
-  const gone = () => void socket.destroy();
-  if (socket.readableEnded) return gone();
-  socket.once('end', gone);
-  // Requests behind it on the connection are answered as ever.
-  response.once('close', () => socket.off('end', gone));
+/**
+ * Closes a poll's connection when the client ends its side. Other half-closed clients still get their response, but a
+ * client that ends its side while it waits for commands is most likely gone.
+ */
+function closeWithClient({ socket }: IncomingMessage, response: ServerResponse): void {
+  const close = () => void socket.destroy();
+  if (socket.readableEnded) return close();
+  socket.once('end', close);
+  // Later requests of the connection are served normally.
+  response.once('close', () => socket.off('end', close));
 }
 
 function oneHeader(request: IncomingMessage, name: string): string | undefined {
@@ -259,7 +248,7 @@ function oneHeader(request: IncomingMessage, name: string): string | undefined {
   return Array.isArray(value) ? value.join(',') : value;
 }
 
-/** How long a long poll asks to wait; what the service will refuse is 0. */
+/** The milliseconds that a long poll asks to wait; 0 for a value that the service will reject. */
 function waitMsOf({ longPoll, query: schema }: Route, query: string): number {
   if (!longPoll || query === '') return 0;
   const wait = schema?.shape['wait']?.safeParse(readQuery(query).value['wait']).data;

@@ -2,7 +2,7 @@ import { ROUTES } from '#proto/rest/index.ts';
 import type { Route } from '#proto/rest/route.ts';
 import type { GatewayConfig } from './config.ts';
 
-/** The route table as this operator wants it: whoever changes bindings may be made to need a scope. */
+/** The route table with the operator's configuration: changing bindings may require a scope. */
 export function routesFor({ BINDINGS_WRITE_SCOPE: scope }: Pick<GatewayConfig, 'BINDINGS_WRITE_SCOPE'>): Route[] {
   return ROUTES.map((route) => {
     const changesBindings = route.service === 'bindings' && route.writes;

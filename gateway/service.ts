@@ -24,10 +24,10 @@ import { Pipeline } from './pipeline.ts';
 import { routesFor } from './routes.ts';
 import { Authenticate } from './steps/authenticate.ts';
 import { Matcher } from './steps/match.ts';
-import { GatewayEvents } from './telemetry/telemetry.ts';
+import { GatewayTelemetry } from './telemetry/telemetry.ts';
 import { Proxy } from './upstream/proxy.ts';
 
-/** A key verification that takes longer than this is not waited for. */
+/** The timeout of a key verification. */
 const VERIFY_MS = 1_000;
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -45,7 +45,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       repeatable: ['verify'],
     });
     const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
-    // The limiter waits for no command longer than it may.
+    // The limiter has its own timeout for each decision.
     const redis = service.redis(config, { commandTimeoutMs: null });
     if (!redis) log.warn('REDIS_URL is not set: limits are counted in this process alone');
     const limiter = new GatewayLimiter({ redis, replicas: config.GATEWAY_REPLICAS, clock, log, metrics, breakers });
@@ -61,7 +61,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     const proxy = new Proxy({ services, timeoutMs: config.SERVICE_TIMEOUT_MS, breakers, metrics, tls: service.tls });
     const activity = new KeyActivity(clock);
     service.admin.addPage('/keys', () => activity.top());
-    const events = new GatewayEvents(metrics, log, activity);
+    const telemetry = new GatewayTelemetry(metrics, log, activity);
     const matcher = new Matcher(routes, API_PREFIX);
     const trustedProxies = new AddressList(config.TRUSTED_PROXIES);
     const connections = new ClientConnections({
@@ -81,7 +81,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       usage,
       limiter,
       proxy,
-      ownAnswers: createOwnAnswers({
+      ownResponses: createOwnAnswers({
         routes,
         version: packageJson.version,
         serverUrl: config.PUBLIC_URL ?? `http://127.0.0.1:${config.GATEWAY_PORT}`,
@@ -95,7 +95,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       maxWaitingPolls: config.MAX_WAITING_POLLS,
       ring,
       clock,
-      events,
+      telemetry,
     });
     showAdmission(metrics, pipeline.admission, config);
     const listener = new HttpServer({
@@ -103,23 +103,24 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       port: config.GATEWAY_PORT,
       handler: pipeline.handle,
       IncomingMessage: ClientRequest,
-      // The guard refuses a missing Host itself, in the envelope.
+      // The guard rejects a missing Host itself, with an error in the envelope.
       requireHostHeader: false,
       maxHeaderSize: MAX_HEADER_BYTES,
       requestTimeout: REQUEST_MS,
       headersTimeout: HEADERS_MS,
       connectionsCheckingInterval: CHECK_EVERY_MS,
       keepAliveTimeout: config.KEEP_ALIVE_SECONDS * 1000,
-      // Such requests never tell 'end', 'close' or 'aborted', and look destroyed from the start: the answer tells 'close'.
+      // Requests without a body never emit 'end', 'close' or 'aborted' and are destroyed from the start. Listen to the
+      // response's 'close' instead.
       optimizeEmptyRequests: true,
       onFailure: (error) => log.error({ err: error }, 'HTTP handler failed, connection closed'),
     });
-    // A caller may end its side once it has asked. Node has this switch for long, and no type for it.
+    // Half-closed clients still get their response. httpAllowHalfOpen is missing in Node's types.
     Object.assign(listener.server, { maxConnections: config.MAX_CONNECTIONS, httpAllowHalfOpen: true });
-    // One more than may be sent: whether Node's parser drops what is over its limit or refuses it, the guard sees enough.
+    // One more than the limit, so that the guard can detect too many headers although Node drops the rest.
     listener.server.maxHeadersCount = MAX_HEADERS + 1;
     answerProtocolErrors(listener.server, {
-      refused: (code) => events.refusedByParser(code),
+      refused: (code) => telemetry.rejectedByParser(code),
       methodsOf: (path) => (PUBLIC_PATHS.includes(path) ? ['GET'] : matcher.methodsOf(path)),
       methods: [...new Set(routes.map(({ method }) => method))],
     });
@@ -145,7 +146,7 @@ function showAdmission(metrics: Metrics, admission: Admission, config: GatewayCo
     .set(config.MAX_WAITING_POLLS);
 }
 
-/** Services answer either all over mutual TLS or none; a ConfigError where an address says otherwise. */
+/** Throws a ConfigError unless all services use mutual TLS, or none does. */
 function requireOneProtocol(services: Readonly<Record<string, string>>, isTls: boolean): void {
   const wanted = isTls ? 'https://' : 'http://';
   const wrong = Object.entries(services).filter(([, address]) => !address.startsWith(wanted));

@@ -1,15 +1,15 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import { AUTHENTICATION_LIMIT } from '#proto/rest/limits.ts';
 import type { Address } from '../downstream/client-address.ts';
 import { type ClientNetwork, networksOf } from './client-networks.ts';
 import { WINDOW_MS } from './limiter.ts';
 
-/** Some 100 bytes each. */
+/** About 100 bytes each. */
 const MAX_NETWORKS = 100_000;
 
 export interface FailureState {
-  /** Whether this rejection is one too many and is returned as 429. */
+  /** True if this failure exceeds the limit and the response is 429. */
   exhausted: boolean;
   category: typeof AUTHENTICATION_LIMIT.category;
   limit: number;
@@ -19,56 +19,50 @@ export interface FailureState {
 }
 
 /**
- * Failed authentications per client address in this gateway; of IPv6 per /64, and per /48 with ten times the limit. At
- * most `maxNetworks` are kept. The one that has not failed for longest is evicted first, because a count that strangers
- * share would lock out innocent clients.
+ * Counts failed authentications in this gateway by client address; IPv6 addresses by /64, and by /48 with ten times the
+ * limit. At most `maxNetworks` counts are stored, and the one that was increased longest ago is evicted first. They never
+ * share a count, because that would lock out innocent clients.
  */
 export class AuthenticationFailures {
   readonly #clock: Clock;
-  readonly #maxNetworks: number;
-  readonly #counts = new Map<ClientNetwork['id'], number>();
+  readonly #counts: LRUCache<ClientNetwork['id'], number>;
   #window = 0;
 
   constructor(clock: Clock, maxNetworks = MAX_NETWORKS) {
     this.#clock = clock;
-    this.#maxNetworks = maxNetworks;
+    this.#counts = new LRUCache({ max: maxNetworks });
   }
 
-  /** Whether the next rejection would be a 429: unknown keys from this address are then looked up at a limited rate. */
+  /** True if the next failure gets 429. Unknown keys from this address are then looked up at a limited rate. */
   isExhausted(address: Address | undefined): boolean {
     this.#enterWindow();
     return networksOf(address).some((network) => this.#count(network) >= limitOf(network));
   }
 
-  /** Counts a rejection; `exhausted` from the one after the limit. */
+  /** Counts a failure. `exhausted` is true for each failure above the limit. */
   count(address: Address | undefined): FailureState {
     const resetMs = this.#enterWindow();
     const networks = networksOf(address);
-    for (const network of networks) {
-      const count = this.#count(network) + 1;
-      this.#counts.delete(network.id);
-      this.#counts.set(network.id, count);
-    }
-    dropOldest(this.#counts, this.#maxNetworks);
+    for (const network of networks) this.#counts.set(network.id, this.#count(network) + 1);
     return this.#state(networks, resetMs);
   }
 
-  /** The state of an address without counting anything. */
+  /** Returns the state of an address and counts nothing. */
   state(address: Address | undefined): FailureState {
     const resetMs = this.#enterWindow();
     return this.#state(networksOf(address), resetMs);
   }
 
   #state(networks: readonly ClientNetwork[], resetMs: number): FailureState {
-    const left = Math.min(...networks.map((network) => limitOf(network) - this.#count(network)));
-    return { ...AUTHENTICATION_LIMIT, exhausted: left < 0, remaining: Math.max(0, left), resetMs };
+    const remaining = Math.min(...networks.map((network) => limitOf(network) - this.#count(network)));
+    return { ...AUTHENTICATION_LIMIT, exhausted: remaining < 0, remaining: Math.max(0, remaining), resetMs };
   }
 
   #count({ id }: ClientNetwork): number {
-    return this.#counts.get(id) ?? 0;
+    return this.#counts.peek(id) ?? 0;
   }
 
-  /** Milliseconds until the window ends; resets all counts when a new one has begun. */
+  /** Resets all counts if a new window has begun. Returns the milliseconds until the window ends. */
   #enterWindow(): number {
     const now = this.#clock.now();
     const window = Math.floor(now / WINDOW_MS);

@@ -10,7 +10,7 @@ function fail(failures: AuthenticationFailures, address: Address, times: number)
   return Array.from({ length: times }, () => failures.count(address).exhausted);
 }
 
-test('thirty refusals in a window are told as such, further ones as too many, until the window ends', () => {
+test('the 31st failure of a window is the first that exceeds the limit', () => {
   const clock = new ManualClock(Date.UTC(2026, 0, 1) + 20_500);
   const failures = new AuthenticationFailures(clock);
   expect(failures.isExhausted(ADDRESS)).toBe(false);
@@ -30,7 +30,7 @@ test('thirty refusals in a window are told as such, further ones as too many, un
   expect(failures.count(ADDRESS)).toMatchObject({ exhausted: false, remaining: 29, resetMs: 60_000 });
 });
 
-test('addresses are counted apart, those of one IPv6 /64 together, an IPv4 address alike in both spellings', () => {
+test('addresses are counted separately, those of one IPv6 /64 together, an IPv4 address alike in both notations', () => {
   const failures = new AuthenticationFailures(new ManualClock());
   fail(failures, ADDRESS, 30);
   expect(failures.isExhausted(at('203.0.113.8'))).toBe(false);
@@ -41,7 +41,7 @@ test('addresses are counted apart, those of one IPv6 /64 together, an IPv4 addre
   expect(failures.isExhausted(at('2001:db8:0:2::1'))).toBe(false);
 });
 
-test('an IPv6 /48 has ten times the limit for all its /64 together', () => {
+test('an IPv6 /48 has ten times the limit for all of its /64 together', () => {
   const failures = new AuthenticationFailures(new ManualClock());
   for (let network = 0; network < 10; network++) fail(failures, at(`2001:db8:0:${network}::1`), 29);
   const fresh = at('2001:db8:0:ff::1');
@@ -52,7 +52,7 @@ test('an IPv6 /48 has ten times the limit for all its /64 together', () => {
   expect(failures.isExhausted(at('2001:db8:1::1'))).toBe(false);
 });
 
-test('of more addresses than are kept the one not refused for longest is forgotten', () => {
+test('above the maximum the address whose last failure is oldest is evicted', () => {
   const failures = new AuthenticationFailures(new ManualClock(), 2);
   fail(failures, at('192.0.2.1'), 30);
   fail(failures, at('192.0.2.2'), 30);

@@ -14,12 +14,12 @@ import { startTcpProxy } from '#test/network/tcp-proxy.ts';
 import { GatewayLimiter } from './gateway-limiter.ts';
 import type { Decision, Limit } from './limiter.ts';
 
-/** Some 30 years: no window ends during a test. */
+/** About 30 years: no window ends during a test. */
 const ENDLESS_MS = 1e12;
-/** A decision may wait 50 ms for Redis, and has ten for itself. */
+/** A decision may wait 50 ms for Redis, and take 10 ms itself. */
 const USUAL_MS = 60;
-/** What a machine that other tests keep busy may add to single ones. */
-const LONGEST_MS = 250;
+/** Single decisions may take longer on a machine that other tests keep busy. */
+const MAX_MS = 250;
 const OFTEN = { interval: 20 };
 const GUILD = '900000000000000001';
 let folder: string;
@@ -45,7 +45,7 @@ async function startRedis(): Promise<number> {
 }
 
 async function stopRedis(): Promise<void> {
-  // One that was told to stand still can not end in order.
+  // A process that was stopped by SIGSTOP cannot end gracefully.
   await redis?.stop(0);
   redis = undefined;
 }
@@ -53,8 +53,8 @@ async function stopRedis(): Promise<void> {
 interface Gateway {
   limiter: GatewayLimiter;
   metrics: Metrics;
-  /** How many of so many requests passed, one after another. */
-  passed(limit: Limit, times: number): Promise<number>;
+  /** Sends this many requests in sequence and returns how many were allowed. */
+  countAllowed(limit: Limit, times: number): Promise<number>;
   decide(limit: Limit): Promise<Decision>;
 }
 
@@ -82,12 +82,12 @@ async function createGateway(
   });
   await connection?.start();
   const decide = async (limit: Limit) => limiter.decide(GUILD, [limit]);
-  const passed = async (limit: Limit, times: number) => {
+  const countAllowed = async (limit: Limit, times: number) => {
     let count = 0;
     for (let time = 0; time < times; time += 1) count += Number((await decide(limit)).allowed);
     return count;
   };
-  return { limiter, metrics, decide, passed };
+  return { limiter, metrics, decide, countAllowed };
 }
 
 const lookup = (limit: number, subject = GUILD): Limit => ({ category: 'lookup', limit, subject });
@@ -107,20 +107,20 @@ function median(values: number[]): number {
   return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
 }
 
-test('a decision for which a Redis has to be asked twice, since a clock was set, waits no longer for both', async () => {
+test('a decision that needs two calls to Redis because a clock was set takes no longer than 50 ms for both', async () => {
   await startRedis();
   const proxy = await startTcpProxy(Number(new URL(server.url).port));
   cleanups.push(() => proxy.close());
   const waits: number[] = [];
-  // The shortest counts: a machine that stands still for a moment makes one longer, and waiting for both makes all longer.
+  // The shortest counts: a busy machine delays single decisions, but a timeout for each call would delay all.
   while (waits.length < 3) {
     let shift = 0;
     const gateway = await createGateway(1, `redis://127.0.0.1:${proxy.port}`, { now: () => Date.now() + shift });
     await untilExact(gateway);
-    // Each response takes 40 ms, and by the gateway's clock its requests are half a minute old when they come.
+    // Each response takes 40 ms, and by the gateway's clock its requests arrive half a minute after their deadline.
     proxy.slow(20);
     shift = -30_000;
-    const decide = () => gateway.decide(lookup(1e6, 'asked twice'));
+    const decide = () => gateway.decide(lookup(1e6, 'called twice'));
     waits.push(await duration(async () => expect(await decide()).toMatchObject({ allowed: true, mode: 'degraded' })));
     proxy.slow(0);
     await untilExact(gateway);
@@ -130,66 +130,66 @@ test('a decision for which a Redis has to be asked twice, since a clock was set,
 });
 
 describe('without Redis', () => {
-  test('one gateway that was told of no Redis is exact by itself', async () => {
+  test('a single gateway without Redis is exact', async () => {
     const gateway = await createGateway(1, null);
     expect(gateway.limiter.isDegraded).toBe(false);
-    expect(await gateway.passed(lookup(20), 50)).toBe(20);
+    expect(await gateway.countAllowed(lookup(20), 50)).toBe(20);
     expect((await gateway.decide(lookup(20))).mode).toBe('exact');
   });
 
-  test('several gateways that were told of no Redis divide the limit and say so', async () => {
+  test('several gateways without Redis divide the limit and report that they are degraded', async () => {
     const gateway = await createGateway(3, null);
     expect(gateway.limiter.isDegraded).toBe(true);
-    expect(await gateway.passed(lookup(20), 50)).toBe(7);
+    expect(await gateway.countAllowed(lookup(20), 50)).toBe(7);
     expect((await gateway.decide(lookup(20))).mode).toBe('degraded');
   });
 
-  test('a Redis that is down at the start keeps nobody waiting; once it is there limits are exact', async () => {
+  test('a Redis that is down at the start delays no request; once it is up limits are exact', async () => {
     const gateway = await createGateway(2);
     expect(gateway.limiter.isDegraded).toBe(true);
-    expect(await duration(() => gateway.decide(lookup(20)))).toBeLessThan(LONGEST_MS);
-    expect(await gateway.passed(lookup(20), 50)).toBe(9);
+    expect(await duration(() => gateway.decide(lookup(20)))).toBeLessThan(MAX_MS);
+    expect(await gateway.countAllowed(lookup(20), 50)).toBe(9);
     await startRedis();
     await untilExact(gateway);
-    expect(await gateway.passed(lookup(20, 'other'), 50)).toBe(20);
+    expect(await gateway.countAllowed(lookup(20, 'other'), 50)).toBe(20);
   });
 });
 
 describe('a Redis that dies', () => {
-  test('neither its loss nor its return without its counts brings a second window', async () => {
+  test('neither its loss nor its return without its counts starts the window anew', async () => {
     await startRedis();
     const gateway = await createGateway(1);
     await untilExact(gateway);
-    expect(await gateway.passed(lookup(60), 20)).toBe(20);
+    expect(await gateway.countAllowed(lookup(60), 20)).toBe(20);
     await stopRedis();
-    expect(await gateway.passed(lookup(60), 15)).toBe(15);
+    expect(await gateway.countAllowed(lookup(60), 15)).toBe(15);
     await expect.poll(() => gateway.limiter.isDegraded, OFTEN).toBe(true);
     await startRedis();
     await untilExact(gateway);
-    expect(await gateway.passed(lookup(60), 60)).toBe(25);
+    expect(await gateway.countAllowed(lookup(60), 60)).toBe(25);
     const other = await createGateway(1);
     await untilExact(other);
-    expect(await other.passed(lookup(60), 10)).toBe(0);
-    expect(await other.passed(lookup(60, 'other'), 100)).toBe(60);
+    expect(await other.countAllowed(lookup(60), 10)).toBe(0);
+    expect(await other.countAllowed(lookup(60, 'other'), 100)).toBe(60);
   });
 
-  test('gateways among whom the load was even let no more than the limit through', async () => {
+  test('gateways that share the load evenly allow no more than the limit', async () => {
     await startRedis();
     const gateways = await Promise.all([createGateway(2), createGateway(2)]);
     await Promise.all(gateways.map(untilExact));
     let passed = 0;
-    for (const gateway of [...gateways, ...gateways]) passed += await gateway.passed(lookup(60), 5);
+    for (const gateway of [...gateways, ...gateways]) passed += await gateway.countAllowed(lookup(60), 5);
     await stopRedis();
-    for (const gateway of gateways) passed += await gateway.passed(lookup(60), 60);
-    // The first gateway had last heard of 15, five less than had passed.
+    for (const gateway of gateways) passed += await gateway.countAllowed(lookup(60), 60);
+    // Redis had last returned 15 to the first gateway, five less than were allowed.
     expect(passed).toBeGreaterThanOrEqual(60);
     expect(passed).toBeLessThanOrEqual(63);
     await startRedis();
     await Promise.all(gateways.map(untilExact));
-    for (const gateway of gateways) expect(await gateway.passed(lookup(60), 60)).toBe(0);
+    for (const gateway of gateways) expect(await gateway.countAllowed(lookup(60), 60)).toBe(0);
   });
 
-  test('with the calls that were under way: each is decided, and no more than the limit pass', async () => {
+  test('each request in flight is decided, and no more than the limit are allowed', async () => {
     await startRedis();
     const gateway = await createGateway(1);
     await untilExact(gateway);
@@ -203,20 +203,20 @@ describe('a Redis that dies', () => {
 });
 
 describe('a Redis that hangs', () => {
-  test('costs each decision at most its 50 ms, soon nothing, and never lets more through', async () => {
+  test('delays decisions by at most 50 ms each, soon not at all, and never raises the limit', async () => {
     const pid = await startRedis();
     const gateway = await createGateway(1);
     await untilExact(gateway);
-    expect(await gateway.passed(lookup(60), 10)).toBe(10);
+    expect(await gateway.countAllowed(lookup(60), 10)).toBe(10);
     process.kill(pid, 'SIGSTOP');
     const durations: number[] = [];
     let passed = 10;
     for (let request = 0; request < 200; request += 1) {
-      durations.push(await duration(async () => (passed += await gateway.passed(lookup(60), 1))));
+      durations.push(await duration(async () => (passed += await gateway.countAllowed(lookup(60), 1))));
     }
     expect(passed).toBe(60);
-    expect(Math.max(...durations)).toBeLessThan(LONGEST_MS);
-    // The breaker opens once time-outs are the greater part of half a second.
+    expect(Math.max(...durations)).toBeLessThan(MAX_MS);
+    // The breaker opens when more than half of the calls of half a second timed out.
     const slow = durations.filter((milliseconds) => milliseconds > 40);
     expect(slow.length).toBeLessThan(15);
     expect(median(slow)).toBeLessThan(USUAL_MS);
@@ -224,11 +224,11 @@ describe('a Redis that hangs', () => {
     expect(gateway.limiter.isDegraded).toBe(true);
     process.kill(pid, 'SIGCONT');
     await untilExact(gateway);
-    expect(await gateway.passed(lookup(60), 60)).toBe(0);
-    expect(await gateway.passed(lookup(60, 'other'), 100)).toBe(60);
+    expect(await gateway.countAllowed(lookup(60), 60)).toBe(0);
+    expect(await gateway.countAllowed(lookup(60, 'other'), 100)).toBe(60);
   });
 
-  test('costs a gateway that is asked seldom one wait in all', async () => {
+  test('delays only one decision of a gateway with few requests', async () => {
     const pid = await startRedis();
     const gateway = await createGateway(1);
     await untilExact(gateway);
@@ -242,7 +242,7 @@ describe('a Redis that hangs', () => {
     expect(durations.filter((milliseconds) => milliseconds > 40)).toHaveLength(1);
   });
 
-  test('what it left unanswered is not counted when it goes on', async () => {
+  test('does not count requests that timed out when it continues', async () => {
     const pid = await startRedis();
     const [gateway, other] = await Promise.all([createGateway(2), createGateway(2)]);
     await untilExact(gateway);
@@ -256,13 +256,13 @@ describe('a Redis that hangs', () => {
     expect(states[0]?.remaining).toBe(1e6 - 1);
   });
 
-  test('many requests at once wait no longer', async () => {
+  test('delays many concurrent requests no longer than one', async () => {
     const pid = await startRedis();
     const gateway = await createGateway(1);
     await untilExact(gateway);
     process.kill(pid, 'SIGSTOP');
     const burst = Array.from({ length: 200 }, () => duration(() => gateway.decide(lookup(60))));
-    expect(Math.max(...(await Promise.all(burst)))).toBeLessThan(LONGEST_MS);
+    expect(Math.max(...(await Promise.all(burst)))).toBeLessThan(MAX_MS);
     const later: number[] = [];
     for (let request = 0; request < 20; request += 1) later.push(await duration(() => gateway.decide(lookup(60))));
     expect(median(later)).toBeLessThan(5);
@@ -270,20 +270,20 @@ describe('a Redis that hangs', () => {
 });
 
 describe('with Redis', () => {
-  test('a subject over its limit is refused without a call, until the cap is raised', async () => {
+  test('a subject over its limit is rejected without a call, until its limit is raised', async () => {
     await startRedis();
     const gateway = await createGateway(1);
     await untilExact(gateway);
-    expect(await gateway.passed(lookup(5), 10)).toBe(5);
+    expect(await gateway.countAllowed(lookup(5), 10)).toBe(5);
     await stopRedis();
-    const refused = await gateway.decide(lookup(5));
-    expect(refused).toMatchObject({ allowed: false, mode: 'exact', refusedBy: { category: 'lookup', remaining: 0 } });
+    const rejected = await gateway.decide(lookup(5));
+    expect(rejected).toMatchObject({ allowed: false, mode: 'exact', rejectedBy: { category: 'lookup', remaining: 0 } });
     await startRedis();
     await untilExact(gateway);
-    expect(await gateway.passed(lookup(8), 10)).toBe(3);
+    expect(await gateway.countAllowed(lookup(8), 10)).toBe(3);
   });
 
-  test('decisions are counted by category and mode, and a request without limits is not', async () => {
+  test('decisions are counted by category and mode; requests without limits are not counted', async () => {
     await startRedis();
     const gateway = await createGateway(1);
     await expect.poll(() => gateway.limiter.isDegraded, OFTEN).toBe(false);

@@ -4,32 +4,31 @@ import type { Breakers } from '#kit/resilience/breaker.ts';
 import { DeadlineError, within } from '#kit/resilience/deadline.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
-import { type Awaitable, andThen } from '../and-then.ts';
 import type { Decision, Limit, Limiter } from './limiter.ts';
-import { MemoryLimiter, refuseExhausted, type Snapshot } from './memory.ts';
-import { type Answer, exactDecision, RedisLimiter } from './redis.ts';
+import { MemoryLimiter, rejectExhausted, type Snapshot } from './memory.ts';
+import { type Counts, exactDecision, RedisLimiter } from './redis.ts';
 import { RedisBreakers } from './redis-breakers.ts';
 
-/** What a decision may wait for Redis. */
+/** The timeout of a decision by Redis. */
 const DECISION_MS = 50;
 
 export interface GatewayLimiterOptions {
-  /** Left out: this process counts alone. */
+  /** Undefined: this process counts alone. */
   redis: RedisClient | undefined;
-  /** GATEWAY_REPLICAS: by how many the limits are divided while Redis is away. */
+  /** GATEWAY_REPLICAS: the limits are divided by this while Redis is unavailable. */
   replicas: number;
   clock: Clock;
   log: Logger;
   metrics: Metrics;
   breakers: Breakers;
   windowMs?: number;
-  /** What a decision may wait for Redis. */
+  /** The timeout of a decision by Redis. */
   decisionMs?: number;
 }
 
 /**
- * The limits that a gateway enforces: exact by Redis, and by its own counts when Redis does not answer in time, so
- * that a decision neither waits nor fails with it.
+ * The limits that a gateway enforces. Redis decides exactly; when it does not respond in time this process decides from
+ * its own counts, so that no request waits for Redis or fails with it.
  */
 export class GatewayLimiter implements Limiter {
   readonly #redis: { limiter: RedisLimiter; breakers: RedisBreakers } | undefined;
@@ -38,7 +37,7 @@ export class GatewayLimiter implements Limiter {
   readonly #decisions;
   readonly #replicas: number;
   readonly #decisionMs: number;
-  #reported = false;
+  #isLossLogged = false;
 
   constructor(options: GatewayLimiterOptions) {
     const { redis, replicas, clock, log, metrics, breakers, windowMs } = options;
@@ -47,17 +46,13 @@ export class GatewayLimiter implements Limiter {
     this.#memory = new MemoryLimiter({ clock, replicas, windowMs });
     this.#log = log;
     this.#replicas = replicas;
-    this.#decisions = metrics.counter('gateway_limit_decisions_total', 'Requests that limits were applied to', [
-      'category',
-      'decision',
-      'mode',
-    ]);
-    metrics.gauge('gateway_limiter_degraded', '1 while limits are approximate for want of Redis', [], (gauge) =>
-      gauge.set(this.isDegraded ? 1 : 0),
-    );
+    const help = 'Requests that rate limits were applied to, by the category that decided';
+    this.#decisions = metrics.counter('gateway_limit_decisions_total', help, ['category', 'decision', 'mode']);
+    const degraded = '1 while rate limits are approximate because Redis is unavailable';
+    metrics.gauge('gateway_limiter_degraded', degraded, [], (gauge) => gauge.set(this.isDegraded ? 1 : 0));
   }
 
-  /** Nobody waits for a server that does not respond in time, nor for one that has just not done so. */
+  /** Each call has a timeout and goes through the breaker of its server, which rejects it at once while it is open. */
   #guarded(redis: RedisClient, breakers: Breakers, windowMs: number | undefined) {
     const limiter: RedisLimiter = new RedisLimiter(redis, {
       windowMs,
@@ -71,76 +66,71 @@ export class GatewayLimiter implements Limiter {
     return { limiter, breakers: byServer };
   }
 
-  /** Whether limits are approximate now: Redis, or a node of a Cluster, is away, or there are several gateways and none. */
+  /** True while limits are approximate: a Redis server is unavailable, or several gateways run without Redis. */
   get isDegraded(): boolean {
     if (!this.#redis) return this.#replicas > 1;
     const { limiter, breakers } = this.#redis;
     return !limiter.isConnected || breakers.isAnyOpen(limiter.servers);
   }
 
-  decide(guildId: string, limits: readonly Limit[]): Awaitable<Decision> {
+  async decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
     const [first] = limits;
     if (!first) return { allowed: true, mode: 'exact', states: [] };
-    return andThen(this.#decide(guildId, limits), (decision) => {
-      const { mode } = decision;
-      if (decision.allowed) this.#decisions.inc({ category: first.category, decision: 'allowed', mode });
-      else this.#decisions.inc({ category: decision.refusedBy.category, decision: 'refused', mode });
-      return decision;
-    });
+    const decision = await this.#decide(guildId, limits);
+    const { mode } = decision;
+    if (decision.allowed) this.#decisions.inc({ category: first.category, decision: 'allowed', mode });
+    else this.#decisions.inc({ category: decision.rejectedBy.category, decision: 'refused', mode });
+    return decision;
   }
 
-  #decide(guildId: string, limits: readonly Limit[]): Awaitable<Decision> {
+  async #decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
     const redis = this.#redis;
     if (!redis) return this.#memory.decide(guildId, limits);
-    const asked = this.#memory.snapshot(guildId, limits);
-    const refused = refuseExhausted(limits, asked);
-    if (refused) return refused;
+    const known = this.#memory.snapshot(guildId, limits);
+    const rejected = rejectExhausted(limits, known);
+    if (rejected) return rejected;
     const breaker = redis.breakers.of(redis.limiter.serverOf(guildId));
-    if (!breaker.isOpen) return this.#ask(redis.limiter, guildId, limits, asked);
-    return this.#decideWithout(guildId, limits);
-  }
-
-  #decideWithout(guildId: string, limits: readonly Limit[]): Decision {
-    return { ...this.#memory.decide(guildId, limits), mode: 'degraded' };
-  }
-
-  async #ask(redis: RedisLimiter, guildId: string, limits: readonly Limit[], asked: Snapshot): Promise<Decision> {
+    if (breaker.isOpen) return this.#decideLocally(guildId, limits);
     try {
-      const deadline = this.#memory.deadline(asked, this.#decisionMs);
-      const startedAt = performance.now();
-      let answer = await redis.count(guildId, limits, { window: asked.window, known: asked.known, deadline });
-      if (answer.isLate) answer = await this.#askAgain(redis, guildId, limits, asked, startedAt);
-      this.#memory.learn(guildId, limits, asked, answer);
-      return exactDecision(limits, answer);
+      const counts = await this.#countInRedis(redis.limiter, guildId, limits, known);
+      this.#memory.learn(guildId, limits, known, counts);
+      return exactDecision(limits, counts);
     } catch (error) {
       this.#logLoss(error);
-      return this.#decideWithout(guildId, limits);
+      return this.#decideLocally(guildId, limits);
     }
   }
 
-  /** Late and still waited for: one of the clocks was set. */
-  async #askAgain(
+  #decideLocally(guildId: string, limits: readonly Limit[]): Decision {
+    return { ...this.#memory.decide(guildId, limits), mode: 'degraded' };
+  }
+
+  async #countInRedis(
     redis: RedisLimiter,
     guildId: string,
     limits: readonly Limit[],
-    asked: Snapshot,
-    startedAt: number,
-  ): Promise<Answer> {
-    const leftMs = this.#decisionMs - (performance.now() - startedAt);
-    if (leftMs <= 0) throw new DeadlineError(this.#decisionMs);
-    return within(leftMs, redis.count(guildId, limits, { ...asked, deadline: 0 }));
+    known: Snapshot,
+  ): Promise<Counts> {
+    const startedAt = performance.now();
+    const deadline = this.#memory.deadline(known, this.#decisionMs);
+    const counts = await redis.count(guildId, limits, { ...known, deadline });
+    if (!counts.isLate) return counts;
+    // Redis found the deadline passed although this request still waits: one of the clocks was set. Ask without one.
+    const remainingMs = this.#decisionMs - (performance.now() - startedAt);
+    if (remainingMs <= 0) throw new DeadlineError(this.#decisionMs);
+    return within(remainingMs, redis.count(guildId, limits, { ...known, deadline: 0 }));
   }
 
-  /** Once the last server that was away has responded. What passed meanwhile is reported with each guild's next request. */
+  /** Logs when the last unavailable server has responded. Redis gets the local counts with each guild's next request. */
   #logRecovery(): void {
-    if (!this.#reported || this.isDegraded) return;
-    this.#reported = false;
+    if (!this.#isLossLogged || this.isDegraded) return;
+    this.#isLossLogged = false;
     this.#log.info('limits are exact again');
   }
 
   #logLoss(error: unknown): void {
-    if (this.#reported || !this.isDegraded) return;
-    this.#reported = true;
+    if (this.#isLossLogged || !this.isDegraded) return;
+    this.#isLossLogged = true;
     const reason = error instanceof Error ? error.message : String(error);
     this.#log.warn({ error: reason }, 'limits are counted without Redis');
   }

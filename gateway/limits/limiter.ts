@@ -1,49 +1,51 @@
 import { type Category, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
-import type { Awaitable } from '../and-then.ts';
 
 export const WINDOW_MS = WINDOW_SECONDS * 1000;
 
-/** How many requests of one subject may pass in a window. */
+/** The number of requests of one subject that a window allows. */
 export interface Limit {
   category: Category | typeof KEY_CAP_CATEGORY;
   limit: number;
-  /** Whose requests are counted together: a guild's ID or a key's. */
+  /** The guild or the API key whose requests are counted together, by its ID. */
   subject: string;
 }
 
-/** Where a limit stands after a decision. */
-export interface Counted {
+/** The state of a limit after a decision. */
+export interface LimitState {
   category: Limit['category'];
   limit: number;
-  /** Requests that may still pass in this window; not below 0. */
+  /** Requests that this window still allows; never below 0. */
   remaining: number;
   /** Milliseconds until the window ends. */
   resetMs: number;
 }
 
-/** `degraded`: this process decided by what it knows, since Redis did not answer. */
+/** `degraded`: Redis did not respond in time, and this process decided from its own counts. */
 export type Mode = 'exact' | 'degraded';
 
-/** In `states`, one for each limit in their order. A refused request was counted by none of them. */
-export type Decision = { mode: Mode; states: Counted[] } & ({ allowed: true } | { allowed: false; refusedBy: Counted });
+/** `states` has one entry for each limit, in the order of the limits. A rejected request counts towards none of them. */
+export type Decision = { mode: Mode; states: LimitState[] } & (
+  | { allowed: true }
+  | { allowed: false; rejectedBy: LimitState }
+);
 
 export interface Limiter {
-  /** Decides all limits of one request in one step: all pass and all are counted, or none is. Never rejects. */
-  decide(guildId: string, limits: readonly Limit[]): Awaitable<Decision>;
+  /** Decides all limits of one request atomically: either all limits allow and count it, or none counts it. Never rejects. */
+  decide(guildId: string, limits: readonly Limit[]): Decision | Promise<Decision>;
 }
 
-/** The state that callers are told: the one with least remaining; a category before the key's own cap. */
-export function tightest(states: readonly Counted[]): Counted | undefined {
-  let least = states[0];
+/** The state that the response headers show: the one with the fewest remaining requests; of two, the category's. */
+export function tightest(states: readonly LimitState[]): LimitState | undefined {
+  let lowest = states[0];
   for (const state of states) {
-    if (least === undefined || state.remaining > least.remaining) continue;
-    const isTie = state.remaining === least.remaining;
-    if (!isTie || least.category === KEY_CAP_CATEGORY) least = state;
+    if (lowest === undefined || state.remaining > lowest.remaining) continue;
+    const isTie = state.remaining === lowest.remaining;
+    if (!isTie || lowest.category === KEY_CAP_CATEGORY) lowest = state;
   }
-  return least;
+  return lowest;
 }
 
-/** A decision from the counts after it, one for each limit. */
+/** Makes a decision; `remaining` has one entry for each limit. */
 export function toDecision(
   limits: readonly Limit[],
   { allowed, mode, resetMs, remaining }: { allowed: boolean; mode: Mode; resetMs: number; remaining: number[] },
@@ -54,16 +56,16 @@ export function toDecision(
     remaining: Math.max(0, remaining[index] ?? 0),
     resetMs,
   }));
-  const refusedBy = tightest(states);
-  return allowed || !refusedBy ? { allowed: true, mode, states } : { allowed: false, mode, states, refusedBy };
+  const rejectedBy = tightest(states);
+  return allowed || !rejectedBy ? { allowed: true, mode, states } : { allowed: false, mode, states, rejectedBy };
 }
 
-/** What a limit is counted under. */
+/** The Redis key of a limit's counter. */
 export function limitKey(guildId: string, { category, subject }: Limit): string {
   return `limit:${guildTag(guildId)}:${category}:${subject}`;
 }
 
-/** The guild in braces: keeps all limits of a request in one slot of a Redis Cluster. */
+/** The guild's ID as a hash tag, which keeps all limits of a request in one slot of a Redis Cluster. */
 export function guildTag(guildId: string): string {
   return `{${guildId}}`;
 }

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import type { Counted, Decision, Limit, Limiter } from './limiter.ts';
+import type { Decision, Limit, Limiter, LimitState } from './limiter.ts';
 
 const GUILD = '900000000000000001';
 const LOOKUP: Limit = { category: 'lookup', limit: 5, subject: GUILD };
 const CAP: Limit = { category: 'api_key', limit: 3, subject: 'key-1' };
 
-/** What every limiter guarantees. `create` gives one that has counted nothing yet, in a window that does not end. */
+/** The guarantees of every limiter. `create` returns one that has counted nothing yet, in a window that does not end. */
 export function limiterSuite(name: string, create: () => Promise<Limiter>): void {
   describe(`${name} limiter`, () => {
-    test('lets through exactly the limit and says what is left', async () => {
+    test('allows exactly the limit and returns the remaining requests', async () => {
       const decisions = await decideTimes(await create(), [LOOKUP], 7);
       expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, true, true, false, false]);
       expect(decisions.map(({ states }) => states[0]?.remaining)).toEqual([4, 3, 2, 1, 0, 0, 0]);
@@ -20,7 +20,7 @@ export function limiterSuite(name: string, create: () => Promise<Limiter>): void
       }
     });
 
-    test('lets through exactly the limit of requests that come at once', async () => {
+    test('allows exactly the limit of concurrent requests', async () => {
       const limiter = await create();
       const decisions = await Promise.all(
         Array.from({ length: 50 }, async () => limiter.decide(GUILD, [{ ...LOOKUP, limit: 20 }])),
@@ -28,27 +28,27 @@ export function limiterSuite(name: string, create: () => Promise<Limiter>): void
       expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(20);
     });
 
-    test('counts a request against all of its limits or, when one refuses it, against none', async () => {
+    test('counts a request towards all of its limits or, if one rejects it, towards none', async () => {
       const limiter = await create();
       const decisions = await decideTimes(limiter, [LOOKUP, CAP], 6);
       expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false, false, false]);
-      expect(refusedBy(decisions[3])).toMatchObject({ category: 'api_key', limit: 3, remaining: 0 });
+      expect(rejectedBy(decisions[3])).toMatchObject({ category: 'api_key', limit: 3, remaining: 0 });
       const others = await decideTimes(limiter, [LOOKUP], 3);
       expect(others.map(({ allowed }) => allowed)).toEqual([true, true, false]);
-      expect(refusedBy(others[2])).toMatchObject({ category: 'lookup', limit: 5, remaining: 0 });
+      expect(rejectedBy(others[2])).toMatchObject({ category: 'lookup', limit: 5, remaining: 0 });
     });
 
-    test('names the category where it and the cap of the key are both used up', async () => {
+    test('reports the category if it and the cap of the key are both exhausted', async () => {
       const limiter = await create();
       const both = [
         { ...CAP, limit: 2 },
         { ...LOOKUP, limit: 2 },
       ];
-      const [, , refused] = await decideTimes(limiter, both, 3);
-      expect(refusedBy(refused)?.category).toBe('lookup');
+      const [, , rejected] = await decideTimes(limiter, both, 3);
+      expect(rejectedBy(rejected)?.category).toBe('lookup');
     });
 
-    test('counts guilds, categories and keys apart', async () => {
+    test('counts guilds, categories and keys separately', async () => {
       const limiter = await create();
       await decideTimes(limiter, [LOOKUP], 5);
       const other = '900000000000000002';
@@ -65,7 +65,7 @@ export function limiterSuite(name: string, create: () => Promise<Limiter>): void
       expect((await limiter.decide(GUILD, [LOOKUP])).allowed).toBe(false);
     });
 
-    test('takes a limit that was changed at once, with what has been counted', async () => {
+    test('applies a changed limit immediately, to the requests already counted', async () => {
       const limiter = await create();
       await decideTimes(limiter, [CAP], 3);
       const raised = await limiter.decide(GUILD, [{ ...CAP, limit: 10 }]);
@@ -82,6 +82,6 @@ async function decideTimes(limiter: Limiter, limits: Limit[], times: number): Pr
   return decisions;
 }
 
-function refusedBy(decision: Decision | undefined): Counted | undefined {
-  return decision && !decision.allowed ? decision.refusedBy : undefined;
+function rejectedBy(decision: Decision | undefined): LimitState | undefined {
+  return decision && !decision.allowed ? decision.rejectedBy : undefined;
 }

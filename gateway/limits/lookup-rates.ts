@@ -1,37 +1,37 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '#kit/clock.ts';
-import { dropOldest } from '#kit/resilience/bounded.ts';
 import type { Address } from '../downstream/client-address.ts';
 import { networksOf } from './client-networks.ts';
 
-/** Lookups per second of keys that claim one guild, from one address. */
+/** Key lookups per second that one address may cause for one guild. */
 const PER_GUILD = 5;
-/** Lookups per second from one address. */
+/** Key lookups per second that one address may cause. */
 const PER_ADDRESS = 100;
-/** Some 100 bytes each. */
+/** About 100 bytes each. */
 const MAX_BUCKETS = 50_000;
-/** A bucket that was idle for this long is full. */
+/** The time in which an empty bucket fills up. */
 const FILL_MS = 1_000;
 
 /**
- * How often unknown keys from an address with too many failed authentications are still looked up: token buckets for
- * each address, and for each address and guild that the keys claim; of IPv6 for each /64, and with ten times the rate
- * for each /48. Buckets rather than windows, because an attacker uses up a window at its start: a valid client that
- * retries a second later would meet the same used-up moment again and again. At most `maxBuckets` are kept of each
- * kind; an evicted one is full again.
+ * Limits lookups of unknown keys from addresses with too many failed authentications. There is a token bucket for each
+ * address, and one for each pair of address and guild; IPv6 addresses share the buckets of their /64, and those of
+ * their /48 at ten times the rate. Token buckets are used because an attacker would exhaust each fixed window at its
+ * start, and a valid client that retries every second would always find it exhausted. At most `maxBuckets` buckets of
+ * each kind are stored. An evicted bucket counts as full.
  */
 export class LookupRates {
   readonly #clock: Clock;
-  readonly #maxBuckets: number;
-  /** By address, and by address and guild: when the bucket will be full again, in milliseconds. */
-  readonly #byAddress = new Map<string, number>();
-  readonly #byGuild = new Map<string, number>();
+  /** When each bucket will be full again, Unix milliseconds. */
+  readonly #byAddress: LRUCache<string, number>;
+  readonly #byGuild: LRUCache<string, number>;
 
   constructor(clock: Clock, maxBuckets = MAX_BUCKETS) {
     this.#clock = clock;
-    this.#maxBuckets = maxBuckets;
+    this.#byAddress = new LRUCache({ max: maxBuckets });
+    this.#byGuild = new LRUCache({ max: maxBuckets });
   }
 
-  /** Whether one more lookup is allowed; it is taken from all buckets or from none. */
+  /** Returns true if one more lookup is allowed. It is taken from all buckets or from none. */
   take(address: Address | undefined, guildId: string): boolean {
     const now = this.#clock.now();
     const buckets = networksOf(address).flatMap(({ id, factor }) => [
@@ -40,18 +40,13 @@ export class LookupRates {
     ]);
     const taken = buckets.map((bucket) => ({ ...bucket, fullAt: this.#fullAt(bucket, now) + bucket.costMs }));
     if (taken.some(({ fullAt }) => fullAt > now + FILL_MS)) return false;
-    for (const { buckets, id, fullAt } of taken) {
-      // Evicted by age of the last use.
-      buckets.delete(id);
-      buckets.set(id, fullAt);
-      dropOldest(buckets, this.#maxBuckets);
-    }
+    for (const { buckets, id, fullAt } of taken) buckets.set(id, fullAt);
     return true;
   }
 
-  /** A time further ahead than an empty bucket's was noted before the clock was set back. */
-  #fullAt({ buckets, id }: { buckets: Map<string, number>; id: string }, now: number): number {
-    const fullAt = buckets.get(id) ?? now;
+  /** A time further ahead than that of an empty bucket was stored before the clock was set back, and is ignored. */
+  #fullAt({ buckets, id }: { buckets: LRUCache<string, number>; id: string }, now: number): number {
+    const fullAt = buckets.peek(id) ?? now;
     return fullAt > now + FILL_MS ? now : Math.max(fullAt, now);
   }
 }

@@ -7,13 +7,13 @@ const at = (text: string) => parseAddress(text) as Address;
 const ADDRESS = at('203.0.113.7');
 const GUILD = '900000000000000001';
 
-/** How many of so many lookups are allowed; each is of another guild unless one is named. */
+/** Tries this many lookups and returns how many are allowed; each is for another guild unless one is given. */
 function allowed(rates: LookupRates, times: number, address: Address, guildId?: string): number {
   const outcomes = Array.from({ length: times }, (_, index) => rates.take(address, guildId ?? `guild ${index}`));
   return outcomes.filter(Boolean).length;
 }
 
-test('five lookups a second for an address and guild, a hundred for an address', () => {
+test('an address may cause 5 lookups a second for one guild, and 100 in total', () => {
   const clock = new ManualClock();
   const rates = new LookupRates(clock);
   expect(allowed(rates, 50, ADDRESS, GUILD)).toBe(5);
@@ -25,7 +25,7 @@ test('five lookups a second for an address and guild, a hundred for an address',
   expect(allowed(rates, 500, ADDRESS)).toBe(100);
 });
 
-test('a lookup that is refused for its guild takes nothing from the address, nor the other way round', () => {
+test('a lookup that one bucket rejects takes nothing from the other bucket', () => {
   const clock = new ManualClock();
   const rates = new LookupRates(clock);
   expect(allowed(rates, 1_000, ADDRESS, GUILD)).toBe(5);
@@ -35,7 +35,7 @@ test('a lookup that is refused for its guild takes nothing from the address, nor
   expect(allowed(rates, 5, ADDRESS, 'another')).toBe(5);
 });
 
-test('lookups are spread over the second: whoever retries a second later does not meet the same empty bucket', () => {
+test('lookups are spread over the second, so that a client that retries every second is served', () => {
   const clock = new ManualClock();
   const rates = new LookupRates(clock);
   allowed(rates, 1_000, ADDRESS);
@@ -47,7 +47,7 @@ test('lookups are spread over the second: whoever retries a second later does no
   expect(next).toEqual(Array.from({ length: 10 }, () => 10));
 });
 
-test('addresses have buckets of their own; of IPv6 each /64, and each /48 ten times the rate', () => {
+test('each address has its own bucket; for IPv6 each /64, and each /48 with ten times the rate', () => {
   const rates = new LookupRates(new ManualClock());
   expect(allowed(rates, 500, ADDRESS)).toBe(100);
   expect(allowed(rates, 500, at('203.0.113.8'))).toBe(100);
@@ -66,7 +66,7 @@ test('a clock that is set back locks nobody out', () => {
   expect(allowed(rates, 500, ADDRESS)).toBe(100);
 });
 
-test('many addresses and guilds take bounded memory: the bucket that was used longest ago is evicted', () => {
+test('memory is bounded: the bucket that was used longest ago is evicted', () => {
   const clock = new ManualClock();
   const rates = new LookupRates(clock, 2);
   allowed(rates, 500, at('192.0.2.1'));

@@ -1,61 +1,64 @@
 import type { Clock } from '#kit/clock.ts';
 import { type Decision, type Limit, type Limiter, toDecision, WINDOW_MS } from './limiter.ts';
-import type { Answer } from './redis.ts';
+import type { Counts } from './redis.ts';
 import { RedisClock } from './redis-clock.ts';
 
-/** What this process knows of one limit in the current window. */
+/** The count of one limit in the current window. */
 interface Count {
   category: Limit['category'];
   subject: string;
-  /** How many passed in all gateways, as Redis last said. */
-  told: number;
-  /** How many this process let through by itself. */
-  own: number;
-  /** How many of those Redis knows of. */
+  /** Requests of all gateways, as Redis last returned them. */
+  inRedis: number;
+  /** Requests that this process allowed without Redis. */
+  local: number;
+  /** The part of `local` that Redis has been sent. */
   reported: number;
 }
 
 /** The counts of one request's limits at one moment. */
 export interface Snapshot {
   window: number;
-  /** When it was taken, Unix milliseconds. */
+  /** Unix milliseconds. */
   takenAt: number;
+  /** Milliseconds until the window ends. */
   resetMs: number;
   counts: Count[];
-  /** Each count's `own` at that moment. */
-  own: number[];
-  /** How many Redis should count at least; it may have been out of reach, or have lost its counts. */
+  /** The `local` of each count at that moment. */
+  local: number[];
+  /** The minimum that Redis should count for each limit, because it may have been unreachable or have lost its counts. */
   known: number[];
 }
 
 export interface MemoryLimiterOptions {
   clock: Clock;
-  /** How many gateways decide by themselves when this one does; each takes its share of what is left. */
+  /** The number of gateways that share the limits; without Redis each allows its share of the rest. Default: 1. */
   replicas?: number;
   windowMs?: number;
-  /** The most subjects that are counted apart. */
+  /** The most subjects with a count of their own. */
   maxSubjects?: number;
 }
 
-/** Some 150 bytes each. */
+/** About 150 bytes each. */
 const MAX_SUBJECTS = 200_000;
 
 /**
- * Counts in this process. What Redis tells is kept beside it, so that a decision without Redis goes on from there:
- * what this process lets through by itself weighs as if each replica had done the same, here and when Redis is back.
- * So together they let through what was left, and in a fresh window each lets through ceil(limit / replicas).
+ * Counts in this process. It stores the counts that Redis returns, so that a decision without Redis continues from them.
+ * Requests that this process allows without Redis are counted as if each replica had allowed as many, here and later in
+ * Redis. So all replicas together allow what remained of a limit, and in a fresh window each allows
+ * ceil(limit / replicas).
  *
- * At most `maxSubjects` are counted apart. Beyond that the further subjects of a category share one count until the
- * window ends: some are refused too early, none gets more than its limit, and no live count is ever dropped.
+ * At most `maxSubjects` subjects have a count of their own. The further subjects of a category share one count until the
+ * window ends: some are rejected too early, none gets more than its limit, and no current count is evicted.
  */
 export class MemoryLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #replicas: number;
   readonly #windowMs: number;
   readonly #maxSubjects: number;
-  /** By guild, which has few of them. All windows end at once, so the counts of past ones go in one step. */
+  /** By guild, which has few counts. All windows end at the same time, so the whole map is cleared then. */
   readonly #counts = new Map<string, Count[]>();
   #subjects = 0;
+  /** The shared counts of the subjects above the maximum, by category. */
   readonly #overflow = new Map<string, Count>();
   #window = 0;
   readonly #redisClock: RedisClock;
@@ -68,54 +71,54 @@ export class MemoryLimiter implements Limiter {
     this.#maxSubjects = maxSubjects;
   }
 
-  /** Decides in this process alone; `exact` where it is the only one. */
+  /** Decides without Redis; the mode is `exact` if this is the only gateway. */
   decide(guildId: string, limits: readonly Limit[]): Decision {
     const resetMs = this.#enterWindow();
     const counts = limits.map((limit) => this.#find(guildId, limit) ?? this.#shared(limit));
-    const left = () => limits.map(({ limit }, index) => this.#left(limit, counts[index]));
-    const allowed = left().every(isLeft);
-    if (allowed) for (const count of counts) count.own += 1;
+    const remaining = () => limits.map(({ limit }, index) => this.#remaining(limit, counts[index]));
+    const allowed = remaining().every(isPositive);
+    if (allowed) for (const count of counts) count.local += 1;
     return toDecision(limits, {
       allowed,
       mode: this.#replicas === 1 ? 'exact' : 'degraded',
       resetMs,
-      remaining: left(),
+      remaining: remaining(),
     });
   }
 
-  /** What is known before Redis is asked. */
+  /** The counts before a call to Redis. */
   snapshot(guildId: string, limits: readonly Limit[]): Snapshot {
     const takenAt = this.#clock.now();
     const resetMs = this.#enterWindow(takenAt);
     const counts = limits.map((limit) => this.#find(guildId, limit) ?? emptyCount(limit));
-    const known = counts.map(({ told, own, reported }) => told + this.#replicas * (own - reported));
-    const own = counts.map((count) => count.own);
-    return { window: this.#window, takenAt, resetMs, counts, own, known };
+    const known = counts.map(({ inRedis, local, reported }) => inRedis + this.#replicas * (local - reported));
+    const local = counts.map((count) => count.local);
+    return { window: this.#window, takenAt, resetMs, counts, local, known };
   }
 
-  /** Keeps what Redis answered to a request that was asked with this snapshot. */
-  learn(guildId: string, limits: readonly Limit[], asked: Snapshot, answer: Answer): void {
-    this.#redisClock.learn((answer.window + 1) * this.#windowMs - answer.resetMs, asked.takenAt);
+  /** Stores the counts that Redis returned for a request that was sent with this snapshot. */
+  learn(guildId: string, limits: readonly Limit[], sent: Snapshot, reply: Counts): void {
+    this.#redisClock.learn((reply.window + 1) * this.#windowMs - reply.resetMs, sent.takenAt);
     this.#enterWindow();
-    if (answer.window !== this.#window || answer.isLate) return;
-    const isSame = asked.window === answer.window;
-    const counts = isSame ? asked.counts : this.snapshot(guildId, limits).counts;
+    if (reply.window !== this.#window || reply.isLate) return;
+    const isSame = sent.window === reply.window;
+    const counts = isSame ? sent.counts : this.snapshot(guildId, limits).counts;
     for (const [index, count] of counts.entries()) {
-      count.told = Math.max(count.told, answer.counts[index] ?? 0);
-      if (isSame) count.reported = Math.max(count.reported, asked.own[index] ?? 0);
+      count.inRedis = Math.max(count.inRedis, reply.counts[index] ?? 0);
+      if (isSame) count.reported = Math.max(count.reported, sent.local[index] ?? 0);
     }
   }
 
-  /** When it will be so many milliseconds after a snapshot by Redis's clock; 0 while nothing is known of that. */
-  deadline(asked: Snapshot, milliseconds: number): number {
-    return this.#redisClock.isKnown ? Math.ceil(this.#redisClock.at(asked.takenAt)) + milliseconds : 0;
+  /** The time `milliseconds` after the snapshot by Redis's clock; 0 while that clock is not known. */
+  deadline(sent: Snapshot, milliseconds: number): number {
+    return this.#redisClock.isKnown ? Math.ceil(this.#redisClock.at(sent.takenAt)) + milliseconds : 0;
   }
 
-  /** Milliseconds until the current window ends; forgets all counts when it is a new one. */
+  /** Deletes all counts if a new window has begun. Returns the milliseconds until the window ends. */
   #enterWindow(time = this.#clock.now()): number {
     const now = this.#redisClock.at(time);
     const window = Math.floor(now / this.#windowMs);
-    // A clock that is set back by a moment at the edge must not bring a second fresh window.
+    // A clock that is set back across the end of a window must not start that window anew.
     if (window !== this.#window && window !== this.#window - 1) {
       this.#window = window;
       this.#counts.clear();
@@ -125,10 +128,10 @@ export class MemoryLimiter implements Limiter {
     return Math.ceil((this.#window + 1) * this.#windowMs - now);
   }
 
-  /** How many this process may still let through: its share of what is not known to have passed. */
-  #left(limit: number, count: Count | undefined): number {
+  /** The requests that this process may still allow: its share of the rest. */
+  #remaining(limit: number, count: Count | undefined): number {
     if (count === undefined) return 0;
-    return Math.ceil((limit - count.told) / this.#replicas) - (count.own - count.reported);
+    return Math.ceil((limit - count.inRedis) / this.#replicas) - (count.local - count.reported);
   }
 
   #find(guildId: string, limit: Limit): Count | undefined {
@@ -151,15 +154,15 @@ export class MemoryLimiter implements Limiter {
   }
 }
 
-/** Refused without a call where Redis has already said that a limit is used up in this window. */
-export function refuseExhausted(limits: readonly Limit[], { counts, resetMs }: Snapshot): Decision | undefined {
-  const remaining = limits.map(({ limit }, index) => limit - (counts[index]?.told ?? 0));
-  if (remaining.every(isLeft)) return undefined;
+/** Returns a rejection if Redis has already reported that a limit is exhausted in this window. */
+export function rejectExhausted(limits: readonly Limit[], { counts, resetMs }: Snapshot): Decision | undefined {
+  const remaining = limits.map(({ limit }, index) => limit - (counts[index]?.inRedis ?? 0));
+  if (remaining.every(isPositive)) return undefined;
   return toDecision(limits, { allowed: false, mode: 'exact', resetMs, remaining });
 }
 
-const isLeft = (remaining: number): boolean => remaining > 0;
+const isPositive = (remaining: number): boolean => remaining > 0;
 
 function emptyCount({ category, subject }: Limit): Count {
-  return { category, subject, told: 0, own: 0, reported: 0 };
+  return { category, subject, inRedis: 0, local: 0, reported: 0 };
 }

@@ -1,10 +1,10 @@
 import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 
-/** More than a Cluster has; beyond them the one made first serves another server. */
+/** More than any Cluster has. Above it the oldest breaker is assigned to another server. */
 const MAX_SERVERS = 32;
 /**
- * Half a second in which most questions had no answer is enough to stop waiting, at low rates the first one is. A probe
- * keeps no request waiting, so the server is probed often.
+ * The breaker opens when more than half of the calls of the last half second failed; at low rates one failed call is
+ * enough. A probe delays no request, so an open breaker probes often.
  */
 const BREAKER = { windowMs: 500, leastCalls: 1, failedPercent: 50, openMs: 100 };
 
@@ -17,11 +17,11 @@ export interface RedisBreakersOptions {
   breakers: Breakers;
   /** Resolves if the server responds; called in the background while its breaker is open. */
   probe: (server: string) => Promise<unknown>;
-  /** Called when any of them has opened or closed. */
+  /** Called when a breaker has opened or closed. */
   changed: () => void;
 }
 
-/** One breaker for each server: the guilds of a Cluster's other nodes go on when one hangs. */
+/** One breaker for each Redis server, so that a node of a Cluster that hangs affects only its own guilds. */
 export class RedisBreakers {
   readonly #options: RedisBreakersOptions;
   readonly #byServer = new Map<string, Entry>();
@@ -35,7 +35,7 @@ export class RedisBreakers {
     return (this.#byServer.get(server) ?? this.#add(server)).breaker;
   }
 
-  /** Whether one of these servers is not being waited for. */
+  /** True if the breaker of one of these servers is open. */
   isAnyOpen(servers: readonly string[]): boolean {
     return servers.some((server) => this.#byServer.get(server)?.breaker.isOpen);
   }
@@ -47,7 +47,7 @@ export class RedisBreakers {
     return entry;
   }
 
-  /** The numbers stand for servers, whose addresses are many over time and no label. */
+  /** Breakers are named by numbers, because addresses change over time and would be an unbounded label. */
   #create(server: string): Entry {
     const { breakers, probe, changed } = this.#options;
     const number = this.#byServer.size;
@@ -66,7 +66,7 @@ export class RedisBreakers {
   }
 }
 
-/** Redis refuses nothing: each error means that it could not be asked, but for a slot of a Cluster that is being moved. */
+/** Each error means that Redis could not decide, except TRYAGAIN: the slot is being moved to another node. */
 function isOutage(error: unknown): boolean {
   return !(error instanceof Error && error.message.includes('TRYAGAIN'));
 }

@@ -20,7 +20,7 @@ beforeEach(() => {
   changes = 0;
   const probe = async (server: string) => {
     probed.push(server);
-    if (!responds) throw new Error('no answer');
+    if (!responds) throw new Error('no response');
   };
   redis = new RedisBreakers({ breakers, probe, changed: () => changes++ });
 });
@@ -29,39 +29,39 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const fail = (server: string, message = 'no answer') =>
+const fail = (server: string, message = 'no response') =>
   expect(redis.of(server).run(() => Promise.reject(new Error(message)))).rejects.toThrow(message);
 
-test('one server that does not answer is not waited for; the others are', async () => {
+test('the breaker of a server that fails opens; those of the others stay closed', async () => {
   redis.of('other');
   await fail('hung');
   expect([redis.of('hung').isOpen, redis.of('other').isOpen]).toEqual([true, false]);
-  expect([redis.isAnyOpen(['hung', 'other']), redis.isAnyOpen(['other', 'never asked'])]).toEqual([true, false]);
+  expect([redis.isAnyOpen(['hung', 'other']), redis.isAnyOpen(['other', 'unused'])]).toEqual([true, false]);
 });
 
-test('it is probed in the background until it responds, and no call is the trial', async () => {
+test('a failed server is probed in the background until it responds, and no request is used as the probe', async () => {
   await fail('hung');
   expect(changes).toBe(1);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(redis.of('hung').isOpen).toBe(true);
   expect(probed.length).toBeGreaterThan(3);
   expect(new Set(probed)).toEqual(new Set(['hung']));
-  const call = vi.fn<() => Promise<string>>(async () => 'an answer');
+  const call = vi.fn<() => Promise<string>>(async () => 'a response');
   await expect(redis.of('hung').run(call)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(call).not.toHaveBeenCalled();
   responds = true;
   await vi.advanceTimersByTimeAsync(300);
   expect(redis.of('hung').isOpen).toBe(false);
   expect(changes).toBeGreaterThan(1);
-  expect(await redis.of('hung').run(call)).toBe('an answer');
+  expect(await redis.of('hung').run(call)).toBe('a response');
 });
 
-test('a slot that is being moved says nothing of the server', async () => {
+test('a slot that is being moved does not open the breaker', async () => {
   await fail('redis', 'TRYAGAIN Multiple keys request during rehashing of slot');
   expect(redis.of('redis').isOpen).toBe(false);
 });
 
-test('servers that come and go leave a bounded number of breakers, named by numbers', async () => {
+test('however many servers come and go, the number of breakers is bounded and they are named by numbers', async () => {
   for (let server = 0; server < 1_000; server += 1) redis.of(`10.0.0.1:${server}`);
   const { values } = (await metrics.registry.getSingleMetric('breaker_open')?.get()) ?? { values: [] };
   expect(values).toHaveLength(32);

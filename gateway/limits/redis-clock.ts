@@ -1,38 +1,39 @@
 import type { Clock } from '#kit/clock.ts';
 
-/** Both clocks tell whole milliseconds. */
+/** Both clocks have a resolution of one millisecond. */
 const ROUNDING_MS = 1;
 
 /**
- * What Redis's clock shows, as far as its answers tell: each was given between question and answer. Of what is possible
- * the latest is taken, so that a window that Redis has ended is never held to be the current one.
+ * Estimates Redis's clock. Each response carries a time of Redis's clock, which was read between the request and the
+ * response. Of all possible times the latest is used, so that this process never takes a window that has ended in Redis
+ * for the current one.
  */
 export class RedisClock {
   readonly #clock: Clock;
-  /** Redis's clock less this one, at least and at most. */
-  #least = Number.NEGATIVE_INFINITY;
-  #most = Number.POSITIVE_INFINITY;
+  /** The bounds of the offset from this process's clock to Redis's, in milliseconds. */
+  #minOffset = Number.NEGATIVE_INFINITY;
+  #maxOffset = Number.POSITIVE_INFINITY;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   get isKnown(): boolean {
-    return Number.isFinite(this.#most);
+    return Number.isFinite(this.#maxOffset);
   }
 
-  /** Redis's time at a time of this process's clock; the same while nothing is known. All Unix milliseconds. */
+  /** Converts a time of this process's clock to Redis's clock, both Unix milliseconds. Unchanged until `learn` was called. */
   at(time: number): number {
-    return this.isKnown ? time + this.#most : time;
+    return this.isKnown ? time + this.#maxOffset : time;
   }
 
-  /** Redis has just answered that it was `told`, to a question asked at `askedAt`. */
-  learn(told: number, askedAt: number): void {
-    const least = told - this.#clock.now() - ROUNDING_MS;
-    const most = told - askedAt + ROUNDING_MS;
-    // One of the clocks was set: what was known is no longer true.
-    const isContradicted = least > this.#most || most < this.#least;
-    this.#least = isContradicted ? least : Math.max(least, this.#least);
-    this.#most = isContradicted ? most : Math.min(most, this.#most);
+  /** Takes `redisTime` from a response that has just arrived, to a request that was sent at `sentAt`. */
+  learn(redisTime: number, sentAt: number): void {
+    const min = redisTime - this.#clock.now() - ROUNDING_MS;
+    const max = redisTime - sentAt + ROUNDING_MS;
+    // The old bounds no longer hold: one of the clocks was set.
+    const isContradicted = min > this.#maxOffset || max < this.#minOffset;
+    this.#minOffset = isContradicted ? min : Math.max(min, this.#minOffset);
+    this.#maxOffset = isContradicted ? max : Math.min(max, this.#maxOffset);
   }
 }

@@ -3,36 +3,36 @@ import { ManualClock } from '#kit/clock.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { RedisClock } from './redis-clock.ts';
 
-test('while nothing is known Redis is held to have the same time', () => {
+test("before the first response Redis's clock is assumed to be the same", () => {
   const clock = new ManualClock();
   const redisClock = new RedisClock(clock);
   expect(redisClock.isKnown).toBe(false);
   expect(redisClock.at(clock.now())).toBe(clock.now());
 });
 
-test('Redis is never held to be behind its own clock, and at most as far ahead as its quickest answer took', () => {
+test("the estimate is never behind Redis's clock, and ahead by at most the fastest round trip", () => {
   const random = seededRandom(20260101);
   for (let round = 0; round < 200; round += 1) {
     const clock = new ManualClock();
     const skew = wholeNumber(random, 100_000) - 50_000;
     const redisClock = new RedisClock(clock);
-    let quickest = Number.POSITIVE_INFINITY;
-    for (let answer = 0; answer < 20; answer += 1) {
-      const askedAt = clock.now();
+    let fastest = Number.POSITIVE_INFINITY;
+    for (let response = 0; response < 20; response += 1) {
+      const sentAt = clock.now();
       const [there, back] = [wholeNumber(random, 50), wholeNumber(random, 50)];
       clock.advance(there);
-      const told = clock.now() + skew;
+      const redisTime = clock.now() + skew;
       clock.advance(back);
-      redisClock.learn(told, askedAt);
-      quickest = Math.min(quickest, there + back);
+      redisClock.learn(redisTime, sentAt);
+      fastest = Math.min(fastest, there + back);
       const ahead = redisClock.at(clock.now()) - (clock.now() + skew);
       expect(ahead).toBeGreaterThanOrEqual(0);
-      expect(ahead).toBeLessThanOrEqual(quickest + 1);
+      expect(ahead).toBeLessThanOrEqual(fastest + 1);
     }
   }
 });
 
-test('a clock that is set, either way, is noticed with the next answer', () => {
+test('a clock that is set forward or back is detected with the next response', () => {
   const clock = new ManualClock();
   const redisClock = new RedisClock(clock);
   for (const skew of [0, 90_000, -90_000, 10]) {

@@ -14,7 +14,7 @@ import { startRedisNode, startRedisSentinel } from '#test/redis/nodes.ts';
 import { startCluster } from './fixtures/cluster.ts';
 import { GatewayLimiter } from './gateway-limiter.ts';
 
-/** Until an idle gateway uses Redis again. */
+/** The time until an idle gateway uses Redis again. */
 const RECOVERY_MS = 5_000;
 const GUILDS = Array.from({ length: 20 }, (_, index) => `90000000000000${1_000 + index}`);
 
@@ -29,7 +29,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.toReversed()) await cleanup();
 });
 
-/** A gateway's limiter; `load` is a request of each of many guilds, and `state` what an operator sees. */
+/** A gateway's limiter. `load` sends a request for each of many guilds; `state` reads the metrics. */
 async function startLimiter(url: string) {
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push((JSON.parse(line) as { msg: string }).msg) });
@@ -67,7 +67,7 @@ async function untilLost({ load, state }: Limiter, servers = 1): Promise<void> {
   await expect.poll(lost, PATIENCE).toBeGreaterThanOrEqual(servers);
 }
 
-/** From here on nobody sends a request. */
+/** No request is sent while the limiter recovers. */
 async function expectRecovery(limiter: Limiter, name: string): Promise<void> {
   const { state, lines } = limiter;
   const started = performance.now();

@@ -13,7 +13,7 @@ import { type Limit, type Limiter, limitKey } from './limiter.ts';
 import { limiterSuite } from './limits.suite.ts';
 import { RedisLimiter } from './redis.ts';
 
-/** Some 30 years: no window ends during a test. */
+/** About 30 years: no window ends during a test. */
 const ENDLESS_MS = 1e12;
 const GUILD = '900000000000000001';
 
@@ -45,30 +45,30 @@ limiterSuite('Redis', async () => {
 });
 
 describe('Redis limiter', () => {
-  test('a window ends on the clock of Redis; a new one starts from nothing and the key vanishes soon after', async () => {
+  test('windows end by the clock of Redis; a new one starts at 0, and the key expires soon afterwards', async () => {
     const windowMs = 1_000;
     const limiter = new RedisLimiter(client(), { windowMs });
     const limit: Limit = { category: 'lookup', limit: 3, subject: 'edge' };
-    const windows = new Map<number, { passed: number; refused: number }>();
-    const ask = async () => {
+    const windows = new Map<number, { allowed: number; rejected: number }>();
+    const count = async () => {
       const { window, allowed, resetMs } = await limiter.count(GUILD, [limit]);
-      const seen = windows.get(window) ?? { passed: 0, refused: 0 };
-      windows.set(window, { passed: seen.passed + Number(allowed), refused: seen.refused + Number(!allowed) });
+      const seen = windows.get(window) ?? { allowed: 0, rejected: 0 };
+      windows.set(window, { allowed: seen.allowed + Number(allowed), rejected: seen.rejected + Number(!allowed) });
       expect(resetMs).toBeGreaterThan(0);
       expect(resetMs).toBeLessThanOrEqual(windowMs);
       return windows.size;
     };
-    await expect.poll(ask, { interval: 5 }).toBe(3);
+    await expect.poll(count, { interval: 5 }).toBe(3);
     const seen = [...windows.values()];
-    expect(Math.max(...seen.map(({ passed }) => passed))).toBe(limit.limit);
-    // Nothing was refused before a window's limit had passed.
-    expect(seen.filter(({ passed, refused }) => refused > 0 && passed !== limit.limit)).toEqual([]);
+    expect(Math.max(...seen.map(({ allowed }) => allowed))).toBe(limit.limit);
+    // Nothing was rejected below the limit of a window.
+    expect(seen.filter(({ allowed, rejected }) => rejected > 0 && allowed !== limit.limit)).toEqual([]);
     const key = limitKey(GUILD, limit);
     expect(await client().pttl(key)).toBeLessThanOrEqual(2 * windowMs);
     await expect.poll(() => client().exists(key)).toBe(0);
   });
 
-  test('one declared key for each limit, in the slot of the guild, and no other', async () => {
+  test('there is one key for each limit, in the slot of the guild, and no other key', async () => {
     await client().flushdb();
     const limits: Limit[] = [
       { category: 'lookup', limit: 3, subject: GUILD },
@@ -80,18 +80,18 @@ describe('Redis limiter', () => {
     expect(keys.every((key) => key.includes(`{${GUILD}}`))).toBe(true);
   });
 
-  test('a refused request writes nothing', async () => {
+  test('a rejected request writes nothing', async () => {
     await client().flushdb();
     const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
-    const refused = await limiter.decide(GUILD, [
+    const rejected = await limiter.decide(GUILD, [
       { category: 'lookup', limit: 3, subject: GUILD },
       { category: 'api_key', limit: 0, subject: 'key-1' },
     ]);
-    expect(refused.allowed).toBe(false);
+    expect(rejected.allowed).toBe(false);
     expect(await client().dbsize()).toBe(0);
   });
 
-  test('a server that has forgotten the script is given it again, also by many calls at once', async () => {
+  test('a server without the script is sent it again, also with many concurrent calls', async () => {
     await client().flushdb();
     const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
     await client().script('FLUSH');
@@ -100,7 +100,7 @@ describe('Redis limiter', () => {
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(10);
   });
 
-  test('counts go on from what the caller knows of this window, not of another', async () => {
+  test('counts continue from those that the caller knows of this window, not of another', async () => {
     await client().flushdb();
     const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
     const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
@@ -115,7 +115,7 @@ describe('Redis limiter', () => {
     expect(await limiter.count(GUILD, limits)).toMatchObject({ allowed: false, counts: [12] });
   });
 
-  test('a question that comes when nobody waits any more is told so and counts nothing', async () => {
+  test('a request that arrives after its deadline is reported as late and not counted', async () => {
     await client().flushdb();
     const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
     const limits: Limit[] = [{ category: 'lookup', limit: 10, subject: GUILD }];
@@ -130,7 +130,7 @@ describe('Redis limiter', () => {
   const scriptCalls = async () =>
     Number(/cmdstat_evalsha:calls=(\d+)/.exec(await client().info('commandstats'))?.[1] ?? 0);
 
-  test('of requests that are decided together each has its own verdict, after those before it', async () => {
+  test('requests of one batch are decided one after the other, each by itself', async () => {
     await client().flushdb();
     const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
     const shared: Limit = { category: 'lookup', limit: 3, subject: GUILD };
@@ -139,7 +139,7 @@ describe('Redis limiter', () => {
     const { window } = await limiter.count(GUILD, [{ ...shared, subject: 'another' }]);
     const late = { window, known: [9], deadline: seconds * 1000 - 60_000 };
     const before = await scriptCalls();
-    const answers = await Promise.all([
+    const replies = await Promise.all([
       limiter.count(GUILD, [shared, cap]),
       limiter.count(GUILD, [shared], late),
       limiter.count(GUILD, [shared, cap]),
@@ -148,7 +148,7 @@ describe('Redis limiter', () => {
       limiter.count(GUILD, [shared]),
       limiter.count(GUILD, [shared]),
     ]);
-    expect(answers.map(({ allowed, isLate, counts }) => [allowed, isLate, ...counts])).toEqual([
+    expect(replies.map(({ allowed, isLate, counts }) => [allowed, isLate, ...counts])).toEqual([
       [true, false, 1, 1],
       [false, true, 1],
       [false, false, 1, 1],
@@ -160,7 +160,7 @@ describe('Redis limiter', () => {
     expect((await scriptCalls()) - before).toBe(1);
   });
 
-  test('a check counts nothing and leaves nothing behind', async () => {
+  test('a check counts nothing and stores nothing', async () => {
     await client().flushdb();
     const limiter = new RedisLimiter(client(), { windowMs: ENDLESS_MS });
     for (const server of limiter.servers) await limiter.check(server);
@@ -168,7 +168,7 @@ describe('Redis limiter', () => {
     expect(await client().keys('*')).toEqual([]);
   });
 
-  test('two gateways never let more than a limit through, and no less, whatever the order of requests', async () => {
+  test('two gateways allow exactly the limit together, whatever the order of requests', async () => {
     const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1e9);
     const numbers = seededRandom(seed);
     const random = (below: number) => wholeNumber(numbers, below);
@@ -178,21 +178,21 @@ describe('Redis limiter', () => {
         new RedisLimiter(client(0), { windowMs: ENDLESS_MS }),
         new RedisLimiter(client(1), { windowMs: ENDLESS_MS }),
       ];
-      const { limits, passed } = await randomSchedule(limiters, random);
-      const over = [...limits].filter(([key, { limit }]) => (passed.get(key) ?? 0) > limit);
+      const { limits, allowed } = await randomSchedule(limiters, random);
+      const over = [...limits].filter(([key, { limit }]) => (allowed.get(key) ?? 0) > limit);
       expect(over, `seed ${seed}, round ${round}: over the limit`).toEqual([]);
-      // Of requests that have this limit alone, all that fit have passed.
+      // Requests that have only this limit are allowed up to the limit.
       const alone = [...limits].filter(([key]) => key.includes('lookup'));
-      const under = alone.filter(([key, { limit, requests }]) => (passed.get(key) ?? 0) < Math.min(limit, requests));
-      expect(under, `seed ${seed}, round ${round}: refused too early`).toEqual([]);
+      const under = alone.filter(([key, { limit, requests }]) => (allowed.get(key) ?? 0) < Math.min(limit, requests));
+      expect(under, `seed ${seed}, round ${round}: rejected too early`).toEqual([]);
     }
   });
 });
 
-/** Sends requests with one limit, and with two of which one is shared, in random order and number at once. */
+/** Sends concurrent requests with one limit, and with two of which one is shared, in random order and number. */
 async function randomSchedule(limiters: Limiter[], random: (below: number) => number) {
   const limits = new Map<string, { limit: number; requests: number }>();
-  const passed = new Map<string, number>();
+  const allowed = new Map<string, number>();
   const caps = { lookup: 1 + random(30), members_read: 1 + random(30), api_key: 1 + random(30) };
   const send = async () => {
     const guild = `90000000000000000${random(2)}`;
@@ -206,10 +206,10 @@ async function randomSchedule(limiters: Limiter[], random: (below: number) => nu
     for (const { key, limit } of keys) limits.set(key, { limit, requests: (limits.get(key)?.requests ?? 0) + 1 });
     if (random(3) === 0) await pause(random(3));
     const decision = await limiters[random(limiters.length)]?.decide(guild, wanted);
-    if (decision?.allowed) for (const { key } of keys) passed.set(key, (passed.get(key) ?? 0) + 1);
+    if (decision?.allowed) for (const { key } of keys) allowed.set(key, (allowed.get(key) ?? 0) + 1);
   };
   await Promise.all(Array.from({ length: 20 + random(200) }, send));
-  return { limits, passed };
+  return { limits, allowed };
 }
 
 describe('Redis Cluster limiter', () => {
@@ -233,7 +233,7 @@ describe('Redis Cluster limiter', () => {
     return new RedisLimiter(cluster.client, { windowMs: ENDLESS_MS });
   });
 
-  test('guilds are spread over the nodes, and all limits of one request are decided on one', async () => {
+  test('guilds are spread over the nodes, and all limits of one request are decided on one node', async () => {
     await Promise.all(nodes.map(({ port }) => flush(port)));
     const limiter = new RedisLimiter(cluster.client, { windowMs: ENDLESS_MS });
     for (let guild = 0; guild < 40; guild += 1) {
@@ -248,7 +248,7 @@ describe('Redis Cluster limiter', () => {
     expect(sizes.every((count) => count > 0)).toBe(true);
   });
 
-  test('a cluster that was lost is used again when it is back', async () => {
+  test('a cluster that was down is used again when it is up', async () => {
     const limiter = new RedisLimiter(cluster.client, { windowMs: ENDLESS_MS });
     const limits: Limit[] = [{ category: 'lookup', limit: 1e6, subject: GUILD }];
     const count = (guild: string) =>

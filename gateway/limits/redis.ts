@@ -1,109 +1,117 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Cluster, Command } from 'ioredis';
+import DataLoader from 'dataloader';
+import { Cluster, Command, type Result } from 'ioredis';
 import type { RedisClient } from '#kit/redis/client.ts';
-import { Batches } from './batches.ts';
 import { type Decision, guildTag, type Limit, type Limiter, limitKey, toDecision, WINDOW_MS } from './limiter.ts';
-import { ScriptCall } from './script-call.ts';
 
 const SCRIPT = readFileSync(new URL('./limits.lua', import.meta.url), 'utf8');
-const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    /** Runs limits.lua. Takes the number of keys, the keys, then the arguments. */
+    applyLimits(...words: (string | number)[]): Result<number[], Context>;
+  }
+}
+
+/** The name of the only server where Redis is no Cluster. */
 const ONLY_SERVER = 'redis';
-/** How many requests are decided by one call: Redis answers nobody else meanwhile. */
-const MOST_AT_ONCE = 64;
+/** The most requests that one call decides, because Redis serves nobody else while a script runs. */
+const MAX_BATCH = 64;
 
-/** What Redis says to one request. */
-export interface Answer {
+/** The counts of one request, as Redis returned them. */
+export interface Counts {
   allowed: boolean;
-  /** It came when nobody waited any more, and nothing was counted. */
+  /** True if Redis received the request after its deadline and counted nothing. */
   isLate: boolean;
   /** The number of the window, by Redis's own clock. */
   window: number;
-  /** Milliseconds until it ends. */
+  /** Milliseconds until the window ends. */
   resetMs: number;
-  /** How many have passed in it, one for each limit. */
+  /** Requests counted in this window, one entry for each limit. */
   counts: number[];
 }
 
-export interface Question {
-  /** What the caller knows to have passed, one for each limit; Redis counts on from there if it knows of fewer. */
+/** What the caller of `count` has counted itself. */
+export interface KnownCounts {
+  /** Requests counted, one entry for each limit. Redis continues from these if its own counts are lower. */
   known: readonly number[];
-  /** The window that this is of. */
+  /** The window that the counts belong to. */
   window: number;
-  /** Until when the caller waits, Unix milliseconds by Redis's clock; 0 = for ever. What comes later is not counted. */
+  /** Redis counts nothing after this time, Unix milliseconds by Redis's clock; 0 = no deadline. */
   deadline: number;
 }
 
-/** With this many slots tried, one is of a given server, unless it has hardly any. */
+/** The number of slots that are tried to find one of a given server: enough unless the server has very few. */
 const MAX_PROBE_SLOTS = 1_000;
 const PROBE_LIMIT: Limit = { category: 'api_key', limit: 0, subject: 'probe' };
-const NOTHING: Question = { known: [], window: -1, deadline: 0 };
+const NOTHING_KNOWN: KnownCounts = { known: [], window: -1, deadline: 0 };
 
-/** One request's part of a call. */
-interface Part {
+/** The keys and arguments of one request in a call of the script. */
+interface ScriptPart {
   keys: string[];
   values: number[];
 }
 
 export interface RedisLimiterOptions {
   windowMs?: number | undefined;
-  /** Makes a call to a server, for as long as it may take and where it has a chance; simply makes it when left out. */
+  /** Wraps each call to a server, for example in a timeout and a breaker. Default: no wrapper. */
   guard?: <Reply>(server: string, call: () => Promise<Reply>) => Promise<Reply>;
 }
 
 /**
- * Counts in Redis, for all gateways together, in one call for all requests of a turn of the event loop; of a Cluster for
- * those of a guild, whose counts are in one slot. Redis 7 or Valkey.
+ * Counts in Redis, together for all gateways. All requests of one turn of the event loop are decided by one call; in a
+ * Cluster by one call for each guild, whose counts are in one slot. Works with Redis 7 or Valkey.
  */
 export class RedisLimiter implements Limiter {
   readonly #redis: RedisClient;
   readonly #windowMs: number;
   readonly #guard: NonNullable<RedisLimiterOptions['guard']>;
-  readonly #batches;
+  /** The batches of this turn of the event loop: by guild in a Cluster, otherwise one. */
+  readonly #batches = new Map<string, DataLoader<ScriptPart, Counts>>();
 
   constructor(
     redis: RedisClient,
     { windowMs = WINDOW_MS, guard = (_server, call) => call() }: RedisLimiterOptions = {},
   ) {
     this.#redis = redis;
+    redis.defineCommand('applyLimits', { lua: SCRIPT });
     this.#windowMs = windowMs;
     this.#guard = guard;
-    this.#batches = new Batches((group: string, parts: readonly Part[]) => this.#call(group, parts), MOST_AT_ONCE);
   }
 
-  /** Whether a call has a chance now. */
+  /** True if Redis is connected. */
   get isConnected(): boolean {
     return this.#redis.status === 'ready';
   }
 
-  /** Rejects when Redis does not answer; how long it may take is the caller's to say. */
+  /** Rejects if Redis fails. Has no timeout of its own. */
   async decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
     return exactDecision(limits, await this.count(guildId, limits));
   }
 
-  count(guildId: string, limits: readonly Limit[], question = NOTHING): Promise<Answer> {
-    const { window, known, deadline } = question;
+  /** Counts a request if all limits allow it. Rejects if Redis fails. */
+  count(guildId: string, limits: readonly Limit[], caller = NOTHING_KNOWN): Promise<Counts> {
+    const { window, known, deadline } = caller;
     const keys = limits.map((limit) => limitKey(guildId, limit));
     const values = [limits.length, window, deadline];
     for (const [index, { limit }] of limits.entries()) values.push(limit, known[index] ?? 0);
-    return this.#batches.ask(this.#redis instanceof Cluster ? guildId : ONLY_SERVER, { keys, values });
+    return this.#batch(this.#redis instanceof Cluster ? guildId : ONLY_SERVER).load({ keys, values });
   }
 
   /**
-   * Runs the script on a server without counting anything; rejects when the server cannot be used. A server that decides
-   * for no guild any more is not needed, and so can.
+   * Runs the script on a server without counting anything; rejects if the server cannot be used. Resolves for a server
+   * that has no slots any more, because no guild needs it.
    */
   async check(server: string): Promise<void> {
     if (!this.isConnected) throw new Error('there is no connection to Redis');
     const guildId = this.#guildOn(server);
     if (guildId === undefined) return;
     const key = limitKey(guildId, PROBE_LIMIT);
-    // One request with one limit of none: it is refused, and a refused request is not counted.
-    await this.#run([SCRIPT_SHA, 1, key, this.#windowMs, 1, NOTHING.window, NOTHING.deadline, 0, 0]);
+    // A request with one limit of 0, which is rejected and therefore not counted.
+    await this.#redis.applyLimits(1, key, this.#windowMs, 1, NOTHING_KNOWN.window, NOTHING_KNOWN.deadline, 0, 0);
   }
 
-  /** What stands for a guild whose counts are on this server. */
+  /** Returns an invented guild ID whose slot is on this server. */
   #guildOn(server: string): string | undefined {
     for (let number = 0; number < MAX_PROBE_SLOTS; number++) {
       const guildId = `probe ${number}`;
@@ -112,53 +120,55 @@ export class RedisLimiter implements Limiter {
     return undefined;
   }
 
-  /** The server that decides for a guild: one of a Cluster's, else always the same. */
+  /** The server that stores a guild's counts: a node of the Cluster, or always the same name without one. */
   serverOf(guildId: string): string {
     if (!(this.#redis instanceof Cluster)) return ONLY_SERVER;
     const slot = new Command('exists', [guildTag(guildId)]).getSlot();
     return (slot === null ? undefined : this.#redis.slots[slot]?.[0]) ?? ONLY_SERVER;
   }
 
-  /** All servers that decide now. */
+  /** All servers that store counts now. */
   get servers(): string[] {
     if (!(this.#redis instanceof Cluster)) return [ONLY_SERVER];
-    // Not the connections: one to a node that hangs is dropped, and the node still decides.
+    // From the slots, not the connections: ioredis drops the connection to a node that hangs, and it still owns its slots.
     return [...new Set(this.#redis.slots.map(([master]) => master ?? ONLY_SERVER))];
   }
 
-  /** `group`: a guild of a Cluster's, or the only server. */
-  async #call(group: string, parts: readonly Part[]): Promise<Answer[]> {
+  /** The batch that collects the requests of this turn of the event loop. `group`: a guild's ID or ONLY_SERVER. */
+  #batch(group: string): DataLoader<ScriptPart, Counts> {
+    const open = this.#batches.get(group);
+    if (open) return open;
+    const decide = (parts: readonly ScriptPart[]) => {
+      this.#batches.delete(group);
+      return this.#call(group, parts);
+    };
+    const batch = new DataLoader(decide, { cache: false, maxBatchSize: MAX_BATCH, batchScheduleFn: setImmediate });
+    this.#batches.set(group, batch);
+    return batch;
+  }
+
+  async #call(group: string, parts: readonly ScriptPart[]): Promise<Counts[]> {
     const server = this.#redis instanceof Cluster ? this.serverOf(group) : group;
     const keys: string[] = [];
     for (const part of parts) keys.push(...part.keys);
-    const words = [SCRIPT_SHA, keys.length, ...keys, this.#windowMs];
+    const words = [keys.length, ...keys, this.#windowMs];
     for (const { values } of parts) words.push(...values);
-    return readAnswers(await this.#guard(server, () => this.#run(words)), parts);
-  }
-
-  /** `words`: the script's name, the number of keys, the keys, then the arguments. */
-  async #run(words: (string | number)[]): Promise<number[]> {
-    try {
-      return await new ScriptCall('evalsha', words).sendTo(this.#redis);
-    } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
-      return new ScriptCall('eval', words.with(0, SCRIPT)).sendTo(this.#redis);
-    }
+    return readReply(await this.#guard(server, () => this.#redis.applyLimits(...words)), parts);
   }
 }
 
-/** Redis's answer as a decision. */
-export function exactDecision(limits: readonly Limit[], { allowed, resetMs, counts }: Answer): Decision {
+/** Makes a decision of Redis's counts. */
+export function exactDecision(limits: readonly Limit[], { allowed, resetMs, counts }: Counts): Decision {
   const remaining = limits.map(({ limit }, index) => limit - (counts[index] ?? 0));
   return toDecision(limits, { allowed, mode: 'exact', resetMs, remaining });
 }
 
-function readAnswers(told: readonly number[], parts: readonly Part[]): Answer[] {
-  const [window = 0, resetMs = 0] = told;
+function readReply(reply: readonly number[], parts: readonly ScriptPart[]): Counts[] {
+  const [window = 0, resetMs = 0] = reply;
   let next = 2;
   return parts.map(({ keys }) => {
-    const outcome = told[next++];
-    const counts = told.slice(next, (next += keys.length));
+    const outcome = reply[next++];
+    const counts = reply.slice(next, (next += keys.length));
     return { allowed: outcome === 1, isLate: outcome === -1, window, resetMs, counts };
   });
 }

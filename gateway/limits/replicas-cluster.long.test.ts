@@ -50,7 +50,7 @@ describe('parts of a Redis Cluster', () => {
   afterEach(() => gateways?.stop());
   afterAll(() => cluster?.stop());
 
-  test('one master that hangs: its guilds wait a moment, those of the others are exact all the while', async () => {
+  test('one master that hangs delays only its own guilds, and only at first; the others stay exact', async () => {
     gateways = startGateways(cluster.url, { windowMs: 1e12 });
     await untilExact(gateways);
     const [hung] = cluster.masters;
@@ -71,7 +71,7 @@ describe('parts of a Redis Cluster', () => {
     const isOwn = ({ keys }: Sample) => own.some((guild) => keys[0]?.includes(guild));
     const others = later.filter((sample) => !isOwn(sample));
     const approximate = others.filter(({ decision }) => decision.mode !== 'exact');
-    // Single ones may have had to wait for a busy machine.
+    // On a busy machine single requests may time out.
     expect(approximate.length / others.length).toBeLessThan(0.02);
     const without = later.filter(isOwn);
     expect(without.filter(({ decision }) => decision.mode === 'exact')).toEqual([]);
@@ -79,7 +79,7 @@ describe('parts of a Redis Cluster', () => {
     printFigure('one of three masters half-open: p99 of those of the others, in ms', percentile(others, 0.99));
   }, 60_000);
 
-  test('a slot that is moved meanwhile: never one request too many, and none too early', async () => {
+  test('while a slot is moved exactly the limit is allowed', async () => {
     const windowMs = 400;
     gateways = startGateways(cluster.url, { windowMs, decisionMs: 1_000 });
     await untilExact(gateways);
@@ -98,23 +98,23 @@ describe('parts of a Redis Cluster', () => {
     const without = samples.filter(({ decision }) => decision.mode !== 'exact');
     const figure = `${samples.length} requests, ${without.length} of them decided without Redis, ${moves} moves`;
     printFigure(`a slot that is moved meanwhile, seed ${seed}`, figure);
-    // All keys of a request must be in one place: that of a guild with two may find them apart.
+    // A request with two keys may find them on two nodes while its slot is moved.
     expect(without.filter(({ keys }) => keys.length === 1 || !keys[0]?.includes(GUILDS[0] ?? ''))).toEqual([]);
     expect(without.length / samples.length).toBeLessThan(0.05);
   }, 400_000);
 });
 
-/** Among what Redis decided in a window no number was given twice, none beyond the limit, and no refusal below it. */
+/** Expects of the requests that Redis decided: no count twice, none above the limit, no rejection below the limit. */
 function expectEachOnce(samples: readonly Sample[], windowMs: number): void {
-  for (const [name, { limit, passed }] of tallies(samples, windowMs)) {
+  for (const [name, { limit, allowed }] of tallies(samples, windowMs)) {
     const key = name.slice(name.indexOf(' ') + 1);
-    const numbers = passed.flatMap(({ keys, told }) => told?.counts[keys.indexOf(key)] ?? []);
-    expect(new Set(numbers).size, `numbers of ${name}`).toBe(numbers.length);
-    expect(Math.max(0, ...numbers), `the highest of ${name}`).toBeLessThanOrEqual(limit);
+    const numbers = allowed.flatMap(({ keys, redis }) => redis?.counts[keys.indexOf(key)] ?? []);
+    expect(new Set(numbers).size, `counts of ${name}`).toBe(numbers.length);
+    expect(Math.max(0, ...numbers), `the highest count of ${name}`).toBeLessThanOrEqual(limit);
   }
-  const refused = samples.filter(({ decision, told }) => !decision.allowed && told);
-  const early = refused.filter(
-    ({ told, limits }) => !told?.counts.some((count, index) => count >= (limits[index] ?? 0)),
+  const rejected = samples.filter(({ decision, redis }) => !decision.allowed && redis);
+  const early = rejected.filter(
+    ({ redis, limits }) => !redis?.counts.some((count, index) => count >= (limits[index] ?? 0)),
   );
   expect(early).toEqual([]);
 }

@@ -7,12 +7,12 @@ import { type Gateways, type Sample, startGateways } from './fixtures/gateways.t
 import { expectBounded, expectExact, expectShares, expectTrueWindows, windowOf } from './fixtures/oracle.ts';
 import { aroundEdge, startTraffic } from './fixtures/traffic.ts';
 
-/** Some way in which Redis can be lost. `end` brings it back, and may be all that shows it. */
+/** A way in which Redis becomes unavailable. `end` makes it available again. */
 export interface Fault {
   name: string;
   begin(): Promise<void>;
   end(): Promise<void>;
-  /** Nothing has to be brought back: it is over as soon as the gateways have found Redis again. */
+  /** True if Redis recovers by itself, as soon as the gateways have reconnected. */
   endsItself?: boolean;
 }
 
@@ -25,14 +25,14 @@ export interface RedisUnderTest {
 export const GUILDS = ['900000000000000001', '900000000000000002', '900000000000000003', '900000000000000004'];
 const WINDOW_MS = 1_000;
 const OUTAGE_MS = 3_400;
-/** How long the gateways may take to open their breakers, on a busy machine. */
+/** The time in which gateways open their breakers, on a busy machine. */
 const SETTLING_MS = 1_000;
 const LIMIT = 20;
 const WAITING_MS = 60;
 const SOON_MS = 5;
 const RECOVERY_MS = 10_000;
 
-/** What three gateways guarantee with one Redis, whatever its form. `faults` names them in order. */
+/** The guarantees of three gateways with one Redis, Sentinel or Cluster. `faults` names its faults in order. */
 export function replicasSuite(name: string, faults: readonly string[], start: () => Promise<RedisUnderTest>): void {
   describe(`three gateways and ${name}`, () => {
     const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1e9);
@@ -45,9 +45,9 @@ export function replicasSuite(name: string, faults: readonly string[], start: ()
     afterEach(() => gateways?.stop());
     afterAll(() => redis?.stop());
 
-    test('around the edges of windows never let one request too many through, and refuse none too early', async () => {
+    test('around the ends of windows exactly the limit is allowed', async () => {
       const windowMs = 400;
-      // Waits for Redis however busy the machine is: what is decided without it is another test's.
+      // A long timeout, so that a busy machine decides nothing without Redis, which is the subject of other tests.
       gateways = startGateways(redis.url, { windowMs, decisionMs: 1_000 });
       await untilExact(gateways);
       const random = seededRandom(seed);
@@ -61,13 +61,13 @@ export function replicasSuite(name: string, faults: readonly string[], start: ()
         requests += samples.length;
       }
       printFigure(
-        `${name}: requests around ${schedules} edges, seed ${seed}, one too many or too early`,
+        `${name}: requests around ${schedules} ends of windows, seed ${seed}, wrongly allowed or rejected`,
         `0 of ${requests}`,
       );
     }, 400_000);
 
     test.for(faults.map((fault, index) => [fault, index] as const))(
-      '%s: nobody waits for it, each gateway lets its share through, and the limits are exact when it is back',
+      '%s: no request waits for Redis, each gateway allows its share, and limits are exact after the recovery',
       { timeout: 60_000 },
       async ([faultName, index]) => {
         const fault = redis.faults[index];
@@ -84,7 +84,7 @@ export function replicasSuite(name: string, faults: readonly string[], start: ()
 
 interface Outage {
   samples: Sample[];
-  /** All by performance.now(): of the traffic, of the fault, and when all gateways had noticed its end. */
+  /** Start of the traffic, start and end of the fault, recovery of all gateways, end of the traffic: performance.now(). */
   startedAt: number;
   beganAt: number;
   endedAt: number;
@@ -92,7 +92,7 @@ interface Outage {
   stoppedAt: number;
 }
 
-/** Traffic before, during and after the fault. */
+/** Sends traffic before, during and after the fault. */
 async function during(fault: Fault, gateways: Gateways, random: () => number): Promise<Outage> {
   const startedAt = performance.now();
   const traffic = startTraffic(gateways, random, { guilds: GUILDS, limit: LIMIT });
@@ -114,7 +114,7 @@ async function during(fault: Fault, gateways: Gateways, random: () => number): P
   }
 }
 
-/** Until every gateway says so. */
+/** Waits until every gateway is degraded. */
 async function untilDegraded(gateways: Gateways): Promise<void> {
   await expect.poll(() => gateways.degraded(), { interval: 20 }).toEqual([1, 1, 1]);
 }
@@ -135,7 +135,7 @@ function report(name: string, fault: Fault, outage: Outage): void {
   expectBounded(samples, WINDOW_MS);
   const exact = [...wholeWindows(samples, startedAt, beganAt), ...wholeWindows(samples, exactAt, stoppedAt)];
   expect(exact.length).toBeGreaterThan(0);
-  for (const window of exact) expectExactOrLone(window);
+  for (const window of exact) expectExactUnlessTimedOut(window);
   if (fault.endsItself) return;
   const degraded = wholeWindows(samples, beganAt + SETTLING_MS, endedAt);
   expect(degraded.length).toBeGreaterThan(0);
@@ -145,13 +145,13 @@ function report(name: string, fault: Fault, outage: Outage): void {
   }
 }
 
-/** A fault may be over before there was a sample. */
+/** Checks nothing without samples: a fault may be over before the first request. */
 function p99Within(name: string, samples: readonly Sample[], boundMs: number): void {
   if (samples.length > 0) withinBound(name, percentile(samples, 0.99), boundMs);
 }
 
-/** A busy machine may make single requests wait too long; windows without such ones are exact to the last request. */
-function expectExactOrLone(window: Sample[]): void {
+/** On a busy machine single requests may time out. Windows without such requests are exact. */
+function expectExactUnlessTimedOut(window: Sample[]): void {
   const without = window.filter(({ decision }) => decision.mode === 'degraded');
   if (without.length === 0) expectExact(window, WINDOW_MS);
   else printFigure('a window in which the machine was too slow for single requests', without.length);
@@ -177,13 +177,13 @@ export function percentile(samples: readonly Sample[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-/** Until every gateway has been answered by whatever decides for each guild. */
+/** Waits until every gateway is exact for every guild. */
 export async function untilExact(gateways: Gateways): Promise<void> {
   for (const guild of GUILDS) {
     for (const index of gateways.limiters.keys()) {
       const mode = async () => {
         const limit = { category: 'lookup', limit: 1e6, subject: 'probe' } as const;
-        return (await gateways.ask(index, guild, [limit])).decision.mode;
+        return (await gateways.decide(index, guild, [limit])).decision.mode;
       };
       await expect.poll(mode, { interval: 20 }).toBe('exact');
     }

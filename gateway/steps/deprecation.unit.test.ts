@@ -11,9 +11,9 @@ function headersFor(deprecated: Route['deprecated']) {
   return { ...response.getHeaders() };
 }
 
-test('a route that goes away says since when, until when, and what takes its place; others say nothing', () => {
-  const told = headersFor({ since: '2026-01-01', sunset: '2027-02-01', replacement: '/who' });
-  expect(told).toEqual({
+test('a deprecated route announces since when, until when, and its replacement; other routes add nothing', () => {
+  const headers = headersFor({ since: '2026-01-01', sunset: '2027-02-01', replacement: '/who' });
+  expect(headers).toEqual({
     deprecation: '@1767225600',
     sunset: 'Mon, 01 Feb 2027 00:00:00 GMT',
     link: '</api/v1/who>; rel="successor-version"',

@@ -18,7 +18,7 @@ const FRAMING = ['transfer-encoding', 'content-length', 'host', 'expect'];
 /** A name or an address, with or without a port. */
 const HOST = /^[A-Za-z0-9._~!$&'()*+,;=%:[\]-]+$/;
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
-/** The targets of nearly all requests, in whose form there is nothing to refuse. */
+/** Matches the targets of nearly all requests. A target of this form needs no further check. */
 export const PLAIN_TARGET = /^\/[\w/:@~-]*(?:\?[\w/:@~=&,.-]*)?$/;
 const HIDDEN_PATH = /%(?:2e|2f|5c|00)|\\|#/i;
 const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
@@ -32,12 +32,13 @@ const TOO_MANY_OPTIONS = new ApiError('HEADERS_TOO_LARGE', {
 });
 
 /**
- * Refuses requests that servers behind could read in another way than we do, and bodies declared too large.
- * Node's parser has refused the rest: both lengths at once, differing lengths, folded headers, bare line feeds.
+ * Rejects requests that a service could read differently than this gateway, and bodies that are declared too large.
+ * Node's parser has already rejected others: Content-Length beside Transfer-Encoding, two different lengths, folded
+ * headers, bare line feeds.
  */
 export function guard(request: IncomingMessage): Refusal {
   const { headers, rawHeaders, url = '' } = request;
-  // First of all: the other checks read what these two bound.
+  // These come first, because they limit what the other checks have to read.
   if (rawHeaders.length > 2 * MAX_HEADERS) return TOO_MANY_HEADERS;
   if (hasTooManyOptions(headers)) return TOO_MANY_OPTIONS;
   const faults = nameFaults(request);
@@ -49,15 +50,12 @@ export function guard(request: IncomingMessage): Refusal {
   return checkExpectation(request) ?? (isTooLarge ? TOO_LARGE : undefined);
 }
 
-/**
- * Whether nothing more may be read from the connection of a request that `guard` refused so: servers could read in two
- * ways what it is and where it ends.
- */
+/** True if the connection must be closed after this error of `guard`, because it is unclear where the request ends. */
 export function closesConnection({ code }: ApiError): boolean {
   return code === 'INVALID_REQUEST' || code === 'HEADERS_TOO_LARGE';
 }
 
-/** Why a target is refused. */
+/** The reason for which a request target is rejected. */
 export function targetFault(target: string): Fault | undefined {
   if (PLAIN_TARGET.test(target)) return undefined;
   const { path, query } = splitTarget(target);
@@ -83,16 +81,16 @@ function connectionFault(headers: IncomingHttpHeaders): Fault | undefined {
   return { path: 'header.Connection', message: 'must not name headers that frame the request' };
 }
 
-/** One fault for each name, of so many names: they are the caller's, and short ones make long answers. */
-const MOST_NAMES_TOLD = 20;
+/** The most header names that an error lists, because a client could otherwise cause very long responses. */
+const MAX_LISTED_NAMES = 20;
 
 function nameFaults({ headers, rawHeaders }: IncomingMessage): Fault[] {
-  // Node holds each name once, so there is none twice; and it holds all but `__proto__` and those behind many.
+  // `headers` has each name once. If it has as many names as were sent, none was sent twice or left out by Node.
   const names = Object.keys(headers);
   if (names.length * 2 === rawHeaders.length && !names.some(hasUnderscore)) return [];
   const faults = new Map<string, Fault>();
   const seen = new Set<string>();
-  for (let index = 0; index < rawHeaders.length && faults.size < MOST_NAMES_TOLD; index += 2) {
+  for (let index = 0; index < rawHeaders.length && faults.size < MAX_LISTED_NAMES; index += 2) {
     const given = rawHeaders[index] as string;
     const name = given.toLowerCase();
     const path = `header.${given}`;

@@ -5,14 +5,14 @@ import { sendRaw } from '#test/network/raw-http.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { guard, PLAIN_TARGET } from './guard.ts';
 
-/** What the last request was refused with. */
+/** The errors of the last rejected request. */
 let faults: unknown;
 
-/** Answers with the code of the refusal, or `passed`. */
+/** Returns the error code, or `passed`. */
 function verdict(request: IncomingMessage): string {
-  const refusal = guard(request);
-  faults = refusal?.details.errors;
-  return refusal?.code ?? 'passed';
+  const rejection = guard(request);
+  faults = rejection?.details.errors;
+  return rejection?.code ?? 'passed';
 }
 
 const server = createServer({ requireHostHeader: false }, (request, response) => {
@@ -22,21 +22,18 @@ const server = createServer({ requireHostHeader: false }, (request, response) =>
 beforeAll(() => listen(server, '127.0.0.1', 0));
 afterAll(() => server.close());
 
-/** The verdict on these bytes; `\n` stands for CRLF. */
+/** Sends bytes, with `\n` for CRLF, and returns the verdict. */
 async function send(raw: string): Promise<string> {
-  const answer = await sendRaw(addressOf(server), raw);
-  return answer.split('\r\n').at(-1) ?? '';
+  const response = await sendRaw(addressOf(server), raw);
+  return response.split('\r\n').at(-1) ?? '';
 }
 
 const get = (target: string, headers = '') => send(`GET ${target} HTTP/1.1\nHost: x\n${headers}\n`);
 
 describe('the guard', () => {
-  it.each(['/', '/a/b?c=d', '/a%20b', '/a?b=%C3%A9', '/a..b/c', '/?x=../y', '/a;b=c'])(
-    'lets %s pass',
-    async (target) => {
-      expect(await get(target)).toContain('passed');
-    },
-  );
+  it.each(['/', '/a/b?c=d', '/a%20b', '/a?b=%C3%A9', '/a..b/c', '/?x=../y', '/a;b=c'])('allows %s', async (target) => {
+    expect(await get(target)).toContain('passed');
+  });
 
   it.each([
     'http://x/a',
@@ -53,7 +50,7 @@ describe('the guard', () => {
     '/a%zz',
     '/a?b=%',
     '/a?b=%ff',
-  ])('refuses the target %s', async (target) => {
+  ])('rejects the target %s', async (target) => {
     expect(await get(target)).toContain('INVALID_REQUEST');
   });
 
@@ -64,11 +61,11 @@ describe('the guard', () => {
     'Content-Length: 5\n',
     'Connection: keep-alive, Transfer-Encoding\n',
     'Connection: Content-Length\n',
-  ])('refuses GET with the header %j', async (headers) => {
+  ])('rejects GET with the header %j', async (headers) => {
     expect(await get('/', headers)).toContain('INVALID_REQUEST');
   });
 
-  it('tells all faults of a request at once', async () => {
+  it('reports all errors of a request together', async () => {
     const names = 'X_A: 1\nHost: y\nx_a: 2\nHost: z\nAge: 1\nAge: 2\nX_B: 3\n';
     const raw = `GET /%2f HTTP/1.1\nHost: a b\n${names}Connection: host\nContent-Length: 1\n\nb`;
     expect(await send(raw)).toContain('INVALID_REQUEST');
@@ -84,13 +81,13 @@ describe('the guard', () => {
     ]);
   });
 
-  it('tells no more than 20 names, however many there are', async () => {
+  it('reports at most 20 header names', async () => {
     const names = Array.from({ length: 99 }, (_, number) => `a_${number}: \n`).join('');
     expect(await get('/', names)).toContain('INVALID_REQUEST');
     expect(faults).toHaveLength(20);
   });
 
-  it('refuses more than 100 headers, however many Node would keep, and more than 20 options of Connection', async () => {
+  it('rejects more than 100 headers, and more than 20 options of Connection', async () => {
     const names = (count: number) => Array.from({ length: count }, (_, index) => `a${index}: \n`).join('');
     expect(await get('/', names(99))).toContain('passed');
     for (const count of [100, 900]) expect(await get('/', names(count))).toContain('HEADERS_TOO_LARGE');
@@ -100,22 +97,22 @@ describe('the guard', () => {
     }
   });
 
-  it('refuses a request without a Host', async () => {
+  it('rejects a request without a Host', async () => {
     expect(await send('GET / HTTP/1.1\nConnection: close\n\n')).toContain('INVALID_REQUEST');
   });
 
-  it.each(['gzip, chunked', 'Chunked', 'identity, chunked'])('refuses Transfer-Encoding: %s', async (encoding) => {
+  it.each(['gzip, chunked', 'Chunked', 'identity, chunked'])('rejects Transfer-Encoding: %s', async (encoding) => {
     expect(await send(`POST / HTTP/1.1\nHost: x\nTransfer-Encoding: ${encoding}\n\n0\n\n`)).toContain(
       'INVALID_REQUEST',
     );
   });
 
-  it('refuses Transfer-Encoding in HTTP/1.0', async () => {
+  it('rejects Transfer-Encoding in HTTP/1.0', async () => {
     const raw = 'POST / HTTP/1.0\nHost: x\nTransfer-Encoding: chunked\n\n0\n\n';
     expect(await send(raw)).not.toContain('passed');
   });
 
-  it('lets a chunked body pass, and one of 64 KiB, but none that is declared larger', async () => {
+  it('allows a chunked body and one of 64 KiB, and rejects a larger Content-Length', async () => {
     const post = (headers: string) => send(`POST / HTTP/1.1\nHost: x\n${headers}\n\n`);
     expect(await post('Transfer-Encoding: chunked')).toContain('passed');
     expect(await post('Content-Length: 65536')).toContain('passed');
@@ -123,7 +120,7 @@ describe('the guard', () => {
   });
 });
 
-it('a target that is passed by its form alone holds nothing that is refused', () => {
+it('a target that PLAIN_TARGET matches contains nothing that is rejected', () => {
   const random = seededRandom(1);
   const characters = [
     '/',

@@ -4,8 +4,8 @@ import type { Match } from './match.ts';
 const MISMATCH = new ApiError('GUILD_MISMATCH');
 
 /**
- * GUILD_MISMATCH when the path or X-Guild-ID names another guild than the key's; INVALID_REQUEST when the route needs
- * X-Guild-ID and it is not there. A guild in the body is judged by the service.
+ * GUILD_MISMATCH if the path or X-Guild-ID names another guild than the key's; INVALID_REQUEST if the route needs
+ * X-Guild-ID and it is missing. The service checks a guild in the body.
  */
 export function checkGuild(
   { route, guildId }: Match,

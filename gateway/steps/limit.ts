@@ -5,24 +5,24 @@ import { noteHeader } from '#kit/http/response-headers.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { CATEGORIES, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import type { Route } from '#proto/rest/route.ts';
-import { type Awaitable, andThen } from '../and-then.ts';
-import { type Counted, type Limit, type Limiter, tightest } from '../limits/limiter.ts';
+import { type Limit, type Limiter, type LimitState, tightest } from '../limits/limiter.ts';
 
-/** Counts a request against all its limits in one step and tells the tightest in headers. RATE_LIMITED. */
-export function checkLimits(
-  route: Route,
-  grant: KeyGrant,
-  limiter: Limiter,
-  clock: Clock,
-  response: ServerResponse,
-): Awaitable<Refusal> {
+export interface LimitedRequest {
+  route: Route;
+  grant: KeyGrant;
+  limiter: Limiter;
+  clock: Clock;
+  response: ServerResponse;
+}
+
+/** Counts a request towards all of its limits, and adds the tightest one to the response headers. RATE_LIMITED. */
+export async function checkLimits({ route, grant, limiter, clock, response }: LimitedRequest): Promise<Refusal> {
   const limits = limitsOf(route, grant);
   if (limits.length === 0) return undefined;
-  return andThen(limiter.decide(grant.guildId, limits), (decision) => {
-    const told = decision.allowed ? tightest(decision.states) : decision.refusedBy;
-    if (told) tellLimit(told, clock, response);
-    return decision.allowed ? undefined : limitExceeded(decision.refusedBy);
-  });
+  const decision = await limiter.decide(grant.guildId, limits);
+  const shown = decision.allowed ? tightest(decision.states) : decision.rejectedBy;
+  if (shown) addLimitHeaders(shown, clock, response);
+  return decision.allowed ? undefined : limitExceeded(decision.rejectedBy);
 }
 
 function limitsOf(route: Route, grant: KeyGrant): Limit[] {
@@ -37,21 +37,21 @@ function limitsOf(route: Route, grant: KeyGrant): Limit[] {
   return limits;
 }
 
-/** Tells a limit in the headers of an answer that has not begun. */
-export function tellLimit(
-  { limit, remaining, resetMs }: Pick<Counted, 'limit' | 'remaining' | 'resetMs'>,
+/** Adds a limit's state to the response headers, unless they are already sent. */
+export function addLimitHeaders(
+  { limit, remaining, resetMs }: Pick<LimitState, 'limit' | 'remaining' | 'resetMs'>,
   clock: Clock,
   response: ServerResponse,
 ): void {
-  // A fault in the rest of its body may have been the answer meanwhile.
+  // A protocol error in the rest of the body may have been answered meanwhile.
   if (response.headersSent) return;
   noteHeader(response, 'x-ratelimit-limit', limit);
   noteHeader(response, 'x-ratelimit-remaining', remaining);
-  // Windows end on whole seconds of Redis's clock; rounding takes the way to here out again.
+  // Windows end on whole seconds of Redis's clock. Rounding removes the time that the decision took to get here.
   noteHeader(response, 'x-ratelimit-reset', Math.round((clock.now() + resetMs) / 1000));
 }
 
-function limitExceeded(state: Counted): ApiError {
+function limitExceeded(state: LimitState): ApiError {
   return rateLimited(
     state,
     (retryAfter) =>
@@ -59,22 +59,12 @@ function limitExceeded(state: Counted): ApiError {
   );
 }
 
-/** The last refusal by each category: of a flood it is the same for a second, and an error is dear to make. */
-const lastRefusals = new Map<string, ApiError>();
-
-/**
- * RATE_LIMITED by a limit of a category, whose window ends in `resetMs`. The message may tell of the category, its limit
- * and the seconds alone: others are told the same.
- */
+/** RATE_LIMITED by a limit whose window ends in `resetMs`. */
 export function rateLimited(
   { category, limit, resetMs }: { category: string; limit: number; resetMs: number },
   messageOf: (retryAfterSeconds: number) => string,
 ): ApiError {
   const retryAfter = Math.max(1, Math.ceil(resetMs / 1000));
-  const last = lastRefusals.get(category);
-  if (last?.retryAfter === retryAfter && last.details['limit'] === limit) return last;
   const details = { category, limit, window: WINDOW_SECONDS, retryAfter };
-  const refusal = new ApiError('RATE_LIMITED', { message: messageOf(retryAfter), details, retryAfter });
-  lastRefusals.set(category, refusal);
-  return refusal;
+  return new ApiError('RATE_LIMITED', { message: messageOf(retryAfter), details, retryAfter });
 }

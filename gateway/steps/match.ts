@@ -4,13 +4,13 @@ import type { Route } from '#proto/rest/route.ts';
 interface Node {
   literals: Map<string, Node>;
   parameter?: Node;
-  /** By method, where a route ends here. */
+  /** The routes whose path ends here, by method. */
   routes: Map<string, { route: Route; guildIndex: number }>;
 }
 
 export interface Match {
   route: Route;
-  /** `:guildId` where the path has one. */
+  /** The value of `:guildId`, if the path has one. */
   guildId: string | undefined;
 }
 
@@ -18,7 +18,7 @@ const NOT_FOUND = new ApiError('ROUTE_NOT_FOUND');
 
 const newNode = (): Node => ({ literals: new Map(), routes: new Map() });
 
-/** Finds a request's row of the route table, segment by segment. Paths are strict and case-sensitive. */
+/** Finds the route of a request, segment by segment. Paths are strict and case-sensitive. */
 export class Matcher {
   readonly #root = newNode();
   readonly #prefix: string;
@@ -28,7 +28,7 @@ export class Matcher {
     for (const route of routes) this.#add(route, route.path.split('/'));
   }
 
-  /** The row, or why there is none: ROUTE_NOT_FOUND, or METHOD_NOT_ALLOWED with the methods that the path takes. */
+  /** The route, or ROUTE_NOT_FOUND, or METHOD_NOT_ALLOWED with the methods that the path supports. */
   match(method: string, path: string): Match | ApiError {
     const segments = this.#segmentsOf(path);
     const node = segments && find(this.#root, segments, 0);
@@ -39,14 +39,14 @@ export class Matcher {
     return { route, guildId: guildIndex < 0 ? undefined : decodeURIComponent(segments[guildIndex] as string) };
   }
 
-  /** The methods of a path's rows; undefined where it has none. */
+  /** The methods that a path supports; undefined if no route has this path. */
   methodsOf(path: string): string[] | undefined {
     const segments = this.#segmentsOf(path);
     const node = segments && find(this.#root, segments, 0);
     return node && [...node.routes.keys()];
   }
 
-  /** What stands behind the prefix; undefined where that does not stand in front. */
+  /** The segments after the API's prefix; undefined for paths without the prefix. */
   #segmentsOf(path: string): string[] | undefined {
     return path.startsWith(this.#prefix) ? path.slice(this.#prefix.length).split('/') : undefined;
   }
@@ -70,8 +70,7 @@ export class Matcher {
 function find(node: Node, segments: readonly string[], index: number): Node | undefined {
   if (index === segments.length) return node.routes.size > 0 ? node : undefined;
   const segment = segments[index] as string;
-  // To look a text up costs more than all else here, and what stands for a parameter is another one each time.
-  const literal = node.literals.size > 0 ? node.literals.get(segment) : undefined;
+  const literal = node.literals.get(segment);
   const found = literal && find(literal, segments, index + 1);
   if (found || !node.parameter || segment === '') return found;
   return find(node.parameter, segments, index + 1);

@@ -34,14 +34,14 @@ function matched(method: string, path: string): Match {
   return match;
 }
 
-function refusal(method: string, path: string): ApiError {
+function rejection(method: string, path: string): ApiError {
   const match = matcher.match(method, path);
   if (match instanceof ApiError) return match;
   throw new Error('matched');
 }
 
-describe('matching a request to its row of the route table', () => {
-  it('finds fixed paths before those with a parameter, and HEAD where GET is', () => {
+describe('finding the route of a request', () => {
+  it('prefers fixed paths to parameters, and serves HEAD like GET', () => {
     expect(name('GET', '/api/v1/things')).toBe('list');
     expect(name('POST', '/api/v1/things')).toBe('make');
     expect(name('GET', '/api/v1/things/newest')).toBe('fixed');
@@ -49,7 +49,7 @@ describe('matching a request to its row of the route table', () => {
     expect(name('HEAD', '/api/v1/things/7')).toBe('one');
   });
 
-  it('hands out the guild that the path names, decoded', () => {
+  it('returns the decoded guild of the path', () => {
     expect(matched('GET', '/api/v1/guilds/90/things/7').guildId).toBe('90');
     expect(matched('GET', '/api/v1/guilds/%39%30/things/7').guildId).toBe('90');
     expect(matched('GET', '/api/v1/things/7').guildId).toBeUndefined();
@@ -68,14 +68,14 @@ describe('matching a request to its row of the route table', () => {
     '/things',
     '/api/v1/constructor',
     '/api/v1/__proto__',
-  ])('knows no %s', (path) => {
-    expect(refusal('GET', path).code).toBe('ROUTE_NOT_FOUND');
+  ])('finds no route for %s', (path) => {
+    expect(rejection('GET', path).code).toBe('ROUTE_NOT_FOUND');
   });
 
   it.each(['PUT', 'OPTIONS', 'DELETE', 'TRACE', 'PURGE'])(
-    'refuses %s on a known path and names what it takes',
+    'rejects %s on a known path and lists the supported methods',
     (method) => {
-      const error = refusal(method, '/api/v1/things');
+      const error = rejection(method, '/api/v1/things');
       expect(error.code).toBe('METHOD_NOT_ALLOWED');
       expect(error.details).toEqual({ allow: 'GET, HEAD, POST' });
     },

@@ -3,12 +3,12 @@ import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { Route } from '#proto/rest/route.ts';
 import { grantsScope } from '#proto/rest/scopes.ts';
 
-/** A key's scopes; null for a legacy key, which reaches everything. */
+/** A key's scopes; null for a legacy key, which has access to everything. */
 export function scopesOf(grant: KeyGrant): readonly string[] | null {
   return grant.legacy ? null : grant.scopes;
 }
 
-/** MISSING_SCOPE when the key may not do what the route asks for. */
+/** MISSING_SCOPE if the key lacks the scope that the route requires. */
 export function checkScope(route: Route, grant: KeyGrant): Refusal {
   if (route.scope === null || grantsScope(scopesOf(grant), route.scope)) return undefined;
   return new ApiError('MISSING_SCOPE', {

@@ -4,149 +4,150 @@ import { ApiError } from '#kit/errors.ts';
 import { hasBody } from '#kit/http/body.ts';
 import { Inconclusive } from '#kit/resilience/breaker.ts';
 
-/** Methods whose requests change nothing; they have no body here. */
-const READING = ['GET', 'HEAD'];
+/** Methods of requests that change nothing and have no body. */
+const SAFE_METHODS = ['GET', 'HEAD'];
 
-/** A caller who waits longer than this for a service that has its whole request, and goes, has waited in vain. */
-const IN_VAIN_MS = 1_000;
+/** If a client waits longer than this for a response to its whole request, and disconnects, the service has failed. */
+const GIVE_UP_MS = 1_000;
 
-/** Thrown for a caller who has gone before the service began to answer, or does not read what it answers. */
-export class CallerGone extends Inconclusive {}
+/** Thrown if the client disconnected before the response began, or does not read the response. */
+export class ClientDisconnected extends Inconclusive {}
 
-/** The same, after so long that it tells of the service. */
-export class WaitedInVain extends Error {}
+/** Thrown if the client disconnected after it had waited so long that the breaker counts it as a failure. */
+export class ClientGaveUp extends Error {}
 
-/** What a request is sent over. */
-export interface Sending {
-  /** Whether the service can't have seen any of the request. */
+/** A request that is being sent to a service, and its connection. */
+export interface UpstreamRequest {
+  /** True if the service cannot have received any part of the request. */
   readonly wasNeverSent: boolean;
-  /** Whether a part of an answer has come. */
-  readonly wasHeardOf: boolean;
-  /** Breaks it off where it is not at its end. */
+  /** True if a part of a response was received. */
+  readonly hasReceivedBytes: boolean;
+  /** Closes the connection, unless the response is complete. */
   destroy(): void;
 }
 
-/** A request on its way to a service, once. */
+/** One attempt to send a request to a service: its timeout and its outcome. A retry is another attempt. */
 export class Attempt {
-  /** Why nothing was answered. */
+  /** The reason why there is no response. */
   failure: Error | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #timeoutMs: number;
   readonly #settled = Promise.withResolvers<void>();
-  #sending: Sending | undefined;
+  #upstream: UpstreamRequest | undefined;
   #deadline: NodeJS.Timeout | undefined;
-  /** By performance.now(), when the caller last sent anything. */
-  #heardAt = 0;
-  #isOver = false;
-  #isAnswered = false;
+  /** performance.now() when the client last sent any bytes. */
+  #lastBytesAt = 0;
+  #hasEnded = false;
+  #hasResponse = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, timeoutMs: number) {
     this.#request = request;
     this.#response = response;
     this.#timeoutMs = timeoutMs;
-    this.heard();
-    response.on('close', () => this.#over());
+    this.receivedFromClient();
+    response.on('close', () => this.#responseClosed());
   }
 
   /**
-   * Resolves once the response is written to the client's socket, whether the client reads it or not; CallerGone or
-   * WaitedInVain when nothing was answered before its caller left.
+   * Resolves once the response is written to the client's socket, whether or not the client reads it. Rejects with
+   * ClientDisconnected or ClientGaveUp if the client disconnected before the response began.
    */
   get ended(): Promise<void> {
     return this.#settled.promise;
   }
 
-  /** It has a connection, or one that is being made. */
-  begun(sending: Sending): void {
-    this.#sending = sending;
+  /** The request has a connection, or one that is being opened. */
+  started(upstream: UpstreamRequest): void {
+    this.#upstream = upstream;
   }
 
   /**
-   * The caller has sent more. No service is slow because its caller is: the time runs from the caller's last byte, and
-   * is the caller's own while there are more to come.
+   * Restarts the timeout, because the client has sent more of its request: a slow client does not make its service slow.
+   * If the timeout ends before the request is complete, the client was too slow.
    */
-  heard(): void {
-    if (this.#isOver) return;
+  receivedFromClient(): void {
+    if (this.#hasEnded) return;
     clearTimeout(this.#deadline);
-    this.#heardAt = performance.now();
+    this.#lastBytesAt = performance.now();
     this.#deadline = setTimeout(() => this.#expire(), this.#timeoutMs);
   }
 
   #expire(): void {
-    if (!this.#isAnswered || !this.#response.writableNeedDrain) {
+    if (!this.#hasResponse || !this.#response.writableNeedDrain) {
       return this.fail(new ApiError(this.#request.complete ? 'TIMEOUT' : 'REQUEST_TIMEOUT'));
     }
-    // The service has done its part: it is the caller that does not read.
-    this.#end(new CallerGone());
+    // The service has responded, but the client does not read.
+    this.#end(new ClientDisconnected());
     this.#response.destroy();
   }
 
-  /** The service has begun to answer. */
-  answered(): void {
-    this.#isAnswered = true;
+  /** The service has sent the head of its response. */
+  responseStarted(): void {
+    this.#hasResponse = true;
   }
 
-  get isAnswered(): boolean {
-    return this.#isAnswered;
+  get hasResponse(): boolean {
+    return this.#hasResponse;
   }
 
   /**
-   * The whole response is written to the client's socket: the service has done its part. How long the client takes to
-   * read it is bounded by the write timeout of its connection, and never counts against the service.
+   * The whole response is written to the client's socket. How long the client takes to read it is limited by the write
+   * timeout of its connection, and never counts as a failure of the service.
    */
-  written(): void {
+  responseWritten(): void {
     this.#end(undefined);
   }
 
-  /**
-   * One of the two connections broke. A caller that has gone breaks its request off: no service has failed by that.
-   */
-  broke(cause: unknown): void {
-    if (this.#request.socket.destroyed) this.#over();
+  /** The connection to the service failed, which is no failure of the service if the client's connection failed first. */
+  connectionFailed(cause: unknown): void {
+    if (this.#request.socket.destroyed) this.#responseClosed();
     else this.fail(new ApiError('UNAVAILABLE', { cause }));
   }
 
-  /** The answer is written, or nobody is there to read one. */
-  #over(): void {
-    if (this.#isAnswered) return this.#end(undefined);
-    const isInVain = this.#request.complete && performance.now() - this.#heardAt > IN_VAIN_MS;
-    this.#end(isInVain ? new WaitedInVain() : new CallerGone());
+  /** The response was written, or the client disconnected. */
+  #responseClosed(): void {
+    if (this.#hasResponse) return this.#end(undefined);
+    const hasGivenUp = this.#request.complete && performance.now() - this.#lastBytesAt > GIVE_UP_MS;
+    this.#end(hasGivenUp ? new ClientGaveUp() : new ClientDisconnected());
   }
 
-  /** Ends it without an answer; only the first reason counts. */
+  /** Ends the attempt without a response. Only the first error counts. */
   fail(error: Error): void {
     this.failure ??= error;
     this.#end(this.failure);
   }
 
-  /** Only the first of its outcomes counts. */
+  /** Only the first outcome counts. */
   #end(error: Error | undefined): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     clearTimeout(this.#deadline);
     if (error) this.#settled.reject(error);
     else this.#settled.resolve();
-    this.#sending?.destroy();
+    this.#upstream?.destroy();
   }
 
-  /** Whether the service can't have seen any of it. */
+  /** True if the service cannot have received any part of the request. */
   get wasNeverSent(): boolean {
-    return this.#sending?.wasNeverSent ?? true;
+    return this.#upstream?.wasNeverSent ?? true;
   }
 
-  /** Whether a part of an answer has come. */
-  get wasHeardOf(): boolean {
-    return this.#sending?.wasHeardOf ?? false;
+  /** True if a part of a response was received. */
+  get hasReceivedBytes(): boolean {
+    return this.#upstream?.hasReceivedBytes ?? false;
   }
 }
 
-/** Whether the request may be passed on again: it changes nothing, or has no body and no service has seen it. */
-export function mayRepeat(attempt: Attempt | undefined, request: IncomingMessage, response: ServerResponse): boolean {
+/**
+ * True if the request may be sent again after this attempt: it changes nothing, or it has no body and was never sent. No
+ * part of a response may have been received.
+ */
+export function canRetry(attempt: Attempt | undefined, request: IncomingMessage, response: ServerResponse): boolean {
   if (!(attempt?.failure instanceof ApiError) || attempt.failure.code !== 'UNAVAILABLE') return false;
-  if (attempt.wasHeardOf) return false;
+  if (attempt.hasReceivedBytes) return false;
   if (response.headersSent || response.destroyed) return false;
-  if (READING.includes(request.method ?? '')) return true;
+  if (SAFE_METHODS.includes(request.method ?? '')) return true;
   return attempt.wasNeverSent && !hasBody(request);
 }
 
@@ -156,12 +157,12 @@ interface Attempted {
   [ATTEMPT]?: Attempt;
 }
 
-/** The request's attempt that is under way, or was the last. */
+/** The current or last attempt of a request. */
 export function attemptOf(request: IncomingMessage): Attempt | undefined {
   return (request as Attempted)[ATTEMPT];
 }
 
-/** Kept in the request itself: what a WeakMap held would outlive many a collection of garbage. */
+/** Stores the attempt in the request, which the middleware's listeners receive. */
 export function setAttempt(request: IncomingMessage, attempt: Attempt): void {
   (request as Attempted)[ATTEMPT] = attempt;
 }

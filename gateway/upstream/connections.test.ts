@@ -11,22 +11,22 @@ import { InternalTls } from '#kit/security/internal-tls.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { Authority, writeTlsFiles } from '#test/network/certificates.ts';
 import { listening } from '#test/network/listening.ts';
-import { Connections, limitAge, MAX_AGE_MS, MIN_AGE_MS, MOST_FREE, randomExpiry } from './connections.ts';
+import { Connections, limitAge, MAX_AGE_MS, MAX_IDLE, MIN_AGE_MS, randomExpiry } from './connections.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(() => {
   for (const close of closers.splice(0).toReversed()) close();
 });
 
-/** A service that tells by which connection a request came, the first being 0. */
+/** A service that responds with the number of the request's connection, from 0. */
 async function service(expiry?: () => number) {
   const sockets: Socket[] = [];
   const server = createServer((request, response) => {
     if (!sockets.includes(request.socket)) sockets.push(request.socket);
-    const answer = () => response.end(String(sockets.indexOf(request.socket)));
-    if (request.url === '/slow') request.once('answer', answer);
-    else answer();
-    held.push(() => request.emit('answer'));
+    const respond = () => response.end(String(sockets.indexOf(request.socket)));
+    if (request.url === '/slow') request.once('respond', respond);
+    else respond();
+    held.push(() => request.emit('respond'));
   });
   const held: (() => void)[] = [];
   const { url, close } = await listening(server);
@@ -35,8 +35,8 @@ async function service(expiry?: () => number) {
   return { sockets, held, connections, url };
 }
 
-/** The whole answer to a GET; its connection is free again, or broken off where it failed. */
-function get(connections: Connections, path = '/', host = 'caller.example'): Promise<string> {
+/** Sends a GET and returns the response body. The connection returns to the pool, or is closed if the request failed. */
+function get(connections: Connections, path = '/', host = 'client.example'): Promise<string> {
   return new Promise((resolve, reject) => {
     let body = '';
     const connection = connections.take();
@@ -55,11 +55,11 @@ function get(connections: Connections, path = '/', host = 'caller.example'): Pro
   });
 }
 
-test('each request has a connection of its own, and free ones are used in turn', async () => {
+test('concurrent requests use separate connections, and the one idle longest is used next', async () => {
   const { sockets, held, connections } = await service();
   const both = [get(connections, '/slow'), get(connections, '/slow')];
   await expect.poll(() => held).toHaveLength(2);
-  for (const answer of held) answer();
+  for (const respond of held) respond();
   expect((await Promise.all(both)).toSorted()).toEqual(['0', '1']);
   const used: string[] = [];
   for (let request = 0; request < 4; request++) used.push(await get(connections));
@@ -68,39 +68,39 @@ test('each request has a connection of its own, and free ones are used in turn',
   expect(sockets).toHaveLength(2);
 });
 
-test('a connection that the service closes while it is free is not used again, nor made anew in its place', async () => {
+test('an idle connection that the service closes is not used again and not replaced', async () => {
   const { sockets, held, connections } = await service();
   const all = Array.from({ length: 3 }, () => get(connections, '/slow'));
   await expect.poll(() => held).toHaveLength(3);
-  for (const answer of held) answer();
+  for (const respond of held) respond();
   await Promise.all(all);
   const closed = sockets.map((socket) => once(socket, 'close'));
   for (const socket of sockets) socket.end();
   await Promise.all(closed);
-  // What has just been closed may still be tried once; from then on one connection serves them all.
+  // A connection that was just closed may still be tried once. Afterwards one connection serves all requests.
   await get(connections).catch(() => undefined);
   const used = new Set<string>();
   for (let request = 0; request < 6; request++) used.add(await get(connections));
   expect(used.size).toBe(1);
 });
 
-test('a connection that is too old is replaced: after its response, or before it is used again', async () => {
+test('an expired connection is replaced: after its response, or before it is used again', async () => {
   let expiresAt = Number.POSITIVE_INFINITY;
   const { sockets, held, connections } = await service(() => expiresAt);
   expect(await get(connections)).toBe('0');
-  // That it was made too long ago is known when its response has ended.
+  // The expired connection is closed when its response has ended.
   expiresAt = performance.now();
   const slow = [get(connections, '/slow'), get(connections, '/slow')];
   await expect.poll(() => held).toHaveLength(3);
-  for (const answer of held) answer();
+  for (const respond of held) respond();
   expect((await Promise.all(slow)).toSorted()).toEqual(['0', '1']);
   await expect.poll(() => sockets[1]?.destroyed).toBe(true);
   expect(sockets[0]?.destroyed).toBe(false);
-  // It expires while it is free.
+  // The connection expires while it is idle.
   expiresAt = performance.now() + 50;
   const both = [get(connections, '/slow'), get(connections, '/slow')];
   await expect.poll(() => held).toHaveLength(5);
-  for (const answer of held) answer();
+  for (const respond of held) respond();
   expect((await Promise.all(both)).toSorted()).toEqual(['0', '2']);
   await expect.poll(() => performance.now()).toBeGreaterThan(expiresAt);
   expiresAt = Number.POSITIVE_INFINITY;
@@ -108,7 +108,7 @@ test('a connection that is too old is replaced: after its response, or before it
   await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([false, true, true]);
 });
 
-test("an agent's connection that is too old is closed after its response, and no request is lost", async () => {
+test("an agent's expired connection is closed after its response, and no request is lost", async () => {
   let expiresAt = Number.POSITIVE_INFINITY;
   const { sockets, url } = await service();
   const agent = limitAge(new Agent({ keepAlive: true }), () => expiresAt);
@@ -127,24 +127,24 @@ test("an agent's connection that is too old is closed after its response, and no
   expect(Object.keys(agent.freeSockets)).toEqual([]);
 });
 
-test('each connection has an age of its own', () => {
+test('each connection has a random maximum age', () => {
   const ages = Array.from({ length: 1_000 }, () => randomExpiry() - performance.now());
   expect(Math.min(...ages)).toBeGreaterThan(MIN_AGE_MS - 1_000);
   expect(Math.max(...ages)).toBeLessThanOrEqual(MAX_AGE_MS);
   expect(Math.max(...ages) - Math.min(...ages)).toBeGreaterThan((MAX_AGE_MS - MIN_AGE_MS) / 2);
 });
 
-test('no more than the most are kept while nobody uses them', async () => {
+test('the number of idle connections is bounded', async () => {
   const { sockets, held, connections } = await service();
-  const many = MOST_FREE + 10;
+  const many = MAX_IDLE + 10;
   const all = Array.from({ length: many }, () => get(connections, '/slow'));
   await expect.poll(() => held).toHaveLength(many);
-  for (const answer of held) answer();
+  for (const respond of held) respond();
   await Promise.all(all);
-  await expect.poll(() => sockets.filter(({ destroyed }) => !destroyed)).toHaveLength(MOST_FREE);
+  await expect.poll(() => sockets.filter(({ destroyed }) => !destroyed)).toHaveLength(MAX_IDLE);
 });
 
-test('requests with differing Hosts share a connection over TLS', async () => {
+test('requests with different Hosts share a connection over TLS', async () => {
   const files = mkdtempSync(join(tmpdir(), 'connections-'));
   const authority = new Authority('ours');
   const config = writeTlsFiles(files, authority.issue(), authority.cert);
@@ -164,11 +164,11 @@ test('requests with differing Hosts share a connection over TLS', async () => {
     () => server.stop(),
     () => connections.close(),
   );
-  for (let caller = 0; caller < 5; caller++) expect(await get(connections, '/', `${caller}.example`)).toBe('here');
+  for (let client = 0; client < 5; client++) expect(await get(connections, '/', `${client}.example`)).toBe('here');
   expect(handshakes).toBe(1);
 });
 
-test('a connection that is broken off is not used again', async () => {
+test('a connection that was reset is not used again', async () => {
   const { sockets, held, connections } = await service();
   const lost = get(connections, '/slow');
   await expect.poll(() => held).toHaveLength(1);
@@ -177,11 +177,11 @@ test('a connection that is broken off is not used again', async () => {
   expect(await get(connections)).toBe('1');
 });
 
-test('a connection that is paused when its answer ends is read again for the next one', async () => {
+test('a connection that is paused when its response ends is resumed for the next one', async () => {
   const { sockets, connections } = await service();
   const connection = connections.take();
   await new Promise<void>((resolve, reject) => {
-    connection.send('GET / HTTP/1.1\r\nhost: caller.example\r\n\r\n', {
+    connection.send('GET / HTTP/1.1\r\nhost: client.example\r\n\r\n', {
       onHead: () => connection.pause(),
       onPiece: () => undefined,
       onEnd: () => resolve(connections.release(connection)),

@@ -4,99 +4,99 @@ import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
 import { within } from '#kit/resilience/deadline.ts';
 import type { InternalTls } from '#kit/security/internal-tls.ts';
-import { type AnswerListener, AnswerReader } from './response-parser.ts';
+import { AnswerReader, type ResponseListener } from './response-parser.ts';
 
-/** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
+/** Shorter than the keep-alive of services, so that a service does not close a connection while a request is being sent. */
 export const IDLE_MS = 60_000;
-/** The most that are kept while nobody uses them. */
-export const MOST_FREE = 256;
+/** The most idle connections to one service. */
+export const MAX_IDLE = 256;
 
 /**
- * After so long a connection is closed when its response has ended, and a new one is made in its place: it may lead to a
- * replica that was not there before. Each has an age of its own, so that they do not all reconnect at once.
+ * A connection of this age is closed when its response has ended. Its replacement may lead to a new replica. Each
+ * connection has a random age in between, so that they do not all reconnect at the same time.
  */
 export const MIN_AGE_MS = 10_000;
 export const MAX_AGE_MS = 20_000;
 
-/** When a connection that is made now is too old, by performance.now(). */
+/** Returns when a connection that is opened now expires, by performance.now(). */
 export type Expiry = () => number;
 
 export function randomExpiry(): number {
   return performance.now() + MIN_AGE_MS + Math.random() * (MAX_AGE_MS - MIN_AGE_MS);
 }
 
-/** Makes an agent close each connection that is too old once its response has ended. */
+/** Makes an agent close expired connections once their response has ended, with its documented keepSocketAlive hook. */
 export function limitAge<Pool extends Agent>(agent: Pool, expiry: Expiry = randomExpiry): Pool {
   const expiries = new WeakMap<Duplex, number>();
-  const keep = agent.keepSocketAlive.bind(agent) as (socket: Duplex) => boolean;
-  const keepYoung = (socket: Duplex): boolean => {
+  const keepSocketAlive = agent.keepSocketAlive.bind(agent) as (socket: Duplex) => boolean;
+  const keepUnexpired = (socket: Duplex): boolean => {
     const expiresAt = expiries.get(socket) ?? expiry();
     expiries.set(socket, expiresAt);
-    return performance.now() < expiresAt && keep(socket);
+    return performance.now() < expiresAt && keepSocketAlive(socket);
   };
-  return Object.assign(agent, { keepSocketAlive: keepYoung });
+  return Object.assign(agent, { keepSocketAlive: keepUnexpired });
 }
 
-/** The name or the address that a URL leads to. */
+/** The host name or address in a URL, without the brackets of an IPv6 address. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replaceAll(/[[\]]/g, '');
 }
 
-/** Who has sent a request over a connection. */
-export interface Asker extends AnswerListener {
-  /** The connection is of no more use, and the answer is not at its end. */
+/** Receives the response to a request. */
+export interface ResponseHandler extends ResponseListener {
+  /** The connection failed before the response was complete. */
   onFailure(cause: Error): void;
 }
 
-/** A connection to a service, for one request at a time. */
+/** A connection to a service, which carries one request at a time. */
 export class Connection {
   readonly #socket: Socket;
-  readonly #reader = new AnswerReader();
+  readonly #parser = new AnswerReader();
   readonly #expiresAt: number;
-  #asker: Asker | undefined;
+  #handler: ResponseHandler | undefined;
 
-  /** `expiresAt`: by performance.now(), when it is not to be used any more. */
+  /** `expiresAt`: performance.now() from which the connection is not used any more. */
   constructor(socket: Socket, expiresAt = Number.POSITIVE_INFINITY) {
     this.#socket = socket;
     this.#expiresAt = expiresAt;
     socket.setTimeout(IDLE_MS);
     socket.on('timeout', () => {
-      if (!this.#asker) socket.destroy();
+      if (!this.#handler) socket.destroy();
     });
-    socket.on('data', (bytes: Buffer) => this.#hear(() => this.#reader.read(bytes)));
+    socket.on('data', (bytes: Buffer) => this.#parse(() => this.#parser.read(bytes)));
     socket.on('end', () => {
-      this.#hear(() => this.#reader.end());
+      this.#parse(() => this.#parser.end());
       socket.destroy();
     });
     socket.on('error', (cause) => this.fail(cause));
     socket.on('close', () => this.fail(new Error('the connection was closed')));
   }
 
-  /** Whether a part of the answer to the last request has come. */
-  get wasHeardOf(): boolean {
-    return this.#reader.wasHeardOf;
+  /** True if a part of the response to the last request was received. */
+  get hasReceivedBytes(): boolean {
+    return this.#parser.hasReceivedBytes;
   }
 
   get isReusable(): boolean {
-    const isFree = !this.#asker && this.#reader.isReusable && !this.#socket.destroyed;
-    return isFree && performance.now() < this.#expiresAt;
+    const isIdle = !this.#handler && this.#parser.isReusable && !this.#socket.destroyed;
+    return isIdle && performance.now() < this.#expiresAt;
   }
 
   onClose(closed: () => void): void {
     this.#socket.on('close', closed);
   }
 
-  /** Sends a whole GET, a byte a character. */
-  send(request: string, asker: Asker): void {
-    this.#asker = asker;
-    this.#reader.expect({
-      onHead: (status, message, headers) => asker.onHead(status, message, headers),
-      onPiece: (piece) => asker.onPiece(piece),
+  /** Sends a whole GET request, encoded as Latin-1. */
+  send(request: string, handler: ResponseHandler): void {
+    this.#handler = handler;
+    this.#parser.expect({
+      onHead: (status, message, headers) => handler.onHead(status, message, headers),
+      onPiece: (piece) => handler.onPiece(piece),
       onEnd: (whole) => {
-        this.#asker = undefined;
-        // Its caller may have had it wait; the next one's answer must not.
+        this.#handler = undefined;
+        // A slow client may have paused the connection, which must not delay the next response.
         this.#socket.resume();
-        asker.onEnd(whole);
+        handler.onEnd(whole);
       },
     });
     this.#socket.write(request, 'latin1');
@@ -110,69 +110,70 @@ export class Connection {
     this.#socket.resume();
   }
 
-  /** Breaks it off; its asker is not told. */
+  /** Closes the connection without calling the handler. */
   destroy(): void {
-    this.#asker = undefined;
+    this.#handler = undefined;
     this.#socket.destroy();
   }
 
-  #hear(what: () => void): void {
+  #parse(parse: () => void): void {
     try {
-      what();
+      parse();
     } catch (error) {
       this.fail(error as Error);
     }
   }
 
-  /** Breaks it off, and tells its asker why. */
+  /** Closes the connection and calls the handler's onFailure. */
   fail(cause: Error): void {
-    const asker = this.#asker;
+    const handler = this.#handler;
     this.destroy();
-    asker?.onFailure(cause);
+    handler?.onFailure(cause);
   }
 }
 
 /**
- * Kept connections to one service, one request on each at a time. All in turn: one that leads to a service that is about
- * to stop is used, and closed, before the service closes it, for that might happen under a request that is just being sent.
+ * A pool of connections to one service, with one request on each at a time. The connection that was idle longest is used
+ * next: so a connection to a service that is shutting down is used soon and closed with its response, and not closed by
+ * the service while a request is being sent.
  */
 export class Connections {
   /** `host` or `host:port`, for the header `Host`. */
   readonly host: string;
   readonly #open: () => Connection;
   readonly #all = new Set<Connection>();
-  /** The one that is free for longest comes first. */
-  readonly #free: Connection[] = [];
+  /** The connection that was idle longest comes first. */
+  readonly #idle: Connection[] = [];
   readonly #probeRequest: string;
   #isClosed = false;
 
-  /** `tls` is shown where the URL begins with https. */
+  /** `tls` is used if the URL begins with https. */
   constructor(target: string, tls?: InternalTls, expiry: Expiry = randomExpiry) {
     const url = new URL(target);
     this.host = url.host;
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
     const options = { host: hostOf(url), port, noDelay: true, keepAlive: true };
-    // Unsigned, so every service rejects it, before it does anything.
+    // Without a sealed principal every service rejects it, before it does anything.
     this.#probeRequest = `GET / HTTP/1.1\r\nhost: ${url.host}\r\n\r\n`;
     this.#open = () => new Connection(tls ? tls.connect(options) : connect(options), expiry());
   }
 
-  /** A free connection, or a new one; throws where there is no way to make one. */
+  /** Returns an idle connection or a new one. Throws if no connection can be opened. */
   take(): Connection {
-    if (this.#isClosed) throw new Error('this process stops');
-    for (let free = this.#free.shift(); free; free = this.#free.shift()) {
-      if (free.isReusable) return free;
-      this.discard(free);
+    if (this.#isClosed) throw new Error('the gateway is shutting down');
+    for (let idle = this.#idle.shift(); idle; idle = this.#idle.shift()) {
+      if (idle.isReusable) return idle;
+      this.discard(idle);
     }
     return this.#add();
   }
 
   /**
-   * Resolves once the service has sent any response head over a connection of its own, which is closed then; rejects
-   * when it does not within the time.
+   * Sends a request over a connection of its own, which is closed afterwards. Resolves when any response head is received;
+   * rejects if none is received in time.
    */
   async probe(milliseconds: number): Promise<void> {
-    if (this.#isClosed) throw new Error('this process stops');
+    if (this.#isClosed) throw new Error('the gateway is shutting down');
     const connection = this.#add();
     const responded = new Promise<void>((resolve, reject) => {
       const ignore = () => undefined;
@@ -186,23 +187,23 @@ export class Connections {
     await within(milliseconds, responded).finally(() => this.discard(connection));
   }
 
-  /** Its answer has come to its end: the next request may have it. */
+  /** Returns a connection to the pool after its response. */
   release(connection: Connection): void {
-    if (this.#free.length < MOST_FREE && connection.isReusable) this.#free.push(connection);
+    if (this.#idle.length < MAX_IDLE && connection.isReusable) this.#idle.push(connection);
     else this.discard(connection);
   }
 
-  /** Breaks the connection off, and what is under way on it. */
+  /** Closes a connection, and with it the request in flight on it. */
   discard(connection: Connection): void {
     this.#all.delete(connection);
     connection.destroy();
   }
 
-  /** Breaks all off and makes no more; those who have asked are told. */
+  /** Closes all connections and opens no more. The handlers of requests in flight are called. */
   close(): void {
     this.#isClosed = true;
-    this.#free.length = 0;
-    for (const connection of this.#all) connection.fail(new Error('this process stops'));
+    this.#idle.length = 0;
+    for (const connection of this.#all) connection.fail(new Error('the gateway is shutting down'));
   }
 
   #add(): Connection {
@@ -210,8 +211,8 @@ export class Connections {
     this.#all.add(connection);
     connection.onClose(() => {
       this.#all.delete(connection);
-      const index = this.#free.indexOf(connection);
-      if (index >= 0) this.#free.splice(index, 1);
+      const index = this.#idle.indexOf(connection);
+      if (index >= 0) this.#idle.splice(index, 1);
     });
     return connection;
   }

@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { type HeaderList, writeAnswerHead } from '#kit/http/response-headers.ts';
-import type { Attempt, Sending } from './attempt.ts';
-import type { Asker, Connection, Connections } from './connections.ts';
+import type { Attempt, UpstreamRequest } from './attempt.ts';
+import type { Connection, Connections, ResponseHandler } from './connections.ts';
 
-/** A GET as nearly all are. One that tells of a body, though there is none, is passed on as it is by the middleware. */
+/** True for a GET without Content-Length and Transfer-Encoding. The middleware forwards all other requests. */
 export function isPlainGet({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
 }
 
-/** Sends a plain GET, and hands its answer on as it comes, at a fraction of the middleware's CPU. */
+/** Sends a plain GET and relays the response as it arrives. */
 export function sendGet(
   connections: Connections,
   attempt: Attempt,
@@ -18,15 +18,15 @@ export function sendGet(
   try {
     const connection = connections.take();
     const exchange = new Exchange(connections, connection, attempt, response);
-    attempt.begun(exchange);
+    attempt.started(exchange);
     connection.send(requestText(request.url ?? '', connections.host, request.headers), exchange);
   } catch (cause) {
-    // A certificate that can't be shown fails at once.
-    attempt.broke(cause);
+    // For example, TLS throws immediately for a certificate that cannot be used.
+    attempt.connectionFailed(cause);
   }
 }
 
-/** What is sent: all in it has come through Node's parser, or is our own, and holds no end of a line. */
+/** The request as text. No part can contain a line break, because Node's parser or this gateway produced it. */
 function requestText(target: string, host: string, headers: IncomingHttpHeaders): string {
   let text = `GET ${target} HTTP/1.1\r\nhost: ${host}\r\n`;
   for (const name in headers) {
@@ -37,18 +37,18 @@ function requestText(target: string, host: string, headers: IncomingHttpHeaders)
   return `${text}connection: keep-alive\r\n\r\n`;
 }
 
-/** What becomes of one request. */
-class Exchange implements Asker, Sending {
-  /** Nobody asks this of a GET, which may be repeated whether it was sent or not. */
+/** One GET and its response. */
+class Exchange implements ResponseHandler, UpstreamRequest {
+  /** Has no effect: a GET may be retried whether or not it was sent. */
   readonly wasNeverSent = false;
   readonly #connections: Connections;
   readonly #connection: Connection;
   readonly #attempt: Attempt;
   readonly #response: ServerResponse;
-  /** Whether the connection is no longer this request's. */
+  /** True once the connection is no longer used by this request. */
   #isOver = false;
-  /** Whether the connection waits for the caller. */
-  #isHeld = false;
+  /** True while the connection is paused until the client has read. */
+  #isPaused = false;
 
   constructor(connections: Connections, connection: Connection, attempt: Attempt, response: ServerResponse) {
     this.#connections = connections;
@@ -57,23 +57,23 @@ class Exchange implements Asker, Sending {
     this.#response = response;
   }
 
-  get wasHeardOf(): boolean {
-    return this.#connection.wasHeardOf;
+  get hasReceivedBytes(): boolean {
+    return this.#connection.hasReceivedBytes;
   }
 
   onHead(status: number, message: string, headers: Readonly<HeaderList>): void {
     writeAnswerHead(this.#response, status, headers, message);
-    this.#attempt.answered();
+    this.#attempt.responseStarted();
   }
 
   onPiece(piece: Buffer): void {
-    // Pieces that were read together still come after the first that has it wait.
-    if (this.#response.write(piece) || this.#isHeld) return;
-    this.#isHeld = true;
+    // Pieces that were read together still arrive after the connection is paused.
+    if (this.#response.write(piece) || this.#isPaused) return;
+    this.#isPaused = true;
     this.#connection.pause();
     this.#response.once('drain', () => {
-      this.#isHeld = false;
-      // It may be another request's by now.
+      this.#isPaused = false;
+      // Another request may use the connection by now.
       if (!this.#isOver) this.#connection.resume();
     });
   }
@@ -81,16 +81,14 @@ class Exchange implements Asker, Sending {
   onEnd(whole: string): void {
     this.#isOver = true;
     this.#connections.release(this.#connection);
-    // As text it leaves in one piece with the head, which takes half as long as two.
-    if (whole === '') this.#response.end();
-    else this.#response.end(whole, 'latin1');
-    this.#attempt.written();
+    this.#response.end(whole, 'latin1');
+    this.#attempt.responseWritten();
   }
 
   onFailure(cause: Error): void {
-    this.#attempt.broke(cause);
-    // A truncated response must not look complete.
-    if (this.#attempt.isAnswered) this.#response.destroy();
+    this.#attempt.connectionFailed(cause);
+    // Closes the client's connection, because a truncated response must not look complete.
+    if (this.#attempt.hasResponse) this.#response.destroy();
   }
 
   destroy(): void {

@@ -7,13 +7,13 @@ import { NEVER, proxyTo } from '../fixtures/proxied.ts';
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const SOUND = 'HTTP/1.1 200 OK\ncontent-length: 4\n\nhere';
 
-/** What would have ended the process, had the tests not been told of it first. */
+/** Errors that would have ended the process. */
 const uncaught: unknown[] = [];
 const note = (error: unknown) => void uncaught.push(error);
 beforeAll(() => void process.on('uncaughtException', note).on('unhandledRejection', note));
 afterAll(() => void process.off('uncaughtException', note).off('unhandledRejection', note));
 
-/** A gateway's proxy in front of a service that responds with these bytes, whatever they are, and ends the connection. */
+/** A proxy in front of a service that responds with the given bytes and closes the connection. */
 async function proxyToBytes(bytesFor: (path: string) => string) {
   const service = createServer((request) => {
     request.resume();
@@ -21,7 +21,7 @@ async function proxyToBytes(bytesFor: (path: string) => string) {
     request.socket.end(wire(bytesFor(request.url ?? '')), 'latin1');
   });
   const { url } = await proxyTo(service, NEVER);
-  /** All that the caller receives. */
+  /** Returns all bytes that the client receives. */
   return (method: string, path: string) => {
     const body = ['POST', 'PUT', 'PATCH'].includes(method) ? '{}' : '';
     const lines = body === '' ? '' : `content-length: ${body.length}\n`;
@@ -33,17 +33,17 @@ async function proxyToBytes(bytesFor: (path: string) => string) {
 }
 
 describe.each(METHODS)('%s', (method) => {
-  const isTaken = (what: string) => method !== 'GET' && SOUND_TO_NODE.has(what);
+  const isAccepted = (fault: string) => method !== 'GET' && SOUND_TO_NODE.has(fault);
 
-  /** Has the service send each of these; `isRight` judges what the caller receives, and the next request must get through. */
+  /** Lets the service send each response. Returns those for which `isRight` is false, or the next request fails. */
   async function faultsOf(hostile: typeof HOSTILE_HEADS, isRight: (received: string) => boolean): Promise<string[]> {
     const send = await proxyToBytes((path) => hostile[Number(path.slice(1))]?.[1] ?? SOUND);
     const wrong: string[] = [];
-    for (const [index, [what]] of hostile.entries()) {
+    for (const [index, [fault]] of hostile.entries()) {
       const received = await send(method, `/${index}`);
-      if (!isTaken(what) && !isRight(received)) wrong.push(`${what}: ${received.slice(0, 200)}`);
+      if (!isAccepted(fault) && !isRight(received)) wrong.push(`${fault}: ${received.slice(0, 200)}`);
       const next = await send(method, '/sound');
-      if (!next.startsWith('HTTP/1.1 200 OK\r\n')) wrong.push(`after ${what}: ${next.slice(0, 60)}`);
+      if (!next.startsWith('HTTP/1.1 200 OK\r\n')) wrong.push(`after ${fault}: ${next.slice(0, 60)}`);
     }
     return [...wrong, ...uncaught.map(String)];
   }
@@ -53,7 +53,7 @@ describe.each(METHODS)('%s', (method) => {
     expect(await faultsOf(HOSTILE_HEADS, isRight)).toEqual([]);
   });
 
-  test('a response whose body is malformed is never taken for a whole one', async () => {
+  test('a response whose body is malformed is never relayed as a complete one', async () => {
     const isRight = (received: string) => received.startsWith('HTTP/1.1 503 ') || !received.endsWith('\r\n0\r\n\r\n');
     expect(await faultsOf(HOSTILE_BODIES, isRight)).toEqual([]);
   });

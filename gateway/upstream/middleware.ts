@@ -4,9 +4,9 @@ import { ApiError } from '#kit/errors.ts';
 import { BODY_LIMIT, hasBody } from '#kit/http/body.ts';
 import { serverNameOf } from '#kit/security/internal-tls.ts';
 import { contained } from '../downstream/contained.ts';
-import { attemptOf, type Sending } from './attempt.ts';
+import { attemptOf, type UpstreamRequest } from './attempt.ts';
 import { hostOf } from './connections.ts';
-import { passOn } from './relay.ts';
+import { relayResponse } from './relay.ts';
 import { checkHead, MalformedResponse } from './response-head.ts';
 
 export type Middleware = (
@@ -15,57 +15,56 @@ export type Middleware = (
   next: (error?: unknown) => void,
 ) => unknown;
 
-/** Passes requests of any kind on to a service, with bodies as they come; each has its attempt. */
+/** Forwards requests of any kind to a service and streams their bodies. Each request must have its attempt. */
 export function createMiddleware(target: string, agent: Agent): Middleware {
   return createProxyMiddleware({
-    // Read once here instead of at each request.
     target: new URL(target),
     agent,
-    // Without it Node would take the name to check from the header Host.
+    // Without a servername Node would verify the certificate against the header Host.
     ...(target.startsWith('https:') ? { ssl: { servername: serverNameOf(hostOf(new URL(target))) } } : {}),
     ejectPlugins: true,
-    plugins: [follow],
+    plugins: [observe],
     selfHandleResponse: true,
   });
 }
 
-const follow: Plugin = (proxy) => {
+const observe: Plugin = (proxy) => {
   proxy.on(
     'proxyReq',
-    contained(begin, (error, outgoing, request) => {
+    contained(startAttempt, (error, outgoing, request) => {
       outgoing.destroy();
-      attemptOf(request)?.broke(error);
+      attemptOf(request)?.connectionFailed(error);
     }),
   );
   proxy.on(
     'proxyRes',
     contained(relay, (error, _incoming, request, response) => {
-      // The head is out already: cut off, the response does not look whole.
+      // If the head is already sent, closing the connection shows that the response is incomplete.
       if (response.headersSent) response.destroy();
-      else attemptOf(request)?.broke(error);
+      else attemptOf(request)?.connectionFailed(error);
     }),
   );
   proxy.on('error', (cause, request) => {
-    if (request) attemptOf(request)?.broke(cause);
+    if (request) attemptOf(request)?.connectionFailed(cause);
   });
 };
 
-function begin(outgoing: ClientRequest, request: IncomingMessage, response: ServerResponse): void {
+function startAttempt(outgoing: ClientRequest, request: IncomingMessage, response: ServerResponse): void {
   const attempt = attemptOf(request);
-  // It failed before it had a connection.
+  // The attempt failed before it had a connection.
   if (!attempt || attempt.failure) {
     outgoing.destroy();
     return;
   }
-  attempt.begun(sendingOf(outgoing, response));
-  // A service that switches protocols although nobody asked for that: without a listener nothing more would happen.
+  attempt.started(upstreamRequestOf(outgoing, response));
+  // The service sent an unrequested 101. Without a listener the request would stay open.
   outgoing.on('upgrade', (_incoming, socket) => {
     socket.destroy();
-    attempt.broke(new MalformedResponse('it switches protocols'));
+    attempt.connectionFailed(new MalformedResponse('the service switched protocols'));
   });
   if (!hasBody(request)) return;
-  // Not before the body is piped on in this same turn: a listener alone would let its first bytes go by.
-  request.on('data', () => attempt.heard());
+  // The middleware pipes the body in this same turn; a listener in an earlier turn would lose the first bytes.
+  request.on('data', () => attempt.receivedFromClient());
   if (request.headers['transfer-encoding']) {
     limitStream(request, () => attempt.fail(new ApiError('PAYLOAD_TOO_LARGE')));
   }
@@ -73,12 +72,12 @@ function begin(outgoing: ClientRequest, request: IncomingMessage, response: Serv
 
 function relay(incoming: IncomingMessage, request: IncomingMessage, response: ServerResponse): void {
   checkHead(incoming);
-  attemptOf(request)?.answered();
-  passOn(incoming, response);
+  attemptOf(request)?.responseStarted();
+  relayResponse(incoming, response);
 }
 
-/** Of a request that has a connection, or one that is being made. */
-function sendingOf(outgoing: ClientRequest, response: ServerResponse): Sending {
+/** The state of a request that has a connection, or one that is being opened. */
+function upstreamRequestOf(outgoing: ClientRequest, response: ServerResponse): UpstreamRequest {
   const socket = outgoing.socket;
   const bytesBefore = socket?.bytesRead ?? 0;
   let hasConnected = socket?.connecting === false;
@@ -89,19 +88,19 @@ function sendingOf(outgoing: ClientRequest, response: ServerResponse): Sending {
     get wasNeverSent() {
       return !hasConnected;
     },
-    get wasHeardOf() {
+    get hasReceivedBytes() {
       return socket !== null && socket.bytesRead > bytesBefore;
     },
     destroy: () => {
       if (response.writableEnded) return;
-      // The middleware destroys `response` along with a response that is cut off, and a refusal is still to be written.
+      // The middleware destroys `response` when `outgoing` closes early, but an error response is still to be written.
       if (hasHead && !response.headersSent) response.once('close', () => outgoing.destroy());
       else outgoing.destroy();
     },
   };
 }
 
-/** Chunked bodies tell their length only as they come. */
+/** Limits a chunked body, whose length is not declared. */
 function limitStream(request: IncomingMessage, exceeded: () => void): void {
   let length = 0;
   request.on('data', function count(chunk: Buffer) {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { printFigure } from '#test/measure/figures.ts';
 import { AT_ONCE, NEVER, OPEN_MS, proxyTo, TIMEOUT_MS } from '../fixtures/proxied.ts';
 
-test('a poll is rejected while its service is away, and keeps nobody from it once it is back', async () => {
+test('a poll is rejected while its service is down, and does not keep the breaker open afterwards', async () => {
   let isDown = true;
   const polls: string[] = [];
   const service = createServer((request, response) => {
@@ -24,8 +24,8 @@ test('a poll is rejected while its service is away, and keeps nobody from it onc
   expect(await poll).toBe('gone');
 });
 
-/** A service whose every second connection is lost, after so many bytes of its answer. */
-function unsteady(answered: string) {
+/** A service that resets every second connection after it has sent `sent`. */
+function unsteady(sent: string) {
   const seen: string[] = [];
   let isLost = false;
   const service = createServer((request, response) => {
@@ -33,29 +33,32 @@ function unsteady(answered: string) {
     isLost = request.url !== '/steady' && !isLost;
     request.resume();
     if (!isLost) response.end('here');
-    // By the socket, so that it goes out as it is.
-    else request.socket.write(answered, () => request.socket.resetAndDestroy());
+    // Written to the socket, so that Node adds nothing.
+    else request.socket.write(sent, () => request.socket.resetAndDestroy());
   });
   return { service, seen };
 }
 
 const TEN = Array.from({ length: 10 });
 
-test.each(['GET', 'HEAD'])('%s whose connection is lost before any answer is passed on once more', async (method) => {
-  const { service, seen } = unsteady('');
-  const { status, retries } = await proxyTo(service, NEVER);
-  for (const _ of TEN) expect(await status('/steady')).toBe(200);
-  expect(await status('/one', { method })).toBe(200);
-  expect(seen.slice(10)).toEqual([`${method} /one`, `${method} /one`]);
-  expect(await retries()).toBe(1);
-});
+test.each(['GET', 'HEAD'])(
+  '%s is retried once if its connection is lost before a part of the response',
+  async (method) => {
+    const { service, seen } = unsteady('');
+    const { status, retries } = await proxyTo(service, NEVER);
+    for (const _ of TEN) expect(await status('/steady')).toBe(200);
+    expect(await status('/one', { method })).toBe(200);
+    expect(seen.slice(10)).toEqual([`${method} /one`, `${method} /one`]);
+    expect(await retries()).toBe(1);
+  },
+);
 
 test.each([
   ['a POST', 'POST', ''],
-  ['a DELETE without a body, which the service may have done', 'DELETE', ''],
-  ['a GET of whose answer a part has come', 'GET', 'HTTP/1.1 200 O'],
-])('%s is never passed on twice', async (_what, method, answered) => {
-  const { service, seen } = unsteady(answered);
+  ['a DELETE without a body, which the service may have processed', 'DELETE', ''],
+  ['a GET with a part of its response received', 'GET', 'HTTP/1.1 200 O'],
+])('%s is never retried', async (_request, method, sent) => {
+  const { service, seen } = unsteady(sent);
   const { status, retries } = await proxyTo(service, NEVER);
   for (const _ of TEN) expect(await status('/steady')).toBe(200);
   expect(await status('/one', { method, ...(method === 'POST' && { body: '{}' }) })).toBe(503);
@@ -63,7 +66,7 @@ test.each([
   expect(await retries()).toBe(0);
 });
 
-test('a DELETE without a body that found nobody is passed on once more', async () => {
+test('a DELETE without a body that could not be sent is retried once', async () => {
   const { service } = unsteady('');
   const { status, retries } = await proxyTo(service, NEVER);
   for (const _ of TEN) expect(await status('/steady')).toBe(200);
@@ -74,13 +77,13 @@ test('a DELETE without a body that found nobody is passed on once more', async (
   expect(await retries()).toBe(1);
 });
 
-/** A service that answers nothing, to callers who leave. */
+/** A service that never responds. */
 function silent() {
   const arrived: string[] = [];
   return { arrived, service: createServer((request) => arrived.push(request.url ?? '')) };
 }
 
-test('callers who give up on a service that hangs open its breaker', async () => {
+test('clients that give up on a service that hangs open its breaker', async () => {
   const { arrived, service } = silent();
   const { status } = await proxyTo(service, { leastCalls: 3, failedPercent: 50, openMs: 60_000 });
   const givenUp = TEN.map(() => status('/', { signal: AbortSignal.timeout(1_500) }).catch(() => 'gone'));
@@ -89,7 +92,7 @@ test('callers who give up on a service that hangs open its breaker', async () =>
   expect(arrived.filter((url) => url === '/')).toHaveLength(10);
 });
 
-test('a caller that has gone before its turn is not passed on, and no service is blamed for it', async () => {
+test('a request whose client has disconnected is not sent, and does not count as a failure of its service', async () => {
   const { arrived, service } = silent();
   const { front, url, proxy, breaker } = await proxyTo(service, AT_ONCE);
   const outcomes: Promise<void>[] = [];
@@ -103,7 +106,7 @@ test('a caller that has gone before its turn is not passed on, and no service is
   expect(breaker?.isOpen).toBe(false);
 });
 
-test('callers who leave early do not open a breaker', async () => {
+test('clients that disconnect early do not open a breaker', async () => {
   const arrived: string[] = [];
   const service = createServer((request, response) => {
     arrived.push(request.url ?? '');
@@ -111,15 +114,15 @@ test('callers who leave early do not open a breaker', async () => {
   });
   const { status, breaker } = await proxyTo(service, { leastCalls: 1, failedPercent: 1, openMs: 2_000 });
   const gone = new AbortController();
-  const answer = status('/early', { signal: gone.signal }).catch(() => 'gone');
+  const outcome = status('/early', { signal: gone.signal }).catch(() => 'gone');
   await expect.poll(() => arrived, { interval: 5 }).toContain('/early');
   gone.abort();
-  expect(await answer).toBe('gone');
+  expect(await outcome).toBe('gone');
   expect(await status('/here')).toBe(200);
   expect(breaker?.isOpen).toBe(false);
 });
 
-test('a service that hangs is probed in the background: callers are rejected at once until it responds again', async () => {
+test('a service that hangs is probed in the background, and clients get 503 immediately until it responds', async () => {
   let isHanging = true;
   const arrived: string[] = [];
   const service = createServer((request, response) => {
@@ -136,18 +139,18 @@ test('a service that hangs is probed in the background: callers are rejected at 
   expect(await status('/later')).toBe(200);
 });
 
-test('an answer that breaks off in its middle is never taken for a whole one', async () => {
+test('a response that is cut off is never relayed as a complete one', async () => {
   const service = createServer((_request, response) => {
     response.setHeader('content-length', 100);
     response.write('the first half', () => response.socket?.resetAndDestroy());
   });
   const { url } = await proxyTo(service, NEVER);
   const started = performance.now();
-  await expect(fetch(url).then((answer) => answer.text())).rejects.toThrow('terminated');
+  await expect(fetch(url).then((response) => response.text())).rejects.toThrow('terminated');
   expect(performance.now() - started).toBeLessThan(TIMEOUT_MS / 2);
 });
 
-test('of a thousand requests to a service that always fails a tenth is passed on again, and no more', async () => {
+test('of a thousand requests to a service that always fails exactly a tenth is retried', async () => {
   const seen: string[] = [];
   const service = createServer((request) => {
     seen.push(request.url ?? '');
@@ -155,36 +158,36 @@ test('of a thousand requests to a service that always fails a tenth is passed on
   });
   const { status, retries } = await proxyTo(service, NEVER);
   for (let round = 0; round < 20; round++) {
-    const answers = await Promise.all(Array.from({ length: 50 }, () => status('/')));
-    expect(new Set(answers)).toEqual(new Set([503]));
+    const statuses = await Promise.all(Array.from({ length: 50 }, () => status('/')));
+    expect(new Set(statuses)).toEqual(new Set([503]));
   }
-  printFigure('requests passed on again, of 1000 that all failed', await retries());
+  printFigure('retries of 1000 requests that all failed', await retries());
   expect(await retries()).toBe(100);
   expect(seen).toHaveLength(1_100);
 });
 
-test('a drain ends the waits of callers, tells the service so, and cuts off nothing that is answered', async () => {
+test('a drain ends waiting polls, aborts their requests to the service, and cuts off no response', async () => {
   const gone: string[] = [];
   const arrived: string[] = [];
-  let answerRest: (() => void) | undefined;
+  let sendRest: (() => void) | undefined;
   const service = createServer((request, response) => {
     arrived.push(request.url ?? '');
     response.once('close', () => !response.writableFinished && gone.push(request.url ?? ''));
-    if (request.url !== '/answered') return;
+    if (request.url !== '/responding') return;
     response.write('half');
-    answerRest = () => response.end(' and the rest');
+    sendRest = () => response.end(' and the rest');
   });
   const { proxy, url } = await proxyTo(service, NEVER, () => 25_000);
   const text = async (path: string) => (await fetch(url + path)).text();
 
   const waiting = ['/a', '/b'].map(text);
-  const answered = await fetch(`${url}/answered`);
-  await expect.poll(() => arrived.toSorted()).toEqual(['/a', '/answered', '/b']);
+  const responding = await fetch(`${url}/responding`);
+  await expect.poll(() => arrived.toSorted()).toEqual(['/a', '/b', '/responding']);
   await proxy.drain();
   expect(await Promise.all(waiting)).toEqual(['ended', 'ended']);
   await expect.poll(() => gone.toSorted()).toEqual(['/a', '/b']);
-  answerRest?.();
-  expect(await answered.text()).toBe('half and the rest');
+  sendRest?.();
+  expect(await responding.text()).toBe('half and the rest');
   expect(await text('/late')).toBe('ended');
   expect(arrived).toHaveLength(3);
 });

@@ -9,36 +9,36 @@ import type { Part } from '#kit/service/lifecycle.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { keepForwarded } from '../downstream/headers.ts';
-import { Attempt, attemptOf, CallerGone, mayRepeat, setAttempt, WaitedInVain } from './attempt.ts';
-import { Connections, IDLE_MS, limitAge, MOST_FREE } from './connections.ts';
+import { Attempt, attemptOf, ClientDisconnected, ClientGaveUp, canRetry, setAttempt } from './attempt.ts';
+import { Connections, IDLE_MS, limitAge, MAX_IDLE } from './connections.ts';
 import { isPlainGet, sendGet } from './get.ts';
 import { createMiddleware, type Middleware } from './middleware.ts';
 
-/** For the middleware, kept as Connections are. */
-const AGENT = { keepAlive: true, scheduling: 'fifo', maxFreeSockets: MOST_FREE, timeout: IDLE_MS } as const;
+/** The middleware's connections, with the same rules as those of Connections. */
+const AGENT = { keepAlive: true, scheduling: 'fifo', maxFreeSockets: MAX_IDLE, timeout: IDLE_MS } as const;
 
 interface Upstream {
   name: string;
-  /** For plain GETs. */
+  /** Carries plain GETs. */
   connections: Connections;
-  /** For all other requests. */
+  /** Carries all other requests. */
   middleware: Middleware;
   breaker: Breaker;
   budget: RetryBudget;
 }
 
-/** Thrown for a caller whose wait was ended: the service was told so, and has answered nothing. */
+/** Thrown if the gateway ended a waiting poll before the service responded. The request to the service is aborted. */
 export class WaitEnded extends Error {
   constructor() {
-    super('the wait was ended');
+    super('the poll was ended by the gateway');
     this.name = 'WaitEnded';
   }
 }
 
-/** For a service to respond to a probe while its breaker is open. */
+/** The timeout of a probe of a service whose breaker is open. */
 const PROBE_MS = 1_000;
 
-/** What a service may take to answer after it has waited (contract, section 1). */
+/** The time that a service may take to respond after the wait of a poll (contract, section 1). */
 const AFTER_WAIT_MS = 5_000;
 
 export interface ProxyOptions {
@@ -47,18 +47,18 @@ export interface ProxyOptions {
   timeoutMs: number;
   breakers: Breakers;
   metrics: Metrics;
-  /** Shown to services whose URL begins with https. */
+  /** Used for services whose URL begins with https. */
   tls?: InternalTls | undefined;
 }
 
-/** Passes requests on to the services over kept connections; bodies go through untouched. */
+/** Forwards requests to the services over persistent connections, and streams bodies unchanged. */
 export class Proxy implements Part {
   readonly name = 'proxy';
   readonly #agent: Agent;
   readonly #upstreams: Record<string, Upstream>;
   readonly #timeoutMs: number;
   readonly #retries;
-  /** Ends the wait of each caller who waits. */
+  /** Functions that end each waiting poll. */
   readonly #waits = new Set<() => void>();
   #isDraining = false;
 
@@ -66,7 +66,7 @@ export class Proxy implements Part {
     requireAddresses(services);
     this.#agent = limitAge(tls?.createAgent(AGENT) ?? new Agent(AGENT));
     this.#timeoutMs = timeoutMs;
-    const help = 'Requests passed to a service a second time';
+    const help = 'Requests that were sent to a service again because their connection failed';
     this.#retries = metrics.counterOf('gateway_retries_total', help, 'upstream', Object.keys(services));
     this.#upstreams = Object.fromEntries(
       Object.entries(services).map(([name, target]) => {
@@ -80,25 +80,25 @@ export class Proxy implements Part {
   }
 
   /**
-   * Resolves once the answer is written or the caller has gone. The service may wait for `waitMs` before it answers. A
-   * request that can be repeated and whose connection was lost before a byte of the answer came is passed on once more,
-   * a tenth of all at most.
-   * UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, PAYLOAD_TOO_LARGE for a streamed body, or WaitEnded while this drains: then
-   * nothing was answered yet.
+   * Resolves once the response is written or the client has disconnected. The service may wait for `waitMs` before it
+   * responds. A safe request is retried once if its connection failed before a part of the response was received; at most
+   * a tenth of all requests are retried.
+   * Rejects before a response was begun: UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, PAYLOAD_TOO_LARGE for a streamed body, or
+   * WaitEnded for a poll while the gateway drains.
    */
   async forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<void> {
     const upstream = this.#upstreams[service] as Upstream;
     keepForwarded(request);
     try {
-      // How long a poll takes says nothing of the service, so the breaker does not count it.
+      // The breaker does not count polls, because their duration says nothing about the service.
       if (waitMs > 0) await this.#wait(upstream, request, response, waitMs + AFTER_WAIT_MS);
       else await upstream.breaker.run(() => this.#exchange(upstream, request, response, this.#timeoutMs));
     } catch (error) {
-      if (!(error instanceof CallerGone || error instanceof WaitedInVain)) throw error;
+      if (!(error instanceof ClientDisconnected || error instanceof ClientGaveUp)) throw error;
     }
   }
 
-  /** Whoever waits is told so now, and not cut off when the time to stop is over. */
+  /** Ends waiting polls with a response, because they would otherwise be cut off at the end of the shutdown. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     for (const end of this.#waits) end();
@@ -117,10 +117,10 @@ export class Proxy implements Part {
   ): Promise<void> {
     if (this.#isDraining) throw new WaitEnded();
     upstream.breaker.requireClosed();
-    // What the service has begun to answer may hold commands, and takes no longer.
+    // A response that has begun may hold commands and will end soon, so it is not cut off.
     const end = () => {
       const attempt = attemptOf(request);
-      if (!attempt?.isAnswered) attempt?.fail(new WaitEnded());
+      if (!attempt?.hasResponse) attempt?.fail(new WaitEnded());
     };
     this.#waits.add(end);
     try {
@@ -139,40 +139,40 @@ export class Proxy implements Part {
     const started = performance.now();
     upstream.budget.called();
     try {
-      await pass(upstream, request, response, timeoutMs);
+      await send(upstream, request, response, timeoutMs);
     } catch (error) {
-      if (!mayRepeat(attemptOf(request), request, response) || !upstream.budget.take()) throw error;
+      if (!canRetry(attemptOf(request), request, response) || !upstream.budget.take()) throw error;
       this.#retries.inc({ upstream: upstream.name });
-      // What was lost with the same service is heard first, or the agent would hand out another connection to it.
+      // Other connections to the same failed service close in this turn. Without the pause the retry might use one of them.
       await nextTurn();
-      await pass(upstream, request, response, timeoutMs - (performance.now() - started));
+      await send(upstream, request, response, timeoutMs - (performance.now() - started));
     }
   }
 }
 
-/** Sends a request once; resolves when its answer is written. */
-function pass(
+/** Sends a request once. Resolves when its response is written. */
+function send(
   { connections, middleware }: Upstream,
   request: IncomingMessage,
   response: ServerResponse,
   timeoutMs: number,
 ): Promise<void> {
-  // Its end was told before anybody listened.
-  if (response.destroyed) throw new CallerGone();
+  // 'close' was emitted before the attempt could listen.
+  if (response.destroyed) throw new ClientDisconnected();
   const attempt = new Attempt(request, response, timeoutMs);
   setAttempt(request, attempt);
   if (isPlainGet(request)) sendGet(connections, attempt, request, response);
-  else void middleware(request, response, (cause) => attempt.broke(cause));
+  else void middleware(request, response, (cause) => attempt.connectionFailed(cause));
   return attempt.ended;
 }
 
-/** A row of the table that leads nowhere would be a fault for each of its callers, and not for whoever wrote it. */
+/** Throws at start if a route's service has no address, because otherwise each request to it would fail. */
 function requireAddresses(services: Readonly<Record<string, string>>): void {
   const missing = new Set(ROUTES.map(({ service }) => service).filter((name) => name !== 'gateway' && !services[name]));
   if (missing.size > 0) throw new Error(`the gateway has no address of ${[...missing].join(', ')}`);
 }
 
-/** Refusals of the request are no failure of the service. */
+/** An error that rejects the request is no failure of the service. */
 function isOutage(error: unknown): boolean {
   return !(error instanceof ApiError) || isFault(error);
 }

@@ -1,7 +1,7 @@
 import { createServer, get, type Server } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
 import { listening } from '#test/network/listening.ts';
-import { passOn } from './relay.ts';
+import { relayResponse } from './relay.ts';
 
 const PATIENCE_MS = 5_000;
 
@@ -19,15 +19,15 @@ async function listen(server: Server): Promise<string> {
 test.each([
   ['with a length', { 'content-length': '100' }],
   ['in chunks', {}],
-])('an answer %s that the service cuts off is cut off for its caller too', async (_how, headers) => {
+])('a response %s that the service cuts off is cut off for the client too', async (_framing, headers) => {
   const service = createServer((_request, response) => {
     response.writeHead(200, headers);
     response.write('the first half', () => response.socket?.resetAndDestroy());
   });
   const target = await listen(service);
   const front = createServer((_request, response) => {
-    get(target, (incoming) => passOn(incoming, response)).on('error', () => undefined);
+    get(target, (incoming) => relayResponse(incoming, response)).on('error', () => undefined);
   });
-  const answer = await fetch(await listen(front), { signal: AbortSignal.timeout(PATIENCE_MS) });
-  await expect(answer.text()).rejects.toThrow('terminated');
+  const response = await fetch(await listen(front), { signal: AbortSignal.timeout(PATIENCE_MS) });
+  await expect(response.text()).rejects.toThrow('terminated');
 });

@@ -3,9 +3,9 @@ import { writeAnswerHead } from '#kit/http/response-headers.ts';
 import { passedHeaders } from '../downstream/headers.ts';
 import { attemptOf } from './attempt.ts';
 
-/** Hands a service's answer on: the status, the headers that are not the connection's own, and the bytes as they come. */
-export function passOn(incoming: IncomingMessage, response: ServerResponse): void {
-  // Its caller has gone, or was told of a fault.
+/** Relays a service's response to the client: status, end-to-end headers, and the body as it arrives. */
+export function relayResponse(incoming: IncomingMessage, response: ServerResponse): void {
+  // The client has disconnected, or got an error response.
   if (response.headersSent || response.destroyed) return void incoming.resume();
   writeAnswerHead(response, incoming.statusCode as number, passedHeaders(incoming.headers), incoming.statusMessage);
   incoming.on('data', (chunk: Buffer) => {
@@ -16,12 +16,12 @@ export function passOn(incoming: IncomingMessage, response: ServerResponse): voi
   const attempt = attemptOf(response.req);
   incoming.on('end', () => {
     response.end();
-    attempt?.written();
+    attempt?.responseWritten();
   });
   incoming.on('close', () => {
     if (incoming.complete) return;
-    attempt?.broke(new Error('the response was cut off'));
-    // A truncated response must not look complete.
+    attempt?.connectionFailed(new Error('the response was cut off'));
+    // Closes the client's connection, because a truncated response must not look complete.
     response.destroy();
   });
 }

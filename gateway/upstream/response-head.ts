@@ -1,42 +1,42 @@
 import type { IncomingMessage } from 'node:http';
 import { withoutBlanks } from '../downstream/headers.ts';
 
-/** A service has sent something that is not a response, or that could be read in two ways. */
+/** Thrown if a service sent bytes that are not a valid response, or that two parsers could read differently. */
 export class MalformedResponse extends Error {}
 
-/** Visible characters, blanks, tabs and bytes beyond ASCII: nothing that ends a line or that Node refuses to write. */
+/** Visible characters, spaces, tabs and bytes above ASCII: no line breaks, and nothing that Node refuses to write. */
 const TEXT = /^[\t\x20-\x7e\x80-\xff]*$/;
 const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
-/** A tab around it is a part of it to Node's parser. */
+/** No tabs around it, because Node's parser takes a tab for a part of the value. */
 const CHUNKED = /^ *chunked *$/i;
 const LENGTH = /^\d{1,15}$/;
 /** Statuses of responses that never have a body. */
 export const BODILESS: readonly number[] = [204, 304];
 const SWITCHING_PROTOCOLS = 101;
 
-/** MalformedResponse unless it is an informational status but 101, which nobody asked for, or a final one to 599. */
+/** Throws MalformedResponse unless the status is 100 to 599 and not 101, which no request asks for. */
 export function checkStatus(status: number, reason: string): void {
   if (!(status >= 100 && status <= 599) || status === SWITCHING_PROTOCOLS) {
-    throw new MalformedResponse('its status is not from 200 to 599');
+    throw new MalformedResponse('the status is not between 100 and 599, or is 101');
   }
-  if (!TEXT.test(reason)) throw new MalformedResponse('its reason phrase has a control character');
+  if (!TEXT.test(reason)) throw new MalformedResponse('the reason phrase has a control character');
 }
 
-/** MalformedResponse unless the header can be relayed as it is. */
+/** Throws MalformedResponse unless the header can be relayed unchanged. */
 export function checkField(name: string, value: string): void {
-  if (!NAME.test(name)) throw new MalformedResponse('a header has no valid name');
+  if (!NAME.test(name)) throw new MalformedResponse('a header name is invalid');
   if (!TEXT.test(value)) throw new MalformedResponse('a header has a control character');
 }
 
-/** MalformedResponse where readers could disagree on where the body ends. `encoding` with the blanks around it. */
+/** Throws MalformedResponse if parsers could disagree about the end of the body. `encoding` must not be trimmed. */
 export function checkFraming(status: number, length: string | undefined, encoding: string | undefined): void {
   if (encoding !== undefined && (!CHUNKED.test(encoding) || length !== undefined || BODILESS.includes(status))) {
-    throw new MalformedResponse('it is framed in two ways');
+    throw new MalformedResponse('the framing is ambiguous');
   }
-  if (length !== undefined && !LENGTH.test(length)) throw new MalformedResponse('its length is not a number');
+  if (length !== undefined && !LENGTH.test(length)) throw new MalformedResponse('the length is not a number');
 }
 
-/** Holds a response that Node's parser has read against the same rules; MalformedResponse. */
+/** Applies the same rules to a response that Node's parser has read. Throws MalformedResponse. */
 export function checkHead({ statusCode = 0, statusMessage = '', headers, rawHeaders }: IncomingMessage): void {
   checkStatus(statusCode, statusMessage);
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -16,11 +16,11 @@ const random = seededRandom(SEED);
 const below = (limit: number) => wholeNumber(random, limit);
 const pick = <Item>(list: readonly Item[]): Item => list[below(list.length)] as Item;
 const chance = (share: number) => random() < share;
-const several = <Item>(most: number, make: () => Item): Item[] => Array.from({ length: below(most + 1) }, make);
+const several = <Item>(max: number, make: () => Item): Item[] => Array.from({ length: below(max + 1) }, make);
 
-interface Answer {
+interface TestResponse {
   bytes: Buffer;
-  /** Only the end of the connection ends it. */
+  /** True if only the end of the connection ends it. */
   isUntilClose: boolean;
   heard: Omit<Heard, 'refusal'>;
   isReusable: boolean;
@@ -43,8 +43,8 @@ const cased = (name: string) =>
 const spaced = (text: string) => pick(['', ' ', ' ', '\t', '  ']) + text + pick(['', '', ' ', '\t ']);
 const lineOf = (name: string, value: string) => `${cased(name)}:${spaced(value)}\n`;
 
-const OWN = ['keep-alive', 'trailer', 'te', 'proxy-connection', 'upgrade'];
-const PASSED = ['x-a', 'x-a', 'date', 'content-type', 'set-cookie', 'set-cookie', 'content-lengths', 'close'];
+const HOP_BY_HOP = ['keep-alive', 'trailer', 'te', 'proxy-connection', 'upgrade'];
+const END_TO_END = ['x-a', 'x-a', 'date', 'content-type', 'set-cookie', 'set-cookie', 'content-lengths', 'close'];
 const VALUES = ['', 'a', 'a \t b', '"c", d', '\xe9', 'Ã\xa0', 'chunked', 'close', 'timeout=5', '12'];
 
 function inChunks(body: string): string {
@@ -55,22 +55,22 @@ function inChunks(body: string): string {
     text += `${number}${pick(['', '', ';a', ';a=b', ';a=b;c'])}\r\n${body.slice(at, at + size)}\r\n`;
     at += size;
   }
-  const trailers = several(2, () => lineOf(pick(PASSED), pick(VALUES))).join('');
+  const trailers = several(2, () => lineOf(pick(END_TO_END), pick(VALUES))).join('');
   return `${text}${pick(['0', '00', '0;a'])}\r\n${trailers.replaceAll('\n', '\r\n')}\r\n`;
 }
 
-/** A valid answer, the last of its connection or not, and what has to be told of it. */
-function randomAnswer(isLast: boolean): Answer {
+/** A random valid response and what the parser has to report. `isLast`: the last one of its connection. */
+function randomResponse(isLast: boolean): TestResponse {
   const framing = pick(['length', 'length', 'chunks', 'chunks', 'none', ...(isLast ? ['close', 'close'] : [])]);
   const status = framing === 'none' ? pick([204, 304]) : pick([200, 200, 404, 503, 599]);
   const message = pick(['OK', '', 'Not  Found ', 'Fa\xe7on']);
   const body = framing === 'none' ? '' : bodyText();
-  const given = several(4, () => [chance(0.2) ? pick(OWN) : pick(PASSED), pick(VALUES)] as const);
+  const given = several(4, () => [chance(0.2) ? pick(HOP_BY_HOP) : pick(END_TO_END), pick(VALUES)] as const);
   if (framing === 'length' || (status === 304 && chance(0.3))) {
     const length = pick(['', '00']) + (framing === 'length' ? body.length : 7);
     given.splice(below(given.length + 1), 0, ['content-length', length]);
   }
-  const headers = given.filter(([name]) => !OWN.includes(name)).flat();
+  const headers = given.filter(([name]) => !HOP_BY_HOP.includes(name)).flat();
   const lines = given.map(([name, value]) => lineOf(name, value));
   if (framing === 'chunks')
     lines.splice(below(lines.length + 1), 0, `${cased('transfer-encoding')}:${pick(['', ' '])}${cased('chunked')}\n`);
@@ -89,38 +89,38 @@ function randomAnswer(isLast: boolean): Answer {
   };
 }
 
-/** The bytes in pieces, cut at any places. */
+/** Cuts the bytes into pieces at random places. */
 function cut(bytes: Buffer): Buffer[] {
   const places = [0, ...several(6, () => below(bytes.length + 1)), bytes.length].toSorted((a, b) => a - b);
   return places.slice(1).map((end, index) => bytes.subarray(places[index], end));
 }
 
-it('answers one after another are told as they were written, wherever they are cut', { timeout: 120_000 }, () => {
-  const seen = { answers: 0, pieces: 0, untilClose: 0, closed: 0 };
+it('responses are parsed as they were written, wherever they are cut', { timeout: 120_000 }, () => {
+  const seen = { responses: 0, pieces: 0, untilClose: 0, closed: 0 };
   for (let count = 0; count < SEQUENCES; count++) {
     const [whole, inPieces] = [new AnswerReader(), new AnswerReader()];
     const length = 1 + below(3);
     for (let index = 1; index <= length; index++) {
-      const { bytes, isUntilClose, heard, isReusable } = randomAnswer(index === length);
+      const { bytes, isUntilClose, heard, isReusable } = randomResponse(index === length);
       const pieces = cut(bytes);
       const shown = JSON.stringify(pieces.map((piece) => piece.toString('latin1')));
-      for (const told of [hear(whole, [bytes], isUntilClose), hear(inPieces, pieces, isUntilClose)]) {
-        expect(told, `seed ${SEED}: ${shown}`).toEqual({ ...heard, refusal: undefined });
+      for (const result of [hear(whole, [bytes], isUntilClose), hear(inPieces, pieces, isUntilClose)]) {
+        expect(result, `seed ${SEED}: ${shown}`).toEqual({ ...heard, refusal: undefined });
       }
       expect([whole.isReusable, inPieces.isReusable], `seed ${SEED}: ${shown}`).toEqual([isReusable, isReusable]);
-      seen.answers += 1;
+      seen.responses += 1;
       seen.pieces += pieces.length;
       if (isUntilClose) seen.untilClose += 1;
       else if (!isReusable) seen.closed += 1;
     }
   }
-  printFigure('answers read in pieces', `seed ${SEED}: ${JSON.stringify(seen)}`);
+  printFigure('responses parsed in pieces', `seed ${SEED}: ${JSON.stringify(seen)}`);
   expect(Math.min(...Object.values(seen))).toBeGreaterThan(SEQUENCES / 20);
 });
 
 const BYTES = '\r\n \t:;,=-+0159afxAF\0\x01\x0b\x7f\x80\xa0\xff';
 
-/** One byte is another, or gone, or new, in the head at least as often as behind it. */
+/** Changes, removes or inserts one byte, in the head at least as often as in the body. */
 function changed(bytes: Buffer): Buffer {
   const at = below(pick([bytes.length, bytes.indexOf('\r\n\r\n') + 4]));
   const byte = Buffer.from([chance(0.7) ? BYTES.charCodeAt(below(BYTES.length)) : below(256)]);
@@ -132,14 +132,14 @@ function changed(bytes: Buffer): Buffer {
   return Buffer.concat([bytes.subarray(0, before), chance(0.2) ? Buffer.of() : byte, bytes.subarray(after)]);
 }
 
-interface ToldByNode {
+interface NodeResult {
   status?: number;
   body: string;
   isOver: boolean;
 }
 
-/** What Node's own client tells of the bytes, behind which the connection ends. */
-function byNode(bytes: Buffer): Promise<ToldByNode> {
+/** The result of Node's own client for the bytes, after which the connection ends. */
+function byNode(bytes: Buffer): Promise<NodeResult> {
   const socket = new Duplex({
     read: () => undefined,
     write(_chunk, _encoding, done) {
@@ -149,36 +149,38 @@ function byNode(bytes: Buffer): Promise<ToldByNode> {
     },
   });
   return new Promise((resolve) => {
-    const told: ToldByNode = { body: '', isOver: false };
+    const result: NodeResult = { body: '', isOver: false };
     const outgoing = request({ createConnection: () => socket, headers: { host: 'x' } });
-    outgoing.on('error', () => resolve(told));
-    outgoing.on('upgrade', () => resolve(told));
-    outgoing.on('response', (answer) => {
-      told.status = answer.statusCode ?? 0;
-      answer.setEncoding('latin1');
-      answer.on('data', (text: string) => (told.body += text));
-      answer.on('error', () => undefined);
-      answer.on('end', () => (told.isOver = true));
-      answer.on('close', () => resolve(told));
+    outgoing.on('error', () => resolve(result));
+    outgoing.on('upgrade', () => resolve(result));
+    outgoing.on('response', (response) => {
+      result.status = response.statusCode ?? 0;
+      response.setEncoding('latin1');
+      response.on('data', (text: string) => (result.body += text));
+      response.on('error', () => undefined);
+      response.on('end', () => (result.isOver = true));
+      response.on('close', () => resolve(result));
     });
     outgoing.end();
   });
 }
 
-/** Whether nothing was told, as a whole or in pieces, that Node does not tell as well. */
-function isNoMore(node: ToldByNode, whole: Heard, inPieces: Heard): boolean {
+/** True if the parser reports nothing, as a whole or in pieces, that Node does not report too. */
+function isNoMore(node: NodeResult, whole: Heard, inPieces: Heard): boolean {
   for (const { body, isOver } of [whole, inPieces]) {
     if (isOver ? body !== node.body : !node.body.startsWith(body)) return false;
   }
   if (whole.isOver) return node.isOver && node.status === whole.status && isDeepStrictEqual(inPieces, whole);
-  // The end, and what is behind it, may come one after the other.
-  return !inPieces.isOver || whole.refusal === 'more than was asked for';
+  // In pieces the end of the response may arrive before the bytes after it.
+  return !inPieces.isOver || whole.refusal === 'bytes after the end of the response';
 }
 
-it("of answers with a changed byte no more is told than by Node's own client", { timeout: 600_000 }, async () => {
-  const seen = { over: 0, refused: 0, nodeOver: 0 };
+it("of a response with a changed byte no more is accepted than by Node's own client", {
+  timeout: 600_000,
+}, async () => {
+  const seen = { complete: 0, rejected: 0, completeInNode: 0 };
   for (let count = 0; count < CHANGED; count++) {
-    const bytes = changed(randomAnswer(true).bytes);
+    const bytes = changed(randomResponse(true).bytes);
     const pieces = cut(bytes);
     const node = await byNode(bytes);
     const whole = hear(new AnswerReader(), [bytes], true);
@@ -187,10 +189,10 @@ it("of answers with a changed byte no more is told than by Node's own client", {
       const shown = JSON.stringify({ bytes: bytes.toString('latin1'), node, whole, inPieces });
       throw new Error(`seed ${SEED}, case ${count}: ${shown}`);
     }
-    seen.over += Number(whole.isOver);
-    seen.refused += Number(whole.refusal !== undefined);
-    seen.nodeOver += Number(node.isOver);
+    seen.complete += Number(whole.isOver);
+    seen.rejected += Number(whole.refusal !== undefined);
+    seen.completeInNode += Number(node.isOver);
   }
-  printFigure('answers with a changed byte', `${CHANGED} cases, seed ${SEED}: ${JSON.stringify(seen)}`);
+  printFigure('responses with a changed byte', `${CHANGED} cases, seed ${SEED}: ${JSON.stringify(seen)}`);
   expect(Math.min(...Object.values(seen))).toBeGreaterThan(CHANGED / 10);
 });

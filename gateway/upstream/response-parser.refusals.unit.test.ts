@@ -3,12 +3,12 @@ import { HOSTILE_BODIES, HOSTILE_HEADS } from '../fixtures/hostile-responses.ts'
 import { bytesOf, CHUNKED, hear, OK, readBothWays as read } from '../fixtures/receiver.ts';
 import { AnswerReader } from './response-parser.ts';
 
-describe('refused, before any of its body is told, is an answer with', () => {
-  it.each(HOSTILE_HEADS)('%s', (_what, text) => {
+describe('rejected before any of its body is a response with', () => {
+  it.each(HOSTILE_HEADS)('%s', (_fault, text) => {
     expect(read(text, true)).toMatchObject({ body: '', isOver: false, isReusable: false, refusal: expect.any(String) });
   });
 
-  it('ends of lines that are no CRLF', () => {
+  it('line ends other than CRLF', () => {
     const text = bytesOf(`${OK}a: b\ncontent-length: 1\n\na`).toString('latin1');
     for (let at = text.indexOf('\r\n'); at >= 0; at = text.indexOf('\r\n', at + 1)) {
       for (const end of ['\n', '\r', '\n\r', '\r\r\n']) {
@@ -22,33 +22,33 @@ describe('refused, before any of its body is told, is an answer with', () => {
     }
   });
 
-  it('a head that is too large, as soon as that is seen', () => {
+  it('a head that is too large, immediately', () => {
     for (const text of [
       `${OK}a: ${'b'.repeat(16 * 1024)}`,
       `HTTP/1.1 200 ${'x'.repeat(17 * 1024)}`,
       `${OK}${'a: b\n'.repeat(4 * 1024)}`,
     ]) {
-      expect(read(text).refusal).toBe('its head is too large');
-      expect(read(`${text}\n\n`).refusal).toBe('its head is too large');
+      expect(read(text).refusal).toBe('the head is too large');
+      expect(read(`${text}\n\n`).refusal).toBe('the head is too large');
     }
     expect(read(`${OK}a: ${'b'.repeat(15 * 1024)}\ncontent-length: 0\n\n`).isOver).toBe(true);
   });
 });
 
-it('what cannot become a response is not waited for, and more than a response is seen before its head is relayed', () => {
-  expect(hear(new AnswerReader(), [Buffer.from('hello')], false).refusal).toBe('it has no status line');
+it('bytes that cannot become a response, and bytes after a response, are rejected immediately', () => {
+  expect(hear(new AnswerReader(), [Buffer.from('hello')], false).refusal).toBe('the status line is invalid');
   expect(hear(new AnswerReader(), [Buffer.from('HTTP')], false).refusal).toBeUndefined();
   const twice = bytesOf(`${OK}content-length: 4\n\nhere`.repeat(2));
   const relayed = hear(new AnswerReader(), [twice], false);
-  expect([relayed.status, relayed.refusal]).toEqual([undefined, 'more than was asked for']);
+  expect([relayed.status, relayed.refusal]).toEqual([undefined, 'bytes after the end of the response']);
 });
 
-describe('refused, and never told to be whole, is a body with', () => {
-  it.each(HOSTILE_BODIES)('%s', (_what, text) => {
+describe('rejected and never reported as complete is a body with', () => {
+  it.each(HOSTILE_BODIES)('%s', (_fault, text) => {
     expect(read(text, true)).toMatchObject({ isOver: false, isReusable: false, refusal: expect.any(String) });
   });
 
-  it('ends of lines that are no CRLF', () => {
+  it('line ends other than CRLF', () => {
     const text = `${bytesOf(CHUNKED).toString('latin1')}1\r\na\r\n0\r\na: b\r\n\r\n`;
     for (let at = text.indexOf('\r\n', bytesOf(CHUNKED).length); at >= 0; at = text.indexOf('\r\n', at + 1)) {
       for (const end of ['\n', '\r', '\n\r', '\r\r\n']) {
@@ -68,36 +68,36 @@ const ENDINGS = [
   ['length 0', `${OK}content-length: 0\n\n`],
   ['chunks', `${CHUNKED}5;a=b\nhello\n0\nx-sum: 1\n\n`],
   ['no body', 'HTTP/1.1 204 No Content\nconnection: keep-alive\n\n'],
-  ['an interim one before it', `HTTP/1.1 100 Continue\n\n${OK}content-length: 1\n\na`],
+  ['an interim response before it', `HTTP/1.1 100 Continue\n\n${OK}content-length: 1\n\na`],
 ] as const;
 
-describe.each(ENDINGS)('of an answer with %s', (_how, text) => {
+describe.each(ENDINGS)('a response with %s', (_framing, text) => {
   it.each([
-    ['another answer', OK],
+    ['another response', OK],
     ['a byte', 'x'],
     ['an end of a line', '\n'],
     ['a NUL', '\0'],
-  ])('%s behind its end is refused', (_what, more) => {
+  ])('%s after its end is rejected', (_bytes, more) => {
     expect(hear(new AnswerReader(), [bytesOf(text + more)])).toMatchObject({
       isOver: false,
       refusal: expect.any(String),
     });
-    // Once nothing is asked for, whatever comes is nobody's.
+    // Without a request in flight all bytes are rejected.
     const reader = new AnswerReader();
     expect(hear(reader, [bytesOf(text)]).isOver).toBe(true);
-    expect(() => reader.read(bytesOf(more))).toThrow('nothing was asked');
+    expect(() => reader.read(bytesOf(more))).toThrow('bytes without a request');
     expect(reader.isReusable).toBe(false);
   });
 
-  it('every beginning is refused where the connection ends behind it', () => {
+  it('is rejected if the connection ends anywhere in it', () => {
     const bytes = bytesOf(text);
     for (let end = 0; end < bytes.length; end++) {
       const heard = hear(new AnswerReader(), [bytes.subarray(0, end)], true);
-      expect([heard.isOver, heard.refusal], `${end} bytes`).toEqual([false, 'cut off in its middle']);
+      expect([heard.isOver, heard.refusal], `${end} bytes`).toEqual([false, 'the response was cut off']);
     }
   });
 });
 
-it('bytes before anything was asked are refused', () => {
-  expect(() => new AnswerReader().read(bytesOf(`${OK}content-length: 0\n\n`))).toThrow('nothing was asked');
+it('bytes before the first request are rejected', () => {
+  expect(() => new AnswerReader().read(bytesOf(`${OK}content-length: 0\n\n`))).toThrow('bytes without a request');
 });

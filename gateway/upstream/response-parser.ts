@@ -2,82 +2,82 @@ import type { HeaderList } from '#kit/http/response-headers.ts';
 import { HOP_BY_HOP, withoutBlanks } from '../downstream/headers.ts';
 import { BODILESS, checkField, checkFraming, checkStatus, MalformedResponse } from './response-head.ts';
 
-/** As much as Node's own parser takes. */
-const MOST_HEAD_BYTES = 16 * 1024;
-const MOST_LINE_BYTES = 1024;
+/** The limit of Node's own parser. */
+const MAX_HEAD_BYTES = 16 * 1024;
+const MAX_LINE_BYTES = 1024;
 const HEAD_END = '\r\n\r\n';
 const VERSION = 'HTTP/1.';
 const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: ([^]*))?$/;
-/** What must stand in the head alone. */
+/** Headers that must not be trailers. */
 const FRAMING = /^(?:content-length|transfer-encoding)$/;
-/** With extensions, but none in quotes. */
+/** Chunk extensions are allowed, quoted ones are not. */
 const CHUNK_SIZE = /^([\da-fA-F]{1,12})(?:;[\w!#$%&'*+.^`|~-]+(?:=[\w!#$%&'*+.^`|~-]+)?)*$/;
 
-/** Who hears of an answer. What it throws ends the reading. */
-export interface AnswerListener {
-  /** The status and those headers that are not the connection's own, in their order. */
+/** Receives the parts of a response. An exception from it ends the parsing. */
+export interface ResponseListener {
+  /** The status and the end-to-end headers, in their order. */
   onHead(status: number, message: string, headers: Readonly<HeaderList>): void;
   onPiece(piece: Buffer): void;
-  /** The end; `whole` is the body where it came in one piece with the head, a byte a character. */
-  onEnd(whole: string): void;
+  /** The end. `rest` is the whole body as Latin-1 text if it arrived together with the head, otherwise empty. */
+  onEnd(rest: string): void;
 }
 
-type Phase = 'nothing' | 'head' | 'length' | 'until close' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer';
+type Phase = 'idle' | 'head' | 'length' | 'until close' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer';
 
 interface Head {
   status: number;
   message: string;
   headers: HeaderList;
-  isKept: boolean;
+  isKeptAlive: boolean;
   length: string | undefined;
   encoding: string | undefined;
 }
 
 /**
- * Reads the answers on one connection, to one GET after another (RFC 9112). It is stricter than servers have to be: what
- * could be read in two ways, or goes on behind its end, is no answer.
+ * Parses the responses on one connection, to one GET after another (RFC 9112). It is stricter than the RFC: it rejects
+ * responses that two parsers could read differently, and bytes after the end of a response.
  */
 export class AnswerReader {
-  #phase: Phase = 'nothing';
-  #listener: AnswerListener | undefined;
-  /** The beginning of a head or a line whose end has not come. */
-  #held = '';
-  /** Bytes of the body, or of its chunk, that are still to come. */
-  #rest = 0;
-  #isKept = true;
+  #phase: Phase = 'idle';
+  #listener: ResponseListener | undefined;
+  /** The received part of an incomplete head or line. */
+  #partial = '';
+  /** Bytes of the body or of the chunk that are still missing. */
+  #missing = 0;
+  #isKeptAlive = true;
 
-  /** Whether a part of the answer has come. */
-  wasHeardOf = false;
+  /** True if a part of the response was received. */
+  hasReceivedBytes = false;
 
-  /** Whether another request may be sent on the connection. */
+  /** True if another request may be sent on the connection. */
   get isReusable(): boolean {
-    return this.#phase === 'nothing' && this.#isKept;
+    return this.#phase === 'idle' && this.#isKeptAlive;
   }
 
-  /** A GET is being sent: the next bytes answer it. */
-  expect(listener: AnswerListener): void {
+  /** Expects the response to a GET that is being sent. */
+  expect(listener: ResponseListener): void {
     this.#listener = listener;
     this.#phase = 'head';
-    this.wasHeardOf = false;
+    this.hasReceivedBytes = false;
   }
 
-  /** MalformedResponse, or what the listener throws: then the connection is of no more use. */
+  /** Throws MalformedResponse or an exception of the listener; the connection cannot be used any more then. */
   read(bytes: Buffer): void {
-    this.wasHeardOf = true;
+    this.hasReceivedBytes = true;
     for (let at = 0; at < bytes.length; ) at = this.#step(bytes, at);
   }
 
-  /** The other side has ended the connection; MalformedResponse in the middle of an answer. */
+  /** The service has ended the connection. Throws MalformedResponse if a response is incomplete. */
   end(): void {
     if (this.#phase === 'until close') this.#finish('');
-    else if (this.#phase !== 'nothing') throw new MalformedResponse('cut off in its middle');
+    else if (this.#phase !== 'idle') throw new MalformedResponse('the response was cut off');
   }
 
   #step(bytes: Buffer, at: number): number {
     switch (this.#phase) {
-      case 'nothing':
-        this.#isKept = false;
-        throw new MalformedResponse('nothing was asked');
+      case 'idle':
+        this.#isKeptAlive = false;
+        throw new MalformedResponse('bytes without a request');
       case 'head':
         return this.#readHead(bytes, at);
       case 'until close':
@@ -92,42 +92,43 @@ export class AnswerReader {
   }
 
   #readHead(bytes: Buffer, at: number): number {
-    const { length: heldLength } = this.#held;
-    const text = this.#held + bytes.toString('latin1', at);
+    const { length: partialLength } = this.#partial;
+    const text = this.#partial + bytes.toString('latin1', at);
     const end = text.indexOf(HEAD_END);
-    if ((end < 0 ? text.length : end) > MOST_HEAD_BYTES) throw new MalformedResponse('its head is too large');
-    this.#held = end < 0 ? text : '';
+    if ((end < 0 ? text.length : end) > MAX_HEAD_BYTES) throw new MalformedResponse('the head is too large');
+    this.#partial = end < 0 ? text : '';
     if (end < 0) {
-      // The rest of what cannot become a response is not waited for.
-      if (!VERSION.startsWith(text.slice(0, VERSION.length))) throw new MalformedResponse('it has no status line');
+      // Rejects bytes that cannot become a response without waiting for more.
+      if (!VERSION.startsWith(text.slice(0, VERSION.length))) throw new MalformedResponse('the status line is invalid');
       return bytes.length;
     }
     const body = end + HEAD_END.length;
     const head = readHead(text.slice(0, end));
-    const next = at + body - heldLength;
+    const next = at + body - partialLength;
     if (head.status >= 200) return this.#begin(head, text.slice(body), bytes, next);
-    // Interim ones go before the answer, and have no end to tell of.
-    if (!head.isKept || head.length !== undefined || head.encoding !== undefined) {
-      throw new MalformedResponse('an interim answer with an end');
+    // An interim response precedes the final one and has no body.
+    if (!head.isKeptAlive || head.length !== undefined || head.encoding !== undefined) {
+      throw new MalformedResponse('an interim response has a body or closes the connection');
     }
     return next;
   }
 
-  /** Whoever reads `text`, which is what came behind the head, has read all bytes. */
+  /** Begins the body. `text` holds the bytes after the head; returns the position in `bytes` to continue at. */
   #begin(head: Head, text: string, bytes: Buffer, next: number): number {
     const { status, message, headers } = head;
     const length = this.#frame(head);
-    // Before anything of it is relayed, so that its client gets a response that says what happened.
-    if (length !== undefined && text.length > length) throw new MalformedResponse('more than was asked for');
+    // Checked before the head is relayed, so that the client gets an error response.
+    if (length !== undefined && text.length > length)
+      throw new MalformedResponse('bytes after the end of the response');
     this.#listener?.onHead(status, message, headers);
     if (length === undefined || text.length < length) return next;
     this.#finish(text);
     return bytes.length;
   }
 
-  /** What ends the body; its length where that was told. */
-  #frame({ status, isKept, length, encoding }: Head): number | undefined {
-    this.#isKept = isKept;
+  /** Determines what ends the body. Returns its length, if that is known. */
+  #frame({ status, isKeptAlive, length, encoding }: Head): number | undefined {
+    this.#isKeptAlive = isKeptAlive;
     checkFraming(status, length, encoding);
     if (encoding !== undefined) {
       this.#phase = 'chunk size';
@@ -136,20 +137,20 @@ export class AnswerReader {
     const isBodiless = BODILESS.includes(status);
     if (length === undefined && !isBodiless) {
       this.#phase = 'until close';
-      this.#isKept = false;
+      this.#isKeptAlive = false;
       return undefined;
     }
     this.#phase = 'length';
-    this.#rest = isBodiless ? 0 : Number(length);
-    return this.#rest;
+    this.#missing = isBodiless ? 0 : Number(length);
+    return this.#missing;
   }
 
   #readPiece(bytes: Buffer, at: number): number {
-    const end = Math.min(bytes.length, at + this.#rest);
-    this.#rest -= end - at;
-    const isOver = this.#rest === 0;
+    const end = Math.min(bytes.length, at + this.#missing);
+    this.#missing -= end - at;
+    const isOver = this.#missing === 0;
     if (isOver && this.#phase === 'length' && end < bytes.length)
-      throw new MalformedResponse('more than was asked for');
+      throw new MalformedResponse('bytes after the end of the response');
     this.#listener?.onPiece(bytes.subarray(at, end));
     if (!isOver) return end;
     if (this.#phase === 'chunk') this.#phase = 'chunk end';
@@ -160,12 +161,13 @@ export class AnswerReader {
   #readLine(bytes: Buffer, at: number): number {
     const feed = bytes.indexOf('\n', at);
     const next = feed < 0 ? bytes.length : feed + 1;
-    this.#held += bytes.toString('latin1', at, next);
-    if (this.#held.length > MOST_LINE_BYTES) throw new MalformedResponse('a line of its body is too long');
+    this.#partial += bytes.toString('latin1', at, next);
+    if (this.#partial.length > MAX_LINE_BYTES) throw new MalformedResponse('a line of the chunked body is too long');
     if (feed < 0) return next;
-    if (!this.#held.endsWith('\r\n')) throw new MalformedResponse('a line of its body does not end as it should');
-    const line = this.#held.slice(0, -2);
-    this.#held = '';
+    if (!this.#partial.endsWith('\r\n'))
+      throw new MalformedResponse('a line of the chunked body does not end with CRLF');
+    const line = this.#partial.slice(0, -2);
+    this.#partial = '';
     this.#takeLine(line, next === bytes.length);
     return next;
   }
@@ -173,37 +175,37 @@ export class AnswerReader {
   #takeLine(line: string, isLast: boolean): void {
     if (this.#phase === 'chunk size') {
       const [, size] = CHUNK_SIZE.exec(line) ?? [];
-      if (size === undefined) throw new MalformedResponse('a chunk without its size');
-      this.#rest = Number.parseInt(size, 16);
-      this.#phase = this.#rest > 0 ? 'chunk' : 'trailer';
+      if (size === undefined) throw new MalformedResponse('a chunk size is invalid');
+      this.#missing = Number.parseInt(size, 16);
+      this.#phase = this.#missing > 0 ? 'chunk' : 'trailer';
     } else if (this.#phase === 'chunk end') {
       if (line !== '') throw new MalformedResponse('a chunk is longer than its size');
       this.#phase = 'chunk size';
     } else if (line === '') {
-      if (!isLast) throw new MalformedResponse('more than was asked for');
+      if (!isLast) throw new MalformedResponse('bytes after the end of the response');
       this.#finish('');
     } else if (FRAMING.test(readField(line).name)) {
-      throw new MalformedResponse('a trailer that frames the body');
+      throw new MalformedResponse('a trailer frames the body');
     }
   }
 
-  #finish(whole: string): void {
-    this.#phase = 'nothing';
-    this.#listener?.onEnd(whole);
+  #finish(rest: string): void {
+    this.#phase = 'idle';
+    this.#listener?.onEnd(rest);
   }
 }
 
-/** The head without what ends it. */
+/** Parses a head without the empty line at its end. */
 function readHead(text: string): Head {
   const lines = text.split('\r\n');
   const [, minor, status, message = ''] = STATUS_LINE.exec(lines[0] as string) ?? [];
-  if (status === undefined) throw new MalformedResponse('it has no status line');
+  if (status === undefined) throw new MalformedResponse('the status line is invalid');
   checkStatus(Number(status), message);
   const head: Head = {
     status: Number(status),
     message,
     headers: [],
-    isKept: minor === '1',
+    isKeptAlive: minor === '1',
     length: undefined,
     encoding: undefined,
   };
@@ -211,7 +213,7 @@ function readHead(text: string): Head {
   return head;
 }
 
-/** A line of the head or the trailer; the name in lower case, the value with the blanks around it. */
+/** Parses a header line of the head or the trailer. The name is in lower case, the value is not trimmed. */
 function readField(line: string): { name: string; value: string } {
   const colon = line.indexOf(':');
   if (colon < 0) throw new MalformedResponse('a header has no colon');
@@ -224,14 +226,14 @@ function readField(line: string): { name: string; value: string } {
 function addLine(head: Head, line: string): void {
   const { name, value } = readField(line);
   if (name === 'transfer-encoding') {
-    if (head.encoding !== undefined) throw new MalformedResponse('it is framed in two ways');
+    if (head.encoding !== undefined) throw new MalformedResponse('the framing is ambiguous');
     head.encoding = value;
   } else if (HOP_BY_HOP.has(name)) {
-    if (name === 'connection' && /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(value)) head.isKept = false;
+    if (name === 'connection' && /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(value)) head.isKeptAlive = false;
   } else {
     const text = withoutBlanks(value);
     if (name === 'content-length') {
-      if (head.length !== undefined) throw new MalformedResponse('it is framed in two ways');
+      if (head.length !== undefined) throw new MalformedResponse('the framing is ambiguous');
       head.length = text;
     }
     head.headers.push(name, text);

@@ -1,5 +1,5 @@
-// How fast the system is, beside programs that do less: `npm run bench`. Everything that it starts and writes is of its
-// own and gone afterwards, but for the JSON file.
+// Measures the system and compares it with programs that do less: `npm run bench`. All that it starts and writes is
+// removed afterwards, except the JSON file.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { drawLatency, seriesOf } from './chart.ts';
@@ -16,7 +16,7 @@ import { driveScrapes } from './scrapes.ts';
 import { MEASURED_CORE, OTHER_CORE } from './stage.ts';
 import { GUILDS, makeWorld } from './world.ts';
 
-/** Whose latency the picture shows. */
+/** The scenario whose latency the picture shows. */
 const PICTURED = 'lookup by game';
 
 const HELP = `usage: npm run bench -- [--seconds N] [--users N] [--rounds N] [--only comparison|scenarios|replicas|scrapes] [--filter REGEXP] [--json FILE] [--picture FILE]`;

@@ -12,7 +12,7 @@ export interface Point {
   latency: number;
 }
 
-/** Latency against rate, both in logarithms, as an SVG picture; one line for each series. */
+/** Draws latency by rate as SVG, with logarithmic axes and one line for each series. */
 export function drawLatency(title: string, series: Readonly<Record<string, readonly Point[]>>): string {
   const points = Object.values(series).flat();
   const x = axis(
@@ -55,7 +55,7 @@ ${[...columns, ...rows, ...lines].join('\n')}
 `;
 }
 
-/** The p50 and p99 of a scenario at all rates. */
+/** The p50 and p99 of a scenario at all rates, as series. */
 export function seriesOf(driven: readonly Driven[], name: string): Record<string, Point[]> {
   const rows = driven.filter((row) => row.name === name).toSorted((a, b) => a.through.perSecond - b.through.perSecond);
   const points = (of: (row: Driven) => number) =>
@@ -66,12 +66,12 @@ export function seriesOf(driven: readonly Driven[], name: string): Record<string
   };
 }
 
-/** A logarithmic axis over all values, with a tick at 1, 2 and 5 of each power of ten. */
+/** A logarithmic axis with ticks at 1, 2 and 5 times each power of ten. */
 function axis(values: readonly number[], from: number, to: number) {
   const powers = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** (power - 4))).flat();
-  const [least, most] = [Math.min(...values), Math.max(...values)];
-  const low = powers.findLast((power) => power <= least) ?? least;
-  const high = powers.find((power) => power >= most) ?? most;
+  const [min, max] = [Math.min(...values), Math.max(...values)];
+  const low = powers.findLast((power) => power <= min) ?? min;
+  const high = powers.find((power) => power >= max) ?? max;
   const at = (value: number) =>
     Math.round(
       (from + ((Math.log(value) - Math.log(low)) / (Math.log(high) - Math.log(low) || 1)) * (to - from)) * 10,

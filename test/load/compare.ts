@@ -4,15 +4,15 @@ import { requestsOf, SCENARIOS, type Scenario } from './scenarios.ts';
 import { MEASURED_CORE, measureAt, median, nameOfRate, OTHER_CORE, RATES, type Rate, type Stage } from './stage.ts';
 import { BARE, startProxies, startServer, type Yardstick } from './yardsticks.ts';
 
-/** One program under one load. */
+/** The figures of one program under one load. */
 export interface Compared {
   name: string;
   rate: string;
   /** CPU microseconds per request of the program itself in each round. */
   rounds: number[];
-  /** Milliseconds, the median of all rounds. */
+  /** Milliseconds; the median of all rounds. */
   p99: number;
-  /** Of the last round. */
+  /** The figures of the last round. */
   figures: Figures;
 }
 
@@ -25,17 +25,18 @@ interface Subject {
   rates: readonly Rate[];
 }
 
-/** Who passes look-ups on, as the tables name it. */
+/** Names of programs in the tables. */
 export const GATEWAY = 'gateway';
 export const SERVER = 'Node server';
-/** For each program, before the first round. */
+/** The warm-up of each program before the first round. */
 const WARM_UP_SECONDS = 6;
-/** Before each measurement: until connections are open, and what ran before it is over. */
+/** The pause before each measurement, in which connections are opened and the previous program becomes idle. */
 const SETTLE_SECONDS = 0.4;
 
 /**
- * The gateway with all its checks and limits beside programs that do less, each alone on its core, all passing the same
- * requests to the same bare server. Rounds interleave, so that a change of the machine's speed meets all.
+ * Compares the gateway, with all its checks and limits, with programs that do less. All forward the same requests to the
+ * same bare server, one at a time on the measured core. Rounds are interleaved, so that a change of the machine's speed
+ * affects all programs.
  */
 export async function compareGateways(stage: Stage): Promise<Compared[]> {
   const server = await startServer();
@@ -84,7 +85,7 @@ function subjectsOf(
   return subjects;
 }
 
-/** Code is compiled over seconds, and the more there is of it the longer that takes. */
+/** V8 needs some seconds of load to compile the code, and longer for larger programs. */
 async function warmUp(stage: Stage, subjects: readonly Subject[]): Promise<void> {
   for (const subject of subjects) {
     console.log(`Warming up: ${subject.name} …`);
@@ -97,7 +98,7 @@ async function runRounds(stage: Stage, subjects: readonly Subject[], server: Yar
   const results = new Map<string, { subject: Subject; rate: Rate; runs: Figures[] }>();
   for (let round = 1; round <= stage.rounds; round += 1) {
     for (const subject of subjects) {
-      // The server answers itself: it is moved to the measured core for its own turn.
+      // The server is also the upstream, so it is moved to the measured core only while it is measured itself.
       if (subject.pid === server.child.pid) pin(server.child.pid, MEASURED_CORE);
       for (const rate of subject.rates) {
         const figures = await measure(stage, subject, rate, { [subject.name]: subject.pid, redis });

@@ -1,29 +1,29 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Linux counts the CPU time of processes in hundredths of a second, whatever its own timer does. */
+/** The unit of CPU times in /proc/PID/stat. */
 const TICKS_PER_SECOND = 100;
 const PAGE_BYTES = 4096;
 
 interface Stat {
   parent: number;
-  /** Those of children that ended. */
+  /** CPU seconds of children that have ended. */
   endedSeconds: number;
 }
 
-/** CPU seconds that a process and its children have taken so far; those of children that ended are their parent's. */
+/** CPU seconds of a process and all its children so far, including children that have ended. */
 export function cpuSeconds(pid: number): number {
   return family(pid).reduce((sum, member) => sum + (stat(member)?.endedSeconds ?? 0) + runSeconds(member), 0);
 }
 
-/** Of all threads, to the nanosecond: what `stat` tells is in hundredths of a second, too coarse for a short round. */
+/** CPU seconds of all threads, from schedstat: its nanoseconds are exact enough for a short round, `stat` is not. */
 function runSeconds(pid: number): number {
   const tasks = `/proc/${pid}/task`;
   const nanoseconds = listed(tasks).map((task) => Number(contentOf(`${tasks}/${task}/schedstat`).split(' ')[0]));
   return nanoseconds.reduce((sum, thread) => sum + thread, 0) / 1e9;
 }
 
-/** Nothing of a process that has ended. */
+/** Returns no entries for a process that has ended. */
 function listed(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -32,7 +32,7 @@ function listed(folder: string): string[] {
   }
 }
 
-/** Nothing of a thread that has ended. */
+/** Returns 0 for a thread that has ended. */
 function contentOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -41,20 +41,20 @@ function contentOf(file: string): string {
   }
 }
 
-/** Resident memory of a process in bytes, its children left out. */
+/** Resident memory of a process in bytes, without its children. */
 export function residentBytes(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES;
 }
 
-/** Keeps a process, its threads and its children to some cores, given as taskset's list: `0`, `0,1`. */
+/** Pins a process, its threads and its children to cores, in the syntax of taskset: `0`, `0,1`. */
 export function pin(pid: number, cores: string): void {
   for (const member of family(pid)) {
-    // One that ended meanwhile needs no core.
+    // Skips processes that have ended meanwhile.
     if (stat(member)) execFileSync('taskset', ['-a', '-p', '-c', cores, String(member)], { stdio: 'ignore' });
   }
 }
 
-/** A process and all that it started. */
+/** The process and all its descendants. */
 function family(pid: number): number[] {
   const parents = new Map(
     readdirSync('/proc')

@@ -1,18 +1,18 @@
 import type { Figures } from './load.ts';
 import { MIXED, requestsOf, type Scenario, sealedRequestsOf } from './scenarios.ts';
-import { measureAt, nameOfRate, OtherAnswers, RATES, type Rate, type Stage } from './stage.ts';
+import { measureAt, nameOfRate, RATES, type Rate, type Stage, UnexpectedStatus } from './stage.ts';
 
-/** One scenario under one load, through the whole system. */
+/** The figures of one scenario under one load, through the whole system. */
 export interface Driven {
   name: string;
   service: Scenario['service'];
   rate: string;
   through: Figures;
-  /** The same requests straight to the service at the same rate. */
-  straight: Figures | undefined;
+  /** The same requests directly to the service at the same rate. */
+  direct: Figures | undefined;
 }
 
-/** A second process drives it, so that its own speed is no limit. */
+/** Measures each scenario at each rate and at saturation, from a process of its own. */
 export async function driveSystem(stage: Stage, scenarios: readonly Scenario[]): Promise<Driven[]> {
   const driven: Driven[] = [];
   await warmKeys(stage);
@@ -21,8 +21,8 @@ export async function driveSystem(stage: Stage, scenarios: readonly Scenario[]):
       try {
         driven.push(await drive(stage, scenario, rate));
       } catch (error) {
-        if (!(error instanceof OtherAnswers)) throw error;
-        // What a machine is too small for takes no figures away from the rest.
+        if (!(error instanceof UnexpectedStatus)) throw error;
+        // On a slow machine one scenario may fail; the others are measured all the same.
         console.log(`NOT MEASURED: ${scenario.name}, ${nameOfRate(rate)}: ${error.message}`);
         process.exitCode = 1;
       }
@@ -31,26 +31,26 @@ export async function driveSystem(stage: Stage, scenarios: readonly Scenario[]):
   return driven;
 }
 
-/** One scenario under one load, through the gateway. */
+/** Measures one scenario under one load, through the gateway. */
 export async function driveThrough(stage: Stage, scenario: Scenario, rate: Rate): Promise<Figures> {
   const requests = requestsOf(scenario, stage.world);
   return measure(stage, scenario, requests, rate, new URL(stage.system.up.gateway), await stage.system.processes());
 }
 
-/** One scenario under one load, through the gateway and, at a given rate, straight to the service too. */
+/** One scenario under one load, through the gateway and, at a given rate, also directly to the service. */
 async function drive(stage: Stage, scenario: Scenario, rate: Rate): Promise<Driven> {
   const through = await driveThrough(stage, scenario, rate);
   const address = stage.system.up.services[scenario.service]?.http;
-  let straight: Figures | undefined;
+  let direct: Figures | undefined;
   if (address && rate !== undefined) {
     const sealed = sealedRequestsOf(scenario, stage.world, stage.system.ring);
-    straight = await measure(stage, scenario, sealed, rate, new URL(address), await stage.system.processes());
+    direct = await measure(stage, scenario, sealed, rate, new URL(address), await stage.system.processes());
   }
   console.log(`${scenario.name}, ${nameOfRate(rate)}: p99 ${through.latency.p99.toFixed(2)} ms`);
-  return { name: scenario.name, service: scenario.service, rate: nameOfRate(rate), through, straight };
+  return { name: scenario.name, service: scenario.service, rate: nameOfRate(rate), through, direct };
 }
 
-/** Each key is known before anything is measured. */
+/** Sends a request with each key, so that the gateway has cached all keys before the measurement. */
 export async function warmKeys(stage: Stage): Promise<void> {
   const whoami: Scenario = {
     name: 'keys',

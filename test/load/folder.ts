@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Runs something with a folder of its own, which is gone afterwards, however it ends; a signal ends it in order. */
+/** Runs `work` with a temporary folder and deletes it afterwards. SIGINT, SIGTERM and SIGHUP abort the work gracefully. */
 export async function inTemporaryFolder(work: (folder: string, signal: AbortSignal) => Promise<void>): Promise<void> {
   const stop = new AbortController();
   const { signal } = stop;

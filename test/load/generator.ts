@@ -1,43 +1,46 @@
-// A process of its own that sends requests over kept connections and measures how long they take.
+// A process that sends requests over persistent connections and measures their latency.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 
-/** What to send. */
+/** The load to send. */
 export interface Load {
   host: string;
   /** Connections are spread over them. */
   ports: readonly number[];
-  /** Whole HTTP/1.1 requests, sent in turn and over again, from where the load before this one stopped. */
+  /** Whole HTTP/1.1 requests, sent in a cycle that continues where the previous load stopped. */
   requests: string[];
-  /** Requests a second; left out, each connection sends again as soon as it has its answer. */
+  /** Requests per second. Default: each connection sends its next request when it has received the response. */
   rate?: number;
   /** The most connections. */
   connections: number;
-  /** Never sleeps at saturation: who answers a program that sleeps pays for waking it. Costs others a core. */
+  /**
+   * True: never sleeps at saturation, because otherwise the measured program pays for waking the generator. It occupies
+   * a core all the time then.
+   */
   isAwake?: boolean;
   seconds: number;
 }
 
-/** What came of it. */
+/** The result of a load. */
 export interface Measured {
   answered: number;
   seconds: number;
-  /** How many answers had each status; 0 = the connection broke. */
+  /** The number of responses by status; 0 = the connection failed. */
   statuses: Record<number, number>;
-  /** Milliseconds from when a request was due, so that a slow answer counts for all that had to wait behind it. */
+  /** Milliseconds since a request was due, so that a slow response also counts for the requests that it delays. */
   latency: { p50: number; p99: number; p999: number; max: number };
 }
 
 const LENGTH = /\r\ncontent-length: *(\d+)/i;
-/** What is still under way at the end is given so long. */
+/** The time that requests in flight have at the end of a load. */
 const GRACE_MS = 10_000;
 
-/** One kept connection with at most one request under way. */
+/** A persistent connection with at most one request in flight. */
 class Connection {
   readonly #socket: Socket;
-  /** Of whoever sends on it. */
+  /** Called with each response. */
   answered: (connection: Connection, status: number, due: number) => void;
   #buffered: Buffer | undefined;
   #due = 0;
@@ -90,19 +93,20 @@ class Connection {
 
 function lengthOf(head: string): number {
   const length = LENGTH.exec(head)?.[1];
-  if (length === undefined && !head.startsWith('HTTP/1.1 304')) throw new Error(`an answer without a length:\n${head}`);
+  if (length === undefined && !head.startsWith('HTTP/1.1 304'))
+    throw new Error(`a response without a length:\n${head}`);
   return Number(length ?? 0);
 }
 
-/** What the last load has left open, and where: a warm-up opens connections for what is measured after it. */
-let kept: { target: string; connections: Connection[] } = { target: '', connections: [] };
+/** The open connections of the last load, which the next load to the same target uses: a warm-up opens them. */
+let open: { target: string; connections: Connection[] } = { target: '', connections: [] };
 
-/** How many requests all loads have sent: were each to begin at the first, its guild would soon be at its limit. */
+/** The requests sent by all loads. The next load continues from here, so that no guild reaches its limit. */
 let sent = 0;
 
 const targetOf = ({ host, ports }: Load): string => `${host} ${ports.join()}`;
 
-/** Sends one load until its time is over, and waits for the answers that are under way then. */
+/** Sends one load until its time is over, and waits for the requests in flight. */
 class Run {
   readonly #load: Load;
   readonly #free: Connection[] = [];
@@ -111,12 +115,12 @@ class Run {
   readonly #latencies: number[] = [];
   readonly #started = performance.now();
   #open = 0;
-  #underWay = 0;
+  #inFlight = 0;
   #whenIdle: (() => void) | undefined;
 
   constructor(load: Load) {
     this.#load = load;
-    const { target, connections } = kept;
+    const { target, connections } = open;
     for (const connection of connections) {
       if (target === targetOf(load) && connection.isOpen) this.#adopt(connection);
       else connection.end();
@@ -128,9 +132,9 @@ class Run {
     else await this.#pace(this.#load.rate);
     const [answered, seconds] = [this.#latencies.length, (performance.now() - this.#started) / 1000];
     await Promise.race([this.#idle(), sleep(GRACE_MS, undefined, { ref: false })]);
-    // Who comes later than that must not send in the time of the next load.
+    // Requests that are still queued must not be sent during the next load.
     this.#waiting.length = 0;
-    kept = { target: targetOf(this.#load), connections: this.#free };
+    open = { target: targetOf(this.#load), connections: this.#free };
     return { answered, seconds, statuses: this.#statuses, latency: percentiles(this.#latencies) };
   }
 
@@ -138,7 +142,7 @@ class Run {
     return this.#started + this.#load.seconds * 1000;
   }
 
-  /** Each connection sends its next request when it has its answer. */
+  /** Each connection sends its next request when it has received the response. */
   async #saturate(): Promise<void> {
     const connections: Connection[] = [];
     for (let free = this.#takeFree(); free; free = this.#takeFree()) connections.push(free);
@@ -149,10 +153,10 @@ class Run {
     else await sleep(this.#end - performance.now());
   }
 
-  /** Requests are due at a constant rate, whether earlier ones were answered or not. */
+  /** Requests are due at a constant rate, whether or not earlier ones have their response. */
   async #pace(rate: number): Promise<void> {
     for (let count = 0; ; ) {
-      // On whole milliseconds, which is as fine as timers are.
+      // Due times are whole milliseconds, the resolution of timers.
       for (let due = this.#due(count, rate); due <= performance.now(); due = this.#due(count, rate)) {
         if (due >= this.#end) return;
         count += 1;
@@ -165,16 +169,16 @@ class Run {
     }
   }
 
-  /** Resolves once nothing is under way or waits. */
+  /** Resolves once no request is in flight or queued. */
   #idle(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#whenIdle = resolve;
-    this.#tellIdle();
+    this.#checkIdle();
     return promise;
   }
 
-  #tellIdle(): void {
-    if (this.#underWay + this.#waiting.length === 0) this.#whenIdle?.();
+  #checkIdle(): void {
+    if (this.#inFlight + this.#waiting.length === 0) this.#whenIdle?.();
   }
 
   #due(count: number, rate: number): number {
@@ -194,7 +198,7 @@ class Run {
     return connection;
   }
 
-  /** A connection that has nothing to do and that the other side has not closed. */
+  /** An idle connection that is still open. */
   #takeFree(): Connection | undefined {
     for (let connection = this.#free.pop(); connection; connection = this.#free.pop()) {
       if (connection.isOpen) return connection;
@@ -210,7 +214,7 @@ class Run {
     this.#free.push(connection);
   }
 
-  /** Gives a connection the request that has waited longest. */
+  /** Sends the oldest queued request on a connection. */
   #use(connection: Connection): void {
     const first = this.#waiting.shift();
     if (first) this.#send(connection, first.request, first.due);
@@ -218,19 +222,19 @@ class Run {
   }
 
   #send(connection: Connection, request: string, due: number): void {
-    this.#underWay += 1;
+    this.#inFlight += 1;
     connection.send(request, due);
   }
 
   readonly #answered = (connection: Connection, status: number, due: number): void => {
     const now = performance.now();
-    this.#underWay -= 1;
+    this.#inFlight -= 1;
     this.#statuses[status] = (this.#statuses[status] ?? 0) + 1;
     this.#latencies.push(now - due);
     if (!connection.isOpen) this.#open -= 1;
     else if (this.#load.rate === undefined && now < this.#end) this.#send(connection, this.#next(), now);
     else this.#use(connection);
-    this.#tellIdle();
+    this.#checkIdle();
   };
 }
 
@@ -240,7 +244,7 @@ function percentiles(latencies: number[]): Measured['latency'] {
   return { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1) };
 }
 
-// Started by load.ts; told what to send by its parent.
+// Started by load.ts, which sends the loads as messages.
 if (process.send) {
   process.on('message', (load: Load) => {
     void new Run(load).measure().then((measured) => process.send?.(measured));

@@ -6,7 +6,7 @@ import type { Load, Measured } from './generator.ts';
 
 export interface Figures extends Measured {
   perSecond: number;
-  /** CPU microseconds per answer, by the names of the processes. */
+  /** CPU microseconds per response, by the names of the processes. */
   cpu: Record<string, number>;
   /** Resident bytes afterwards, by the names of the processes. */
   memory: Record<string, number>;
@@ -14,11 +14,11 @@ export interface Figures extends Measured {
 
 export interface LoadOptions extends Load {
   warmUpSeconds: number;
-  /** Whose CPU time is taken, by name. */
+  /** The processes whose CPU time is measured, by name. */
   processes: Readonly<Record<string, number>>;
 }
 
-/** Sends loads from a process of its own, so that what it costs is no part of what it measures. */
+/** Sends load from a process of its own, so that its own CPU time is not measured. */
 export class LoadGenerator {
   readonly #child: ChildProcess;
 
@@ -37,8 +37,8 @@ export class LoadGenerator {
     const all = { ...processes, generator: this.pid };
     const before = mapValues(all, cpuSeconds);
     const measured = await this.#run(load);
-    const answers = Object.values(measured.statuses).reduce((sum, count) => sum + count, 0);
-    const cpu = mapValues(all, (pid, name) => ((cpuSeconds(pid) - (before[name] ?? 0)) * 1e6) / answers);
+    const responses = Object.values(measured.statuses).reduce((sum, count) => sum + count, 0);
+    const cpu = mapValues(all, (pid, name) => ((cpuSeconds(pid) - (before[name] ?? 0)) * 1e6) / responses);
     const memory = mapValues(processes, residentBytes);
     return { ...measured, perSecond: measured.answered / measured.seconds, cpu, memory };
   }

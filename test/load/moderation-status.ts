@@ -1,5 +1,5 @@
-// How fast a ban and mute status is read from a large table: `npm run bench:moderation -- [ROWS]`. Makes a PostgreSQL
-// of its own in a temporary folder, which is removed however the run ends.
+// Measures reading ban and mute statuses from a large table: `npm run bench:moderation -- [ROWS]`. Starts a PostgreSQL
+// in a temporary folder, which is always removed at the end.
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { seededRandom, wholeNumber } from '#test/random.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../../services/moderation/migrations');
 const GIB = 2 ** 30;
-/** With indexes, write-ahead log and sorting. */
+/** Disk space, including indexes, write-ahead log and sorting. */
 const BYTES_PER_ROW = 800;
 const BATCH = 500_000;
 const WARM_UP = 2_000;
@@ -24,10 +24,10 @@ const CALLERS = 2;
 const BOUND_MS = 2;
 const LARGE_GUILD = '900000000000000001';
 const PLACE = 101;
-/** Users are numbered; this spreads them over the game IDs that there are (2^33 - 9 is prime, so none meet). */
+/** Spreads the users over all game IDs without collisions, because 2^33 - 9 is prime. */
 const SCATTER = { factor: 1_234_567_891n, prime: 8_589_934_583n };
 
-/** Durable as by default, with room for the load: nothing is vacuumed but when we say so. */
+/** Durable as by default. Autovacuum is off, so that it does not disturb the measurement. */
 const SETTINGS = {
   shared_buffers: '1GB',
   maintenance_work_mem: '512MB',
@@ -90,7 +90,7 @@ function checkDisk(rows: number): void {
   if (free < needed) throw new Error(`${tmpdir()} has ${inGib(free)} GiB free, ${inGib(needed)} GiB are needed`);
 }
 
-/** Fills the tables, the indexes last; in how many seconds. */
+/** Fills the tables and creates the indexes afterwards. Returns the seconds that this took. */
 async function load(client: Client, rows: number, signal: AbortSignal): Promise<number> {
   const begun = performance.now();
   const { rows: indexes } = await client.query<{ name: string; definition: string }>(INDEXES);
@@ -112,7 +112,7 @@ async function load(client: Client, rows: number, signal: AbortSignal): Promise<
   return secondsSince(begun);
 }
 
-/** Asks for random users of the large guild, a fifth of whom have never been punished. */
+/** Reads the statuses of random users of the large guild, a fifth of whom have never been punished. */
 function statusOf(users: number, known: number, random: () => number): (on: Queryable) => Promise<unknown> {
   const user = () => wholeNumber(random, (known / 10) * 1.25) * 10 + wholeNumber(random, 6);
   const gameId = () => Number((BigInt(user()) * SCATTER.factor) % SCATTER.prime);
@@ -158,7 +158,7 @@ async function bench(url: string, rows: number, signal: AbortSignal): Promise<vo
   await migrate({ url, service: 'moderation', directory: MIGRATIONS });
   const log = await createLog({ service: 'bench', level: 'silent' });
   const client = new Client({ connectionString: url });
-  // Told by the statement that is under way; without a listener it would end the process.
+  // The statement in flight reports the error too; without a listener it would end the process.
   client.on('error', () => {});
   const database = openDatabase({ url, poolMax: CALLERS, name: 'bench', metrics: new Metrics(), log });
   try {
@@ -179,7 +179,7 @@ async function run(argument: string | undefined): Promise<void> {
   const stop = new AbortController();
   const { signal } = stop;
   const stopped = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-  // Heard only once the server runs; until then the start gives up by itself.
+  // Takes effect once the server runs. Until then startPostgres handles the signal itself.
   stopped.catch(() => undefined);
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => stop.abort(new Error(`ended by ${name}`)));
   const folder = mkdtempSync(join(tmpdir(), 'guild-data-load-'));

@@ -2,25 +2,25 @@ import { readFileSync } from 'node:fs';
 import { Client } from 'pg';
 import { allNodes, type Plan, scanOf } from '#test/postgres/explain.ts';
 
-/** Tables smaller than this are read whole sooner than by an index. */
+/** Rows from which a table is large; PostgreSQL prefers sequential scans for smaller tables. */
 const LARGE = 10_000;
 
-/** PostgreSQL's settings so that plans can be logged once `logPlans` says so. */
+/** PostgreSQL settings that allow `logPlans` to log plans. */
 export const PLAN_SETTINGS = {
   session_preload_libraries: 'auto_explain',
   'auto_explain.log_format': 'json',
   'auto_explain.log_nested_statements': 'off',
 };
 
-/** A statement that was executed, and how it read its tables. */
+/** An executed statement and its scans. */
 export interface Planned {
   statement: string;
   scans: string[];
-  /** Large tables that it read from the first row to the last. */
+  /** Large tables that it read completely. */
   whole: string[];
 }
 
-/** From now on the plan of every statement is written to the server's log, or no longer. */
+/** Starts or stops writing the plan of every statement to the server's log. */
 export async function logPlans(url: string, on: boolean): Promise<void> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -32,7 +32,7 @@ export async function logPlans(url: string, on: boolean): Promise<void> {
   }
 }
 
-/** The statements on services' tables in a server's log, each once. */
+/** Returns the statements on services' tables in a server's log, each once. */
 export async function plansIn(url: string, logFile: string): Promise<Planned[]> {
   const large = await largeTables(url);
   const found = new Map<string, Planned>();

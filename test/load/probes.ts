@@ -1,9 +1,8 @@
-import type { World } from './scenarios.ts';
-import { chatIdOf, type Guild, gameIdOf, userOf } from './world.ts';
+import { chatIdOf, type Guild, gameIdOf, userOf, type World } from './world.ts';
 
 type Probe = [method: string, path: string, body?: unknown];
 
-/** A request for each way in which routes read the large tables. */
+/** Requests that cover every way in which routes read the large tables. */
 function probesOf({ id }: Guild, user: number): Probe[] {
   const [chat, game] = [chatIdOf(user), gameIdOf(user)];
   const moderation = `/moderation/${id}`;
@@ -36,17 +35,17 @@ function probesOf({ id }: Guild, user: number): Probe[] {
   ];
 }
 
-/** Sends each probe for the largest guild and for a small one. None may fail for a fault of ours. */
+/** Sends each probe for the largest guild and for a small one. Throws if a request is malformed or fails. */
 export async function probe(gateway: string, { guilds }: World, users: number): Promise<void> {
   for (const number of [0, 7]) {
     const guild = guilds[number] as Guild;
     for (const [method, path, body] of probesOf(guild, userOf(number, Math.floor(users / guilds.length / 10)))) {
       const headers = { 'x-api-key': guild.key, 'x-guild-id': guild.id, 'content-type': 'application/json' };
       const init = body === undefined ? {} : { body: JSON.stringify(body) };
-      const answer = await fetch(`${gateway}/api/v1${path}`, { method, headers, ...init });
-      const text = await answer.text();
-      if (answer.status >= 500 || [400, 401, 403, 429].includes(answer.status)) {
-        throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+      const response = await fetch(`${gateway}/api/v1${path}`, { method, headers, ...init });
+      const text = await response.text();
+      if (response.status >= 500 || [400, 401, 403, 429].includes(response.status)) {
+        throw new Error(`${method} ${path}: ${response.status} ${text}`);
       }
     }
   }

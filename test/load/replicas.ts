@@ -4,14 +4,14 @@ import type { Replica } from './running.ts';
 import { requestsOf, SCENARIOS, type Scenario } from './scenarios.ts';
 import { MEASURED_CORE, measureAt, median, OTHER_CORE, type Stage } from './stage.ts';
 
-/** So many gateways, each with a service of its own behind it. */
+/** The figures of several gateways, each with its own service. */
 export interface Replicated {
   replicas: number;
-  /** Requests for each second of CPU time that gateways, services, PostgreSQL and Redis took together: the median. */
+  /** Requests per second of CPU time of gateways, services, PostgreSQL and Redis together; the median. */
   perCore: number;
-  /** The median of what it was in each round, of that of one replica. */
+  /** The median of the ratios to one replica in the same round. */
   ofOne: number;
-  /** Of the last round. */
+  /** The figures of the last round. */
   figures: Figures;
 }
 
@@ -21,12 +21,12 @@ interface Pair {
 }
 
 const COUNTS = [1, 2, 4];
-/** For each gateway and its service: processes that have just started spend more on compiling than on requests. */
+/** The warm-up of each gateway and its service, because a new process spends more CPU on compiling than on requests. */
 const WARM_UP_SECONDS = 8;
 
 /**
- * Look-ups through one, two and four gateways, over which connections are balanced, in rounds that interleave. One
- * machine has too few cores to show more throughput, so what is compared is throughput for each second of CPU time.
+ * Measures lookups through one, two and four gateways with balanced connections, in interleaved rounds. One machine has
+ * too few cores for more throughput, so the throughput per second of CPU time is compared.
  */
 export async function driveReplicas(stage: Stage): Promise<Replicated[]> {
   const pairs: Pair[] = [];
@@ -55,7 +55,7 @@ export async function driveReplicas(stage: Stage): Promise<Replicated[]> {
 async function startPair({ system }: Stage): Promise<Pair> {
   const service = await system.startReplica('lookup');
   const gateway = await system.startReplica('gateway', { LOOKUP_HTTP_URL: `http://127.0.0.1:${service.port}` });
-  // They would inherit our own core, and eight processes on one would be a measurement of its caches.
+  // Otherwise they inherit the benchmark's own core, and eight processes on one core would measure its caches.
   for (const { child } of [service, gateway]) pin(child.pid, `${MEASURED_CORE},${OTHER_CORE}`);
   return { service, gateway };
 }

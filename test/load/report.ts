@@ -10,7 +10,7 @@ import { BARE } from './yardsticks.ts';
 const MIB = 2 ** 20;
 const fixed = (value: number, digits = 2) => value.toFixed(digits);
 
-/** What the figures were measured on, and when. */
+/** Describes the machine and the date of the measurement. */
 export function machine(): string {
   const gib = Math.round(totalmem() / 2 ** 30);
   const load = loadavg()[0]?.toFixed(1);
@@ -21,7 +21,7 @@ export function machine(): string {
 export function printComparison(compared: readonly Compared[]): void {
   if (compared.length === 0) return;
   printTable(
-    ['program', 'load', 'requests/s', 'CPU µs', 'quarters', 'of bare', 'p50 ms', 'p99 ms', 'p99.9 ms', 'Redis µs'],
+    ['program', 'load', 'requests/s', 'CPU µs', 'quartiles', 'of bare', 'p50 ms', 'p99 ms', 'p99.9 ms', 'Redis µs'],
     compared.map((one) => [
       one.name,
       one.rate,
@@ -53,7 +53,7 @@ export function printScenarios(driven: readonly Driven[]): void {
       'added p99',
       'gateway MiB',
     ],
-    driven.map(({ name, service, rate, through, straight }) => [
+    driven.map(({ name, service, rate, through, direct }) => [
       name,
       rate,
       fixed(through.perSecond, 0),
@@ -61,8 +61,8 @@ export function printScenarios(driven: readonly Driven[]): void {
         index === 1 && process === 'gateway' ? '' : fixed(through.cpu[process] ?? 0, 0),
       ),
       ...latencies(through),
-      straight ? fixed(through.latency.p50 - straight.latency.p50) : '',
-      straight ? fixed(through.latency.p99 - straight.latency.p99) : '',
+      direct ? fixed(through.latency.p50 - direct.latency.p50) : '',
+      direct ? fixed(through.latency.p99 - direct.latency.p99) : '',
       fixed((through.memory['gateway'] ?? 0) / MIB, 0),
     ]),
   );
@@ -80,7 +80,7 @@ export function printReplicas(replicated: readonly Replicated[]): void {
   );
 }
 
-/** The targets that one run can tell. */
+/** Prints the targets that this run has figures for. */
 export function printTargets(
   compared: readonly Compared[],
   driven: readonly Driven[],
@@ -88,50 +88,50 @@ export function printTargets(
   scraped: Scraped | undefined,
 ): void {
   const rows: string[][] = [];
-  const target = (name: string, value: number, most: number, unit = '') =>
-    rows.push([name, `${fixed(value)}${unit}`, `${most}${unit}`, verdictOn(value, most)]);
-  // Slower without the gateway than with it: the machine was too full to tell.
+  const target = (name: string, value: number, max: number, unit = '') =>
+    rows.push([name, `${fixed(value)}${unit}`, `${max}${unit}`, verdictOn(value, max)]);
+  // If a request is slower without the gateway, the machine was too busy to measure.
   const added = (where: string, value: number) =>
     target(`added p99 ${where}`, value < 0 ? Number.NaN : value, 3, ' ms');
   if (compared.length > 0) {
     const ratio = (name: string, rate: Rate, of: string) =>
       ratioOf(find(compared, name, nameOfRate(rate)), find(compared, of, nameOfRate(rate)));
-    target('gateway CPU per proxied request, saturation, of bare', ratio(GATEWAY, undefined, BARE), 1);
-    target('gateway CPU per proxied request, 1,500/s, of bare', ratio(GATEWAY, 1_500, BARE), 1.3);
+    target('gateway CPU per proxied request at saturation, relative to bare', ratio(GATEWAY, undefined, BARE), 0.85);
+    target('gateway CPU per proxied request at 1,500/s, relative to bare', ratio(GATEWAY, 1_500, BARE), 1.3);
     for (const code of [401, 429]) {
       const name = `refused ${code}`;
-      target(`${name}, CPU, of a bare Node answer`, ratio(`${GATEWAY}: ${name}`, undefined, SERVER), 2.5);
+      target(`${name}, CPU, relative to a bare Node response`, ratio(`${GATEWAY}: ${name}`, undefined, SERVER), 2.5);
     }
     for (const rate of RATES) {
       const p99 = (name: string) => find(compared, name, nameOfRate(rate))?.p99 ?? Number.NaN;
-      added(`before a bare server at ${nameOfRate(rate)}`, p99(GATEWAY) - p99(SERVER));
+      added(`to a bare server at ${nameOfRate(rate)}`, p99(GATEWAY) - p99(SERVER));
     }
   }
   if (scraped) {
-    target('p99 that scrapes add', scraped.during - scraped.without, 5, ' ms');
+    target('p99 added by scrapes', scraped.during - scraped.without, 5, ' ms');
     console.log(`the longest scrape took ${fixed(scraped.longestScrape)} ms`);
   }
-  for (const { name, rate, through, straight } of driven) {
-    if (name !== 'lookup by game' || !straight) continue;
-    added(`of a look-up at ${rate}`, through.latency.p99 - straight.latency.p99);
+  for (const { name, rate, through, direct } of driven) {
+    if (name !== 'lookup by game' || !direct) continue;
+    added(`to a lookup at ${rate}`, through.latency.p99 - direct.latency.p99);
   }
   for (const { replicas, ofOne } of replicated.slice(1)) {
-    target(`throughput per core that ${replicas} replicas lose`, 1 - ofOne, 0.15);
+    target(`throughput per core lost with ${replicas} replicas`, 1 - ofOne, 0.15);
   }
   printTable(['target', 'measured', 'at most', ''], rows);
 }
 
-/** What was left out of a run is not a number. */
-function verdictOn(value: number, most: number): string {
+/** NaN stands for a figure that this run did not measure. */
+function verdictOn(value: number, max: number): string {
   if (Number.isNaN(value)) return 'NOT MEASURED';
-  return value <= most ? 'met' : 'NOT MET';
+  return value <= max ? 'met' : 'NOT MET';
 }
 
 function find(compared: readonly Compared[], name: string, rate: string): Compared | undefined {
   return compared.find((one) => one.name === name && one.rate === rate);
 }
 
-/** Of CPU time: the median of what each round says, for the machine's speed changes between rounds. */
+/** The median of the CPU ratios of all rounds, because the machine's speed changes between rounds. */
 function ratioOf(one: Compared | undefined, other: Compared | undefined): number {
   if (!one || !other) return Number.NaN;
   return median(one.rounds.map((cpu, round) => cpu / (other.rounds[round] ?? Number.NaN)));
@@ -139,7 +139,7 @@ function ratioOf(one: Compared | undefined, other: Compared | undefined): number
 
 const latencies = ({ latency }: Figures) => [latency.p50, latency.p99, latency.p999].map((value) => fixed(value));
 
-/** A table for terminals that is one in Markdown too. */
+/** Prints a Markdown table. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   if (rows.length === 0) return;
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;

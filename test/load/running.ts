@@ -13,22 +13,22 @@ import { KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { connect } from '#test/network/grpc.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
-const PATIENCE = 120_000;
-const STOP_PATIENCE = 15_000;
+const START_TIMEOUT_MS = 120_000;
+const STOP_TIMEOUT_MS = 15_000;
 
-/** Durable as by default; nothing is vacuumed but when we say so. */
+/** Durable as by default. Autovacuum is off, so that it does not disturb measurements. */
 const SETTINGS = { shared_buffers: '1GB', maintenance_work_mem: '512MB', max_wal_size: '4GB', autovacuum: 'off' };
 
-/** A process beside the system's own. */
+/** An additional process of a service. */
 export interface Replica {
   child: Child;
-  /** Of its public or HTTP listener. */
+  /** The port of its public or HTTP listener. */
   port: number;
-  /** Base URL. */
+  /** The base URL of its admin listener. */
   admin: string;
 }
 
-/** The whole system as `npm start` runs it, on a PostgreSQL whose settings are ours. */
+/** The whole system as `npm start` runs it, on a PostgreSQL with its own settings. */
 export class RunningSystem {
   readonly #folder: string;
   readonly #settings: Record<string, string>;
@@ -51,7 +51,7 @@ export class RunningSystem {
         DATA_DIR: data,
         DATABASE_URL: this.#postgres.url,
         GATEWAY_PORT: '0',
-        // Refusals are counted by address: each is told to be another's.
+        // Failures count by address, so each request forwards another address.
         TRUSTED_PROXIES: '127.0.0.1/32',
       },
       isReady: async () => {
@@ -70,7 +70,7 @@ export class RunningSystem {
     return new SecretRing([this.#secret('internal')]);
   }
 
-  /** Whoever else is measured, by name. */
+  /** The process IDs of all services, PostgreSQL and Redis, by name. */
   async processes(): Promise<Record<string, number>> {
     const pids = Object.fromEntries(Object.entries(this.up.services).map(([name, { pid }]) => [name, pid]));
     return { ...pids, postgres: this.#postgres.pid, redis: await this.#redisPid() };
@@ -81,7 +81,7 @@ export class RunningSystem {
     return connect(KeyAdminServiceService, 'auth', address, systemClock, [this.#secret('admin')]);
   }
 
-  /** One more process of a service, with its environment but for ports of its own and what `overrides` says. */
+  /** Starts one more process of a service, with the same environment except its ports and `overrides`. */
   async startReplica(name: string, overrides: NodeJS.ProcessEnv = {}): Promise<Replica> {
     const pid = this.up.services[name]?.pid;
     const inherited = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').filter(Boolean);
@@ -103,12 +103,12 @@ export class RunningSystem {
   }
 
   async stop(): Promise<void> {
-    await this.#program?.stop(STOP_PATIENCE);
+    await this.#program?.stop(STOP_TIMEOUT_MS);
     await this.#postgres?.stop();
   }
 
   async #redisPid(): Promise<number> {
-    if (!this.up.redis) throw new Error('limits are to be counted in Redis: install redis-server');
+    if (!this.up.redis) throw new Error('the benchmark needs Redis for the limits: install redis-server');
     const redis = new Redis(this.up.redis);
     try {
       return Number(/process_id:(\d+)/.exec(await redis.info('server'))?.[1]);
@@ -122,13 +122,13 @@ export class RunningSystem {
   }
 }
 
-/** `BENCH_PROFILE=folder` writes a CPU profile of the gateway there when it ends. */
+/** BENCH_PROFILE=folder makes each replica write a CPU profile to that folder when it ends. */
 function profiling(): string[] {
   const folder = process.env['BENCH_PROFILE'];
   return folder ? ['--cpu-prof', `--cpu-prof-dir=${folder}`] : [];
 }
 
-/** Starts a process, says what it printed if it does not become ready. */
+/** Starts a process. If it does not become ready, the error contains its output. */
 export async function startProcess({
   isReady,
   ...command
@@ -139,15 +139,15 @@ export async function startProcess({
   };
   const child = await startChild({ ...command, output });
   try {
-    await untilReady(child, isReady, PATIENCE);
+    await untilReady(child, isReady, START_TIMEOUT_MS);
   } catch (cause) {
     throw new Error(`${command.command.join(' ')} did not start:\n${printed}`, { cause });
   }
   return child;
 }
 
-/** Whether somebody listens on a port of this machine. */
-export function answers(port: number): Promise<boolean> {
+/** Returns true if a process listens on a port of this machine. */
+export function isListening(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connectTo(port, '127.0.0.1');
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false));

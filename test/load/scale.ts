@@ -1,5 +1,5 @@
-// Whether what a request costs stays the same as data grows: `npm run bench:scale`. Links, bans and log rows in three
-// sizes; each scenario's latency at each, and how every statement reads its tables at the largest.
+// Measures whether latency stays the same as data grows: `npm run bench:scale`. There are three sizes of links, bans and
+// log rows. It prints the latency of each scenario at each size, and the plan of every statement at the largest.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { pin } from './cpu.ts';
@@ -17,10 +17,10 @@ import { addUsers, makeWorld } from './world.ts';
 const SIZES = '10000,1000000,10000000';
 const NAMES = /^(lookup|status|ban status|heartbeat|poll)/;
 const RATE = 200;
-/** At each size; what counts is their median, so that the first, whose code and pages are cold, does not. */
+/** The rounds at each size. Their median counts, so that a first round with cold caches does not. */
 const ROUNDS = 3;
-/** What a look-up may take at the largest size, of what it takes at the smallest. */
-const MOST_GROWTH = 1.2;
+/** The highest allowed ratio of a lookup's latency at the largest size to that at the smallest. */
+const MAX_GROWTH = 1.2;
 
 interface Row {
   scenario: Scenario;
@@ -41,7 +41,7 @@ function readOptions() {
   return { sizes, seconds: Number(values.seconds) };
 }
 
-/** Latencies of all scenarios at the size that there is now. */
+/** Measures the latencies of all scenarios at the current size. */
 async function measure(stage: Stage, rows: readonly Row[]): Promise<void> {
   await warmKeys(stage);
   const runs = new Map<Row, Figures['latency'][]>(rows.map((row) => [row, []]));
@@ -70,7 +70,7 @@ function printGrowth(sizes: readonly number[], rows: readonly Row[]): void {
     ]),
   );
   for (const row of rows.filter(({ scenario }) => scenario.name.startsWith('lookup'))) {
-    console.log(`${row.scenario.name}: ${growth(row) <= MOST_GROWTH ? 'within' : 'OVER'} ${MOST_GROWTH} times`);
+    console.log(`${row.scenario.name}: ${growth(row) <= MAX_GROWTH ? 'within' : 'OVER'} ${MAX_GROWTH} times`);
   }
 }
 

@@ -3,7 +3,7 @@ import type { SecretRing } from '#kit/security/keyring.ts';
 import { PRINCIPAL_HEADER, sealPrincipal } from '#kit/security/principal.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
-import { chatIdOf, type Guild, gameIdOf, userOf, usersIn } from './world.ts';
+import { chatIdOf, type Guild, gameIdOf, userOf, usersIn, type World } from './world.ts';
 
 export interface Request {
   method: string;
@@ -13,31 +13,21 @@ export interface Request {
   body?: unknown;
 }
 
-export interface World {
-  guilds: readonly Guild[];
-  /** How many users there are in all. */
-  users: number;
-  /** A key that may only look up. */
-  narrowKey: string;
-  /** A key whose cap is used up. */
-  spentKey: string;
-}
-
 export interface Scenario {
   name: string;
-  /** Who answers it. */
+  /** The service that responds. */
   service: 'gateway' | 'lookup' | 'moderation' | 'activity';
   status: number;
-  /** How many different requests are sent in turn. */
+  /** The number of different requests that are sent in turn. */
   variety: number;
-  /** The guild's own key when left out. */
+  /** Default: the guild's own key. */
   key?: (world: World, guild: Guild) => string;
   make: (guild: Guild, user: (choice?: number) => number, number: number) => Request;
 }
 
 const PREFIX = '/api/v1';
 const VARIETY = 20_000;
-/** The few users that are asked for again and again. */
+/** The number of users whose status stays cached. */
 const POPULAR = 3;
 const BATCH = 25;
 
@@ -69,7 +59,7 @@ const poll: Scenario['make'] = (guild, _user, number) => ({
   headers: header(guild),
 });
 
-/** What a hundred game servers ask for: players who join, beats, polls, and now and then who they are. */
+/** The requests of a hundred game servers: statuses of joining players, heartbeats, polls and lookups. */
 const MIX = [
   ...Array<Scenario['make']>(6).fill(banStatus),
   ...Array<Scenario['make']>(4).fill(heartbeat),
@@ -134,7 +124,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-/** Answered by several services. */
+/** A mix of requests to several services. */
 export const MIXED: Scenario = {
   name: 'a hundred game servers',
   service: 'gateway',
@@ -143,14 +133,14 @@ export const MIXED: Scenario = {
   make: (guild, user, number) => (MIX[number % MIX.length] as Scenario['make'])(guild, user, number),
 };
 
-/** The scenario's requests as callers send them, the same in every run. */
+/** The scenario's requests as clients send them, the same in every run. */
 export function requestsOf(scenario: Scenario, world: World, seed = 1): string[] {
   return make(scenario, world, seed, (request, guild) =>
     toText({ ...request, headers: { ...request.headers, 'x-api-key': scenario.key?.(world, guild) ?? guild.key } }),
   );
 }
 
-/** The same requests as the gateway passes them on, good for 30 s from now. */
+/** The same requests as the gateway forwards them, valid for 30 s from now. */
 export function sealedRequestsOf(scenario: Scenario, world: World, ring: SecretRing, seed = 1): string[] {
   return make(scenario, world, seed, (request, guild) => {
     const principal = {
@@ -176,8 +166,8 @@ function make(
   return Array.from({ length: scenario.variety }, (_, number) => {
     const index = number % guilds.length;
     const guild = guilds[index] as Guild;
-    const most = usersIn(index, users);
-    const user = (choice = wholeNumber(random, most)) => userOf(index, choice % most);
+    const count = usersIn(index, users);
+    const user = (choice = wholeNumber(random, count)) => userOf(index, choice % count);
     return text(scenario.make(guild, user, number), guild);
   });
 }

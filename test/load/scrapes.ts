@@ -2,20 +2,20 @@ import { setInterval as every } from 'node:timers/promises';
 import { requestsOf, SCENARIOS, type Scenario } from './scenarios.ts';
 import { measureAt, median, type Stage } from './stage.ts';
 
-/** More often than any Prometheus asks. */
+/** More often than Prometheus scrapes in practice. */
 const SCRAPE_EVERY_MS = 1_000;
 const RATE = 500;
 
-/** The 99th percentile of latency in milliseconds, medians of all rounds. */
+/** The 99th percentile of latency in milliseconds; medians of all rounds. */
 export interface Scraped {
   without: number;
-  /** While the gateway's metrics are asked for. */
+  /** While the gateway's metrics are scraped. */
   during: number;
-  /** How long a scrape took, the longest. */
+  /** The duration of the longest scrape. */
   longestScrape: number;
 }
 
-/** What callers feel of scrapes: whoami, which the gateway alone answers, with and without them in turn. */
+/** Measures the latency of whoami, which the gateway itself responds to, alternately with and without scrapes. */
 export async function driveScrapes(stage: Stage): Promise<Scraped> {
   const gateway = await stage.system.startReplica('gateway');
   try {
@@ -45,7 +45,7 @@ async function p99(stage: Stage, { port, child }: { port: number; child: { pid: 
   return figures.latency.p99;
 }
 
-/** Asks for all metrics again and again; resolves with the milliseconds of the longest. */
+/** Scrapes the metrics until it is aborted. Resolves with the milliseconds of the longest scrape. */
 async function scrape(admin: string, signal: AbortSignal): Promise<number> {
   let longest = 0;
   try {

@@ -1,5 +1,5 @@
-// What a system that `npm start` has brought up takes: memory, connections and descriptors at rest, CPU for a request,
-// and what a poll that waits adds. `npm run -s bench:sizing`, with the same DATA_DIR. It makes keys and game servers there.
+// Measures a system that `npm start` runs: memory, connections and file descriptors at rest, CPU per request, and memory
+// per waiting poll. Run `npm run -s bench:sizing` with the same DATA_DIR. It creates keys and game servers there.
 import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { connect } from '../network/grpc.ts';
 
 const FOLDER = process.env['DATA_DIR'] ?? '.data';
 const KEYS = 20;
-/** A little less than a key may have in a minute. */
+/** Slightly less than the limit of a key per minute. */
 const CALLS_A_KEY = 290;
 const CALLERS = 8;
 const POLLS = 1_000;
@@ -88,14 +88,14 @@ async function connections(): Promise<Record<string, number>> {
   return found;
 }
 
-/** CPU seconds of each process now. */
+/** CPU seconds of each process so far. */
 async function cpu(): Promise<Record<string, number>> {
   const names = Object.keys(up.services);
   const seconds = await Promise.all(names.map((name) => metric(name, 'process_cpu_seconds_total')));
   return Object.fromEntries(names.map((name, index) => [name, seconds[index] ?? 0]));
 }
 
-/** Microseconds of CPU a request, of the gateway and of the service; what each does at rest is taken off. */
+/** CPU microseconds per request of the gateway and of the service, without their CPU time at rest. */
 async function drive(service: string, callers: Caller[], one: (caller: Caller, count: number) => Promise<number>) {
   const idleFrom = await cpu();
   await pause(5_000);

@@ -1,39 +1,39 @@
 import type { Load } from './generator.ts';
 import type { Figures, LoadGenerator } from './load.ts';
 import type { RunningSystem } from './running.ts';
-import type { World } from './scenarios.ts';
+import type { World } from './world.ts';
 
-/** What is measured has a core to itself. */
+/** The measured process has a core to itself. */
 export const MEASURED_CORE = '0';
 export const OTHER_CORE = '1';
 
-/** Requests a second beside saturation. */
+/** The rates in requests per second that are measured besides saturation. */
 export const RATES = [500, 1_500] as const;
-/** How many connections saturate a process. */
-const SATURATING = 32;
-/** The most connections where the rate is given. */
-const MOST_CONNECTIONS = 256;
+/** The number of connections that saturates a process. */
+const SATURATING_CONNECTIONS = 32;
+/** The most connections at a given rate. */
+const MAX_CONNECTIONS = 256;
 const WARM_UP_SECONDS = 2;
 
-/** All that a measurement needs. */
+/** The parts that every measurement needs. */
 export interface Stage {
   folder: string;
   system: RunningSystem;
   world: World;
   generator: LoadGenerator;
-  /** How long each measurement takes. */
+  /** The duration of each measurement. */
   seconds: number;
   rounds: number;
-  /** Programs and scenarios whose names do not match are left out. */
+  /** Only programs and scenarios whose names match are measured. */
   filter: RegExp;
 }
 
-/** What is done to whom: `undefined` is saturation. */
+/** Requests per second; `undefined` is saturation. */
 export type Rate = number | undefined;
 
 export const nameOfRate = (rate: Rate): string => (rate === undefined ? 'saturation' : `${rate}/s`);
 
-/** The value below which such a share of them lies, between two in proportion. */
+/** The quantile of the values, interpolated linearly. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const place = (sorted.length - 1) * share;
@@ -43,33 +43,33 @@ export function quantile(values: readonly number[], share: number): number {
 
 export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
-/** Some answers had another status: a figure of something else is worth nothing. */
-export class OtherAnswers extends Error {}
+/** Thrown if some responses had another status than expected, because their figures would be meaningless. */
+export class UnexpectedStatus extends Error {}
 
 const RATE_LIMITED = 429;
-/** A window of 60 s may begin meanwhile, and its first request passes. */
-const MOST_PASSING = 1;
+/** A new rate limit window may begin during the measurement and allow a request. */
+const MAX_ALLOWED = 1;
 
 interface Measurement {
-  /** What every answer has. */
+  /** The status of every response. */
   status: number;
   processes: Record<string, number>;
   warmUpSeconds?: number;
 }
 
-/** Warms up and measures; OtherAnswers unless every answer had the status. */
+/** Warms up and measures. Throws UnexpectedStatus unless every response had the status. */
 export async function measureAt(
   { generator, seconds }: Stage,
   target: Pick<Load, 'host' | 'ports' | 'requests' | 'isAwake'>,
   rate: Rate,
   { status, processes, warmUpSeconds = WARM_UP_SECONDS }: Measurement,
 ): Promise<Figures> {
-  const connections = rate === undefined ? SATURATING * target.ports.length : MOST_CONNECTIONS;
+  const connections = rate === undefined ? SATURATING_CONNECTIONS * target.ports.length : MAX_CONNECTIONS;
   const load = rate === undefined ? { connections } : { rate, connections };
   const figures = await generator.measure({ ...target, ...load, warmUpSeconds, seconds, processes });
-  const answers = Object.entries(figures.statuses);
-  const others = answers.reduce((sum, [seen, count]) => (Number(seen) === status ? sum : sum + count), 0);
-  if (others > (status === RATE_LIMITED ? MOST_PASSING : 0))
-    throw new OtherAnswers(`expected ${status} alone, got ${JSON.stringify(figures.statuses)}`);
+  const responses = Object.entries(figures.statuses);
+  const others = responses.reduce((sum, [seen, count]) => (Number(seen) === status ? sum : sum + count), 0);
+  if (others > (status === RATE_LIMITED ? MAX_ALLOWED : 0))
+    throw new UnexpectedStatus(`expected only status ${status}, got ${JSON.stringify(figures.statuses)}`);
   return figures;
 }

@@ -4,19 +4,29 @@ import { inParallel } from '#kit/resilience/parallel.ts';
 import { type KeyAdminServiceService } from '#proto/gen/guild/auth/v1/admin.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import type { RunningSystem } from './running.ts';
-import type { World } from './scenarios.ts';
 
-/** So many that no limit of a guild or a key is met while one scenario is driven. */
+/** Enough guilds that no scenario reaches a limit of a guild or a key. */
 export const GUILDS = 4_000;
-/** Of their own, so that the cap of a key is a second limit to be counted. */
+/** Each key has a rate limit of its own, so that each request counts towards two limits. */
 const KEY_CAP = 100_000;
-const CALLS_AT_ONCE = 16;
-const ROWS_AT_ONCE = 500_000;
+const MAX_CONCURRENT_CALLS = 16;
+const ROWS_PER_INSERT = 500_000;
 
 export interface Guild {
   id: string;
-  /** Reaches everything. */
+  /** A key with all scopes. */
   key: string;
+}
+
+/** The data that a benchmark's requests refer to. */
+export interface World {
+  guilds: readonly Guild[];
+  /** The number of users of all guilds. */
+  users: number;
+  /** A key with the scope lookup:read alone. */
+  narrowKey: string;
+  /** A key whose rate limit is exhausted. */
+  spentKey: string;
 }
 
 /** The ID of a guild by its number. */
@@ -34,7 +44,7 @@ export function userOf(guild: number, nth: number): number {
   return guild === 0 ? nth * 2 : (nth * GUILDS + guild) * 2 + 1;
 }
 
-/** How many users a guild has out of so many. */
+/** The number of users of a guild, out of `users` of all guilds. */
 export function usersIn(guild: number, users: number): number {
   return Math.max(1, Math.floor(guild === 0 ? users / 2 : users / 2 / GUILDS));
 }
@@ -48,7 +58,7 @@ const USERS = `
     now() - u % 31536000 * interval '1 second' AS at
   FROM generate_series($1::bigint, $2::bigint) u`;
 
-/** What fills each table with a row for each user. Of the bans, every tenth holds. */
+/** The statements that fill each table with a row for each user. Every tenth ban is active. */
 const FILL = {
   'lookup.links': `
     INSERT INTO lookup.links (guild_id, chat_id, game_id, game_username, version, linked_at, updated_at)
@@ -69,7 +79,7 @@ const INDEXES = `
   WHERE format('%I.%I', schemaname, tablename) = $1
     AND NOT EXISTS (SELECT FROM pg_constraint WHERE conname = indexname)`;
 
-/** Adds links, bans and log rows for the users from `first` to below `end`, secondary indexes afterwards. */
+/** Adds links, bans and log rows for the users from `first` to `end` - 1. Creates secondary indexes afterwards. */
 export async function addUsers(url: string, first: number, end: number, report: (text: string) => void) {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -78,8 +88,8 @@ export async function addUsers(url: string, first: number, end: number, report: 
       const begun = performance.now();
       const { rows: indexes } = await client.query<{ name: string; definition: string }>(INDEXES, [table]);
       for (const { name } of indexes) await client.query(`DROP INDEX ${name}`);
-      for (let from = first; from < end; from += ROWS_AT_ONCE) {
-        await client.query(fill, [from, Math.min(from + ROWS_AT_ONCE, end) - 1]);
+      for (let from = first; from < end; from += ROWS_PER_INSERT) {
+        await client.query(fill, [from, Math.min(from + ROWS_PER_INSERT, end) - 1]);
       }
       for (const { definition } of indexes) await client.query(definition);
       await client.query(`VACUUM (ANALYZE) ${table}`);
@@ -91,17 +101,17 @@ export async function addUsers(url: string, first: number, end: number, report: 
   }
 }
 
-/** A key for each guild. */
+/** Creates a key for each guild. */
 export async function makeKeys(admin: GrpcClient<KeyAdminServiceService>): Promise<Guild[]> {
   const numbers = Array.from({ length: GUILDS }, (_, number) => number);
-  const guilds = await inParallel(numbers, CALLS_AT_ONCE, async (number) => {
+  const guilds = await inParallel(numbers, MAX_CONCURRENT_CALLS, async (number) => {
     const id = guildId(number);
     return { id, key: await makeKey(admin, id, { scopes: [...SCOPES], rateLimit: KEY_CAP }) };
   });
   return guilds.filter((guild) => guild !== undefined);
 }
 
-/** One key of a guild. */
+/** Creates one key of a guild and returns it. */
 export async function makeKey(
   admin: GrpcClient<KeyAdminServiceService>,
   guild: string,
@@ -111,9 +121,9 @@ export async function makeKey(
   return (await admin.createKey(request)).secret;
 }
 
-/** Keys, and users to look up. */
+/** Creates the users, the guilds and their keys. */
 export async function makeWorld(system: RunningSystem, users: number): Promise<World> {
-  console.log(`Filling in ${users} users of ${GUILDS} guilds …`);
+  console.log(`Inserting ${users} users of ${GUILDS} guilds …`);
   await addUsers(system.databaseUrl, 0, users, console.log);
   const { client, close } = system.admin();
   try {

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { Child } from '#local/child.ts';
 import { freePorts } from '#local/ports.ts';
-import { answers, startProcess } from './running.ts';
+import { isListening, startProcess } from './running.ts';
 import { nginxCommand, nginxHas } from './yardsticks/nginx.ts';
 
-/** A program that the gateway is compared with. */
+/** A program with which the gateway is compared. */
 export interface Yardstick {
   name: string;
   child: Child;
@@ -18,7 +18,7 @@ export async function startServer(): Promise<Yardstick> {
   return startNode('Node server', 'server.ts');
 }
 
-/** The proxies that there are on this machine; each passes requests to `upstream`, `host:port`. */
+/** Starts the proxies that are installed on this machine. Each forwards requests to `upstream`, a `host:port`. */
 export async function startProxies(
   folder: string,
   upstream: string,
@@ -51,6 +51,6 @@ function startNginx(
 
 async function start(name: string, commandOf: (port: number) => [string, ...string[]]): Promise<Yardstick> {
   const [port = 0] = await freePorts(1);
-  const child = await startProcess({ command: commandOf(port), isReady: () => answers(port) });
+  const child = await startProcess({ command: commandOf(port), isReady: () => isListening(port) });
   return { name, child, port };
 }

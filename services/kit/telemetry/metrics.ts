@@ -1,37 +1,39 @@
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { Counter, Durations } from './series.ts';
 
-/** Seconds, from half a millisecond. */
+/** Seconds. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** A process's metrics. Each service has its own, also where several run in one process. */
+/** The metrics of one service. Where several services run in one process, each has its own. */
 export class Metrics {
   readonly registry = new Registry();
-  /** By gauge, what reads it at each scrape: one function for each part that has it. */
+  /** The functions that set each gauge at a scrape, by the gauge's name: one for each part that shares the gauge. */
   readonly #readers = new Map<string, (() => void)[]>();
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
     this.#collectUtilisation();
     const { version } = packageJson;
-    this.gauge('build_info', '1, with the version that runs', ['version']).set({ version }, 1);
+    this.gauge('build_info', 'Always 1; the label holds the running version', ['version']).set({ version }, 1);
   }
 
   counter<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Counter<Label> {
-    return this.#once(name, () => this.#register(new Counter({ name, help, labelNames })));
+    return this.#once(name, () => new Counter({ name, help, labelNames, registers: [this.registry] }));
   }
 
-  /** A counter by one label whose values are known: each is shown from the start, so that its first increase is seen. */
+  /**
+   * A counter with one label whose values are known. Each value has a series of 0 from the start, so that Prometheus
+   * sees the first increase.
+   */
   counterOf<Label extends string>(name: string, help: string, label: Label, values: readonly string[]): Counter<Label> {
     const counter = this.counter(name, help, [label]);
     for (const value of values) counter.inc({ [label]: value } as Record<Label, string>, 0);
     return counter;
   }
 
-  /** A gauge that is set, or that `collect` reads at each scrape; parts that share it differ in their labels. */
+  /** A gauge. `collect` sets it at each scrape; parts that share a gauge set different label values. */
   gauge<Label extends string>(
     name: string,
     help: string,
@@ -50,16 +52,19 @@ export class Metrics {
   }
 
   /** A histogram of seconds. */
-  duration<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Durations<Label> {
-    return this.#once(name, () => this.#register(new Durations({ name, help, labelNames }, DURATION_BUCKETS)));
+  duration<Label extends string>(name: string, help: string, labelNames: readonly Label[] = []): Histogram<Label> {
+    return this.#once(
+      name,
+      () => new Histogram({ name, help, labelNames, buckets: DURATION_BUCKETS, registers: [this.registry] }),
+    );
   }
 
-  /** Parts of the same kind share a metric. */
+  /** Returns the metric of this name, and creates it the first time, because several parts may share one. */
   #once<Kind>(name: string, make: () => Kind): Kind {
     return (this.registry.getSingleMetric(name) as Kind | undefined) ?? make();
   }
 
-  /** All metrics as Prometheus reads them; requests are answered between one and the next. */
+  /** All metrics in Prometheus's text format. Yields to the event loop after each metric, so that requests go on. */
   async text(): Promise<string> {
     const texts: string[] = [];
     for (const { name } of this.registry.getMetricsAsArray() as { name: string }[]) {
@@ -69,17 +74,11 @@ export class Metrics {
     return `${texts.join('\n\n')}\n`;
   }
 
-  #register<Kind extends { name: string }>(metric: Kind): Kind {
-    // The registry takes whatever has a name and get(); its type knows prom-client's own classes alone.
-    this.registry.registerMetric(metric as unknown as Metric);
-    return metric;
-  }
-
   #collectUtilisation(): void {
     let last = performance.eventLoopUtilization();
     this.gauge(
       'event_loop_utilisation_ratio',
-      'Share of time since the last scrape that the loop was busy',
+      'Share of the time since the last scrape that the event loop was busy, 0 to 1',
       [],
       (gauge) => {
         const current = performance.eventLoopUtilization();

@@ -1,29 +1,29 @@
 import { expect, test } from 'vitest';
 import { Metrics } from './metrics.ts';
 
-test('parts of the same kind share a gauge, and each is read at a scrape', async () => {
+test('parts that share a gauge each set their own labels at a scrape', async () => {
   const metrics = new Metrics();
   for (const channel of ['bans', 'keys']) {
-    metrics.gauge('hearing', 'Whether it hears', ['channel'], (gauge) => gauge.set({ channel }, channel.length));
+    metrics.gauge('listening', 'Whether it listens', ['channel'], (gauge) => gauge.set({ channel }, channel.length));
   }
-  expect(await metrics.registry.getSingleMetricAsString('hearing')).toContain(
-    'hearing{channel="bans"} 4\nhearing{channel="keys"} 4',
+  expect(await metrics.registry.getSingleMetricAsString('listening')).toContain(
+    'listening{channel="bans"} 4\nlistening{channel="keys"} 4',
   );
 });
 
-test('a gauge that is set and not read keeps its value', async () => {
+test('a gauge without a collect function keeps the value that was set', async () => {
   const metrics = new Metrics();
-  metrics.gauge('watchers', 'How many watch').set(3);
+  metrics.gauge('watchers', 'Open watches').set(3);
   expect(await metrics.registry.getSingleMetricAsString('watchers')).toContain('watchers 3');
 });
 
-test('parts of the same kind share a counter', async () => {
+test('parts that ask for the same counter share it', async () => {
   const metrics = new Metrics();
   for (let part = 0; part < 2; part++) metrics.counter('calls_total', 'Calls').inc();
   expect(await metrics.registry.getSingleMetricAsString('calls_total')).toContain('calls_total 2');
 });
 
-test('a counter whose labels are known shows each from the start, and one that is shared keeps its counts', async () => {
+test('a counter with known label values shows each from the start, and sharing it does not reset it', async () => {
   const metrics = new Metrics();
   metrics.counterOf('jobs_total', 'Jobs', 'outcome', ['done', 'failed']).inc({ outcome: 'done' });
   metrics.counterOf('jobs_total', 'Jobs', 'outcome', ['done', 'failed']);
@@ -31,7 +31,7 @@ test('a counter whose labels are known shows each from the start, and one that i
   expect(shown).toContain('jobs_total{outcome="done"} 1\njobs_total{outcome="failed"} 0');
 });
 
-test('durations are shown by bucket, each with those below it, beside their sum and count', async () => {
+test('a histogram shows cumulative buckets, the sum and the count', async () => {
   const metrics = new Metrics();
   const seconds = metrics.duration('wait_seconds', 'Waits', ['purpose']);
   for (const each of [0.0005, 0.0006, 0.3, 31]) seconds.observe({ purpose: 'job' }, each);
@@ -52,7 +52,7 @@ test('durations are shown by bucket, each with those below it, beside their sum 
   expect(shown).toContain('wait_seconds_count{purpose="other"} 1');
 });
 
-test('a metric without labels is shown before anything was counted, one with labels is not', async () => {
+test('a metric without labels is shown before its first use, one with labels is not', async () => {
   const metrics = new Metrics();
   metrics.counter('calls_total', 'Calls');
   metrics.duration('call_seconds', 'Calls');
@@ -63,20 +63,20 @@ test('a metric without labels is shown before anything was counted, one with lab
   expect(shown).not.toContain('refusals_total{');
 });
 
-test('series are told apart by all of their labels', async () => {
+test('two series are the same only if all of their labels are', async () => {
   const metrics = new Metrics();
-  const answers = metrics.counter('answers_total', 'Answers', ['route', 'code']);
-  answers.inc({ route: 'a', code: 200 });
-  answers.inc({ route: 'b', code: 200 }, 2);
-  answers.inc({ route: 'a', code: 404 });
-  // A number is its text: two rows with the same labels would spoil the whole scrape.
-  answers.inc({ route: 'a', code: '200' });
-  expect(await metrics.registry.getSingleMetricAsString('answers_total')).toContain(
-    'answers_total{route="a",code="200"} 2\nanswers_total{route="b",code="200"} 2\nanswers_total{route="a",code="404"} 1',
+  const responses = metrics.counter('responses_total', 'Responses', ['route', 'code']);
+  responses.inc({ route: 'a', code: 200 });
+  responses.inc({ route: 'b', code: 200 }, 2);
+  responses.inc({ route: 'a', code: 404 });
+  // The number 200 and the text '200' are one series: Prometheus rejects a scrape that has a series twice.
+  responses.inc({ route: 'a', code: '200' });
+  expect(await metrics.registry.getSingleMetricAsString('responses_total')).toContain(
+    'responses_total{route="a",code="200"} 2\nresponses_total{route="b",code="200"} 2\nresponses_total{route="a",code="404"} 1',
   );
 });
 
-test('the text of all metrics is what the registry writes, and others have their turn while it is made', async () => {
+test('text() writes what the registry writes, and yields to the event loop meanwhile', async () => {
   const metrics = new Metrics();
   metrics.counter('calls_total', 'Calls', ['route']).inc({ route: 'with "quotes" and \\' });
   metrics.duration('call_seconds', 'Calls').observe({}, 0.2);

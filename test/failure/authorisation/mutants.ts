@@ -1,5 +1,4 @@
 import { vi } from 'vitest';
-import type { Awaitable } from '#gateway/and-then.ts';
 import * as addresses from '#gateway/downstream/client-address.ts';
 import * as headers from '#gateway/downstream/headers.ts';
 import * as allowlist from '#gateway/steps/allowlist.ts';
@@ -34,7 +33,7 @@ const ANYBODY: KeyGrant = {
   version: 1,
 };
 
-type Run = (this: Authenticate, presented: Presented) => Awaitable<KeyGrant | ApiError>;
+type Run = (this: Authenticate, presented: Presented) => ReturnType<Authenticate['run']>;
 
 /** Accepts a key that would be rejected with this code, in the selected requests. */
 function letPass(code: string, isMeant: (presented: Presented) => boolean = () => true): void {
@@ -58,7 +57,7 @@ function weakGuild(
 
 const realGuilds = await vi.importActual<typeof guilds>('#gateway/steps/guild.ts');
 const realScopes = await vi.importActual<typeof scopes>('#proto/rest/scopes.ts');
-const realValidation = await vi.importActual<typeof validation>('#kit/validate.ts');
+const realValidation = await vi.importActual<typeof validation>('#kit/http/validate.ts');
 
 /** Each check of a request, removed once. */
 export const MUTANTS: readonly Mutant[] = [
@@ -124,7 +123,7 @@ export const MUTANTS: readonly Mutant[] = [
         .mocked(scopes.grantsScope)
         .mockImplementation((given, required) => given !== null && realScopes.grantsScope(given, required)),
   },
-  { check: 'limits are kept', apply: () => vi.mocked(limit.checkLimits).mockImplementation(nothing) },
+  { check: 'limits are kept', apply: () => vi.mocked(limit.checkLimits).mockResolvedValue(undefined) },
   {
     check: 'the principal is sealed for the request',
     apply: () =>

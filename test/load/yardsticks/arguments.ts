@@ -1,11 +1,11 @@
 import type { Server } from 'node:http';
 
-/** The base URL that requests are passed to, the second argument. */
+/** The second argument: the base URL that requests are forwarded to. */
 export function upstream(): URL {
   return new URL(argument(3));
 }
 
-/** Listens on the port of 127.0.0.1 that the first argument names. */
+/** Listens on 127.0.0.1, on the port in the first argument. */
 export function listen(server: Server): void {
   server.listen(Number(argument(2)), '127.0.0.1');
 }

@@ -1,4 +1,4 @@
-// Express with http-proxy-middleware and nothing else: "bare", which the gateway is compared with.
+// Express with http-proxy-middleware and nothing else: the tables call it "bare".
 import { Agent, createServer } from 'node:http';
 import express from 'express';
 import { createProxyMiddleware } from 'http-proxy-middleware';

@@ -6,8 +6,8 @@ const LIMITS = readFileSync(join(import.meta.dirname, '../../../gateway/limits/l
 const SHA = createHash('sha1').update(LIMITS).digest('hex');
 
 /**
- * What a platform team would script in nginx: finds the key by its hash in memory, and counts the same two limits with
- * the gateway's own script in Redis. No scopes, no guilds, no allowlists, no seal, no metrics.
+ * A simple gateway in nginx and Lua: it finds the key by its hash in memory, and counts the same two limits with the
+ * gateway's script in Redis. It has no scopes, guilds, allowlists, sealed principals or metrics.
  */
 export function limitWithLua(keysFile: string, redis: { host: string; port: number }): string {
   return `

@@ -7,23 +7,23 @@ const BINARY = '/usr/sbin/nginx';
 const MODULES = '/usr/lib/nginx/modules';
 const LUA_REDIS = '/usr/share/lua/5.1/nginx/redis.lua';
 
-/** Whether Debian's packages are installed: nginx, and its Lua module with a Redis client. */
-export function nginxHas(what: 'proxy' | 'lua'): boolean {
+/** True if Debian's packages are installed: nginx, or its Lua module with a Redis client. */
+export function nginxHas(feature: 'proxy' | 'lua'): boolean {
   if (!existsSync(BINARY)) return false;
-  return what === 'proxy' || (existsSync(join(MODULES, 'ngx_http_lua_module.so')) && existsSync(LUA_REDIS));
+  return feature === 'proxy' || (existsSync(join(MODULES, 'ngx_http_lua_module.so')) && existsSync(LUA_REDIS));
 }
 
 export interface NginxOptions {
-  /** Everything that it writes lies in here. */
+  /** The folder for all files that nginx writes. */
   folder: string;
   port: number;
-  /** `host:port` that requests are passed to. */
+  /** The `host:port` that requests are forwarded to. */
   upstream: string;
-  /** Known keys and where limits are counted; left out, it checks nothing. */
+  /** Known keys, and the Redis for the limits. Default: no checks. */
   policy?: { keys: readonly string[]; redis: { host: string; port: number } };
 }
 
-/** The command that runs one nginx worker in the foreground as a proxy over kept connections. */
+/** The command that runs one nginx worker in the foreground as a proxy with persistent connections. */
 export function nginxCommand({ folder, port, upstream, policy }: NginxOptions): [string, ...string[]] {
   mkdirSync(folder, { recursive: true });
   if (policy) writeFileSync(join(folder, 'keys'), policy.keys.map(hashOf).join('\n'));
@@ -68,7 +68,7 @@ function hashOf(key: string): string {
   return createHash('sha1').update(key).digest('base64');
 }
 
-/** What it wrote when it did not start. */
+/** The content of the error log. */
 export function nginxErrors(folder: string): string {
   return readFileSync(join(folder, 'error.log'), 'utf8');
 }

@@ -1,4 +1,4 @@
-// A bare Node proxy: passes everything on over kept connections and checks nothing.
+// A bare Node proxy: forwards all requests over persistent connections and checks nothing.
 import { Agent, createServer, request } from 'node:http';
 import { listen, upstream } from './arguments.ts';
 
@@ -9,9 +9,9 @@ listen(
   createServer({ keepAliveTimeout: 75_000 }, (incoming, response) => {
     const { method, url: path, headers } = incoming;
     const options = { host: target.hostname, port: target.port, agent, method, path, headers };
-    const outgoing = request(options, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
+    const outgoing = request(options, (incomingResponse) => {
+      response.writeHead(incomingResponse.statusCode ?? 502, incomingResponse.headers);
+      incomingResponse.pipe(response);
     });
     outgoing.on('error', () => response.destroy());
     incoming.pipe(outgoing);

@@ -1,4 +1,4 @@
-// A bare Node server: what answering alone costs. Also what the proxies below and the gateway pass requests to.
+// A bare Node server, which is also the upstream of the proxies and the gateway.
 import { createServer } from 'node:http';
 import { successBody } from '#kit/http/envelope.ts';
 import { listen } from './arguments.ts';
