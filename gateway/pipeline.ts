@@ -2,15 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '#kit/clock.ts';
 import { type RequestContext, requestContext } from '#kit/context.ts';
-import { ApiError, asApiError, type Refusal } from '#kit/errors.ts';
+import { ApiError, asApiError, type Rejection } from '#kit/errors.ts';
 import { hasBody } from '#kit/http/body.ts';
 import { sendBody, sendError, successBody } from '#kit/http/envelope.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/http/request-id.ts';
-import { noteHeader } from '#kit/http/response-headers.ts';
+import { addResponseHeader } from '#kit/http/response-headers.ts';
 import { splitTarget } from '#kit/http/target.ts';
 import { readQuery } from '#kit/http/validate.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
-import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/security/principal.ts';
+import { PRINCIPAL_HEADER, type Principal, signPrincipal } from '#kit/security/principal.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { Route } from '#proto/rest/route.ts';
 import { Admission, type Held } from './downstream/admission.ts';
@@ -18,7 +18,7 @@ import { type Address, type AddressList, clientAddress, networkOf, peerAddress }
 import type { ClientConnections } from './downstream/client-connections.ts';
 import { expectsContinue } from './downstream/expectation.ts';
 import { isLast, stripReserved } from './downstream/headers.ts';
-import { boundLeftover } from './downstream/lingering-close.ts';
+import { limitUnreadBody } from './downstream/lingering-close.ts';
 import { PipelineQueue } from './downstream/pipeline-queue.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
@@ -99,8 +99,8 @@ export class Pipeline {
       started: 0,
       upstreamMs: 0,
     };
-    noteHeader(response, REQUEST_ID_HEADER, requestId);
-    boundLeftover(request, response);
+    addResponseHeader(response, REQUEST_ID_HEADER, requestId);
+    limitUnreadBody(request, response);
     this.#turns.take(request, response, {
       begin: () => requestContext.run(context, () => void this.#run(state)),
       network: () => networkOf(this.#callerAddress(state)),
@@ -128,12 +128,12 @@ export class Pipeline {
   }
 
   /** Returns the error of the first step that rejects the request, or undefined after the response is written. */
-  async #steps(state: RequestState): Promise<Refusal> {
+  async #steps(state: RequestState): Promise<Rejection> {
     const { request, response } = state;
     const { matcher, authenticate } = this.#parts;
     const malformed = guard(request);
     if ((malformed && closesConnection(malformed)) || isLast(request.headers)) {
-      noteHeader(response, 'connection', 'close');
+      addResponseHeader(response, 'connection', 'close');
     }
     if (malformed) return malformed;
     stripReserved(request);
@@ -152,13 +152,13 @@ export class Pipeline {
     return grant instanceof ApiError ? grant : this.#authorise(state, match, grant);
   }
 
-  async #authorise(state: RequestState, match: Match, grant: KeyGrant): Promise<Refusal> {
+  async #authorise(state: RequestState, match: Match, grant: KeyGrant): Promise<Rejection> {
     const { limiter, clock, telemetry, connections } = this.#parts;
     const { request, response } = state;
     const { route } = match;
     state.context.keyId = grant.keyId;
     telemetry.authenticated(grant);
-    if (!connections.authenticated(request.socket, grant.guildId)) noteHeader(response, 'connection', 'close');
+    if (!connections.authenticated(request.socket, grant.guildId)) addResponseHeader(response, 'connection', 'close');
     const waitMs = waitMsOf(route, splitTarget(request.url ?? '').query);
     const rejection =
       checkAllowlist(grant, () => this.#clientAddress(state)) ??
@@ -169,7 +169,7 @@ export class Pipeline {
     return rejection ?? this.#admit(state, route, grant, waitMs);
   }
 
-  async #admit(state: RequestState, route: Route, grant: KeyGrant, waitMs: number): Promise<Refusal> {
+  async #admit(state: RequestState, route: Route, grant: KeyGrant, waitMs: number): Promise<Rejection> {
     const { response } = state;
     this.#parts.usage.record(grant);
     // A protocol error in the rest of its body may have been answered meanwhile.
@@ -179,7 +179,7 @@ export class Pipeline {
   }
 
   /** While its body arrives, at the client's pace, the request does not count as in flight. */
-  #receive(state: RequestState): Refusal {
+  #receive(state: RequestState): Rejection {
     const { request } = state;
     if (request.complete || !hasBody(request)) return undefined;
     const overload = this.admission.receive(state);
@@ -196,7 +196,7 @@ export class Pipeline {
     const principal: Principal = { keyId, guildId, scopes: scopesOf(grant), legacy, requestId };
     const sealedFor = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
     request.headers[REQUEST_ID_HEADER] = requestId;
-    request.headers[PRINCIPAL_HEADER] = sealPrincipal(ring, principal, sealedFor, clock.now());
+    request.headers[PRINCIPAL_HEADER] = signPrincipal(ring, principal, sealedFor, clock.now());
     if (waitMs > 0) {
       this.admission.wait(state);
       closeWithClient(request, response);

@@ -6,7 +6,7 @@ const MAX_SERVERS = 32;
  * The breaker opens when more than half of the calls of the last half second failed; at low rates one failed call is
  * enough. A probe delays no request, so an open breaker probes often.
  */
-const BREAKER = { windowMs: 500, leastCalls: 1, failedPercent: 50, openMs: 100 };
+const BREAKER = { windowMs: 500, minCalls: 1, failedPercent: 50, openMs: 100 };
 
 interface Entry {
   server: string;

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { ApiError, type Fault, invalidRequest, type Refusal } from '#kit/errors.ts';
+import { ApiError, type Fault, invalidRequest, type Rejection } from '#kit/errors.ts';
 import { BODY_LIMIT, hasBody } from '#kit/http/body.ts';
 import { splitTarget } from '#kit/http/target.ts';
 import { checkExpectation } from '../downstream/expectation.ts';
 import {
   connectionOptions,
-  hasTooManyOptions,
+  hasTooManyConnectionOptions,
   isOrdinary,
   MAX_CONNECTION_OPTIONS,
   MAX_HEADERS,
@@ -36,11 +36,11 @@ const TOO_MANY_OPTIONS = new ApiError('HEADERS_TOO_LARGE', {
  * Node's parser has already rejected others: Content-Length beside Transfer-Encoding, two different lengths, folded
  * headers, bare line feeds.
  */
-export function guard(request: IncomingMessage): Refusal {
+export function guard(request: IncomingMessage): Rejection {
   const { headers, rawHeaders, url = '' } = request;
   // These come first, because they limit what the other checks have to read.
   if (rawHeaders.length > 2 * MAX_HEADERS) return TOO_MANY_HEADERS;
-  if (hasTooManyOptions(headers)) return TOO_MANY_OPTIONS;
+  if (hasTooManyConnectionOptions(headers)) return TOO_MANY_OPTIONS;
   const faults = nameFaults(request);
   for (const fault of [targetFault(url), hostFault(headers), connectionFault(headers), framingFault(request)]) {
     if (fault) faults.push(fault);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '#kit/clock.ts';
-import { ApiError, type Refusal } from '#kit/errors.ts';
-import { noteHeader } from '#kit/http/response-headers.ts';
+import { ApiError, type Rejection } from '#kit/errors.ts';
+import { addResponseHeader } from '#kit/http/response-headers.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { CATEGORIES, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import type { Route } from '#proto/rest/route.ts';
@@ -16,7 +16,7 @@ export interface LimitedRequest {
 }
 
 /** Counts a request towards all of its limits, and adds the tightest one to the response headers. RATE_LIMITED. */
-export async function checkLimits({ route, grant, limiter, clock, response }: LimitedRequest): Promise<Refusal> {
+export async function checkLimits({ route, grant, limiter, clock, response }: LimitedRequest): Promise<Rejection> {
   const limits = limitsOf(route, grant);
   if (limits.length === 0) return undefined;
   const decision = await limiter.decide(grant.guildId, limits);
@@ -45,10 +45,10 @@ export function addLimitHeaders(
 ): void {
   // A protocol error in the rest of the body may have been answered meanwhile.
   if (response.headersSent) return;
-  noteHeader(response, 'x-ratelimit-limit', limit);
-  noteHeader(response, 'x-ratelimit-remaining', remaining);
+  addResponseHeader(response, 'x-ratelimit-limit', limit);
+  addResponseHeader(response, 'x-ratelimit-remaining', remaining);
   // Windows end on whole seconds of Redis's clock. Rounding removes the time that the decision took to get here.
-  noteHeader(response, 'x-ratelimit-reset', Math.round((clock.now() + resetMs) / 1000));
+  addResponseHeader(response, 'x-ratelimit-reset', Math.round((clock.now() + resetMs) / 1000));
 }
 
 function limitExceeded(state: LimitState): ApiError {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { RequestContext } from '#kit/context.ts';
-import { type ApiError, ERRORS, type ErrorCode, isFault } from '#kit/errors.ts';
+import { type ApiError, ERRORS, type ErrorCode, isServerError } from '#kit/errors.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
@@ -102,7 +102,7 @@ export class GatewayTelemetry {
   #writeLine(summary: Summary, rejection: ApiError | undefined): void {
     if (!rejection) return this.#log.debug(summary, 'answered');
     if (rejection instanceof OverloadError) return this.#overload.refused(rejection.bound);
-    if (isFault(rejection)) return this.#log.error({ ...summary, err: rejection }, 'failed');
+    if (isServerError(rejection)) return this.#log.error({ ...summary, err: rejection }, 'failed');
     this.#log.info({ ...summary, refusal: rejection.code }, 'refused');
   }
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { ApiError } from '#kit/errors.ts';
 import { hasBody } from '#kit/http/body.ts';
-import { Inconclusive } from '#kit/resilience/breaker.ts';
+import { InconclusiveError } from '#kit/resilience/breaker.ts';
 
 /** Methods of requests that change nothing and have no body. */
 const SAFE_METHODS = ['GET', 'HEAD'];
@@ -11,7 +11,7 @@ const SAFE_METHODS = ['GET', 'HEAD'];
 const GIVE_UP_MS = 1_000;
 
 /** Thrown if the client disconnected before the response began, or does not read the response. */
-export class ClientDisconnected extends Inconclusive {}
+export class ClientDisconnected extends InconclusiveError {}
 
 /** Thrown if the client disconnected after it had waited so long that the breaker counts it as a failure. */
 export class ClientGaveUp extends Error {}

@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
 import { within } from '#kit/resilience/deadline.ts';
 import type { InternalTls } from '#kit/security/internal-tls.ts';
-import { AnswerReader, type ResponseListener } from './response-parser.ts';
+import { type ResponseListener, ResponseParser } from './response-parser.ts';
 
 /** Shorter than the keep-alive of services, so that a service does not close a connection while a request is being sent. */
 export const IDLE_MS = 60_000;
@@ -51,7 +51,7 @@ export interface ResponseHandler extends ResponseListener {
 /** A connection to a service, which carries one request at a time. */
 export class Connection {
   readonly #socket: Socket;
-  readonly #parser = new AnswerReader();
+  readonly #parser = new ResponseParser();
   readonly #expiresAt: number;
   #handler: ResponseHandler | undefined;
 

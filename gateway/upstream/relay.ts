@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { writeAnswerHead } from '#kit/http/response-headers.ts';
-import { passedHeaders } from '../downstream/headers.ts';
+import { writeResponseHead } from '#kit/http/response-headers.ts';
+import { relayedHeaders } from '../downstream/headers.ts';
 import { attemptOf } from './attempt.ts';
 
 /** Relays a service's response to the client: status, end-to-end headers, and the body as it arrives. */
 export function relayResponse(incoming: IncomingMessage, response: ServerResponse): void {
   // The client has disconnected, or got an error response.
   if (response.headersSent || response.destroyed) return void incoming.resume();
-  writeAnswerHead(response, incoming.statusCode as number, passedHeaders(incoming.headers), incoming.statusMessage);
+  writeResponseHead(response, incoming.statusCode as number, relayedHeaders(incoming.headers), incoming.statusMessage);
   incoming.on('data', (chunk: Buffer) => {
     if (response.write(chunk)) return;
     incoming.pause();

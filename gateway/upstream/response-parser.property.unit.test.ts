@@ -5,8 +5,8 @@ import { expect, it } from 'vitest';
 import { amount } from '#test/measure/bounds.ts';
 import { printFigure } from '#test/measure/figures.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
-import { bytesOf, type Heard, hear } from '../fixtures/receiver.ts';
-import { AnswerReader } from './response-parser.ts';
+import { bytesOf, hear, type ParsedResponse } from '../fixtures/receiver.ts';
+import { ResponseParser } from './response-parser.ts';
 
 const SEQUENCES = amount(5_000, 100_000);
 const CHANGED = amount(10_000, 300_000);
@@ -22,7 +22,7 @@ interface TestResponse {
   bytes: Buffer;
   /** True if only the end of the connection ends it. */
   isUntilClose: boolean;
-  heard: Omit<Heard, 'refusal'>;
+  heard: Omit<ParsedResponse, 'refusal'>;
   isReusable: boolean;
 }
 
@@ -98,7 +98,7 @@ function cut(bytes: Buffer): Buffer[] {
 it('responses are parsed as they were written, wherever they are cut', { timeout: 120_000 }, () => {
   const seen = { responses: 0, pieces: 0, untilClose: 0, closed: 0 };
   for (let count = 0; count < SEQUENCES; count++) {
-    const [whole, inPieces] = [new AnswerReader(), new AnswerReader()];
+    const [whole, inPieces] = [new ResponseParser(), new ResponseParser()];
     const length = 1 + below(3);
     for (let index = 1; index <= length; index++) {
       const { bytes, isUntilClose, heard, isReusable } = randomResponse(index === length);
@@ -166,7 +166,7 @@ function byNode(bytes: Buffer): Promise<NodeResult> {
 }
 
 /** True if the parser reports nothing, as a whole or in pieces, that Node does not report too. */
-function isNoMore(node: NodeResult, whole: Heard, inPieces: Heard): boolean {
+function isNoMore(node: NodeResult, whole: ParsedResponse, inPieces: ParsedResponse): boolean {
   for (const { body, isOver } of [whole, inPieces]) {
     if (isOver ? body !== node.body : !node.body.startsWith(body)) return false;
   }
@@ -183,8 +183,8 @@ it("of a response with a changed byte no more is accepted than by Node's own cli
     const bytes = changed(randomResponse(true).bytes);
     const pieces = cut(bytes);
     const node = await byNode(bytes);
-    const whole = hear(new AnswerReader(), [bytes], true);
-    const inPieces = hear(new AnswerReader(), pieces, true);
+    const whole = hear(new ResponseParser(), [bytes], true);
+    const inPieces = hear(new ResponseParser(), pieces, true);
     if (!isNoMore(node, whole, inPieces)) {
       const shown = JSON.stringify({ bytes: bytes.toString('latin1'), node, whole, inPieces });
       throw new Error(`seed ${SEED}, case ${count}: ${shown}`);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HOSTILE_BODIES, HOSTILE_HEADS } from '../fixtures/hostile-responses.ts';
-import { bytesOf, CHUNKED, hear, OK, readBothWays as read } from '../fixtures/receiver.ts';
-import { AnswerReader } from './response-parser.ts';
+import { bytesOf, CHUNKED, hear, OK, readWholeAndByByte as read } from '../fixtures/receiver.ts';
+import { ResponseParser } from './response-parser.ts';
 
 describe('rejected before any of its body is a response with', () => {
   it.each(HOSTILE_HEADS)('%s', (_fault, text) => {
@@ -13,7 +13,7 @@ describe('rejected before any of its body is a response with', () => {
     for (let at = text.indexOf('\r\n'); at >= 0; at = text.indexOf('\r\n', at + 1)) {
       for (const end of ['\n', '\r', '\n\r', '\r\r\n']) {
         const changed = Buffer.from(text.slice(0, at) + end + text.slice(at + 2), 'latin1');
-        expect(hear(new AnswerReader(), [changed], true), `of ${JSON.stringify(String(changed))}`).toMatchObject({
+        expect(hear(new ResponseParser(), [changed], true), `of ${JSON.stringify(String(changed))}`).toMatchObject({
           body: '',
           isOver: false,
           refusal: expect.any(String),
@@ -36,10 +36,10 @@ describe('rejected before any of its body is a response with', () => {
 });
 
 it('bytes that cannot become a response, and bytes after a response, are rejected immediately', () => {
-  expect(hear(new AnswerReader(), [Buffer.from('hello')], false).refusal).toBe('the status line is invalid');
-  expect(hear(new AnswerReader(), [Buffer.from('HTTP')], false).refusal).toBeUndefined();
+  expect(hear(new ResponseParser(), [Buffer.from('hello')], false).refusal).toBe('the status line is invalid');
+  expect(hear(new ResponseParser(), [Buffer.from('HTTP')], false).refusal).toBeUndefined();
   const twice = bytesOf(`${OK}content-length: 4\n\nhere`.repeat(2));
-  const relayed = hear(new AnswerReader(), [twice], false);
+  const relayed = hear(new ResponseParser(), [twice], false);
   expect([relayed.status, relayed.refusal]).toEqual([undefined, 'bytes after the end of the response']);
 });
 
@@ -53,7 +53,7 @@ describe('rejected and never reported as complete is a body with', () => {
     for (let at = text.indexOf('\r\n', bytesOf(CHUNKED).length); at >= 0; at = text.indexOf('\r\n', at + 1)) {
       for (const end of ['\n', '\r', '\n\r', '\r\r\n']) {
         const changed = Buffer.from(text.slice(0, at) + end + text.slice(at + 2), 'latin1');
-        const heard = hear(new AnswerReader(), [changed], true);
+        const heard = hear(new ResponseParser(), [changed], true);
         expect([heard.isOver, typeof heard.refusal], `of ${JSON.stringify(String(changed))}`).toEqual([
           false,
           'string',
@@ -78,12 +78,12 @@ describe.each(ENDINGS)('a response with %s', (_framing, text) => {
     ['an end of a line', '\n'],
     ['a NUL', '\0'],
   ])('%s after its end is rejected', (_bytes, more) => {
-    expect(hear(new AnswerReader(), [bytesOf(text + more)])).toMatchObject({
+    expect(hear(new ResponseParser(), [bytesOf(text + more)])).toMatchObject({
       isOver: false,
       refusal: expect.any(String),
     });
     // Without a request in flight all bytes are rejected.
-    const reader = new AnswerReader();
+    const reader = new ResponseParser();
     expect(hear(reader, [bytesOf(text)]).isOver).toBe(true);
     expect(() => reader.read(bytesOf(more))).toThrow('bytes without a request');
     expect(reader.isReusable).toBe(false);
@@ -92,12 +92,12 @@ describe.each(ENDINGS)('a response with %s', (_framing, text) => {
   it('is rejected if the connection ends anywhere in it', () => {
     const bytes = bytesOf(text);
     for (let end = 0; end < bytes.length; end++) {
-      const heard = hear(new AnswerReader(), [bytes.subarray(0, end)], true);
+      const heard = hear(new ResponseParser(), [bytes.subarray(0, end)], true);
       expect([heard.isOver, heard.refusal], `${end} bytes`).toEqual([false, 'the response was cut off']);
     }
   });
 });
 
 it('bytes before the first request are rejected', () => {
-  expect(() => new AnswerReader().read(bytesOf(`${OK}content-length: 0\n\n`))).toThrow('bytes without a request');
+  expect(() => new ResponseParser().read(bytesOf(`${OK}content-length: 0\n\n`))).toThrow('bytes without a request');
 });

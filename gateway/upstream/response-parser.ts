@@ -37,7 +37,7 @@ interface Head {
  * Parses the responses on one connection, to one GET after another (RFC 9112). It is stricter than the RFC: it rejects
  * responses that two parsers could read differently, and bytes after the end of a response.
  */
-export class AnswerReader {
+export class ResponseParser {
   #phase: Phase = 'idle';
   #listener: ResponseListener | undefined;
   /** The received part of an incomplete head or line. */

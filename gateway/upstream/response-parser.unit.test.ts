@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { bytesOf, CHUNKED, OK, readBothWays as read } from '../fixtures/receiver.ts';
-import { AnswerReader } from './response-parser.ts';
+import { bytesOf, CHUNKED, OK, readWholeAndByByte as read } from '../fixtures/receiver.ts';
+import { ResponseParser } from './response-parser.ts';
 
 describe('a response is read exactly to its end', () => {
   it.each([
@@ -93,7 +93,7 @@ describe('the connection is not reused after a response', () => {
 });
 
 it('an exception of the listener at the head ends the parsing before the body', () => {
-  const reader = new AnswerReader();
+  const reader = new ResponseParser();
   const events: string[] = [];
   const onHead = () => {
     throw new Error('not this one');

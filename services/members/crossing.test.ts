@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service/service.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { createTestDatabase } from '#test/postgres/database.ts';
-import type { SealedAnswer } from '#test/system/signed-calls.ts';
+import type { SealedResponse } from '#test/system/signed-calls.ts';
 import { GUILD, MembersFixture, newAccounts, portOf, statusesOf } from './fixture.ts';
 
 const ABANDONED_MS = 10_000;
@@ -25,7 +25,7 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-const replayed = (answer: SealedAnswer) => answer.headers.get('idempotency-replayed');
+const replayed = (answer: SealedResponse) => answer.headers.get('idempotency-replayed');
 const statusOf = async (token: string) => (await fixture.get(`/verification/tokens/${token}`)).body.data.status;
 
 /** What a replica leaves behind that was killed before it called lookup. */
@@ -53,9 +53,9 @@ async function finishAbandoned(): Promise<void> {
 }
 
 /** From here on lookup does what the distant replica asks of it, and its answers are lost. */
-async function loseAnswers(): Promise<void> {
+async function dropResponses(): Promise<void> {
   await fixture.get(`/guilds/${GUILD}/verified`, { at: distant });
-  proxy.loseAnswers();
+  proxy.dropResponses();
 }
 
 describe('a replica that is killed', () => {
@@ -80,7 +80,7 @@ describe('a replica that is killed', () => {
   test('after lookup did it: a repeat gets the first answer at once, from another', async () => {
     const { chatId, gameId } = newAccounts();
     const { token, code } = await fixture.token(chatId);
-    await loseAnswers();
+    await dropResponses();
     expect((await fixture.redeem({ code }, gameId, { key: 'killed late', at: distant })).status).toBe(504);
     expect(await fixture.linkOf(chatId)).toMatchObject({ gameId });
     expect(await statusOf(token)).toBe('pending');
@@ -160,7 +160,7 @@ describe('what its caller has given up', () => {
   test('repeated without a key has the outcome of the first', async () => {
     const accounts = newAccounts();
     const { code } = await fixture.token(accounts.chatId);
-    await loseAnswers();
+    await dropResponses();
     expect((await fixture.redeem({ code }, accounts.gameId, { at: distant })).status).toBe(504);
     expect((await fixture.redeem({ code }, accounts.gameId)).status).toBe(200);
     expect((await fixture.redeem({ code }, accounts.gameId)).status).toBe(404);

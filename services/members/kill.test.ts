@@ -15,7 +15,7 @@ test('kill -9 between the two stores: another process gives the answer that the 
   // A connection to lookup first: the one that is lost later must have been there.
   expect((await fixture.get(`/guilds/${GUILD}/verified`, { at })).status).toBe(200);
 
-  proxy.loseAnswers();
+  proxy.dropResponses();
   const told = fixture.redeem({ code }, gameId, { key: 'killed', at }).then(
     () => 'an answer',
     () => 'nothing',

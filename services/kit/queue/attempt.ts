@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { ApiError, asApiError, isFault } from '../errors.ts';
+import { ApiError, asApiError, isServerError } from '../errors.ts';
 import { isRejectedCall } from '../grpc/errors.ts';
 import { DeadlineError, within } from '../resilience/deadline.ts';
 import { whileRenewing } from '../resilience/renewing.ts';
@@ -77,7 +77,7 @@ export class Attempts {
     const counts = !isUnavailable || performance.now() - this.#succeededAt < EVIDENCE_MS;
     const failure: Failure = {
       error: `${error.code}: ${error.message}`.slice(0, MAX_ERROR_LENGTH),
-      isPermanent: !isFault(error),
+      isPermanent: !isServerError(error),
       counts,
       delayMs: counts ? backoffMs(item.attempts) : outageBackoffMs(),
       ...limits,

@@ -12,7 +12,7 @@ import { MemberBusy, MemberLocks } from './member-locks.ts';
 import { isAbove } from './members.ts';
 import type { Changes, RoleChanges } from './role-changes.ts';
 import { planRoles, type RoleFailure } from './role-plan.ts';
-import { changing, MOST_BEGINNINGS } from './role-sync.ts';
+import { changing, MAX_STARTS } from './role-sync.ts';
 import { evaluate, type VerdictScope, verdictsByRole } from './verdicts.ts';
 
 /** As many as bindings weighs in one call. */
@@ -72,7 +72,7 @@ export class GroupSync {
       const page = await chat.members(guildId, after, { fresh: true });
       const linked = await this.#join(guildId, page.members);
       for (const chunk of inBatches(linked, CHUNK)) {
-        if (!(await this.#bringInLine(run, chunk, roleIds))) return false;
+        if (!(await this.#applyVerdicts(run, chunk, roleIds))) return false;
       }
       after = page.next;
       if (after !== null) await advance(run, after);
@@ -104,7 +104,7 @@ export class GroupSync {
   }
 
   /** False when the run is to stop. */
-  async #bringInLine(run: JobRun, chunk: readonly Listed[], roleIds: string[]): Promise<boolean> {
+  async #applyVerdicts(run: JobRun, chunk: readonly Listed[], roleIds: string[]): Promise<boolean> {
     const { database } = this.#options;
     const { guildId } = run.job;
     const guildRoles = await this.#guildRoles(guildId, roleIds);
@@ -187,9 +187,9 @@ export class GroupSync {
     const only = new Set(roleIds);
     let current: Link | undefined = link;
     let verdicts = told;
-    for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
+    for (let beginning = 0; beginning < MAX_STARTS; beginning++) {
       const done = await changes
-        .bringInLine({ guildId, chatId }, current, verdictsByRole(verdicts.roles), MemberLocks.patience(), only)
+        .applyVerdicts({ guildId, chatId }, current, verdictsByRole(verdicts.roles), MemberLocks.patience(), only)
         .catch(orGone);
       if (done) return done.changes;
       current = await changes.findLink(guildId, { chatId, gameId: undefined });

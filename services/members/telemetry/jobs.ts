@@ -1,4 +1,4 @@
-import { type ApiError, isFault } from '#kit/errors.ts';
+import { type ApiError, isServerError } from '#kit/errors.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { JobError, JobName, JobState, SyncJob, UnfinishedJobs } from '../store/sync-jobs.ts';
@@ -66,7 +66,7 @@ export class JobEvents {
   /** It is tried again later. */
   paused(job: SyncJob, error: ApiError): void {
     this.#pauses.inc({ code: error.code });
-    const level = error.code === 'INTERNAL' || !isFault(error) ? 'error' : 'warn';
+    const level = error.code === 'INTERNAL' || !isServerError(error) ? 'error' : 'warn';
     this.#log[level]({ ...namesOf(job), code: error.code, err: error }, 'a job is paused');
   }
 
