@@ -6,7 +6,7 @@ import { openDatabase } from '#kit/postgres/pool.ts';
 import { waitForSchema } from '#kit/postgres/schema.ts';
 import { AdminServer } from '#kit/service/admin-server.ts';
 import { databaseConfig, type Environment, processConfig, readConfig } from '#kit/service/config.ts';
-import { Readiness } from '#kit/service/health.ts';
+import { Readiness } from '#kit/service/readiness.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { allMigrations } from './migrate.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { sendRaw, wire } from '#test/network/raw-http.ts';
-import { NEVER, proxyTo } from '../fixtures/proxied.ts';
+import { NEVER, proxyTo } from './fixtures/proxy.ts';
 
 /** A service that responds with the given bytes, and records the requested paths and their connections. */
 function bytesFor(responseTo: (path: string, socket: Socket) => string) {

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sendRaw, wire } from '#test/network/raw-http.ts';
-import { HOSTILE_BODIES, HOSTILE_HEADS, SOUND_TO_NODE } from '../fixtures/hostile-responses.ts';
-import { NEVER, proxyTo } from '../fixtures/proxied.ts';
+import { HOSTILE_BODIES, HOSTILE_HEADS, SOUND_TO_NODE } from './fixtures/hostile-responses.ts';
+import { NEVER, proxyTo } from './fixtures/proxy.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const SOUND = 'HTTP/1.1 200 OK\ncontent-length: 4\n\nhere';

@@ -3,9 +3,9 @@ import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
 import { ApiError } from '#kit/errors.ts';
 import { BODY_LIMIT, hasBody } from '#kit/http/body.ts';
 import { serverNameOf } from '#kit/security/internal-tls.ts';
-import { contained } from '../downstream/contained.ts';
 import { attemptOf, type UpstreamRequest } from './attempt.ts';
 import { hostOf } from './connections.ts';
+import { contained } from './contained.ts';
 import { relayResponse } from './relay.ts';
 import { checkHead, MalformedResponse } from './response-head.ts';
 

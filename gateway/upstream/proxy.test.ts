@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { expect, test } from 'vitest';
 import { printFigure } from '#test/measure/figures.ts';
-import { AT_ONCE, NEVER, OPEN_MS, proxyTo, TIMEOUT_MS } from '../fixtures/proxied.ts';
+import { AT_ONCE, NEVER, OPEN_MS, proxyTo, TIMEOUT_MS } from './fixtures/proxy.ts';
 
 test('a poll is rejected while its service is down, and does not keep the breaker open afterwards', async () => {
   let isDown = true;

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { amount } from '#test/measure/bounds.ts';
 import { printFigure } from '#test/measure/figures.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
-import { bytesOf, hear, type ParsedResponse } from '../fixtures/receiver.ts';
+import { bytesOf, hear, type ParsedResponse } from './fixtures/response-reader.ts';
 import { ResponseParser } from './response-parser.ts';
 
 const SEQUENCES = amount(5_000, 100_000);

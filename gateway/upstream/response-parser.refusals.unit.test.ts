@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { HOSTILE_BODIES, HOSTILE_HEADS } from '../fixtures/hostile-responses.ts';
-import { bytesOf, CHUNKED, hear, OK, readWholeAndByByte as read } from '../fixtures/receiver.ts';
+import { HOSTILE_BODIES, HOSTILE_HEADS } from './fixtures/hostile-responses.ts';
+import { bytesOf, CHUNKED, hear, OK, readWholeAndByByte as read } from './fixtures/response-reader.ts';
 import { ResponseParser } from './response-parser.ts';
 
 describe('rejected before any of its body is a response with', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bytesOf, CHUNKED, OK, readWholeAndByByte as read } from '../fixtures/receiver.ts';
+import { bytesOf, CHUNKED, OK, readWholeAndByByte as read } from './fixtures/response-reader.ts';
 import { ResponseParser } from './response-parser.ts';
 
 describe('a response is read exactly to its end', () => {

@@ -4,7 +4,7 @@ import { systemClock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { ResponseStream } from '#kit/grpc/definition.ts';
 import { GrpcServer } from '#kit/grpc/server.ts';
-import { Readiness } from '#kit/service/health.ts';
+import { Readiness } from '#kit/service/readiness.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { AuthServiceService, type KeyHash, type WatchResponse } from '#proto/gen/guild/auth/v1/auth.ts';
 import { connect } from '../network/grpc.ts';

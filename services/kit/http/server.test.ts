@@ -3,7 +3,7 @@ import { Agent, get, type IncomingMessage, type ServerResponse } from 'node:http
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import { AdminServer } from '../service/admin-server.ts';
-import { Readiness } from '../service/health.ts';
+import { Readiness } from '../service/readiness.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { HttpServer } from './server.ts';
 

@@ -14,7 +14,7 @@ import { GrpcChannel, isGrpcFailure } from '../grpc/client.ts';
 import { GrpcServer } from '../grpc/server.ts';
 import { HttpServer, type HttpServerOptions } from '../http/server.ts';
 import { Breakers } from '../resilience/breaker.ts';
-import { Readiness } from '../service/health.ts';
+import { Readiness } from '../service/readiness.ts';
 import { createLog, type Logger } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { InternalTls, type InternalTlsConfig } from './internal-tls.ts';

@@ -5,8 +5,8 @@ import { CALL_TOKEN_HEADER } from '../grpc/call-token.ts';
 import { sendBody, sendError, successBody } from '../http/envelope.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { addressOf, listen } from './address.ts';
-import type { Readiness } from './health.ts';
 import type { Part } from './lifecycle.ts';
+import type { Readiness } from './readiness.ts';
 
 export interface AdminServerOptions {
   host: string;

@@ -20,8 +20,8 @@ import type { Logger } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { AdminServer } from './admin-server.ts';
 import { canPrepare, type databaseConfig, type processConfig, type redisConfig } from './config.ts';
-import { Readiness } from './health.ts';
 import { Lifecycle } from './lifecycle.ts';
+import { Readiness } from './readiness.ts';
 
 /**
  * Limits behind the gateway, which adds headers to requests within its own limit, and closes idle connections after 60

@@ -5,7 +5,7 @@ import type { ResponseStream } from '#kit/grpc/definition.ts';
 import { GrpcServer } from '#kit/grpc/server.ts';
 import { makeApiKey } from '#kit/security/api-key.ts';
 import { SecretRing } from '#kit/security/keyring.ts';
-import { Readiness } from '#kit/service/health.ts';
+import { Readiness } from '#kit/service/readiness.ts';
 import { startService } from '#kit/service/service.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';

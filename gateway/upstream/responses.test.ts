@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { UnreadClient } from '#test/failure/unread-client.ts';
-import { AT_ONCE, NEVER, proxyTo } from '../fixtures/proxied.ts';
+import { AT_ONCE, NEVER, proxyTo } from '../upstream/fixtures/proxy.ts';
 
 test.each([
   ['with a length', { 'content-length': '256' }],

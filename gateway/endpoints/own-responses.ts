@@ -4,13 +4,13 @@ import { sendBody, sendError, successBody } from '#kit/http/envelope.ts';
 import type { HeaderList } from '#kit/http/response-headers.ts';
 import { splitTarget } from '#kit/http/target.ts';
 import { readQuery } from '#kit/http/validate.ts';
-import type { Readiness } from '#kit/service/health.ts';
+import type { Readiness } from '#kit/service/readiness.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { gatewayRoutes } from '#proto/rest/gateway.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
+import { DOCS_SECURITY_POLICY, docsPage } from '../docs/page.ts';
 import { openApiDocument } from '../openapi/openapi.ts';
 import { scopesOf } from '../steps/scope.ts';
-import { DOCS_SECURITY_POLICY, docsPage } from './page.ts';
 import { PublicDocument } from './public-document.ts';
 import { SECURITY_TXT_PATH } from './security-txt.ts';
 

@@ -2,7 +2,7 @@ import { createServer, get, request as httpRequest, type IncomingHttpHeaders, ty
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Readiness } from '#kit/service/health.ts';
+import { Readiness } from '#kit/service/readiness.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { listening } from '#test/network/listening.ts';
 import { createOwnResponses } from './own-responses.ts';
