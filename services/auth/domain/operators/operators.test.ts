@@ -28,7 +28,7 @@ import { testEnvironment } from '#test/system/signed-calls.ts';
 import type { Role } from './roles.ts';
 
 const GUILD = '900000000000000001';
-/** The error that gRPC returns before it reads the request. */
+// The error that gRPC returns before it reads the request.
 const UNAUTHENTICATED = { cause: { code: 16 } };
 const ADD_ENTRY = ShieldAdminServiceService.addEntry;
 
@@ -44,9 +44,9 @@ beforeAll(async () => {
   const keys = testKeys({ internal: [INTERNAL_SECRET], admin: [ADMIN_SECRET] });
   const environment = { ...testEnvironment(database.url), INTERNAL_KEYS: keys, ACTIVITY_GRPC_ADDRESS: '127.0.0.1:1' };
   moderation = await startService(moderationService, environment);
-  const { client, close } = connect(OperatorAdminServiceService, 'auth', auth.address, undefined, [ADMIN_SECRET]);
-  root = client;
-  closers.push(close);
+  const connection = connect(OperatorAdminServiceService, 'auth', auth.address, undefined, [ADMIN_SECRET]);
+  ({ client: root } = connection);
+  closers.push(connection.close);
 });
 afterAll(async () => {
   for (const close of closers) close();
@@ -94,8 +94,7 @@ const bytesOf = (request: ReturnType<typeof entry>) => ADD_ENTRY.requestSerializ
 
 async function audit(guildId: string) {
   const isInstallation = guildId === '';
-  const { entries } = await auth.admin.listAudit({ guildId, isInstallation, limit: 0, cursor: '' });
-  return entries;
+  return (await auth.admin.listAudit({ guildId, isInstallation, limit: 0, cursor: '' })).entries;
 }
 
 const authorize = (credential: string, request: Buffer, method: string = ADD_ENTRY.path, service = 'moderation') =>
