@@ -69,8 +69,7 @@ function channel<Definition extends DefinitionShape>(
 
 /** A client of auth that calls with an operator's credential. */
 function as<Definition extends DefinitionShape>(definition: Definition, text: string): GrpcClient<Definition> {
-  const credential = readCredential(text);
-  if (!credential) throw new Error('not a credential');
+  const credential = readCredential(text) as NonNullable<ReturnType<typeof readCredential>>;
   return channel(definition, 'auth', auth.address, async (method, request) => ({
     [OPERATOR_HEADER]: signCall(credential, { service: 'auth', method, digest: digestOf(request) }, systemClock.now()),
   }));
@@ -103,8 +102,8 @@ const authorize = (credential: string, request: Buffer, method: string = ADD_ENT
 describe('roles', () => {
   test('each role can call the methods that the table of roles lists for it, and no others', async () => {
     const credentials = new Map<Role, string>();
-    for (const role of ['viewer', 'support', 'admin', 'owner'] as const)
-      credentials.set(role, await add(`r-${role}`, role));
+    const roles = ['viewer', 'support', 'admin', 'owner'] as const;
+    for (const role of roles) credentials.set(role, await add(`r-${role}`, role));
     const may = async (role: Role) => {
       const credential = credentials.get(role) ?? '';
       const keys = as(KeyAdminServiceService, credential);
