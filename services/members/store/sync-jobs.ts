@@ -51,7 +51,7 @@ export const SYNC_JOBS: QueueTable = {
   columns: { state: 'queue_state', runAt: 'due_at', attempts: 'queue_attempts' },
   holder: 'holder',
   oneLeasedPerGuild: 'sync_jobs_running',
-  conditions: { open: 'finished_at IS NULL', dead: "queue_state = 'dead'" },
+  conditions: { open: 'finished_at IS NULL', dead: "queue_state = 'dead' AND state = 'failed'" },
   waitingSince: 'coalesce(progressed_at, started_at, created_at)',
   data: `taken.game_group_id AS "gameGroupId", taken.position, taken.done, taken.changed, taken.failed, taken.errors,
     taken.attempts AS "failedAttempts"`,
