@@ -25,7 +25,7 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-const replayed = (answer: SealedAnswer) => answer.headers.get('idempotency-replayed');
+const replayed = (response: SealedAnswer) => response.headers.get('idempotency-replayed');
 const statusOf = async (token: string) => (await fixture.get(`/verification/tokens/${token}`)).body.data.status;
 
 /** Inserts an intent as a replica leaves it that was killed before it called lookup. */
@@ -206,7 +206,7 @@ test('without lookup every route that needs it responds with 503 and Retry-After
   const { chatId, gameId } = newAccounts();
   const { token, code } = await fixture.token(chatId);
   await fixture.stopLookup();
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     fixture.redeem({ code }, gameId),
     fixture.link(newAccounts().chatId, newAccounts().gameId),
     fixture.unlink({ chat_id: newAccounts().chatId }),
@@ -216,10 +216,10 @@ test('without lookup every route that needs it responds with 503 and Retry-After
     fixture.post('/verification/tokens', { guild_id: GUILD, chat_id: newAccounts().chatId }),
   ]);
   // The unfinished redeem holds the code: another player gets no 404 for it.
-  answers.push(await fixture.redeem({ code }, newAccounts().gameId));
-  for (const answer of answers) {
-    expect(answer).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
-    expect(answer.headers.get('retry-after')).toBe('1');
+  responses.push(await fixture.redeem({ code }, newAccounts().gameId));
+  for (const response of responses) {
+    expect(response).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
+    expect(response.headers.get('retry-after')).toBe('1');
   }
   expect(await statusOf(token)).toBe('pending');
   await fixture.restartLookup();
@@ -232,8 +232,8 @@ test('when the database fails between lookup and the settling, the client gets 5
     $$ BEGIN RAISE EXCEPTION 'out of order' USING ERRCODE = '57P01'; END $$`);
   await fixture.query(`CREATE TRIGGER fail BEFORE UPDATE OF finished_at ON members.intents
     FOR EACH ROW EXECUTE FUNCTION members.fail()`);
-  const answer = await fixture.link(chatId, gameId, { key: 'unsettled' });
-  expect(answer).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
+  const response = await fixture.link(chatId, gameId, { key: 'unsettled' });
+  expect(response).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
   await fixture.query('DROP TRIGGER fail ON members.intents');
   await finishAbandoned();
   expect(replayed(await fixture.link(chatId, gameId, { key: 'unsettled' }))).toBe('true');
@@ -244,7 +244,7 @@ test('without its database members responds with 503 and Retry-After', async () 
   const members = await fixture.startMembers({ DATABASE_URL: lost.url });
   await lost.drop();
   const { chatId, gameId } = newAccounts();
-  const answers = [
+  const responses = [
     await fixture.link(chatId, gameId, { at: members }),
     await fixture.link(chatId, gameId, { at: members, key: 'no database' }),
     await fixture.redeem({ code: 'AAAAAAAA' }, gameId, { at: members }),
@@ -252,9 +252,9 @@ test('without its database members responds with 503 and Retry-After', async () 
     await fixture.post('/verification/tokens', { guild_id: GUILD, chat_id: chatId }, { at: members }),
     await fixture.get('/verification/tokens/x', { at: members }),
   ];
-  for (const answer of answers) {
-    expect(answer).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
-    expect(answer.headers.get('retry-after')).toBe('1');
+  for (const response of responses) {
+    expect(response).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
+    expect(response.headers.get('retry-after')).toBe('1');
   }
   await members.stop();
 });

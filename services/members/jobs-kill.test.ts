@@ -45,8 +45,8 @@ test('kill -9 during a job: another process continues it at its position, and no
   await fixture.members.stop();
   const killed = await fixture.startMembersProcess();
   await fixture.chat.fault('/roles/', { delay_ms: 50 });
-  const answer = await fixture.startJob({ at: killed.at });
-  expect([answer.status, answer.body.data.total]).toEqual([202, members]);
+  const response = await fixture.startJob({ at: killed.at });
+  expect([response.status, response.body.data.total]).toEqual([202, members]);
   await expect.poll(given, { interval: 10 }).toBeGreaterThan(5);
   await kill(killed);
   const before = await given();
@@ -54,7 +54,7 @@ test('kill -9 during a job: another process continues it at its position, and no
 
   await fixture.chat.forget();
   fixture.members = await fixture.startMembers();
-  const job = () => fixture.job(answer.body.data.job_id as string);
+  const job = () => fixture.job(response.body.data.job_id as string);
   // Until its lease ends, the dead process still holds it.
   expect(await job()).toMatchObject({ state: 'running', total: members });
   const doneBefore = (await job())['done'];

@@ -110,14 +110,14 @@ describe('POST /sync/group and GET /sync/jobs/:jobId', () => {
   test('show a job from its start to its end, only to its own guild', async () => {
     await fixture.settle(2);
     await fixture.bindRank(DECK, { min: 10 });
-    const answer = await fixture.startJob();
-    expect(answer.body).toEqual({
+    const response = await fixture.startJob();
+    expect(response.body).toEqual({
       status: 'success',
       code: 202,
       message: 'Group synchronisation queued',
       data: { job_id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string, total: 2 },
     });
-    const id = answer.body.data.job_id as string;
+    const id = response.body.data.job_id as string;
     await fixture.finished(id);
     const now = Math.floor((await fixture.databaseNow()) / 1000);
     expect((await fixture.getJob(id)).body).toMatchObject({
@@ -141,8 +141,8 @@ describe('POST /sync/group and GET /sync/jobs/:jobId', () => {
   });
 
   test('reject invalid requests', async () => {
-    const answer = await fixture.post('/sync/group', { guild_id: GUILD, game_group_id: 'x' });
-    expect([answer.status, answer.body.details.errors[0].path]).toEqual([400, 'body.game_group_id']);
+    const response = await fixture.post('/sync/group', { guild_id: GUILD, game_group_id: 'x' });
+    expect([response.status, response.body.details.errors[0].path]).toEqual([400, 'body.game_group_id']);
     expect((await fixture.post('/sync/group', { guild_id: OTHER_GUILD, game_group_id: 1 })).status).toBe(403);
   });
 
@@ -150,9 +150,9 @@ describe('POST /sync/group and GET /sync/jobs/:jobId', () => {
     await fixture.settle(2);
     await fixture.bindRank(DECK, { min: 10 });
     await fixture.chat.fault('/guilds', { status: 503 });
-    const answers = await Promise.all(Array.from({ length: 8 }, () => fixture.startJob()));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
-    const ids = new Set(answers.map(({ body }) => body.data.job_id as string));
+    const responses = await Promise.all(Array.from({ length: 8 }, () => fixture.startJob()));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([202]));
+    const ids = new Set(responses.map(({ body }) => body.data.job_id as string));
     expect(ids.size).toBe(1);
     const [id = ''] = ids;
     await fixture.paused(id);

@@ -66,8 +66,8 @@ describe('roles follow a change of the link', () => {
     await chat.fault('/roles/', { delay_ms: 4_500, times: 1 });
     expect((await fixture.link(ADA, 7001)).status).toBe(201);
     await expect.poll(async () => (await fixture.query('SELECT 1 FROM members.grants')).length).toBe(1);
-    const answer = await sync();
-    expect([answer.status, answer.body.data.unchanged]).toEqual([200, [DECKHAND, OFFICER]]);
+    const response = await sync();
+    expect([response.status, response.body.data.unchanged]).toEqual([200, [DECKHAND, OFFICER]]);
   }, 20_000);
 
   test('a redeemed code grants the roles', async () => {

@@ -32,7 +32,7 @@ test('renewing a lease is a HOT update', async () => {
   await expect.poll(() => fixture.state('long')).toBe('done');
 });
 
-test('a handler whose lease was lost is told so by its signal, and its outcome is not recorded', async () => {
+test('the signal of a handler is aborted when its lease was lost, and its outcome is not recorded', async () => {
   await fixture.enqueue('task');
   const ends: AttemptEnd['outcome'][] = [];
   const started: ClaimedItem<Task>[] = [];

@@ -192,7 +192,7 @@ export class GroupSync {
     const only = new Set(roleIds);
     let current: Link | undefined = link;
     let verdicts = verdict;
-    for (let beginning = 0; beginning < MOST_BEGINNINGS; beginning++) {
+    for (let start = 0; start < MOST_BEGINNINGS; start++) {
       const done = await changes
         .bringInLine({ guildId, chatId }, current, verdictsByRole(verdicts.roles), MemberLocks.patience(), only)
         .catch(noChangesIfNotFound);

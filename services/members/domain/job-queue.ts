@@ -26,7 +26,7 @@ export interface JobQueueOptions {
 /** Thrown when another process has the job, or an operator cancelled it. */
 class LostJob extends Error {}
 
-/** Runs synchronisation jobs: one of a guild at a time. Any error pauses a job, which continues where it was. */
+/** Runs synchronisation jobs: one of a guild at a time. Any error pauses a job, which later continues at its position. */
 export function jobQueue(options: JobQueueOptions): QueueDefinition<JobData> {
   const { database, telemetry, giveUpSeconds } = options;
   return {
@@ -39,7 +39,7 @@ export function jobQueue(options: JobQueueOptions): QueueDefinition<JobData> {
     retry: {
       delayMs,
       isPermanent: () => false,
-      // The number of attempts decides when a job goes on without a member for whom a platform fails.
+      // The number of attempts decides when a job continues without a member for which a platform fails.
       isOutage: () => false,
       limits: { maxAttempts: null, maxOutageSeconds: giveUpSeconds },
     },

@@ -82,4 +82,7 @@ function errorsLeftOut({ failed, errors }: store.SyncJob): store.JobError[] {
 }
 
 const tooMany = () =>
-  new ApiError('CONFLICT', { message: `The guild has ${MAX_JOBS} jobs under way, which is the most`, retryAfter: 60 });
+  new ApiError('CONFLICT', {
+    message: `The guild has ${MAX_JOBS} unfinished jobs, which is the maximum`,
+    retryAfter: 60,
+  });

@@ -238,7 +238,7 @@ test('a job without progress for too long has failed, and its progress stays sto
   await remove(job);
 });
 
-test('a group has one unfinished job in a guild, whoever inserts it', async () => {
+test('the database rejects a second unfinished job of a group in a guild', async () => {
   const job = await newJob('910000000000000006');
   await expect(newJob(job.guildId)).rejects.toMatchObject({ constraint: 'sync_jobs_unfinished' });
   await remove(job);

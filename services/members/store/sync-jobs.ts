@@ -131,7 +131,7 @@ export async function startJob(on: Queryable, item: JobItem): Promise<boolean> {
 
 /**
  * Stores the progress of a job; false when its lease was lost. `errors` stay as they are when undefined. For
- * the queue the attempt in flight is the first one again, so that the backoff starts anew.
+ * the queue the attempt in flight is the first one again, so that the backoff starts again.
  */
 export async function saveProgress(
   on: Queryable,
