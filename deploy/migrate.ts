@@ -42,8 +42,8 @@ export async function untilReachable(url: string, seconds: number): Promise<void
       return;
     } catch (error) {
       // Class 57: the server is starting or stopping. Other errors would be the same at the next attempt.
-      const isAnswer = error instanceof DatabaseError && !error.code?.startsWith('57');
-      if (isAnswer || Date.now() + RETRY_MS > deadline) throw error;
+      const isServiceError = error instanceof DatabaseError && !error.code?.startsWith('57');
+      if (isServiceError || Date.now() + RETRY_MS > deadline) throw error;
     } finally {
       await client.end().catch(() => undefined);
     }

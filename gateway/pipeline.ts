@@ -2,15 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { Clock } from '#kit/clock.ts';
 import { type RequestContext, requestContext } from '#kit/context.ts';
-import { ApiError, asApiError, type Refusal } from '#kit/errors.ts';
+import { ApiError, asApiError, type Rejection } from '#kit/errors.ts';
 import { hasBody } from '#kit/http/body.ts';
 import { sendBody, sendError, successBody } from '#kit/http/envelope.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '#kit/http/request-id.ts';
-import { noteHeader } from '#kit/http/response-headers.ts';
+import { addResponseHeader } from '#kit/http/response-headers.ts';
 import { splitTarget } from '#kit/http/target.ts';
 import { readQuery } from '#kit/http/validate.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
-import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/security/principal.ts';
+import { PRINCIPAL_HEADER, type Principal, signPrincipal } from '#kit/security/principal.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { Route } from '#proto/rest/route.ts';
 import { type Awaitable, andThen } from './and-then.ts';
@@ -19,7 +19,7 @@ import { type Address, type AddressList, clientAddress, networkOf, peerAddress }
 import type { ClientConnections } from './downstream/client-connections.ts';
 import { expectsContinue } from './downstream/expectation.ts';
 import { isLast, stripReserved } from './downstream/headers.ts';
-import { boundLeftover } from './downstream/lingering-close.ts';
+import { limitUnreadBody } from './downstream/lingering-close.ts';
 import { PipelineQueue } from './downstream/pipeline-queue.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
@@ -100,8 +100,8 @@ export class Pipeline {
       started: 0,
       upstreamMs: 0,
     };
-    noteHeader(response, REQUEST_ID_HEADER, requestId);
-    boundLeftover(request, response);
+    addResponseHeader(response, REQUEST_ID_HEADER, requestId);
+    limitUnreadBody(request, response);
     this.#turns.take(request, response, {
       begin: () => this.#begin(underWay),
       network: () => networkOf(this.#callerAddress(underWay)),
@@ -114,13 +114,13 @@ export class Pipeline {
     underWay.started = performance.now();
     requestContext.run(underWay.context, () => {
       const refusal = this.#take(underWay);
-      const end = (found: Refusal) => this.#end(underWay, found);
+      const end = (found: Rejection) => this.#end(underWay, found);
       if (refusal instanceof Promise) void refusal.then(end, (thrown) => end(asApiError(thrown)));
       else end(refusal);
     });
   }
 
-  #end(underWay: UnderWay, refusal: Refusal): void {
+  #end(underWay: UnderWay, refusal: Rejection): void {
     const { request, response, context, started, upstreamMs } = underWay;
     try {
       if (refusal) sendError(response, refusal, expectsContinue(request) ? ['connection', 'close'] : []);
@@ -136,7 +136,7 @@ export class Pipeline {
   }
 
   /** Takes a request through the steps; what one of them throws refuses it too. */
-  #take(underWay: UnderWay): Awaitable<Refusal> {
+  #take(underWay: UnderWay): Awaitable<Rejection> {
     try {
       return this.#steps(underWay);
     } catch (thrown) {
@@ -144,12 +144,12 @@ export class Pipeline {
     }
   }
 
-  #steps(underWay: UnderWay): Awaitable<Refusal> {
+  #steps(underWay: UnderWay): Awaitable<Rejection> {
     const { request, response } = underWay;
     const { matcher, authenticate } = this.#parts;
     const malformed = guard(request);
     if ((malformed && closesConnection(malformed)) || isLast(request.headers)) {
-      noteHeader(response, 'connection', 'close');
+      addResponseHeader(response, 'connection', 'close');
     }
     if (malformed) return malformed;
     stripReserved(request);
@@ -167,12 +167,12 @@ export class Pipeline {
     return andThen(grant, (known) => (known instanceof ApiError ? known : this.#authorise(underWay, match, known)));
   }
 
-  #authorise(underWay: UnderWay, match: Match, grant: KeyGrant): Awaitable<Refusal> {
+  #authorise(underWay: UnderWay, match: Match, grant: KeyGrant): Awaitable<Rejection> {
     const { limiter, clock, events, connections } = this.#parts;
     const { request, response } = underWay;
     underWay.context.keyId = grant.keyId;
     events.authenticated(grant);
-    if (!connections.authenticated(request.socket, grant.guildId)) noteHeader(response, 'connection', 'close');
+    if (!connections.authenticated(request.socket, grant.guildId)) addResponseHeader(response, 'connection', 'close');
     const waitMs = waitMsOf(match.route, splitTarget(request.url ?? '').query);
     const refusal =
       checkAllowlist(grant, () => this.#clientAddress(underWay)) ??
@@ -183,7 +183,7 @@ export class Pipeline {
     return andThen(refusal, (found) => found ?? this.#admit(underWay, match.route, grant, waitMs));
   }
 
-  #admit(underWay: UnderWay, route: Route, grant: KeyGrant, waitMs: number): Awaitable<Refusal> {
+  #admit(underWay: UnderWay, route: Route, grant: KeyGrant, waitMs: number): Awaitable<Rejection> {
     const { response } = underWay;
     this.#parts.usage.record(grant);
     // A fault in the rest of its body may have been the answer meanwhile.
@@ -193,7 +193,7 @@ export class Pipeline {
   }
 
   /** A body that is still arriving does so at its client's pace, and does not count as in flight until it is there. */
-  #receive(underWay: UnderWay): Refusal {
+  #receive(underWay: UnderWay): Rejection {
     const { request } = underWay;
     if (request.complete || !hasBody(request)) return undefined;
     const overload = this.admission.receive(underWay);
@@ -210,7 +210,7 @@ export class Pipeline {
     const principal: Principal = { keyId, guildId, scopes: scopesOf(grant), legacy, requestId };
     const sealedFor = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
     request.headers[REQUEST_ID_HEADER] = requestId;
-    request.headers[PRINCIPAL_HEADER] = sealPrincipal(ring, principal, sealedFor, clock.now());
+    request.headers[PRINCIPAL_HEADER] = signPrincipal(ring, principal, sealedFor, clock.now());
     if (waitMs > 0) {
       this.admission.wait(underWay);
       endWithCaller(request, response);

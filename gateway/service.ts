@@ -6,15 +6,15 @@ import { AuthServiceService } from '#proto/gen/guild/auth/v1/auth.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { type GatewayConfig, readGatewayConfig } from './config.ts';
-import { createOwnAnswers, PUBLIC_PATHS } from './docs/own-responses.ts';
+import { createOwnResponses, PUBLIC_PATHS } from './docs/own-responses.ts';
 import { securityTxt } from './docs/security-txt.ts';
 import type { Admission } from './downstream/admission.ts';
 import { AddressList } from './downstream/client-address.ts';
 import { ClientConnections } from './downstream/client-connections.ts';
 import { ClientRequest } from './downstream/client-request.ts';
 import { MAX_HEADERS } from './downstream/headers.ts';
-import { closeGently } from './downstream/lingering-close.ts';
-import { answerProtocolErrors } from './downstream/protocol-errors.ts';
+import { enableLingeringClose } from './downstream/lingering-close.ts';
+import { respondToProtocolErrors } from './downstream/protocol-errors.ts';
 import { createKeys } from './keys/create.ts';
 import { KeyActivity } from './keys/key-activity.ts';
 import { AuthenticationFailures } from './limits/authentication-failures.ts';
@@ -81,7 +81,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       usage,
       limiter,
       proxy,
-      ownAnswers: createOwnAnswers({
+      ownAnswers: createOwnResponses({
         routes,
         version: packageJson.version,
         serverUrl: config.PUBLIC_URL ?? `http://127.0.0.1:${config.GATEWAY_PORT}`,
@@ -118,13 +118,13 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
     Object.assign(listener.server, { maxConnections: config.MAX_CONNECTIONS, httpAllowHalfOpen: true });
     // One more than may be sent: whether Node's parser drops what is over its limit or refuses it, the guard sees enough.
     listener.server.maxHeadersCount = MAX_HEADERS + 1;
-    answerProtocolErrors(listener.server, {
+    respondToProtocolErrors(listener.server, {
       refused: (code) => events.refusedByParser(code),
       methodsOf: (path) => (PUBLIC_PATHS.includes(path) ? ['GET'] : matcher.methodsOf(path)),
       methods: [...new Set(routes.map(({ method }) => method))],
     });
     connections.watch(listener.server);
-    closeGently(listener.server);
+    enableLingeringClose(listener.server);
     service.http = listener;
     for (const part of [...parts, proxy, connections, listener]) service.lifecycle.add(part);
   },

@@ -21,7 +21,7 @@ export function writePrivately(path: string, text: string): void {
 }
 
 /** The secret in a file of mode 0600, generated the first time: 32 random bytes as 64 hexadecimal digits. */
-export function keptSecret(path: string): string {
+export function ensureSecret(path: string): string {
   if (!existsSync(path)) writePrivately(path, `${randomBytes(32).toString('hex')}\n`);
   // A copied or restored folder may have lost the mode.
   if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { keptSecret, writePrivately } from './files.ts';
+import { ensureSecret, writePrivately } from './files.ts';
 import { lockFolder } from './lock.ts';
 import { Highlights, LogFile } from './logs.ts';
 import { freePorts, isPortFree } from './ports.ts';
@@ -18,10 +18,10 @@ beforeEach(() => {
 
 test('a secret is generated once, and its file is made private again if its mode was changed', () => {
   const file = join(folder, 'secret');
-  const secret = keptSecret(file);
+  const secret = ensureSecret(file);
   expect(secret).toMatch(/^[0-9a-f]{64}$/);
   chmodSync(file, 0o644);
-  expect(keptSecret(file)).toBe(secret);
+  expect(ensureSecret(file)).toBe(secret);
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 

@@ -9,7 +9,7 @@ const PATIENCE = 12_000;
  * Makes a PostgreSQL data folder usable after its supervisor was killed: ends server processes that still use it and
  * deletes `postmaster.pid`, whose process ID may meanwhile belong to an unrelated process.
  */
-export async function endLeftovers(data: string): Promise<void> {
+export async function endOldServerProcesses(data: string): Promise<void> {
   const begun = Date.now();
   for (let processes = serverProcesses(data); processes.length > 0; processes = serverProcesses(data)) {
     const waited = Date.now() - begun;

@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { Client, DatabaseError } from 'pg';
 import { type Child, describeExit, type Program, startChild, startProgram, untilReady } from './child.ts';
-import { keptSecret, privateFolder } from './files.ts';
-import { endLeftovers } from './leftovers.ts';
+import { ensureSecret, privateFolder } from './files.ts';
+import { endOldServerProcesses } from './leftovers.ts';
 import { LogFile } from './logs.ts';
 import { freePorts } from './ports.ts';
 
@@ -63,7 +63,7 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
 export async function preparePostgres(options: PostgresOptions): Promise<{ url: string; program: Program }> {
   privateFolder(options.folder);
   const data = join(realpathSync(options.folder), 'data');
-  const password = keptSecret(join(options.folder, 'password'));
+  const password = ensureSecret(join(options.folder, 'password'));
   const log = options.log ?? new LogFile(join(options.folder, 'postgres.log'));
   if (!existsSync(data)) await initialise(options, log);
   const [port = 0] = options.port === undefined ? await freePorts(1) : [options.port];
@@ -71,7 +71,7 @@ export async function preparePostgres(options: PostgresOptions): Promise<{ url: 
   const program: Program = {
     name: 'PostgreSQL',
     spawn: async () => {
-      await endLeftovers(data);
+      await endOldServerProcesses(data);
       return run(options, data, port, log);
     },
     ready: (child) => accepting(child, url, log),

@@ -7,7 +7,7 @@ import { migrateAll } from '../migrate.ts';
 import type { Program } from './child.ts';
 import type { Demo } from './demo.ts';
 import type { Development } from './development.ts';
-import { keptSecret, privateFolder, writePrivately } from './files.ts';
+import { ensureSecret, privateFolder, writePrivately } from './files.ts';
 import { LogFile } from './logs.ts';
 import { nodeProgram } from './node-program.ts';
 import { freePorts, isPortFree } from './ports.ts';
@@ -121,7 +121,7 @@ export class System {
 
   /** The secret that the operator has set; otherwise one that is generated once and stored in a file. */
   private secret(variable: string, file: string): string {
-    return this.options.environment[variable] || keptSecret(join(this.secretsFolder, file));
+    return this.options.environment[variable] || ensureSecret(join(this.secretsFolder, file));
   }
 
   private get secretsFolder(): string {
@@ -174,7 +174,7 @@ export class System {
   private async startRedis(): Promise<string | null> {
     const { settings, report } = this.options;
     if (settings.redisUrl !== undefined) return settings.redisUrl;
-    const password = keptSecret(join(this.secretsFolder, 'redis'));
+    const password = ensureSecret(join(this.secretsFolder, 'redis'));
     const prepared = await prepareRedis({ folder: join(this.folder, 'redis'), password, log: this.log('redis') });
     if (prepared === null) {
       report('No redis-server or valkey-server found: limits and caches are in memory, which only suits one gateway');

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Readiness } from '#kit/service/health.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { listening } from '#test/network/listening.ts';
-import { createOwnAnswers } from './own-responses.ts';
+import { createOwnResponses } from './own-responses.ts';
 
 let server: { url: string; close: () => void };
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
     readiness,
     securityTxt: undefined,
   };
-  server = await listening(createServer(createOwnAnswers(options)));
+  server = await listening(createServer(createOwnResponses(options)));
 });
 afterAll(() => server.close());
 

@@ -44,7 +44,13 @@ export interface OwnResponsesOptions {
 }
 
 /** The Express application for the responses of the gateway itself: whoami, health and the documentation. */
-export function createOwnAnswers({ routes, version, serverUrl, readiness, securityTxt }: OwnResponsesOptions): Express {
+export function createOwnResponses({
+  routes,
+  version,
+  serverUrl,
+  readiness,
+  securityTxt,
+}: OwnResponsesOptions): Express {
   const document = openApiDocument(routes, { version, serverUrl });
   const json = new PublicDocument(JSON.stringify(document), JSON_HEADERS);
   const page = new PublicDocument(docsPage(document), PAGE_HEADERS);

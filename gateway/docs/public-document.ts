@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { gzipSync } from 'node:zlib';
 import type { Request, Response } from 'express';
-import { type HeaderList, writeAnswerHead } from '#kit/http/response-headers.ts';
+import { type HeaderList, writeResponseHead } from '#kit/http/response-headers.ts';
 
 /** Small pieces, so that a client that reads slowly can be distinguished from one that does not read. */
 const PIECE_BYTES = 16 * 1024;
@@ -34,11 +34,11 @@ export class PublicDocument {
     // `request.fresh` compares the ETag of the response with If-None-Match.
     response.setHeader('etag', etag);
     if (request.fresh) {
-      writeAnswerHead(response, 304, CACHING);
+      writeResponseHead(response, 304, CACHING);
       response.end();
       return;
     }
-    writeAnswerHead(response, 200, headers);
+    writeResponseHead(response, 200, headers);
     if (request.method === 'HEAD') response.end();
     // The pipeline fails if the client disconnects, which needs no handling.
     else pipeline(piecesOf(bytes), response).catch(() => undefined);

@@ -1,4 +1,4 @@
-import type { Refusal } from '#kit/errors.ts';
+import type { Rejection } from '#kit/errors.ts';
 import type { Network } from './client-address.ts';
 import { OVERLOADS, type OverloadError } from './overload.ts';
 import { SERVERS_PER_GUILD, SharedSlots, shareOf } from './slots.ts';
@@ -77,7 +77,7 @@ export class Admission {
   /**
    * Counts the request to its guild's share: of the waiting polls if it may wait, otherwise of the requests in flight.
    */
-  share(held: Held, guildId: string, isPoll: boolean): Refusal {
+  share(held: Held, guildId: string, isPoll: boolean): Rejection {
     if (isPoll && this.#polls.isFull) return OVERLOADS.polls;
     const shares = isPoll ? this.#polls : this.#guilds;
     if (!shares.take(guildId)) return isPoll ? OVERLOADS.guild_polls : OVERLOADS.guild;
@@ -93,7 +93,7 @@ export class Admission {
   }
 
   /** Called while the body is still arriving. Until it is complete, the request does not count as in flight. */
-  receive(held: Held): Refusal {
+  receive(held: Held): Rejection {
     if (held.slot !== 'in flight') return undefined;
     if (this.#receiving >= this.#maxInFlight) return OVERLOADS.receiving;
     this.#leaveSlot(held);

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import { ApiError, type Refusal } from '#kit/errors.ts';
+import { ApiError, type Rejection } from '#kit/errors.ts';
 
 /**
  * Returns EXPECTATION_FAILED for any expectation except 100-continue. HTTP/1.0 has no Expect header, so it is ignored.
  */
-export function checkExpectation({ headers, httpVersion }: IncomingMessage): Refusal {
+export function checkExpectation({ headers, httpVersion }: IncomingMessage): Rejection {
   if (headers.expect === undefined || httpVersion === '1.0') return undefined;
   return headers.expect.toLowerCase() === '100-continue' ? undefined : new ApiError('EXPECTATION_FAILED');
 }

@@ -92,7 +92,7 @@ export function isLast(headers: IncomingHttpHeaders): boolean {
 }
 
 /** True if `Connection` has too many options. Counts commas, and so also empty and repeated options. */
-export function hasTooManyOptions({ connection = '' }: IncomingHttpHeaders): boolean {
+export function hasTooManyConnectionOptions({ connection = '' }: IncomingHttpHeaders): boolean {
   let count = 1;
   for (let comma = connection.indexOf(','); comma >= 0; comma = connection.indexOf(',', comma + 1)) {
     count++;
@@ -122,7 +122,7 @@ export function keepForwarded(request: IncomingMessage): void {
 }
 
 /** The headers of a service's response that are relayed to the client. */
-export function passedHeaders(headers: IncomingHttpHeaders): HeaderList {
+export function relayedHeaders(headers: IncomingHttpHeaders): HeaderList {
   const passed: HeaderList = [];
   for (const name in headers) {
     if (!HOP_BY_HOP.has(name) && name !== 'transfer-encoding') passed.push(name, headers[name] as string | string[]);

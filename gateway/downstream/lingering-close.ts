@@ -14,7 +14,7 @@ const CHECK_INTERVAL_MS = 100;
  * Limits how much of a body is read after the response. Node reads the rest of a body, however long it is, to reach the
  * next request of the connection. A client that sends too much or takes too long is disconnected.
  */
-export function boundLeftover(request: IncomingMessage, response: ServerResponse): void {
+export function limitUnreadBody(request: IncomingMessage, response: ServerResponse): void {
   if (!hasBody(request)) return;
   response.once('finish', () => {
     if (!request.complete) destroyUnless(request.socket, () => request.complete);
@@ -25,7 +25,7 @@ export function boundLeftover(request: IncomingMessage, response: ServerResponse
  * Closes connections so that clients can still read the last response (lingering close). If a connection is closed
  * while received bytes are unread, the operating system resets it, and the response may be lost.
  */
-export function closeGently(server: Server): void {
+export function enableLingeringClose(server: Server): void {
   server.on('connection', (socket: Socket) => {
     // Node calls this public method after the last response of a connection.
     socket.destroySoon = () => {

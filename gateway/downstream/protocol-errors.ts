@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { ApiError, type ErrorCode, invalidRequest, methodNotAllowed } from '#kit/errors.ts';
 import { rawErrorResponse, sendError } from '#kit/http/envelope.ts';
 import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from '#kit/http/request-id.ts';
-import { type Exchange, newestExchange } from '#kit/http/server.ts';
+import { type Exchange, latestExchange } from '#kit/http/server.ts';
 import { splitTarget } from '#kit/http/target.ts';
 import { targetFault } from '../steps/guard.ts';
 
@@ -28,7 +28,7 @@ export interface ProtocolErrorOptions {
 }
 
 /** Sends an error envelope for requests that Node's HTTP parser rejects, and for CONNECT. */
-export function answerProtocolErrors(server: Server, { refused, methodsOf, methods }: ProtocolErrorOptions): void {
+export function respondToProtocolErrors(server: Server, { refused, methodsOf, methods }: ProtocolErrorOptions): void {
   const malformed = new WeakSet<Socket>();
   server.on('clientError', (error: NodeJS.ErrnoException, connection) => {
     // The event is typed as Duplex, but for an HTTP server it is always the socket.
@@ -39,7 +39,7 @@ export function answerProtocolErrors(server: Server, { refused, methodsOf, metho
     malformed.add(socket);
     const refusal = parserRefusal(error, methodsOf);
     refused(refusal.code);
-    const exchange = newestExchange(socket);
+    const exchange = latestExchange(socket);
     const isHead = HEAD_LINE.test(packetOf(error));
     if (!exchange || (exchange.response.closed && exchange.request.complete)) endWith(socket, refusal, { isHead });
     else closeAfterResponse(exchange, refusal, socket);
@@ -58,7 +58,7 @@ export function answerProtocolErrors(server: Server, { refused, methodsOf, metho
     const refusal = methodNotAllowed(methods);
     const end = () => endWith(socket, refusal, { requestId: idOf(request) });
     // The response to an earlier request must be sent first.
-    const exchange = newestExchange(socket);
+    const exchange = latestExchange(socket);
     if (exchange && !exchange.response.closed) exchange.response.once('finish', end);
     else end();
   });

@@ -1,6 +1,6 @@
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
-import { dropOldest } from '#kit/resilience/bounded.ts';
+import { evictOldest } from '#kit/resilience/bounded.ts';
 import type { Part } from '#kit/service/lifecycle.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { AuthServiceService, KeyGrant, KeyUse } from '#proto/gen/guild/auth/v1/auth.ts';
@@ -80,7 +80,7 @@ export class KeyUsage implements Part {
   /** Queues the usage for the next send. Newer usage of the same keys takes precedence. */
   #requeue(uses: readonly KeyUse[]): void {
     this.#unsent = new Map([...uses.map((use) => [use.keyId, use] as const), ...this.#unsent]);
-    dropOldest(this.#unsent, this.#options.max);
+    evictOldest(this.#unsent, this.#options.max);
   }
 
   /** Removes keys whose next usage must be recorded again. */

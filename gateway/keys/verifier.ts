@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
-import { ApiError, asApiError, isFault } from '#kit/errors.ts';
+import { ApiError, asApiError, isServerError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { ApiKey } from '#kit/security/api-key.ts';
 import type { AuthServiceService, KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
@@ -107,7 +107,7 @@ export class Verifier {
       await this.#options.client.verify({ keys: [NO_KEY] });
       this.#setFailing(false);
     } catch (error) {
-      this.#setFailing(isFault(asApiError(error)));
+      this.#setFailing(isServerError(asApiError(error)));
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
-import { dropOldest } from '#kit/resilience/bounded.ts';
+import { evictOldest } from '#kit/resilience/bounded.ts';
 import { AUTHENTICATION_LIMIT } from '#proto/rest/limits.ts';
 import type { Address } from '../downstream/client-address.ts';
 import { type ClientNetwork, networksOf } from './client-networks.ts';
@@ -49,7 +49,7 @@ export class AuthenticationFailures {
       this.#counts.delete(network.id);
       this.#counts.set(network.id, count);
     }
-    dropOldest(this.#counts, this.#maxNetworks);
+    evictOldest(this.#counts, this.#maxNetworks);
     return this.#state(networks, resetMs);
   }
 

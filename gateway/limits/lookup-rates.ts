@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
-import { dropOldest } from '#kit/resilience/bounded.ts';
+import { evictOldest } from '#kit/resilience/bounded.ts';
 import type { Address } from '../downstream/client-address.ts';
 import { networksOf } from './client-networks.ts';
 
@@ -44,7 +44,7 @@ export class LookupRates {
       // Evicted by age of the last use.
       buckets.delete(id);
       buckets.set(id, fullAt);
-      dropOldest(buckets, this.#maxBuckets);
+      evictOldest(buckets, this.#maxBuckets);
     }
     return true;
   }

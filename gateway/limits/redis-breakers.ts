@@ -6,7 +6,7 @@ const MAX_SERVERS = 32;
  * Half a second in which most questions had no answer is enough to stop waiting, at low rates the first one is. A probe
  * keeps no request waiting, so the server is probed often.
  */
-const BREAKER = { windowMs: 500, leastCalls: 1, failedPercent: 50, openMs: 100 };
+const BREAKER = { windowMs: 500, minCalls: 1, failedPercent: 50, openMs: 100 };
 
 interface Entry {
   server: string;

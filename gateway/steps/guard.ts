@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { ApiError, type Fault, invalidRequest, type Refusal } from '#kit/errors.ts';
+import { ApiError, type Fault, invalidRequest, type Rejection } from '#kit/errors.ts';
 import { BODY_LIMIT, hasBody } from '#kit/http/body.ts';
 import { splitTarget } from '#kit/http/target.ts';
 import { checkExpectation } from '../downstream/expectation.ts';
 import {
   connectionOptions,
-  hasTooManyOptions,
+  hasTooManyConnectionOptions,
   isOrdinary,
   MAX_CONNECTION_OPTIONS,
   MAX_HEADERS,
@@ -35,11 +35,11 @@ const TOO_MANY_OPTIONS = new ApiError('HEADERS_TOO_LARGE', {
  * Refuses requests that servers behind could read in another way than we do, and bodies declared too large.
  * Node's parser has refused the rest: both lengths at once, differing lengths, folded headers, bare line feeds.
  */
-export function guard(request: IncomingMessage): Refusal {
+export function guard(request: IncomingMessage): Rejection {
   const { headers, rawHeaders, url = '' } = request;
   // First of all: the other checks read what these two bound.
   if (rawHeaders.length > 2 * MAX_HEADERS) return TOO_MANY_HEADERS;
-  if (hasTooManyOptions(headers)) return TOO_MANY_OPTIONS;
+  if (hasTooManyConnectionOptions(headers)) return TOO_MANY_OPTIONS;
   const faults = nameFaults(request);
   for (const fault of [targetFault(url), hostFault(headers), connectionFault(headers), framingFault(request)]) {
     if (fault) faults.push(fault);

@@ -1,4 +1,4 @@
-import { ApiError, invalidRequest, type Refusal } from '#kit/errors.ts';
+import { ApiError, invalidRequest, type Rejection } from '#kit/errors.ts';
 import type { Match } from './match.ts';
 
 const MISMATCH = new ApiError('GUILD_MISMATCH');
@@ -11,7 +11,7 @@ export function checkGuild(
   { route, guildId }: Match,
   header: string | string[] | undefined,
   keyGuild: string,
-): Refusal {
+): Rejection {
   const isGiven = header !== undefined && header !== '';
   if ((guildId !== undefined && guildId !== keyGuild) || (isGiven && header !== keyGuild)) {
     return MISMATCH;

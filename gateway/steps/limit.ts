@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '#kit/clock.ts';
-import { ApiError, type Refusal } from '#kit/errors.ts';
-import { noteHeader } from '#kit/http/response-headers.ts';
+import { ApiError, type Rejection } from '#kit/errors.ts';
+import { addResponseHeader } from '#kit/http/response-headers.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { CATEGORIES, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import type { Route } from '#proto/rest/route.ts';
@@ -15,7 +15,7 @@ export function checkLimits(
   limiter: Limiter,
   clock: Clock,
   response: ServerResponse,
-): Awaitable<Refusal> {
+): Awaitable<Rejection> {
   const limits = limitsOf(route, grant);
   if (limits.length === 0) return undefined;
   return andThen(limiter.decide(grant.guildId, limits), (decision) => {
@@ -45,10 +45,10 @@ export function tellLimit(
 ): void {
   // A fault in the rest of its body may have been the answer meanwhile.
   if (response.headersSent) return;
-  noteHeader(response, 'x-ratelimit-limit', limit);
-  noteHeader(response, 'x-ratelimit-remaining', remaining);
+  addResponseHeader(response, 'x-ratelimit-limit', limit);
+  addResponseHeader(response, 'x-ratelimit-remaining', remaining);
   // Windows end on whole seconds of Redis's clock; rounding takes the way to here out again.
-  noteHeader(response, 'x-ratelimit-reset', Math.round((clock.now() + resetMs) / 1000));
+  addResponseHeader(response, 'x-ratelimit-reset', Math.round((clock.now() + resetMs) / 1000));
 }
 
 function limitExceeded(state: Counted): ApiError {

@@ -1,4 +1,4 @@
-import { ApiError, type Refusal } from '#kit/errors.ts';
+import { ApiError, type Rejection } from '#kit/errors.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { Route } from '#proto/rest/route.ts';
 import { grantsScope } from '#proto/rest/scopes.ts';
@@ -9,7 +9,7 @@ export function scopesOf(grant: KeyGrant): readonly string[] | null {
 }
 
 /** MISSING_SCOPE when the key may not do what the route asks for. */
-export function checkScope(route: Route, grant: KeyGrant): Refusal {
+export function checkScope(route: Route, grant: KeyGrant): Rejection {
   if (route.scope === null || grantsScope(scopesOf(grant), route.scope)) return undefined;
   return new ApiError('MISSING_SCOPE', {
     message: `The API key lacks the scope ${route.scope}`,

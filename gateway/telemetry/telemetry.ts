@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import type { RequestContext } from '#kit/context.ts';
-import { type ApiError, ERRORS, type ErrorCode, isFault } from '#kit/errors.ts';
+import { type ApiError, ERRORS, type ErrorCode, isServerError } from '#kit/errors.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
@@ -82,7 +82,7 @@ export class GatewayEvents {
   #write(context: RequestContext, told: Told, refusal: ApiError | undefined): void {
     if (!refusal) return this.#log.debug(told, 'answered');
     if (refusal instanceof OverloadError) return this.#overload.refused(refusal.bound);
-    if (isFault(refusal)) return this.#log.error({ ...told, err: refusal }, 'failed');
+    if (isServerError(refusal)) return this.#log.error({ ...told, err: refusal }, 'failed');
     this.#refusals.refused(context, told, refusal.code);
   }
 }

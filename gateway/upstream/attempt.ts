@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { ApiError } from '#kit/errors.ts';
 import { hasBody } from '#kit/http/body.ts';
-import { Inconclusive } from '#kit/resilience/breaker.ts';
+import { InconclusiveError } from '#kit/resilience/breaker.ts';
 
 /** Methods whose requests change nothing; they have no body here. */
 const READING = ['GET', 'HEAD'];
@@ -11,7 +11,7 @@ const READING = ['GET', 'HEAD'];
 const IN_VAIN_MS = 1_000;
 
 /** Thrown for a caller who has gone before the service began to answer, or does not read what it answers. */
-export class CallerGone extends Inconclusive {}
+export class CallerGone extends InconclusiveError {}
 
 /** The same, after so long that it tells of the service. */
 export class WaitedInVain extends Error {}

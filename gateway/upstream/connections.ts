@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
 import { within } from '#kit/resilience/deadline.ts';
 import type { InternalTls } from '#kit/security/internal-tls.ts';
-import { type AnswerListener, AnswerReader } from './response-parser.ts';
+import { type AnswerListener, ResponseParser } from './response-parser.ts';
 
 /** Less than services keep a connection for, so that none is closed under a request that is just being sent. */
 export const IDLE_MS = 60_000;
@@ -51,7 +51,7 @@ export interface Asker extends AnswerListener {
 /** A connection to a service, for one request at a time. */
 export class Connection {
   readonly #socket: Socket;
-  readonly #reader = new AnswerReader();
+  readonly #reader = new ResponseParser();
   readonly #expiresAt: number;
   #asker: Asker | undefined;
 

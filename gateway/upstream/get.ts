@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { type HeaderList, writeAnswerHead } from '#kit/http/response-headers.ts';
+import { type HeaderList, writeResponseHead } from '#kit/http/response-headers.ts';
 import type { Attempt, Sending } from './attempt.ts';
 import type { Asker, Connection, Connections } from './connections.ts';
 
@@ -62,7 +62,7 @@ class Exchange implements Asker, Sending {
   }
 
   onHead(status: number, message: string, headers: Readonly<HeaderList>): void {
-    writeAnswerHead(this.#response, status, headers, message);
+    writeResponseHead(this.#response, status, headers, message);
     this.#attempt.answered();
   }
 

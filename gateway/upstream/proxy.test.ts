@@ -82,7 +82,7 @@ function silent() {
 
 test('callers who give up on a service that hangs open its breaker', async () => {
   const { arrived, service } = silent();
-  const { status } = await proxyTo(service, { leastCalls: 3, failedPercent: 50, openMs: 60_000 });
+  const { status } = await proxyTo(service, { minCalls: 3, failedPercent: 50, openMs: 60_000 });
   const givenUp = TEN.map(() => status('/', { signal: AbortSignal.timeout(1_500) }).catch(() => 'gone'));
   expect(new Set(await Promise.all(givenUp))).toEqual(new Set(['gone']));
   await expect.poll(() => status('/more', { signal: AbortSignal.timeout(100) }).catch(() => 'gone')).toBe(503);
@@ -109,7 +109,7 @@ test('callers who leave early do not open a breaker', async () => {
     arrived.push(request.url ?? '');
     if (request.url === '/here') response.end();
   });
-  const { status, breaker } = await proxyTo(service, { leastCalls: 1, failedPercent: 1, openMs: 2_000 });
+  const { status, breaker } = await proxyTo(service, { minCalls: 1, failedPercent: 1, openMs: 2_000 });
   const gone = new AbortController();
   const answer = status('/early', { signal: gone.signal }).catch(() => 'gone');
   await expect.poll(() => arrived, { interval: 5 }).toContain('/early');

@@ -1,7 +1,7 @@
 import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ApiError, isFault } from '#kit/errors.ts';
+import { ApiError, isServerError } from '#kit/errors.ts';
 import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 import { RetryBudget } from '#kit/resilience/retry-budget.ts';
 import type { InternalTls } from '#kit/security/internal-tls.ts';
@@ -174,5 +174,5 @@ function requireAddresses(services: Readonly<Record<string, string>>): void {
 
 /** Refusals of the request are no failure of the service. */
 function isOutage(error: unknown): boolean {
-  return !(error instanceof ApiError) || isFault(error);
+  return !(error instanceof ApiError) || isServerError(error);
 }

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { writeAnswerHead } from '#kit/http/response-headers.ts';
-import { passedHeaders } from '../downstream/headers.ts';
+import { writeResponseHead } from '#kit/http/response-headers.ts';
+import { relayedHeaders } from '../downstream/headers.ts';
 import { attemptOf } from './attempt.ts';
 
 /** Hands a service's answer on: the status, the headers that are not the connection's own, and the bytes as they come. */
 export function passOn(incoming: IncomingMessage, response: ServerResponse): void {
   // Its caller has gone, or was told of a fault.
   if (response.headersSent || response.destroyed) return void incoming.resume();
-  writeAnswerHead(response, incoming.statusCode as number, passedHeaders(incoming.headers), incoming.statusMessage);
+  writeResponseHead(response, incoming.statusCode as number, relayedHeaders(incoming.headers), incoming.statusMessage);
   incoming.on('data', (chunk: Buffer) => {
     if (response.write(chunk)) return;
     incoming.pause();

@@ -5,8 +5,8 @@ import { expect, it } from 'vitest';
 import { amount } from '#test/measure/bounds.ts';
 import { printFigure } from '#test/measure/figures.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
-import { bytesOf, type Heard, hear } from '../fixtures/receiver.ts';
-import { AnswerReader } from './response-parser.ts';
+import { bytesOf, hear, type ParsedResponse } from '../fixtures/receiver.ts';
+import { ResponseParser } from './response-parser.ts';
 
 const SEQUENCES = amount(5_000, 100_000);
 const CHANGED = amount(10_000, 300_000);
@@ -22,7 +22,7 @@ interface Answer {
   bytes: Buffer;
   /** Only the end of the connection ends it. */
   isUntilClose: boolean;
-  heard: Omit<Heard, 'refusal'>;
+  heard: Omit<ParsedResponse, 'refusal'>;
   isReusable: boolean;
 }
 
@@ -98,7 +98,7 @@ function cut(bytes: Buffer): Buffer[] {
 it('answers one after another are told as they were written, wherever they are cut', { timeout: 120_000 }, () => {
   const seen = { answers: 0, pieces: 0, untilClose: 0, closed: 0 };
   for (let count = 0; count < SEQUENCES; count++) {
-    const [whole, inPieces] = [new AnswerReader(), new AnswerReader()];
+    const [whole, inPieces] = [new ResponseParser(), new ResponseParser()];
     const length = 1 + below(3);
     for (let index = 1; index <= length; index++) {
       const { bytes, isUntilClose, heard, isReusable } = randomAnswer(index === length);
@@ -166,7 +166,7 @@ function byNode(bytes: Buffer): Promise<ToldByNode> {
 }
 
 /** Whether nothing was told, as a whole or in pieces, that Node does not tell as well. */
-function isNoMore(node: ToldByNode, whole: Heard, inPieces: Heard): boolean {
+function isNoMore(node: ToldByNode, whole: ParsedResponse, inPieces: ParsedResponse): boolean {
   for (const { body, isOver } of [whole, inPieces]) {
     if (isOver ? body !== node.body : !node.body.startsWith(body)) return false;
   }
@@ -181,8 +181,8 @@ it("of answers with a changed byte no more is told than by Node's own client", {
     const bytes = changed(randomAnswer(true).bytes);
     const pieces = cut(bytes);
     const node = await byNode(bytes);
-    const whole = hear(new AnswerReader(), [bytes], true);
-    const inPieces = hear(new AnswerReader(), pieces, true);
+    const whole = hear(new ResponseParser(), [bytes], true);
+    const inPieces = hear(new ResponseParser(), pieces, true);
     if (!isNoMore(node, whole, inPieces)) {
       const shown = JSON.stringify({ bytes: bytes.toString('latin1'), node, whole, inPieces });
       throw new Error(`seed ${SEED}, case ${count}: ${shown}`);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HOSTILE_BODIES, HOSTILE_HEADS } from '../fixtures/hostile-responses.ts';
-import { bytesOf, CHUNKED, hear, OK, readBothWays as read } from '../fixtures/receiver.ts';
-import { AnswerReader } from './response-parser.ts';
+import { bytesOf, CHUNKED, hear, OK, readWholeAndByByte as read } from '../fixtures/receiver.ts';
+import { ResponseParser } from './response-parser.ts';
 
 describe('refused, before any of its body is told, is an answer with', () => {
   it.each(HOSTILE_HEADS)('%s', (_what, text) => {
@@ -13,7 +13,7 @@ describe('refused, before any of its body is told, is an answer with', () => {
     for (let at = text.indexOf('\r\n'); at >= 0; at = text.indexOf('\r\n', at + 1)) {
       for (const end of ['\n', '\r', '\n\r', '\r\r\n']) {
         const changed = Buffer.from(text.slice(0, at) + end + text.slice(at + 2), 'latin1');
-        expect(hear(new AnswerReader(), [changed], true), `of ${JSON.stringify(String(changed))}`).toMatchObject({
+        expect(hear(new ResponseParser(), [changed], true), `of ${JSON.stringify(String(changed))}`).toMatchObject({
           body: '',
           isOver: false,
           refusal: expect.any(String),
@@ -36,10 +36,10 @@ describe('refused, before any of its body is told, is an answer with', () => {
 });
 
 it('what cannot become a response is not waited for, and more than a response is seen before its head is relayed', () => {
-  expect(hear(new AnswerReader(), [Buffer.from('hello')], false).refusal).toBe('it has no status line');
-  expect(hear(new AnswerReader(), [Buffer.from('HTTP')], false).refusal).toBeUndefined();
+  expect(hear(new ResponseParser(), [Buffer.from('hello')], false).refusal).toBe('it has no status line');
+  expect(hear(new ResponseParser(), [Buffer.from('HTTP')], false).refusal).toBeUndefined();
   const twice = bytesOf(`${OK}content-length: 4\n\nhere`.repeat(2));
-  const relayed = hear(new AnswerReader(), [twice], false);
+  const relayed = hear(new ResponseParser(), [twice], false);
   expect([relayed.status, relayed.refusal]).toEqual([undefined, 'more than was asked for']);
 });
 
@@ -53,7 +53,7 @@ describe('refused, and never told to be whole, is a body with', () => {
     for (let at = text.indexOf('\r\n', bytesOf(CHUNKED).length); at >= 0; at = text.indexOf('\r\n', at + 1)) {
       for (const end of ['\n', '\r', '\n\r', '\r\r\n']) {
         const changed = Buffer.from(text.slice(0, at) + end + text.slice(at + 2), 'latin1');
-        const heard = hear(new AnswerReader(), [changed], true);
+        const heard = hear(new ResponseParser(), [changed], true);
         expect([heard.isOver, typeof heard.refusal], `of ${JSON.stringify(String(changed))}`).toEqual([
           false,
           'string',
@@ -78,12 +78,12 @@ describe.each(ENDINGS)('of an answer with %s', (_how, text) => {
     ['an end of a line', '\n'],
     ['a NUL', '\0'],
   ])('%s behind its end is refused', (_what, more) => {
-    expect(hear(new AnswerReader(), [bytesOf(text + more)])).toMatchObject({
+    expect(hear(new ResponseParser(), [bytesOf(text + more)])).toMatchObject({
       isOver: false,
       refusal: expect.any(String),
     });
     // Once nothing is asked for, whatever comes is nobody's.
-    const reader = new AnswerReader();
+    const reader = new ResponseParser();
     expect(hear(reader, [bytesOf(text)]).isOver).toBe(true);
     expect(() => reader.read(bytesOf(more))).toThrow('nothing was asked');
     expect(reader.isReusable).toBe(false);
@@ -92,12 +92,12 @@ describe.each(ENDINGS)('of an answer with %s', (_how, text) => {
   it('every beginning is refused where the connection ends behind it', () => {
     const bytes = bytesOf(text);
     for (let end = 0; end < bytes.length; end++) {
-      const heard = hear(new AnswerReader(), [bytes.subarray(0, end)], true);
+      const heard = hear(new ResponseParser(), [bytes.subarray(0, end)], true);
       expect([heard.isOver, heard.refusal], `${end} bytes`).toEqual([false, 'cut off in its middle']);
     }
   });
 });
 
 it('bytes before anything was asked are refused', () => {
-  expect(() => new AnswerReader().read(bytesOf(`${OK}content-length: 0\n\n`))).toThrow('nothing was asked');
+  expect(() => new ResponseParser().read(bytesOf(`${OK}content-length: 0\n\n`))).toThrow('nothing was asked');
 });

@@ -37,7 +37,7 @@ interface Head {
  * Reads the answers on one connection, to one GET after another (RFC 9112). It is stricter than servers have to be: what
  * could be read in two ways, or goes on behind its end, is no answer.
  */
-export class AnswerReader {
+export class ResponseParser {
   #phase: Phase = 'nothing';
   #listener: AnswerListener | undefined;
   /** The beginning of a head or a line whose end has not come. */

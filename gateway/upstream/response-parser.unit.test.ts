@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { bytesOf, CHUNKED, OK, readBothWays as read } from '../fixtures/receiver.ts';
-import { AnswerReader } from './response-parser.ts';
+import { bytesOf, CHUNKED, OK, readWholeAndByByte as read } from '../fixtures/receiver.ts';
+import { ResponseParser } from './response-parser.ts';
 
 describe('an answer is read to its end, and no further', () => {
   it.each([
@@ -93,7 +93,7 @@ describe('no second request is sent on a connection', () => {
 });
 
 it('what the listener throws at a head ends the reading before any of the body is told', () => {
-  const reader = new AnswerReader();
+  const reader = new ResponseParser();
   const told: string[] = [];
   const onHead = () => {
     throw new Error('not this one');

@@ -16,7 +16,7 @@ import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
-import { type SealedAnswer, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
+import { type SealedResponse, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { activityService } from './service.ts';
 import { MAX_OPEN_COMMANDS } from './store/new-commands.ts';
 
@@ -103,7 +103,7 @@ export class ActivityFixture {
   get = (path: string, { at, guildId = GUILD, signal }: Request & { signal?: AbortSignal } = {}) =>
     sealedFetch(this.#service(at), { guildId }, { method: 'GET', path, ...(signal && { signal }) });
 
-  post(path: string, body: object, { key, guildId = GUILD, at }: Request = {}): Promise<SealedAnswer> {
+  post(path: string, body: object, { key, guildId = GUILD, at }: Request = {}): Promise<SealedResponse> {
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
     const request = { method: 'POST', path, body: { guild_id: guildId, ...body }, headers };
     return sealedFetch(this.#service(at), { guildId }, request);

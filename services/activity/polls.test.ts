@@ -226,7 +226,7 @@ test('after kill -9 between lease and response the command is handed over again'
     const blocked = `SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%behind AS MATERIALIZED%'`;
     await expect.poll(() => databaseRows(fixture.testDatabase.url, blocked)).toHaveLength(1);
-    proxy.loseAnswers();
+    proxy.dropResponses();
   });
   const attempt = async () => (await fixture.admin().listCommands({ guildId, limit: 1 })).commands[0]?.attempt;
   await expect.poll(attempt).toBe(1);

@@ -63,7 +63,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
       schema: 'activity',
       database,
       ring,
-      keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+      responseTtlSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
 
     const notifier = new Notifier({ database, channel: COMMANDS_CHANNEL, log });
@@ -113,7 +113,7 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
         log,
         onNotification: (payload) => polls.wake(readNames(payload)),
         onListening: async () => polls.wake(),
-        onProof: () => undefined,
+        onVerified: () => undefined,
       }),
     );
     lifecycle.add(notifier);

@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SecretRing } from '#kit/security/keyring.ts';
-import { PRINCIPAL_HEADER, sealPrincipal } from '#kit/security/principal.ts';
+import { PRINCIPAL_HEADER, signPrincipal } from '#kit/security/principal.ts';
 import type { RunningService } from '#kit/service/service.ts';
 import { amount, withinBound } from '#test/measure/bounds.ts';
 import { printFigure } from '#test/measure/figures.ts';
@@ -27,7 +27,7 @@ async function poll(at: RunningService, guildId: string, server: string, wait: n
   const target = `/api/v1/game/servers/${server}/commands?wait=${wait}`;
   const principal = { keyId: `${guildId}-1`, guildId, scopes: null, legacy: true, requestId: 'test' };
   const sealedFor = { audience: 'activity', method: 'GET', target };
-  const headers = { [PRINCIPAL_HEADER]: sealPrincipal(ring, principal, sealedFor, Date.now()) };
+  const headers = { [PRINCIPAL_HEADER]: signPrincipal(ring, principal, sealedFor, Date.now()) };
   const [response] = (await once(
     request(`http://${at.addresses.http}${target}`, { agent: false, headers }).end(),
     'response',

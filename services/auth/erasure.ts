@@ -15,14 +15,14 @@ export const erasureRules: readonly ErasureRule[] = [
   {
     table: 'auth.audit',
     // The operator, the action and the time stay in the chain, and so do the details of erasures. All other details are erased.
-    guildKeeps: `salt IS NULL OR action IN ('erase_guild', 'erase_user', 'EraseGuild', 'EraseUser')`,
+    keptRows: `salt IS NULL OR action IN ('erase_guild', 'erase_user', 'EraseGuild', 'EraseUser')`,
     users: [inAudit('game_id', 'game'), inAudit('chat_id', 'chat')],
     functions: { guild: 'auth.erase_audit_of_guild', user: 'auth.erase_audit_of_user' },
   },
   // The ends of the audit chains and their signatures contain no personal data.
-  { table: 'auth.audit_heads', guildKeeps: 'TRUE' },
-  { table: 'auth.audit_checkpoints', guildKeeps: 'TRUE' },
-  { table: 'auth.operators', isInstallations: true },
+  { table: 'auth.audit_heads', keptRows: 'TRUE' },
+  { table: 'auth.audit_checkpoints', keptRows: 'TRUE' },
+  { table: 'auth.operators', belongsToInstallation: true },
   // Holds the number of the guild's next key, so that the ID of an erased key is never assigned again.
-  { table: 'auth.guilds', guildKeeps: 'TRUE' },
+  { table: 'auth.guilds', keptRows: 'TRUE' },
 ];

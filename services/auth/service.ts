@@ -36,7 +36,7 @@ export const authService: ServiceDefinition<AuthConfig> = {
 
     const watchers = new Watchers({
       readRecentChanges: () => recentChanges(database, clock.now()),
-      isReceivingNotifications: () => listener.isHearing,
+      isReceivingNotifications: () => listener.isReceiving,
       telemetry,
     });
     const listener = new Listener({
@@ -51,7 +51,7 @@ export const authService: ServiceDefinition<AuthConfig> = {
         else void watchers.rereadRecentChanges();
       },
       onListening: () => watchers.sendRecentChanges(),
-      onProof: () => watchers.sendBeat(),
+      onVerified: () => watchers.sendBeat(),
     });
     lifecycle.add(listener);
     lifecycle.add(watchers);
@@ -65,8 +65,8 @@ export const authService: ServiceDefinition<AuthConfig> = {
       operatorHandlers({ authority, operators, tickets: ring, clock: service.processClock }),
       guard,
     );
-    const isGuildFree = (guildId: string) => keys.mayBeDeleted(guildId);
-    const erasure = erasureMethods({ database, rules: erasureRules, log, isGuildFree });
+    const canEraseGuild = (guildId: string) => keys.mayBeDeleted(guildId);
+    const erasure = erasureMethods({ database, rules: erasureRules, log, canEraseGuild });
     grpc.addForOperators(ErasureServiceService, erasure, guard);
     const retentionSeconds = config.RETENTION_AUDIT_SECONDS;
     lifecycle.add(new AuditKeeper({ database, clock, ring, telemetry, retentionSeconds }));

@@ -4,7 +4,14 @@ import type { KeyChange } from '#proto/gen/guild/auth/v1/auth.ts';
 import { withinBound } from '#test/measure/bounds.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
-import { startTestAuth, type TestAuth, toldBeats, toldVersions, type Watched, watchKeys } from '#test/system/auth.ts';
+import {
+  receivedBeats,
+  receivedVersions,
+  startTestAuth,
+  type TestAuth,
+  type Watched,
+  watchKeys,
+} from '#test/system/auth.ts';
 
 const GUILD = '900000000000000001';
 
@@ -42,7 +49,7 @@ afterAll(async () => {
 async function watchUntilBeat(replica: TestAuth): Promise<Watched> {
   const watched = watchKeys(replica.auth);
   watchers.push(watched);
-  await expect.poll(() => toldBeats(watched)).toBeGreaterThan(0);
+  await expect.poll(() => receivedBeats(watched)).toBeGreaterThan(0);
   return watched;
 }
 
@@ -64,7 +71,7 @@ test('a change on one replica reaches the watchers of another within a second, w
   const watched = await watchUntilBeat(far);
   await near.admin.rotateKey({ keyId, graceSeconds: 60, actor: 'ada' });
   const rotatedAt = performance.now();
-  await expect.poll(() => toldVersions(watched, keyId), { interval: 5 }).toContain(2);
+  await expect.poll(() => receivedVersions(watched, keyId), { interval: 5 }).toContain(2);
   withinBound('a change is sent by another replica of auth', performance.now() - rotatedAt, 1_000);
   const { hashes, changedAtMs, guildId } = changesOf(watched, keyId).find(
     (change) => change.version === 2,
@@ -102,7 +109,7 @@ test('a change that is rolled back is not sent', async () => {
   await expect(near.admin.updateKey({ keyId, name: 'x', actor: 'ada' })).rejects.toMatchObject({ code: 'INTERNAL' });
   await client.query('DROP FUNCTION auth.reject_update CASCADE');
   await near.admin.rotateKey({ keyId, graceSeconds: 0, actor: 'ada' });
-  await expect.poll(() => toldVersions(watched, keyId)).toContain(2);
+  await expect.poll(() => receivedVersions(watched, keyId)).toContain(2);
   // The update would have been version 2 with one secret.
   const second = changesOf(watched, keyId).filter((change) => change.version === 2);
   expect(second.map((change) => change.hashes.length)).toEqual(second.map(() => 2));
@@ -116,11 +123,11 @@ test('a change without a notification is sent within 5 s, even if it commits aft
   await writer.query('BEGIN');
   await writer.query('UPDATE auth.keys SET version = 7, changed_at = now() WHERE number = $1', [numberOf(late)]);
   await near.admin.updateKey({ keyId: other, name: 'x', actor: 'ada' });
-  await expect.poll(() => toldVersions(watched, other)).toContain(2);
+  await expect.poll(() => receivedVersions(watched, other)).toContain(2);
   await writer.query('COMMIT');
   const committedAt = performance.now();
   await writer.end();
-  await expect.poll(() => toldVersions(watched, late)).toContain(7);
+  await expect.poll(() => receivedVersions(watched, late)).toContain(7);
   withinBound('a change without a notification is sent', performance.now() - committedAt, 5_000);
 });
 
@@ -133,7 +140,7 @@ test('a change of a key with too many secrets for a notification is sent', async
     [GUILD, numberOf(keyId)],
   );
   await near.admin.revokeKey({ keyId, actor: 'ada' });
-  await expect.poll(() => toldVersions(watched, keyId)).toContain(2);
+  await expect.poll(() => receivedVersions(watched, keyId)).toContain(2);
   expect(changesOf(watched, keyId).at(-1)?.hashes).toHaveLength(301);
 });
 
@@ -143,12 +150,12 @@ test('an invalid notification does not prevent later ones from being sent', asyn
   for (const payload of ['', 'nonsense', '{}', '[1]'])
     await client.query('SELECT pg_notify($1, $2)', ['auth_keys', payload]);
   await near.admin.revokeKey({ keyId, actor: 'ada' });
-  await expect.poll(() => toldVersions(watched, keyId)).toContain(2);
+  await expect.poll(() => receivedVersions(watched, keyId)).toContain(2);
 });
 
 test('beats are sent once a second', async () => {
   const watched = await watchUntilBeat(near);
-  await expect.poll(() => toldBeats(watched)).toBeGreaterThanOrEqual(4);
+  await expect.poll(() => receivedBeats(watched)).toBeGreaterThanOrEqual(4);
   const [first, second, third] = watched.told.filter(({ event }) => event.$case === 'beat').slice(1);
   expect((third?.at ?? 0) - (second?.at ?? 0)).toBeGreaterThan(800);
   withinBound('two beats take', (third?.at ?? 0) - (first?.at ?? 0), 2_800);
@@ -165,9 +172,9 @@ test('beats stop within three seconds if LISTEN receives nothing, and resume aft
   withinBound('the last beat after LISTEN stopped receiving', lastBeat() - frozenAt, 3_000);
   const metrics = await fetch(`http://${far.service.addresses.admin}/metrics`);
   expect(await metrics.text()).toContain('listener_hearing{channel="auth_keys"} 0');
-  const beats = toldBeats(watched);
+  const beats = receivedBeats(watched);
   proxy.thaw();
-  await expect.poll(() => toldBeats(watched)).toBeGreaterThan(beats);
+  await expect.poll(() => receivedBeats(watched)).toBeGreaterThan(beats);
   const all = watched.told.map(({ event }) => event);
   const resumed = all.filter((event) => event.$case === 'beat')[beats];
   const before = all.slice(
@@ -186,10 +193,10 @@ test('a LISTEN connection that is terminated is replaced', async () => {
      WHERE application_name = 'auth listener' AND datname = current_database()`,
   );
   expect(terminated.rowCount).toBe(2);
-  const beats = toldBeats(watched);
+  const beats = receivedBeats(watched);
   await near.admin.revokeKey({ keyId, actor: 'ada' });
-  await expect.poll(() => toldVersions(watched, keyId)).toContain(2);
-  await expect.poll(() => toldBeats(watched)).toBeGreaterThan(beats);
+  await expect.poll(() => receivedVersions(watched, keyId)).toContain(2);
+  await expect.poll(() => receivedBeats(watched)).toBeGreaterThan(beats);
 });
 
 test('a service that stops ends its streams and stops within two seconds', async () => {

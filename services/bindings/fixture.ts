@@ -10,7 +10,7 @@ import { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import { lookupService } from '#services/lookup/service.ts';
 import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
-import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
+import { type SealedResponse, sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
 import { bindingsService } from './service.ts';
 
 /** Roles that every guild has. */
@@ -55,7 +55,7 @@ export const rankBinding = (fields: object = {}) => ({
 });
 
 /** The paths of the faults that a response lists. */
-export const faultsOf = (response: SealedAnswer): string[] =>
+export const faultsOf = (response: SealedResponse): string[] =>
   response.body.details.errors.map(({ path }: { path: string }) => path);
 
 interface Request {

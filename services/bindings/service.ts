@@ -40,7 +40,7 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
       schema: 'bindings',
       database,
       ring,
-      keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+      responseTtlSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
     const bindings = new Bindings({ database, idempotency, game, chat, clock, telemetry });
     const checks = new Checks({ bindings, game, lookup });

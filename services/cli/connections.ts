@@ -1,5 +1,5 @@
 import { systemClock } from '#kit/clock.ts';
-import { sealCall } from '#kit/grpc/call-token.ts';
+import { createCallToken } from '#kit/grpc/call-token.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc/client.ts';
 import type { DefinitionShape, MethodShape } from '#kit/grpc/definition.ts';
 import { type Credential, digestOf, OPERATOR_HEADER, signCall, TICKET_HEADER } from '#kit/grpc/operators.ts';
@@ -95,7 +95,7 @@ export class Connections {
   pageToken(process: string, path: string): string | undefined {
     try {
       const ring = readOperatorKeys(this.#environment, process);
-      return sealCall(ring, { caller: OPERATORS, audience: process, method: `GET ${path}` }, systemClock.now());
+      return createCallToken(ring, { caller: OPERATORS, audience: process, method: `GET ${path}` }, systemClock.now());
     } catch {
       return undefined;
     }

@@ -1,5 +1,5 @@
 import type { ApiError } from '#kit/errors.ts';
-import { isAnswer } from '#kit/grpc/errors.ts';
+import { isServiceError } from '#kit/grpc/errors.ts';
 import { DEADLINE_MS } from './connections.ts';
 
 /** Status codes of gRPC. */
@@ -17,7 +17,7 @@ export function explain(error: ApiError): string {
     return `The service did not respond within ${seconds} s: is it running? The request may still have been carried out`;
   }
   if (error.code === 'UNAVAILABLE') {
-    return isAnswer(error)
+    return isServiceError(error)
       ? 'The service is temporarily unable to do this: its database may be unavailable. Try again soon'
       : 'The service cannot be reached: is it running, and does GUILDCTL_<SERVICE> contain its address?';
   }

@@ -124,7 +124,7 @@ function summary(errors: Fault[]): string {
 }
 
 /** The result of a check: an error if the request is rejected. It is returned, because throwing costs more. */
-export type Refusal = ApiError | undefined;
+export type Rejection = ApiError | undefined;
 
 /** Converts any thrown value to an ApiError; anything else becomes INTERNAL with the value as its cause. */
 export function asApiError(error: unknown): ApiError {
@@ -132,6 +132,6 @@ export function asApiError(error: unknown): ApiError {
 }
 
 /** True for a failure of our own or of a dependency; false for a rejection of the request. */
-export function isFault(error: ApiError): boolean {
+export function isServerError(error: ApiError): boolean {
   return error.httpStatus >= SERVER_ERRORS_FROM;
 }

@@ -1,6 +1,6 @@
 import { Metadata, type ServiceError, type StatusObject, status } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
-import { ApiError, asApiError, ERRORS, type ErrorCode, invalidRequest, isFault } from './errors.ts';
+import { ApiError, asApiError, ERRORS, type ErrorCode, invalidRequest, isServerError } from './errors.ts';
 import { isGrpcFailure } from './grpc/client.ts';
 import { fromStatus, toStatus } from './grpc/errors.ts';
 import { errorBody, rawErrorResponse } from './http/envelope.ts';
@@ -41,7 +41,7 @@ test.each([
 ])('a status of gRPC itself is a server error and never a rejection of the client: %i becomes %s', (code, expected) => {
   const error = fromStatus(rejectedByGrpc(code));
   expect(error.code).toBe(expected);
-  expect(isFault(error)).toBe(true);
+  expect(isServerError(error)).toBe(true);
 });
 
 test.each(['not JSON', '{"code":"OF_A_NEWER_SERVICE","message":"x","details":{}}', '{"code":"toString"}'])(

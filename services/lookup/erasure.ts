@@ -20,6 +20,6 @@ export const erasureRules: readonly ErasureRule[] = [
   // The sum of a guild's rows is the number of its links, so single rows may be above or below 0 when no link is left.
   {
     table: 'lookup.link_counts',
-    guildKeeps: 'EXISTS (SELECT FROM lookup.links WHERE links.guild_id = link_counts.guild_id)',
+    keptRows: 'EXISTS (SELECT FROM lookup.links WHERE links.guild_id = link_counts.guild_id)',
   },
 ];

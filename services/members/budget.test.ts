@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addressOf, listen } from '#kit/service/address.ts';
 import { printFigure } from '#test/measure/figures.ts';
-import { mostWithin, watchSecond } from '#test/measure/rates.ts';
+import { maxWithin, watchSecond } from '#test/measure/rates.ts';
 import { testRedisUrl } from '#test/redis/database.ts';
 import { GUILD } from './fixture.ts';
 import { chatIdOf, DECK } from './fixtures/crew.ts';
@@ -69,7 +69,7 @@ test('two processes together never exceed the call budget in any second, and ser
     await pause(EVERY_MS);
   }
   expect((await job()).changed).toBe(MEMBERS);
-  const most = mostWithin(second(), arrivals);
+  const most = maxWithin(second(), arrivals);
   const seconds = ((arrivals.at(-1) ?? 0) - (arrivals[0] ?? 0)) / 1000;
   const longest = Math.max(...delays).toFixed(0);
   printFigure(

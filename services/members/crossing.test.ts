@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { RunningService } from '#kit/service/service.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { createTestDatabase } from '#test/postgres/database.ts';
-import type { SealedAnswer } from '#test/system/signed-calls.ts';
+import type { SealedResponse } from '#test/system/signed-calls.ts';
 import { GUILD, MembersFixture, newAccounts, portOf, statusesOf } from './fixture.ts';
 
 const ABANDONED_MS = 10_000;
@@ -25,7 +25,7 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-const replayed = (response: SealedAnswer) => response.headers.get('idempotency-replayed');
+const replayed = (response: SealedResponse) => response.headers.get('idempotency-replayed');
 const statusOf = async (token: string) => (await fixture.get(`/verification/tokens/${token}`)).body.data.status;
 
 /** Inserts an intent as a replica leaves it that was killed before it called lookup. */
@@ -53,9 +53,9 @@ async function finishAbandoned(): Promise<void> {
 }
 
 /** From now on lookup handles calls of the distant replica, but its responses are lost. */
-async function loseAnswers(): Promise<void> {
+async function dropResponses(): Promise<void> {
   await fixture.get(`/guilds/${GUILD}/verified`, { at: distant });
-  proxy.loseAnswers();
+  proxy.dropResponses();
 }
 
 describe('a replica that is killed', () => {
@@ -80,7 +80,7 @@ describe('a replica that is killed', () => {
   test('after lookup made the change: a repeat gets the first response immediately, from another replica', async () => {
     const { chatId, gameId } = newAccounts();
     const { token, code } = await fixture.token(chatId);
-    await loseAnswers();
+    await dropResponses();
     expect((await fixture.redeem({ code }, gameId, { key: 'killed late', at: distant })).status).toBe(504);
     expect(await fixture.linkOf(chatId)).toMatchObject({ gameId });
     expect(await statusOf(token)).toBe('pending');
@@ -160,7 +160,7 @@ describe('a change that its client has given up', () => {
   test('has the same outcome when it is repeated without a key', async () => {
     const accounts = newAccounts();
     const { code } = await fixture.token(accounts.chatId);
-    await loseAnswers();
+    await dropResponses();
     expect((await fixture.redeem({ code }, accounts.gameId, { at: distant })).status).toBe(504);
     expect((await fixture.redeem({ code }, accounts.gameId)).status).toBe(200);
     expect((await fixture.redeem({ code }, accounts.gameId)).status).toBe(404);

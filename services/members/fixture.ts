@@ -14,7 +14,7 @@ import { connect } from '#test/network/grpc.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
-import { type SealedAnswer, sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
+import { type SealedResponse, sealedFetch, testEnvironment } from '#test/system/signed-calls.ts';
 import { membersService } from './service.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
@@ -30,7 +30,7 @@ export function newAccounts(): { chatId: string; gameId: number } {
 let lastAccount = 0;
 
 /** The statuses of the responses, in ascending order. */
-export function statusesOf(responses: SealedAnswer[]): number[] {
+export function statusesOf(responses: SealedResponse[]): number[] {
   return responses.map(({ status }) => status).sort((a, b) => a - b);
 }
 
@@ -149,7 +149,7 @@ export class MembersFixture {
     method: string,
     path: string,
     { body, key, guildId = GUILD, at = this.members }: Request,
-  ): Promise<SealedAnswer> {
+  ): Promise<SealedResponse> {
     const service = { address: at.addresses.http ?? '', audience: 'members', clock: this.clock };
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
     return sealedFetch(service, { guildId }, { method, path, body, headers });

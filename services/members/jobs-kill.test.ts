@@ -112,7 +112,7 @@ test.each(['link', 'redeem', 'unlink'])(
     const killed = await fixture.startMembersProcess({ LOOKUP_GRPC_ADDRESS: `127.0.0.1:${proxy.port}` });
     const at = { at: killed.at };
     expect((await fixture.get(`/guilds/${GUILD}/verified`, at)).status).toBe(200);
-    proxy.loseAnswers();
+    proxy.dropResponses();
     const calls = {
       link: () => fixture.link(chatIdOf(1), 1, at),
       redeem: () => fixture.redeem({ code }, 1, at),

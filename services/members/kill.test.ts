@@ -15,7 +15,7 @@ test('kill -9 between the two stores: another process gives the response that th
   // Opens the connection to lookup on which the response is lost later.
   expect((await fixture.get(`/guilds/${GUILD}/verified`, { at })).status).toBe(200);
 
-  proxy.loseAnswers();
+  proxy.dropResponses();
   const response = fixture.redeem({ code }, gameId, { key: 'killed', at }).then(
     () => 'a response',
     () => 'nothing',

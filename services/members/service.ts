@@ -74,7 +74,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       schema: 'members',
       database,
       ring,
-      keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+      responseTtlSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
     const tokens = new VerificationTokens({
       lookup,

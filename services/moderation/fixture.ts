@@ -6,7 +6,7 @@ import { type RunningService, startService } from '#kit/service/service.ts';
 import { createTestDatabase, type TestDatabase } from '#test/postgres/database.ts';
 import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
-import { type SealedAnswer, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
+import { type SealedResponse, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
 import { ActivityPeer } from './fixtures/activity-peer.ts';
 import { moderationService } from './service.ts';
 
@@ -94,14 +94,14 @@ export class ModerationFixture {
     method: string,
     path: string,
     { body, key, guildId = GUILD, at = this.moderation }: Request,
-  ): Promise<SealedAnswer> {
+  ): Promise<SealedResponse> {
     const service = { address: at.addresses.http ?? '', audience: 'moderation', clock: this.clock };
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
     return sealedFetch(service, { guildId }, { method, path, body, headers });
   }
 
   /** Sends a `ban`, `unban`, `mute` or `unmute`. Bans and mutes have a default reason. */
-  decide(action: string, body: Record<string, unknown>, request: Request = {}): Promise<SealedAnswer> {
+  decide(action: string, body: Record<string, unknown>, request: Request = {}): Promise<SealedResponse> {
     const reason = action.startsWith('un') ? {} : { reason: 'Cheats' };
     return this.post(`/moderation/${request.guildId ?? GUILD}/game/${action}`, { ...reason, ...body }, request);
   }

@@ -27,7 +27,7 @@ import { shieldMethods } from './grpc/shield.ts';
 import { decisionMessage } from './grpc/views.ts';
 import { moderationHandlers } from './http/moderation.ts';
 import type { Delivery } from './store/outbox.ts';
-import { ModerationEvents } from './telemetry.ts';
+import { ModerationTelemetry } from './telemetry.ts';
 
 /** Carries the IDs of guilds whose bans, mutes or flags have changed. */
 const CHANGES_CHANNEL = 'moderation_changes';
@@ -40,7 +40,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const { config, metrics, log, ring, lifecycle } = service;
     const database = service.database(config);
     const { clock } = service;
-    const telemetry = new ModerationEvents(metrics, log);
+    const telemetry = new ModerationTelemetry(metrics, log);
 
     const cache = new StandingCache({
       clock,
@@ -55,7 +55,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       log,
       onNotification: (payload) => readNames(payload).forEach((guildId) => cache.invalidate(guildId)),
       onListening: async () => cache.invalidateAll(),
-      onProof: () => undefined,
+      onVerified: () => undefined,
       // The lost replica may have died between a commit and its notification.
       onPeerLost: () => cache.invalidateAll(),
     });
@@ -77,12 +77,12 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       notifier.notify(guildId);
       worker.wake();
     };
-    const standings = new Standings({ database, cache, clock, isHearing: () => listener.isHearing, telemetry });
+    const standings = new Standings({ database, cache, clock, isReceiving: () => listener.isReceiving, telemetry });
     const idempotency = new Idempotency({
       schema: 'moderation',
       database,
       ring,
-      keptSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
+      responseTtlSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
     const decisions = new Decisions({ idempotency, telemetry, onChange });
     const lists = new Lists(database);

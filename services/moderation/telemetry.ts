@@ -5,7 +5,7 @@ import type { ShieldEntry } from './domain/shield-entry.ts';
 import type { Delivery } from './store/outbox.ts';
 
 /** Counters and log lines for what happens in moderation. Reasons are not logged. */
-export class ModerationEvents {
+export class ModerationTelemetry {
   readonly #checks;
   readonly #decisions;
   readonly #deliveries;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeApiKey } from '#kit/security/api-key.ts';
 import { amount } from '../measure/bounds.ts';
 import { printFigure } from '../measure/figures.ts';
-import { untilWindowHas } from '../measure/windows.ts';
+import { waitForWindowTime } from '../measure/windows.ts';
 import { PATIENCE } from '../patience.ts';
 import { type CallResult, GUILD, type Network, startNetwork } from '../system/system.ts';
 
@@ -18,7 +18,7 @@ afterAll(() => network.stop());
 describe('failed authentications are counted per address', () => {
   /** Sends 40 requests with an invalid key, early enough that the test ends within the same window. */
   async function refusals(): Promise<CallResult[]> {
-    await untilWindowHas(10_000);
+    await waitForWindowTime(10_000);
     const responses = [];
     const wrong = `service_${GUILD}_${'0'.repeat(38)}`;
     for (let count = 0; count < 40; count++) responses.push(await network.call('/whoami', { key: wrong }));
@@ -96,7 +96,7 @@ function wrongKey(guildId: string): string {
 
 /** Sends so many invalid keys that the address stays above its limit for a while. */
 async function exhaust(): Promise<void> {
-  await untilWindowHas(20_000);
+  await waitForWindowTime(20_000);
   for (let count = 0; count < 31; count++) await network.call('/whoami', { key: 'malformed' });
 }
 

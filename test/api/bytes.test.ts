@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { untilWindowHas } from '../measure/windows.ts';
+import { waitForWindowTime } from '../measure/windows.ts';
 import { openSocket, sendRaw, wire } from '../network/raw-http.ts';
 import { GUILD, type Network, startNetwork } from '../system/system.ts';
 
@@ -225,7 +225,7 @@ describe('headers that a client could forge', () => {
       const headers = { 'x-forwarded-for': address };
       return Number((await network.call('/whoami', { key: 'wrong', headers })).headers.get('x-ratelimit-remaining'));
     };
-    await untilWindowHas(10_000);
+    await waitForWindowTime(10_000);
     const before = await left('127.0.0.1');
     await ask('wrong');
     expect(await left('127.0.0.1')).toBe(before - 1);

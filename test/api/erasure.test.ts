@@ -3,7 +3,7 @@ import { ErasureServiceService } from '#proto/gen/guild/common/v1/erasure.ts';
 import { guildctl } from '#services/cli/guildctl.ts';
 import { printFigure } from '../measure/figures.ts';
 import { connect } from '../network/grpc.ts';
-import { databaseRows, tablesNaming } from '../postgres/database.ts';
+import { databaseRows, tablesWithRowsOf } from '../postgres/database.ts';
 import { dumpDatabase } from '../system/canaries.ts';
 import { GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
@@ -248,7 +248,7 @@ describe('guildctl guild erase', () => {
     expect(JSON.stringify(kept)).toContain('"note":"grace"');
     expect(emptied?.map(({ action }) => action)).toContain('AddEntry');
     // The audit, the last entry of its chain, and the number of the next key.
-    const tables = await tablesNaming(network.databaseUrl, SERVICES, OTHER_GUILD);
+    const tables = await tablesWithRowsOf(network.databaseUrl, SERVICES, OTHER_GUILD);
     expect(tables).toEqual(['auth.audit', 'auth.audit_heads', 'auth.guilds']);
     expect(await json('audit', 'verify', '--guild', OTHER_GUILD)).toMatchObject({ first_break: null });
     expect((await rowsOf(GUILD, '.*')).length).toBe(others);

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DOCS_SECURITY_POLICY } from '#gateway/docs/page.ts';
-import { untilWindowHas } from '../measure/windows.ts';
+import { waitForWindowTime } from '../measure/windows.ts';
 import { type CallResult, GUILD, type Network, OTHER_GUILD, startNetwork } from '../system/system.ts';
 
 let network: Network;
@@ -73,7 +73,7 @@ describe('whoami', () => {
   it('is not counted unless the key has its own limit', async () => {
     expect((await network.call('/whoami', { key })).headers.has('x-ratelimit-limit')).toBe(false);
     const capped = await network.createKey({ rateLimit: 2, guildId: OTHER_GUILD });
-    await untilWindowHas(10_000);
+    await waitForWindowTime(10_000);
     const responses = [];
     for (let count = 0; count < 3; count++) responses.push(await network.call('/whoami', { key: capped.secret }));
     const remaining = responses.map(({ headers }) => headers.get('x-ratelimit-remaining'));

@@ -71,7 +71,7 @@ test('every table of every service has an erasure rule, and every rule belongs t
   expect([...rules.keys()].filter((table) => !tables.has(table))).toEqual([]);
   const guilds = new Set((await columns()).filter(({ column }) => column === 'guild_id').map(({ table }) => table));
   const without = [...tables].filter((table) => !guilds.has(table));
-  expect(without).toEqual([...rules.values()].filter((rule) => rule.isInstallations).map(({ table }) => table));
+  expect(without).toEqual([...rules.values()].filter((rule) => rule.belongsToInstallation).map(({ table }) => table));
 });
 
 /** The columns that a rule reads or clears. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { openCall, sealCall } from '#kit/grpc/call-token.ts';
+import { createCallToken, verifyCallToken } from '#kit/grpc/call-token.ts';
 import { ProcessKeys } from '#kit/security/keyring.ts';
-import { openPrincipal, sealPrincipal } from '#kit/security/principal.ts';
+import { signPrincipal, verifyPrincipal } from '#kit/security/principal.ts';
 import { deriveKeys, internalKeysOf, parseKeys } from '#kit/security/process-keys.ts';
 import { KEY_HOLDERS, OPERATORS, purposesOf } from '#kit/security/purposes.ts';
 import { PROCESSES } from '#proto/processes.ts';
@@ -100,18 +100,19 @@ function forgeries(holder: string): string[] {
     for (const signer of signers) {
       for (const caller of [...KEY_HOLDERS, OPERATORS]) {
         const call = { caller, audience, method: '/x.Y/Z' };
-        const token = sealCall(signer(`call:${caller}:${audience}`), call, NOW);
+        const token = createCallToken(signer(`call:${caller}:${audience}`), call, NOW);
         const names = new Set(
           [...KEY_HOLDERS, OPERATORS].filter((name) => ring.purposes.includes(`call:${name}:${audience}`)),
         );
-        if (openCall({ ring, names }, token, call, NOW) !== undefined) accepted.add(`calls ${audience} as ${caller}`);
+        if (verifyCallToken({ ring, names }, token, call, NOW) !== undefined)
+          accepted.add(`calls ${audience} as ${caller}`);
       }
       if (!ring.purposes.includes(`principal:${audience}`)) continue;
       const request = { audience, method: 'GET', target: '/' };
       const principal = { keyId: '1', guildId: '1', scopes: null, legacy: true, requestId: '1' };
-      const seal = sealPrincipal(signer(`principal:${audience}`), principal, request, NOW);
+      const seal = signPrincipal(signer(`principal:${audience}`), principal, request, NOW);
       try {
-        openPrincipal(ring, seal, request, NOW);
+        verifyPrincipal(ring, seal, request, NOW);
         accepted.add(`seals principals for ${audience}`);
       } catch {
         // Rejected.

@@ -1,8 +1,8 @@
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CALL_TOKEN_HEADER, type Call, sealCall } from '#kit/grpc/call-token.ts';
+import { CALL_TOKEN_HEADER, type Call, createCallToken } from '#kit/grpc/call-token.ts';
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
-import { digestOf, sealTicket, TICKET_HEADER } from '#kit/grpc/operators.ts';
+import { createTicket, digestOf, TICKET_HEADER } from '#kit/grpc/operators.ts';
 import { SecretRing } from '#kit/security/keyring.ts';
 import { OPERATORS } from '#kit/security/purposes.ts';
 import { PROCESSES } from '#proto/processes.ts';
@@ -80,9 +80,9 @@ const takesTicket = ({ isAdmin, service }: Method) => isAdmin && service !== 'au
 
 /** The request type of a method, for a call without a message. */
 function seal(method: Method, ring: SecretRing, call: Call, now = Date.now()): string {
-  if (!takesTicket(method)) return sealCall(ring, call, now);
+  if (!takesTicket(method)) return createCallToken(ring, call, now);
   const { audience: service, method: path, caller: operator } = call;
-  return sealTicket(ring, { service, method: path, operator, digest: digestOf(Buffer.alloc(0)) }, now);
+  return createTicket(ring, { service, method: path, operator, digest: digestOf(Buffer.alloc(0)) }, now);
 }
 
 const good = (method: Method, change: Partial<Call> = {}, now = Date.now()) =>
@@ -128,7 +128,7 @@ const FORGERIES: Record<string, (method: Method) => string[]> = {
   },
   'was for another service': (method) => [good(method, { audience: method.service === 'auth' ? 'lookup' : 'auth' })],
   'is a call token where a ticket is taken, or the other way round': (method) => [
-    takesTicket(method) ? sealCall(rings(method).own, callOf(method), Date.now()) : 'e30.AAAA',
+    takesTicket(method) ? createCallToken(rings(method).own, callOf(method), Date.now()) : 'e30.AAAA',
   ],
   'comes behind another': (method) => ['junk', good(method)],
 };

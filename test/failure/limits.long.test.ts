@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WINDOW_MS } from '#gateway/limits/limiter.ts';
 import { withinBound } from '../measure/bounds.ts';
 import { printFigure } from '../measure/figures.ts';
-import { untilWindowHas } from '../measure/windows.ts';
+import { waitForWindowTime } from '../measure/windows.ts';
 import { startTcpProxy, type TcpProxy } from '../network/tcp-proxy.ts';
 import { type RedisNode, startRedisNode } from '../redis/nodes.ts';
 import { type Network, startNetwork } from '../system/system.ts';
@@ -63,7 +63,7 @@ describe('three gateways whose Redis is', () => {
     '%s: nobody waits or is refused for it, each gives its share, and the limits are exact when it is back',
     async (name, begin, end) => {
       await expectDegraded(0);
-      await untilWindowHas(TEST_MS);
+      await waitForWindowTime(TEST_MS);
       const shared = await newKey();
       // Cached by every gateway, without using up its limit.
       const calls = keepCalling(await newKey(1_000_000));

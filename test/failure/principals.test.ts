@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SecretRing } from '#kit/security/keyring.ts';
-import { PRINCIPAL_HEADER, type Principal, type SealedFor, sealPrincipal } from '#kit/security/principal.ts';
+import { PRINCIPAL_HEADER, type Principal, type SignedRequest, signPrincipal } from '#kit/security/principal.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 import { printFigure } from '../measure/figures.ts';
@@ -18,7 +18,7 @@ const SEALED_ROUTES = ROUTES.filter(({ service }) => service !== 'gateway');
 const MINUTE = 60_000;
 
 /** A request to a route with a value for each parameter. */
-function requestTo(route: Route): SealedFor {
+function requestTo(route: Route): SignedRequest {
   const path = route.path.replace(':guildId', GUILD).replaceAll(/:[A-Za-z]+/g, '7');
   return { audience: route.service, method: route.method, target: API_PREFIX + path };
 }
@@ -33,7 +33,7 @@ function changed(seal: string, change: object): string {
 }
 
 /** All kinds of invalid principals for a request to a route. */
-const FORGERIES: Record<string, (request: SealedFor, ring: SecretRing) => string | undefined> = {
+const FORGERIES: Record<string, (request: SignedRequest, ring: SecretRing) => string | undefined> = {
   'is not there': () => undefined,
   'is empty': () => '',
   'is no seal': () => 'e30.AAAA',
@@ -69,11 +69,11 @@ const FORGERIES: Record<string, (request: SealedFor, ring: SecretRing) => string
   },
 };
 
-function seal(request: SealedFor, ring: SecretRing, now = Date.now()): string {
-  return sealPrincipal(ring, PRINCIPAL, request, now);
+function seal(request: SignedRequest, ring: SecretRing, now = Date.now()): string {
+  return signPrincipal(ring, PRINCIPAL, request, now);
 }
 
-async function answerTo({ audience, method, target }: SealedFor, header: string | undefined) {
+async function answerTo({ audience, method, target }: SignedRequest, header: string | undefined) {
   const response = await fetch(`http://${network.address(audience, 'http')}${target}`, {
     method,
     headers: header === undefined ? {} : { [PRINCIPAL_HEADER]: header },

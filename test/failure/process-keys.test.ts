@@ -1,8 +1,8 @@
 import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CALL_TOKEN_HEADER, sealCall } from '#kit/grpc/call-token.ts';
+import { CALL_TOKEN_HEADER, createCallToken } from '#kit/grpc/call-token.ts';
 import { ProcessKeys } from '#kit/security/keyring.ts';
-import { PRINCIPAL_HEADER, sealPrincipal } from '#kit/security/principal.ts';
+import { PRINCIPAL_HEADER, signPrincipal } from '#kit/security/principal.ts';
 import { internalKeysOf, parseKeys } from '#kit/security/process-keys.ts';
 import { KEY_HOLDERS, OPERATORS } from '#kit/security/purposes.ts';
 import { PROCESSES } from '#proto/processes.ts';
@@ -70,7 +70,7 @@ it("with lookup's environment nobody calls another service, as whomever", async 
   );
   const answers = new Set<string>();
   for (const { audience, method, caller, ring } of attempts) {
-    const token = sealCall(ring(`call:${caller}:${audience}`), { caller, audience, method }, Date.now());
+    const token = createCallToken(ring(`call:${caller}:${audience}`), { caller, audience, method }, Date.now());
     answers.add(await call(audience, method, token));
   }
   expect([...answers]).toEqual(['UNAUTHENTICATED']);
@@ -84,7 +84,7 @@ it("with lookup's environment nobody passes a principal to another service", asy
     const route = ROUTES.find(({ service, method }) => service === audience && method === 'GET');
     const target = API_PREFIX + (route?.path ?? '').replace(':guildId', GUILD).replaceAll(/:[A-Za-z]+/g, '7');
     for (const ring of stolen()) {
-      const seal = sealPrincipal(
+      const seal = signPrincipal(
         ring(`principal:${audience}`),
         principal,
         { audience, method: 'GET', target },
@@ -102,7 +102,7 @@ it("with lookup's environment nobody reads the gateway's page of keys, which ope
   const { internal, admin } = network.secrets;
   const url = `http://${network.address('gateway', 'admin')}/keys`;
   const read = async (ring: ProcessKeys | undefined, caller = OPERATORS) => {
-    const token = ring && sealCall(ring, { caller, audience: 'gateway', method: 'GET /keys' }, Date.now());
+    const token = ring && createCallToken(ring, { caller, audience: 'gateway', method: 'GET /keys' }, Date.now());
     return (await fetch(url, { headers: token ? { [CALL_TOKEN_HEADER]: token } : {} })).status;
   };
   const forged = await Promise.all(stolen().map((ring) => read(ring('call:operators:gateway'))));

@@ -10,7 +10,7 @@ import { json } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { API_PREFIX } from '#proto/rest/route.ts';
 import { scrapeSeries } from '../measure/exposition.ts';
-import { untilWindowHas } from '../measure/windows.ts';
+import { waitForWindowTime } from '../measure/windows.ts';
 import { listening } from '../network/listening.ts';
 import { openSocket, wire } from '../network/raw-http.ts';
 import { PATIENCE } from '../patience.ts';
@@ -148,7 +148,7 @@ describe('requests of one guild', () => {
       return Number(response.headers.get('x-ratelimit-remaining'));
     };
     // All in one rate limit window.
-    await untilWindowHas(20_000);
+    await waitForWindowTime(20_000);
     const before = await remaining();
     const calls = Array.from({ length: MAX_IN_FLIGHT }, () => lookup(caller, 7));
     await expect.poll(() => rejected('guild')).toBe(MAX_IN_FLIGHT - SHARE);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { untilWindowHas } from '../measure/windows.ts';
+import { waitForWindowTime } from '../measure/windows.ts';
 import { startNetwork } from '../system/system.ts';
 import { expectNothingUnhandled } from './faults.ts';
 import { checkPart } from './matrix.ts';
@@ -18,7 +18,7 @@ test('without Redis limits are counted in memory, exactly with one gateway', asy
   const alone = await startNetwork({ redisUrl: null });
   try {
     const own = await alone.createKey({ rateLimit: 3 });
-    await untilWindowHas(10_000);
+    await waitForWindowTime(10_000);
     const codes = [];
     for (let count = 0; count < 4; count++) codes.push((await alone.call('/whoami', { key: own.secret })).status);
     expect(codes).toEqual([200, 200, 200, 429]);

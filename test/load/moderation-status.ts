@@ -179,7 +179,7 @@ async function run(argument: string | undefined): Promise<void> {
   const stop = new AbortController();
   const { signal } = stop;
   const stopped = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-  // Heard only once the server runs; until then the start gives up by itself.
+  // ParsedResponse only once the server runs; until then the start gives up by itself.
   stopped.catch(() => undefined);
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => stop.abort(new Error(`ended by ${name}`)));
   const folder = mkdtempSync(join(tmpdir(), 'guild-data-load-'));

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { SecretRing } from '#kit/security/keyring.ts';
-import { PRINCIPAL_HEADER, sealPrincipal } from '#kit/security/principal.ts';
+import { PRINCIPAL_HEADER, signPrincipal } from '#kit/security/principal.ts';
 import { SCOPES } from '#proto/rest/scopes.ts';
 import { seededRandom, wholeNumber } from '#test/random.ts';
 import { chatIdOf, type Guild, gameIdOf, userOf, usersIn } from './world.ts';
@@ -161,7 +161,7 @@ export function sealedRequestsOf(scenario: Scenario, world: World, ring: SecretR
       requestId: randomUUID(),
     };
     const sealedFor = { audience: scenario.service, method: request.method, target: PREFIX + request.path };
-    const seal = sealPrincipal(ring, principal, sealedFor, Date.now());
+    const seal = signPrincipal(ring, principal, sealedFor, Date.now());
     return toText({ ...request, headers: { ...request.headers, [PRINCIPAL_HEADER]: seal } });
   });
 }

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** The largest number of these times within any window of this many milliseconds. */
-export function mostWithin(windowMs: number, times: readonly number[]): number {
+export function maxWithin(windowMs: number, times: readonly number[]): number {
   const sorted = times.toSorted((one, other) => one - other);
   return Math.max(
     0,

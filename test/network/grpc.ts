@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '#kit/clock.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc/client.ts';
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
-import { digestOf, sealTicket, TICKET_HEADER } from '#kit/grpc/operators.ts';
+import { createTicket, digestOf, TICKET_HEADER } from '#kit/grpc/operators.ts';
 import { Breakers } from '#kit/resilience/breaker.ts';
 import { SecretRing } from '#kit/security/keyring.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
@@ -32,7 +32,7 @@ export function connect<Definition extends DefinitionShape>(
     // The ticket that auth issues to operators; services that operators do not call ignore it.
     headers: async ({ path: method }, request) => {
       const call = { service: audience, method, operator: TEST_OPERATOR, digest: digestOf(request) };
-      return { [TICKET_HEADER]: sealTicket(ring, call, clock.now()) };
+      return { [TICKET_HEADER]: createTicket(ring, call, clock.now()) };
     },
     clock,
     metrics,

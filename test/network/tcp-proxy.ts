@@ -12,7 +12,7 @@ export interface TcpProxy {
   /** Delays all bytes, also of open connections, by this many milliseconds; 0 ends the delay. */
   slow(milliseconds: number): void;
   /** Drops the responses of the target on the open connections; requests still arrive. */
-  loseAnswers(): void;
+  dropResponses(): void;
   /** Holds all bytes back, also of new connections, until `release` forwards them. */
   hold(): void;
   release(): void;
@@ -60,7 +60,7 @@ class Pair {
     for (const socket of this.#both) socket.unpipe().resume();
   }
 
-  loseAnswers(): void {
+  dropResponses(): void {
     this.#outgoing.unpipe().resume();
   }
 
@@ -126,7 +126,7 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     slow: (milliseconds) => {
       delayMs = milliseconds;
     },
-    loseAnswers: () => each((pair) => pair.loseAnswers()),
+    dropResponses: () => each((pair) => pair.dropResponses()),
     hold: () => {
       isHeld = true;
       each((pair) => pair.hold());

@@ -47,7 +47,7 @@ async function execute(statement: string): Promise<void> {
 }
 
 /** The names of the tables in some schemas that have rows of a guild, sorted. */
-export async function tablesNaming(url: string, schemas: readonly string[], guild: string): Promise<string[]> {
+export async function tablesWithRowsOf(url: string, schemas: readonly string[], guild: string): Promise<string[]> {
   const tables = await databaseRows<{ name: string }>(
     url,
     `SELECT table_schema || '.' || table_name AS name FROM information_schema.columns

@@ -33,7 +33,10 @@ export async function nodesOf(database: Database, statement: (on: Queryable) => 
  * The number of runs, out of ten on a pool of one connection, in which a prepared statement used its generic plan:
  * PostgreSQL uses it after five runs at the earliest. Changes no rows.
  */
-export async function keptPlansOf(database: Database, statement: (on: Queryable) => Promise<unknown>): Promise<number> {
+export async function countGenericPlanRuns(
+  database: Database,
+  statement: (on: Queryable) => Promise<unknown>,
+): Promise<number> {
   const taken = async () => {
     const text = 'SELECT sum(generic_plans)::int AS plans FROM pg_prepared_statements WHERE from_sql = false';
     return (await database.query<{ plans: number | null }>(text))[0]?.plans ?? 0;

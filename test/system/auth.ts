@@ -108,14 +108,14 @@ export function watchKeys(auth: TestAuth['auth']): Watched {
 }
 
 /** The versions of a key that a watcher has received. */
-export function toldVersions({ told }: Watched, keyId: string): number[] {
+export function receivedVersions({ told }: Watched, keyId: string): number[] {
   return told.flatMap(({ event }) =>
     event.$case === 'change' && event.value.keyId === keyId ? [event.value.version] : [],
   );
 }
 
 /** The number of heartbeats that a watcher has received. */
-export function toldBeats({ told }: Watched): number {
+export function receivedBeats({ told }: Watched): number {
   return told.filter(({ event }) => event.$case === 'beat').length;
 }
 

@@ -39,7 +39,7 @@ export class Canaries {
 
   /** The places that contain a secret in any encoding, without the secrets themselves. */
   findings(): string[] {
-    const wanted = this.#secrets.map(({ name, text }) => ({ name, spellings: spellingsOf(text) }));
+    const wanted = this.#secrets.map(({ name, text }) => ({ name, spellings: encodingsOf(text) }));
     const found = this.#places.flatMap((place) =>
       wanted.flatMap(({ name, spellings }) =>
         spellings.filter(({ text }) => place.text.includes(text)).map(({ way }) => `${name} (${way}) in ${place.name}`),
@@ -50,7 +50,7 @@ export class Canaries {
 }
 
 /** The encodings of a text in logs, URLs, JSON and dumps. */
-export function spellingsOf(text: string): { way: string; text: string }[] {
+export function encodingsOf(text: string): { way: string; text: string }[] {
   const bytes = Buffer.from(text);
   const all = [
     { way: 'as it is', text },

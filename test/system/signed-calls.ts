@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '#kit/clock.ts';
 import { SecretRing } from '#kit/security/keyring.ts';
-import { PRINCIPAL_HEADER, type Principal, sealPrincipal } from '#kit/security/principal.ts';
+import { PRINCIPAL_HEADER, type Principal, signPrincipal } from '#kit/security/principal.ts';
 import { API_PREFIX } from '#proto/rest/route.ts';
 import { TEST_ADMIN_SECRETS, TEST_SECRETS, testKeys } from './keys.ts';
 
@@ -35,7 +35,7 @@ export interface SealedRequest {
   signal?: AbortSignal;
 }
 
-export interface SealedAnswer {
+export interface SealedResponse {
   status: number;
   headers: Headers;
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look at what they expect
@@ -47,7 +47,7 @@ export async function sealedFetch(
   service: SealedService,
   principal: Pick<Principal, 'guildId'> & Partial<Principal>,
   { method, path, body, headers = {}, signal }: SealedRequest,
-): Promise<SealedAnswer> {
+): Promise<SealedResponse> {
   const target = API_PREFIX + path;
   const whole = { keyId: `${principal.guildId}-1`, scopes: null, legacy: true, requestId: 'test', ...principal };
   const sealedFor = { audience: service.audience, method, target };
@@ -55,7 +55,7 @@ export async function sealedFetch(
   const response = await fetch(`http://${service.address}${target}`, {
     method,
     headers: {
-      [PRINCIPAL_HEADER]: sealPrincipal(ring, whole, sealedFor, (service.clock ?? systemClock).now()),
+      [PRINCIPAL_HEADER]: signPrincipal(ring, whole, sealedFor, (service.clock ?? systemClock).now()),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...headers,
     },

@@ -7,7 +7,7 @@ import { memberRoutes } from './chat/members.ts';
 import type { Standing } from './limits.ts';
 import { adjustLimits, Windows } from './limits.ts';
 import type { Answer, Call, Route } from './routes.ts';
-import { done, ok, Refusal } from './routes.ts';
+import { done, ok, Rejection } from './routes.ts';
 import type { Platform, PlatformOptions } from './server.ts';
 import type { World } from './world.ts';
 
@@ -21,11 +21,11 @@ export function createChat(world: World, { clock, limits, limitScale }: Platform
     const caller = call.headers.authorization ?? '';
     if (!/^Bot \S+$/.test(caller)) refuse(401, 0, '401: Unauthorized');
     const all = windows.take(caller, adjusted.global);
-    if (!all.allowed) throw new Refusal(tooMany(all, { 'x-ratelimit-global': 'true' }, 'global'));
+    if (!all.allowed) throw new Rejection(tooMany(all, { 'x-ratelimit-global': 'true' }, 'global'));
     const name = (route.limit ?? 'guild-read') as ChatLimit;
     const standing = windows.take(`${caller} ${name} ${call.params['guild'] ?? ''}`, adjusted[name]);
     const headers = bucketHeaders(name, standing, clock());
-    if (!standing.allowed) throw new Refusal(tooMany(standing, headers, 'user'));
+    if (!standing.allowed) throw new Rejection(tooMany(standing, headers, 'user'));
     return headers;
   };
   const controls: Route[] = [

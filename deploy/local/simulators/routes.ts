@@ -14,7 +14,7 @@ export type Call = {
 export type Answer = { status: number; headers?: Record<string, string>; body?: unknown };
 
 /** Thrown by a handler to reject a request in the platform's format. */
-export class Refusal extends Error {
+export class Rejection extends Error {
   readonly answer: Answer;
 
   constructor(answer: Answer) {

@@ -6,7 +6,7 @@ import type { Fault } from './faults.ts';
 import { Faults } from './faults.ts';
 import type { Clock, Limit } from './limits.ts';
 import type { Answer, Call, Route } from './routes.ts';
-import { createTable, done, ok, Refusal } from './routes.ts';
+import { createTable, done, ok, Rejection } from './routes.ts';
 import type { World } from './world.ts';
 
 /** What differs between the platforms. */
@@ -14,7 +14,7 @@ export type Platform = {
   routes: Route[];
   /** Further routes below `/__`. */
   controls: Route[];
-  /** Authenticates and applies rate limits: returns response headers, or throws a Refusal. */
+  /** Authenticates and applies rate limits: returns response headers, or throws a Rejection. */
   admit: (call: Call, route: Route) => Record<string, string>;
   /** An error in the platform's format. */
   error: (status: number, path: string, retryAfter?: number) => Answer;
@@ -113,7 +113,7 @@ class Simulator {
       const answer = found.route.handle(admitted);
       return { ...answer, headers: { ...headers, ...answer.headers } };
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
+      if (!(error instanceof Rejection)) throw error;
       return { ...error.answer, headers: { ...headers, ...error.answer.headers } };
     }
   }

@@ -18,7 +18,7 @@ import {
 const MAX_COMMANDS = 50;
 const MAX_WAIT_SECONDS = 25;
 /** The shortest interval between heartbeats, and between polls without `wait`. Used while few servers are live. */
-export const SHORTEST_INTERVAL_SECONDS = 15;
+export const MIN_INTERVAL_SECONDS = 15;
 
 /** A command as its server receives it. */
 export const command = z
@@ -132,7 +132,7 @@ export const serverRows = {
     summary: 'Poll for commands',
     description: `With \`wait\` the response is delayed until there is a command (long polling). An unknown server gets the same response as a server without commands. ${DELIVERY}`,
     writes: false,
-    longPoll: { whenEnded: { commands: [], poll_after_seconds: SHORTEST_INTERVAL_SECONDS } },
+    longPoll: { whenEnded: { commands: [], poll_after_seconds: MIN_INTERVAL_SECONDS } },
   }),
   acknowledgeCommand: route({
     method: 'POST',

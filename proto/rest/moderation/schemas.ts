@@ -5,8 +5,8 @@ import { serverId } from '../server-id.ts';
 const DURATION = /^([0-9]{1,12})([smhd]?)$/;
 const SECONDS = { '': 1, s: 1, m: 60, h: 3600, d: 86_400 };
 /** Ten years. A longer punishment must be permanent. */
-export const LONGEST_SECONDS = 3650 * 86_400;
-const WRONG_DURATION = `must be permanent, or whole seconds or a text such as 30s, 5m, 1h or 7d, from 1 s to ${LONGEST_SECONDS / SECONDS.d} days`;
+export const MAX_DURATION_SECONDS = 3650 * 86_400;
+const WRONG_DURATION = `must be permanent, or whole seconds or a text such as 30s, 5m, 1h or 7d, from 1 s to ${MAX_DURATION_SECONDS / SECONDS.d} days`;
 
 /** A duration as seconds; null when it is permanent. */
 const duration = z
@@ -14,7 +14,7 @@ const duration = z
   .transform((given, context) => {
     if (given === 'permanent') return null;
     const seconds = typeof given === 'number' ? given : secondsOf(given);
-    if (Number.isSafeInteger(seconds) && seconds >= 1 && seconds <= LONGEST_SECONDS) return seconds;
+    if (Number.isSafeInteger(seconds) && seconds >= 1 && seconds <= MAX_DURATION_SECONDS) return seconds;
     context.addIssue({ code: 'custom', message: WRONG_DURATION });
     return z.NEVER;
   })
@@ -22,7 +22,7 @@ const duration = z
   .meta({
     type: ['integer', 'string'],
     minimum: 1,
-    maximum: LONGEST_SECONDS,
+    maximum: MAX_DURATION_SECONDS,
     pattern: '^(permanent|[0-9]{1,12}[smhd]?)$',
     description: 'Seconds, or a text such as `30s`, `5m`, `1h`, `7d` or `permanent`; permanent if omitted',
     example: '7d',

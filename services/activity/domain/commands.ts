@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import { type Answer, ok } from '#kit/http/envelope.ts';
-import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Notifier } from '#kit/postgres/notifier.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import * as records from '../store/command-records.ts';
@@ -108,7 +108,7 @@ export class Commands {
   }
 
   /** NOT_FOUND if the server has no such command, CONFLICT if it was acknowledged with another status. */
-  async acknowledge(write: RepeatableWrite, ack: store.Ack): Promise<WriteOutcome<AcknowledgedView>> {
+  async acknowledge(write: IdempotentWrite, ack: store.Ack): Promise<WriteOutcome<AcknowledgedView>> {
     const { idempotency, telemetry } = this.#options;
     let isNew = false;
     const outcome = await idempotency.inTransaction(write, async (transaction): Promise<Answer<AcknowledgedView>> => {

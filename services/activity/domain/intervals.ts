@@ -1,5 +1,5 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
-import { SHORTEST_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
+import { MIN_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
 import { readIntervals } from '../store/servers.ts';
 
 /** Reads the heartbeat intervals of guilds; all reads of one turn of the event loop share one statement. */
@@ -15,7 +15,7 @@ export class Intervals {
   async read(guildId: string): Promise<number> {
     this.#batch ??= this.#newBatch();
     this.#batch.guildIds.add(guildId);
-    return (await this.#batch.intervals).get(guildId) ?? SHORTEST_INTERVAL_SECONDS;
+    return (await this.#batch.intervals).get(guildId) ?? MIN_INTERVAL_SECONDS;
   }
 
   #newBatch() {

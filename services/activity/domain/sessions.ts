@@ -1,7 +1,12 @@
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import { type Answer, ok } from '#kit/http/envelope.ts';
-import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/postgres/idempotency.ts';
+import {
+  type Idempotency,
+  type IdempotentWrite,
+  StoredResponse,
+  type WriteOutcome,
+} from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { SESSION_RESUMED } from '#proto/rest/activity/staff.ts';
 import { uuid } from '#proto/rest/schemas.ts';
@@ -44,7 +49,7 @@ export class Sessions {
 
   /** Starts a session, or resumes the open one of the user on that server. CONFLICT if too many were started today. */
   async start(
-    write: RepeatableWrite,
+    write: IdempotentWrite,
     user: Omit<store.NewSession, 'sessionId'>,
   ): Promise<WriteOutcome<{ session_id: string; started_at: number; resumed: boolean }>> {
     const { idempotency, newSessionId, telemetry } = this.#options;
@@ -57,7 +62,7 @@ export class Sessions {
       const response = ok({ session_id: sessionId, started_at: unixSeconds(startedAt), resumed });
       return resumed ? { ...response, status: 200, message: SESSION_RESUMED } : response;
     });
-    if (!(outcome instanceof Replay)) telemetry.sessionStarted(session, outcome.data.resumed);
+    if (!(outcome instanceof StoredResponse)) telemetry.sessionStarted(session, outcome.data.resumed);
     return outcome;
   }
 
@@ -80,7 +85,7 @@ export class Sessions {
   }
 
   /** Ends a session. For a session that has ended before, returns how it ended. NOT_FOUND if it is unknown. */
-  async end(write: RepeatableWrite, sessionId: string, reason: string | undefined): Promise<WriteOutcome<EndedView>> {
+  async end(write: IdempotentWrite, sessionId: string, reason: string | undefined): Promise<WriteOutcome<EndedView>> {
     const { idempotency, telemetry } = this.#options;
     const { guildId } = write;
     let isNew = false;

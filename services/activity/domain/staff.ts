@@ -1,7 +1,12 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, quotaExceeded } from '#kit/errors.ts';
 import { type Answer, ok } from '#kit/http/envelope.ts';
-import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/postgres/idempotency.ts';
+import {
+  type Idempotency,
+  type IdempotentWrite,
+  StoredResponse,
+  type WriteOutcome,
+} from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { ACTION_REPEATED } from '#proto/rest/activity/staff.ts';
 import { addToDay } from '../store/daily-counts.ts';
@@ -32,7 +37,7 @@ export class Staff {
   }
 
   /** Registers a place of a game, or updates its registration; CONFLICT if the guild has 1,000 others. */
-  async register(write: RepeatableWrite, game: store.Game) {
+  async register(write: IdempotentWrite, game: store.Game) {
     const { idempotency, clock, intervals, telemetry } = this.#options;
     const { guildId } = write;
     // Before the transaction: inside of it, it would hold a connection while it waits for a second one.
@@ -43,7 +48,7 @@ export class Staff {
       const { id, created } = known ? { id: known, created: false } : await addGame(transaction, guildId, game, now);
       return ok({ registration_id: id, created, config: configView(interval) });
     });
-    if (!(outcome instanceof Replay)) telemetry.gameRegistered(guildId, game);
+    if (!(outcome instanceof StoredResponse)) telemetry.gameRegistered(guildId, game);
     return outcome;
   }
 
@@ -52,7 +57,7 @@ export class Staff {
    * QUOTA_EXCEEDED if the action is new and the guild has reached its maximum of today.
    */
   async logAction(
-    write: RepeatableWrite,
+    write: IdempotentWrite,
     action: Omit<store.Action, 'occurredAt'>,
     occurredAt: Date | undefined,
   ): Promise<WriteOutcome<{ id: string }>> {
@@ -70,7 +75,7 @@ export class Staff {
       const response = ok({ id: action.actionId });
       return isNew ? response : { ...response, status: 200, message: ACTION_REPEATED };
     });
-    if (!(outcome instanceof Replay)) telemetry.actionLogged(write.guildId, logged, isNew);
+    if (!(outcome instanceof StoredResponse)) telemetry.actionLogged(write.guildId, logged, isNew);
     return outcome;
   }
 }

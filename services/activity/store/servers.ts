@@ -1,5 +1,5 @@
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
-import { SHORTEST_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
+import { MIN_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
 
 /** A server's heartbeat. */
 export interface Heartbeat {
@@ -30,13 +30,13 @@ export const sortByServer = <Item extends { guildId: string; serverId: string }>
  * The interval between the heartbeats of a server, in seconds. With a quarter of a second for each live server, a guild
  * sends at most 240 heartbeats a minute up to 1,200 servers, which fits into the rate limit of one key (300 a minute).
  */
-export const INTERVAL_SQL = `least(300, greatest(${SHORTEST_INTERVAL_SECONDS}, ceil(live_servers / 4.0)))::int`;
+export const INTERVAL_SQL = `least(300, greatest(${MIN_INTERVAL_SECONDS}, ceil(live_servers / 4.0)))::int`;
 
 /** The number of intervals for which a server stays live without a heartbeat. */
 export const MISSED_INTERVALS = 3;
 
 /** The minimum time for which a server stays live after a heartbeat. */
-export const MIN_LIVE_MS = MISSED_INTERVALS * SHORTEST_INTERVAL_SECONDS * 1000;
+export const MIN_LIVE_MS = MISSED_INTERVALS * MIN_INTERVAL_SECONDS * 1000;
 
 /** The columns of a heartbeat that a statement reads from JSON; see `heartbeatRow`. */
 export const HEARTBEAT_COLUMNS = `"guildId" text, "serverId" text, "placeId" bigint, "universeId" bigint,

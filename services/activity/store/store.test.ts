@@ -5,7 +5,7 @@ import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { Retention } from '#kit/postgres/retention.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
-import { keptPlansOf, scansOf } from '#test/postgres/explain.ts';
+import { countGenericPlanRuns, scansOf } from '#test/postgres/explain.ts';
 import { testEnvironment } from '#test/system/signed-calls.ts';
 import { readActivityConfig } from '../config.ts';
 import { NO_PEERS } from '../fixture.ts';
@@ -215,7 +215,7 @@ test.each<[string, (on: Queryable) => Promise<unknown>]>([
   ['readIntervals', (on) => servers.readIntervals(on, [GUILD])],
   ['saveHeartbeats', (on) => servers.saveHeartbeats(on, heartbeats.slice(0, 1))],
 ])('PostgreSQL keeps the generic plan of %s', async (_name, statement) => {
-  expect(await keptPlansOf(database, statement)).toBe(5);
+  expect(await countGenericPlanRuns(database, statement)).toBe(5);
 });
 
 test.each([

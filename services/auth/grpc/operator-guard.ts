@@ -1,11 +1,11 @@
-import { type AllowedCallers, CALL_TOKEN_HEADER, openCall } from '#kit/grpc/call-token.ts';
+import { type AllowedCallers, CALL_TOKEN_HEADER, verifyCallToken } from '#kit/grpc/call-token.ts';
 import {
   type CalledMethod,
   type Headers,
   OPERATOR_HEADER,
   type OperatorGuard,
+  parseSignedCall,
   ROOT,
-  readCall,
 } from '#kit/grpc/operators.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import { type Authority, unauthenticated } from '../domain/operators/authority.ts';
@@ -27,7 +27,7 @@ export class AuthOperatorGuard implements OperatorGuard {
   }
 
   admits(called: CalledMethod, headers: Headers, now: number): boolean {
-    return this.#isRoot(called, headers, now) || readCall(called, headers(OPERATOR_HEADER), now) !== undefined;
+    return this.#isRoot(called, headers, now) || parseSignedCall(called, headers(OPERATOR_HEADER), now) !== undefined;
   }
 
   async authorise(called: CalledMethod, headers: Headers, request: Buffer, now: number): Promise<string> {
@@ -40,11 +40,14 @@ export class AuthOperatorGuard implements OperatorGuard {
 
   #isRoot({ service, method }: CalledMethod, headers: Headers, now: number): boolean {
     const token = headers(CALL_TOKEN_HEADER);
-    return token !== undefined && openCall(this.#options.root, token, { audience: service, method }, now) !== undefined;
+    return (
+      token !== undefined &&
+      verifyCallToken(this.#options.root, token, { audience: service, method }, now) !== undefined
+    );
   }
 
   async #authenticate(called: CalledMethod, header: string | undefined, request: Buffer, now: number): Promise<string> {
-    const call = readCall(called, header, now);
+    const call = parseSignedCall(called, header, now);
     const active = call && (await selectActive(this.#options.database, call.operator));
     if (!call || !active || !call.isSigned(active.publicKey, request)) throw unauthenticated();
     return call.operator;

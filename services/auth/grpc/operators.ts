@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/clock.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
-import { currentOperator, digestOf, sealTicket } from '#kit/grpc/operators.ts';
+import { createTicket, currentOperator, digestOf } from '#kit/grpc/operators.ts';
 import { checked } from '#kit/http/validate.ts';
 import type { KeyRing } from '#kit/security/keyring.ts';
 import type { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
@@ -31,7 +31,7 @@ export function operatorHandlers({
       const { request, note, ...call } = checked(requests.authorize, message);
       const operator = currentOperator();
       await authority.allow({ ...call, operator, request, note });
-      return { ticket: sealTicket(tickets, { ...call, operator, digest: digestOf(request) }, clock.now()), operator };
+      return { ticket: createTicket(tickets, { ...call, operator, digest: digestOf(request) }, clock.now()), operator };
     },
     addOperator: async ({ name, role, publicKey, note }) => {
       const { public_key, ...request } = checked(requests.addOperator, { name, role, public_key: publicKey, note });

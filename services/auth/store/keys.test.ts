@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
-import { keptPlansOf, nodesOf, scansOf } from '#test/postgres/explain.ts';
+import { countGenericPlanRuns, nodesOf, scansOf } from '#test/postgres/explain.ts';
 import * as audit from './audit.ts';
 import { findSecret, selectGuilds, setSuspended } from './guilds.ts';
 import * as store from './keys.ts';
@@ -99,7 +99,7 @@ test.each([
 });
 
 test('the plan of a verification is cached', async () => {
-  expect(await keptPlansOf(database, verify)).toBe(5);
+  expect(await countGenericPlanRuns(database, verify)).toBe(5);
 });
 
 test('verification uses the indexes even if there are few keys', async () => {

@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, type Fault, invalidRequest } from '#kit/errors.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
@@ -80,7 +80,7 @@ export class Bindings {
   /**
    * Adds a binding. Throws CONFLICT if there is an identical one or the guild has 500, and the errors of checkTargets.
    */
-  async add(write: RepeatableWrite, wanted: NewBinding): Promise<WriteOutcome<BindingView>> {
+  async add(write: IdempotentWrite, wanted: NewBinding): Promise<WriteOutcome<BindingView>> {
     const { idempotency, game, chat } = this.#options;
     let added: Binding | undefined;
     const outcome = await idempotency.afterPreparing(
@@ -99,7 +99,7 @@ export class Bindings {
    * Updates a binding. Throws NOT_FOUND if there is no such binding, INVALID_REQUEST if the change does not fit its
    * type or range, and CONFLICT if it makes it identical to another one.
    */
-  async update(write: RepeatableWrite, id: number, change: BindingChange): Promise<WriteOutcome<BindingView>> {
+  async update(write: IdempotentWrite, id: number, change: BindingChange): Promise<WriteOutcome<BindingView>> {
     const { guildId } = write;
     let updated: Binding | undefined;
     const outcome = await this.#options.idempotency.afterPreparing(
@@ -119,7 +119,7 @@ export class Bindings {
   }
 
   /** Removes a binding. Throws NOT_FOUND if the guild has no such binding. */
-  async remove(write: RepeatableWrite, id: number): Promise<WriteOutcome<{ removed: true; id: number }>> {
+  async remove(write: IdempotentWrite, id: number): Promise<WriteOutcome<{ removed: true; id: number }>> {
     const { idempotency, telemetry } = this.#options;
     let removed: Binding | undefined;
     const outcome = await idempotency.inTransaction(write, async (transaction) => {

@@ -2,7 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readApiKey } from '#kit/security/api-key.ts';
 import type { Environment } from '#kit/service/config.ts';
 import { createTestDatabase, databaseRows, type TestDatabase } from '#test/postgres/database.ts';
-import { ADMIN_SECRET, startTestAuth, type TestAuth, toldVersions, verifyKeys, watchKeys } from '#test/system/auth.ts';
+import {
+  ADMIN_SECRET,
+  receivedVersions,
+  startTestAuth,
+  type TestAuth,
+  verifyKeys,
+  watchKeys,
+} from '#test/system/auth.ts';
 import { guildctlJson, runGuildctl } from '../fixtures/guildctl.ts';
 
 let database: TestDatabase;
@@ -189,11 +196,11 @@ describe('guilds', () => {
     const suspended = await json(['guilds', 'suspend', '--guild', guild, '--yes']);
     expect(suspended.suspended_at).toEqual(expect.any(Number));
     // Gateways remove the key from their caches when they receive this change.
-    await expect.poll(() => toldVersions(watched, first.id)).toContain(2);
+    await expect.poll(() => receivedVersions(watched, first.id)).toContain(2);
     const second = await createKey(guild);
     expect(await verifyKeys(service, first.key, second.key)).toEqual([undefined, undefined]);
     expect((await json(['guilds', 'resume', '--guild', guild])).suspended_at).toBeNull();
-    await expect.poll(() => toldVersions(watched, first.id)).toContain(3);
+    await expect.poll(() => receivedVersions(watched, first.id)).toContain(3);
     watched.cancel();
     expect(await verifyKeys(service, first.key, second.key)).not.toContain(undefined);
     const { entries } = await json(['audit', 'list', '--guild', guild]);

@@ -26,7 +26,7 @@ export interface AllowedCallers {
 }
 
 /** Creates a token for one gRPC method, valid for 30 s: base64url JSON, a dot, base64url HMAC. */
-export function sealCall(ring: KeyRing, call: Call, now: number): string {
+export function createCallToken(ring: KeyRing, call: Call, now: number): string {
   const payload = Buffer.from(JSON.stringify({ ...call, at: now })).toString('base64url');
   return `${payload}.${ring.macText(callPurpose(call.caller, call.audience), payload)}`;
 }
@@ -35,7 +35,7 @@ export function sealCall(ring: KeyRing, call: Call, now: number): string {
  * Verifies a token and returns the caller's name, or undefined if the token is not valid for this method now. A token
  * is always verified with the key of the caller that it names.
  */
-export function openCall(
+export function verifyCallToken(
   { ring, names }: AllowedCallers,
   token: string,
   called: { audience: string; method: string },

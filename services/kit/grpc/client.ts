@@ -12,16 +12,16 @@ import {
 import { service as healthService } from 'grpc-health-check';
 import type { Clock } from '../clock.ts';
 import { currentPurpose, PURPOSE_HEADER, requestContext } from '../context.ts';
-import { ApiError, isFault } from '../errors.ts';
+import { ApiError, isServerError } from '../errors.ts';
 import { REQUEST_ID_HEADER } from '../http/request-id.ts';
 import type { Breaker } from '../resilience/breaker.ts';
 import { RetryBudget } from '../resilience/retry-budget.ts';
 import type { InternalTls } from '../security/internal-tls.ts';
 import type { KeyRing } from '../security/keyring.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { CALL_TOKEN_HEADER, sealCall } from './call-token.ts';
+import { CALL_TOKEN_HEADER, createCallToken } from './call-token.ts';
 import type { DefinitionShape, MethodShape, RequestOf, ResponseOf } from './definition.ts';
-import { fromStatus, isAnswer } from './errors.ts';
+import { fromStatus, isServiceError } from './errors.ts';
 
 const DEADLINE_MS = 3_000;
 /** The deadline of a health check while the breaker is open. */
@@ -71,7 +71,7 @@ const HEALTH_CHECK = healthService['Check'] as MethodDefinition<object, object>;
 
 /** True if the service could not be reached or did not respond. An error that it returned itself is not its failure. */
 export function isGrpcFailure(error: unknown): boolean {
-  return !(error instanceof ApiError) || (isFault(error) && !isAnswer(error));
+  return !(error instanceof ApiError) || (isServerError(error) && !isServiceError(error));
 }
 
 /** A gRPC channel to a service, with the service's methods as functions. */
@@ -274,7 +274,8 @@ export class GrpcChannel {
     const { ring, caller, audience, clock } = this.#options;
     // Calls wait, within the deadline, for a server that is restarting.
     const metadata = new Metadata({ waitForReady: true });
-    if (ring) metadata.set(CALL_TOKEN_HEADER, sealCall(ring, { caller, audience, method: method.path }, clock.now()));
+    if (ring)
+      metadata.set(CALL_TOKEN_HEADER, createCallToken(ring, { caller, audience, method: method.path }, clock.now()));
     const context = requestContext.getStore();
     if (context) metadata.set(REQUEST_ID_HEADER, context.requestId);
     const purpose = currentPurpose();
@@ -285,6 +286,6 @@ export class GrpcChannel {
 
 /** True if the result of a call is unknown, because its connection was lost. */
 function wasLost(error: unknown): boolean {
-  if (!(error instanceof ApiError) || isAnswer(error)) return false;
+  if (!(error instanceof ApiError) || isServiceError(error)) return false;
   return LOST.includes((error.cause as Partial<ServiceError> | undefined)?.code as status);
 }

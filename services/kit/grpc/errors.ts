@@ -31,14 +31,14 @@ export function toStatus(error: ApiError): Partial<StatusObject> {
 class RemoteApiError extends ApiError {}
 
 /** True if the called service returned this error; false if it could not be reached or did not respond. */
-export function isAnswer(error: unknown): boolean {
+export function isServiceError(error: unknown): boolean {
   return error instanceof RemoteApiError;
 }
 
 /** True if the called service rejects every such call of this process, because their keys or versions differ. */
 export function isRejectedCall(error: ApiError): boolean {
   const { code } = (error.cause ?? {}) as { code?: unknown };
-  return !isAnswer(error) && (code === status.UNAUTHENTICATED || code === status.UNIMPLEMENTED);
+  return !isServiceError(error) && (code === status.UNAUTHENTICATED || code === status.UNIMPLEMENTED);
 }
 
 /** The error that the called service returned. A status of gRPC itself becomes UNAVAILABLE, TIMEOUT or INTERNAL. */

@@ -62,7 +62,7 @@ const encode = (signed: Signed) => Buffer.from(JSON.stringify(signed)).toString(
 /**
  * Creates a ticket for one call: base64url JSON, a dot, base64url HMAC with the key that auth and the service share.
  */
-export function sealTicket(ring: KeyRing, call: CalledMethod & { operator: string; digest: string }, now: number) {
+export function createTicket(ring: KeyRing, call: CalledMethod & { operator: string; digest: string }, now: number) {
   const payload = encode({ ...call, at: now });
   return `${payload}.${ring.macText(ticketPurpose(call.service), payload)}`;
 }
@@ -140,7 +140,7 @@ export function signCall(
 }
 
 /** Parses the header of a call to auth; undefined if it is missing or expired. `isSigned` verifies its signature. */
-export function readCall(called: CalledMethod, header: string | undefined, now: number) {
+export function parseSignedCall(called: CalledMethod, header: string | undefined, now: number) {
   const [payload = '', signature = ''] = (header ?? '').split('.');
   const signed = readSigned(payload, called, now);
   if (!signed || typeof signed.operator !== 'string') return undefined;

@@ -18,7 +18,7 @@ import { ReflectionService } from '@grpc/reflection';
 import { HealthImplementation } from 'grpc-health-check';
 import type { Clock } from '../clock.ts';
 import { PURPOSE_HEADER, type RequestContext, readPurpose, requestContext, withPurpose } from '../context.ts';
-import { asApiError, isFault } from '../errors.ts';
+import { asApiError, isServerError } from '../errors.ts';
 import { REQUEST_ID_HEADER, requestIdOf } from '../http/request-id.ts';
 import type { InternalTls } from '../security/internal-tls.ts';
 import { hostAndPort, reachableAt } from '../service/address.ts';
@@ -26,7 +26,7 @@ import type { Readiness } from '../service/health.ts';
 import type { Part } from '../service/lifecycle.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { type AllowedCallers, CALL_TOKEN_HEADER, openCall } from './call-token.ts';
+import { type AllowedCallers, CALL_TOKEN_HEADER, verifyCallToken } from './call-token.ts';
 import type { DefinitionShape, GrpcHandlers, MethodShape, ResponseStream } from './definition.ts';
 import { toStatus } from './errors.ts';
 import type { OperatorGuard } from './operators.ts';
@@ -244,7 +244,7 @@ export class GrpcServer implements Part {
         return 'OK';
       } catch (thrown) {
         const error = asApiError(thrown);
-        if (isFault(error)) this.#options.log.error({ err: error }, 'gRPC call failed');
+        if (isServerError(error)) this.#options.log.error({ err: error }, 'gRPC call failed');
         fail(toStatus(error));
         return error.code;
       }
@@ -273,7 +273,8 @@ export class GrpcServer implements Part {
     const token = headers(CALL_TOKEN_HEADER);
     const isAdmitted = guard
       ? guard.admits({ service, method: path }, headers, clock.now())
-      : !callers || (token && openCall(callers, token, { audience: service, method: path }, clock.now()) !== undefined);
+      : !callers ||
+        (token && verifyCallToken(callers, token, { audience: service, method: path }, clock.now()) !== undefined);
     if (!isAdmitted) this.#handled.inc({ method: path, code: 'UNAUTHENTICATED' });
     return Boolean(isAdmitted);
   }

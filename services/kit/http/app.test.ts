@@ -24,7 +24,7 @@ import {
   seen,
   server,
 } from '../fixtures/sample-http.ts';
-import { Replay } from '../postgres/idempotency.ts';
+import { StoredResponse } from '../postgres/idempotency.ts';
 import { makeApiKey } from '../security/api-key.ts';
 import { randomText } from '../security/base62.ts';
 import { PRINCIPAL_HEADER } from '../security/principal.ts';
@@ -68,7 +68,7 @@ test('path and query are decoded and converted, including a second question mark
 test("a handler's own status and message replace those of the route, and a replay is sent unchanged", async () => {
   sample.handle = async () => ({ data: { seen: 1 }, status: 200, message: 'There already' }) as never;
   expect(await call({ body: good })).toMatchObject({ status: 200, body: { code: 200, message: 'There already' } });
-  sample.handle = async () => new Replay(409, '{"as":"it was"}') as never;
+  sample.handle = async () => new StoredResponse(409, '{"as":"it was"}') as never;
   const replayed = await call({ body: good });
   expect(replayed).toMatchObject({ status: 409, text: '{"as":"it was"}', headers: { 'idempotency-replayed': 'true' } });
 });

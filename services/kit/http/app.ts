@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { API_PREFIX, type Route, type RouteSpec } from '#proto/rest/route.ts';
 import type { Clock } from '../clock.ts';
 import { requestContext } from '../context.ts';
-import { ApiError, asApiError, type Fault, invalidRequest, isFault } from '../errors.ts';
-import { type RepeatableWrite, Replay, type WriteOutcome } from '../postgres/idempotency.ts';
+import { ApiError, asApiError, type Fault, invalidRequest, isServerError } from '../errors.ts';
+import { type IdempotentWrite, StoredResponse, type WriteOutcome } from '../postgres/idempotency.ts';
 import { holdsApiKey } from '../security/api-key.ts';
 import type { KeyRing } from '../security/keyring.ts';
-import { openPrincipal, PRINCIPAL_HEADER, type Principal } from '../security/principal.ts';
+import { PRINCIPAL_HEADER, type Principal, verifyPrincipal } from '../security/principal.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { hashJson, readBody } from './body.ts';
@@ -30,7 +30,7 @@ export interface HandlerRequest<Spec extends RouteSpec> {
   /** The names of unknown fields in the body; at most 20, and long names are truncated. */
   ignoredFields: readonly string[];
   /** For Idempotency, on routes that write. */
-  write: RepeatableWrite;
+  write: IdempotentWrite;
   /** Aborted if the client disconnects before the response is sent. */
   signal: AbortSignal;
 }
@@ -51,7 +51,7 @@ export interface HttpAppOptions {
   log: Logger;
 }
 
-type Handler = (request: HandlerRequest<RouteSpec>) => Promise<HandlerResult | Replay>;
+type Handler = (request: HandlerRequest<RouteSpec>) => Promise<HandlerResult | StoredResponse>;
 
 /** Creates an Express application with the routes of a service. */
 export function createHttpApp<Table extends Record<string, Route>>(
@@ -72,7 +72,7 @@ export function createHttpApp<Table extends Record<string, Route>>(
   app.enable('case sensitive routing');
   app.use((request: Request, response: Response, next: NextFunction) => {
     const sealedFor = { audience: options.service, method: request.method, target: request.originalUrl };
-    response.locals.principal = openPrincipal(
+    response.locals.principal = verifyPrincipal(
       options.ring,
       request.get(PRINCIPAL_HEADER),
       sealedFor,
@@ -89,7 +89,7 @@ export function createHttpApp<Table extends Record<string, Route>>(
   });
   app.use((thrown: unknown, { method }: Request, response: Response, _next: NextFunction) => {
     const error = withPathError(thrown);
-    if (isFault(error)) log.error({ err: error }, 'request failed');
+    if (isServerError(error)) log.error({ err: error }, 'request failed');
     sendError(response, error);
     requests.inc({ route: 'none', method, code: error.httpStatus });
   });
@@ -116,7 +116,7 @@ function routeHandler(route: Route, handler: Handler, { metrics, log }: HttpAppO
         sendResult(response, route, await handler(await readRequest(route, request, response, principal)));
       } catch (thrown) {
         const error = asApiError(thrown);
-        if (isFault(error)) log.error({ err: error }, 'request failed');
+        if (isServerError(error)) log.error({ err: error }, 'request failed');
         sendError(response, error);
       }
     });
@@ -125,8 +125,8 @@ function routeHandler(route: Route, handler: Handler, { metrics, log }: HttpAppO
   };
 }
 
-function sendResult(response: Response, route: Route, result: HandlerResult | Replay): void {
-  if (result instanceof Replay) {
+function sendResult(response: Response, route: Route, result: HandlerResult | StoredResponse): void {
+  if (result instanceof StoredResponse) {
     return sendBody(response, result.status, result.body, ['idempotency-replayed', 'true']);
   }
   const status = result.status ?? route.status;

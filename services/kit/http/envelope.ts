@@ -1,6 +1,6 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { ApiError } from '../errors.ts';
-import { addMissing, type HeaderList, writeAnswerHead } from './response-headers.ts';
+import { addMissing, type HeaderList, writeResponseHead } from './response-headers.ts';
 
 /** The result of a route handler: the data of the response envelope, and optionally another status or message. */
 export interface HandlerResult<Data = unknown> {
@@ -56,7 +56,7 @@ export function sendBody(
   body: string,
   headers: Readonly<HeaderList> = [],
 ): void {
-  writeAnswerHead(response, code, headersOf(Buffer.byteLength(body), headers));
+  writeResponseHead(response, code, headersOf(Buffer.byteLength(body), headers));
   response.end(body);
 }
 

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { listening } from '#test/network/listening.ts';
-import { type HeaderList, noteHeader, writeAnswerHead } from './response-headers.ts';
+import { addResponseHeader, type HeaderList, writeResponseHead } from './response-headers.ts';
 
 const GIVEN: Readonly<HeaderList> = ['x-both', 'given', 'set-cookie', 'a', 'set-cookie', 'b', 'set-cookie', ['c', 'd']];
 
@@ -9,7 +9,7 @@ const GIVEN: Readonly<HeaderList> = ['x-both', 'given', 'set-cookie', 'a', 'set-
 async function headOf(prepare: (response: ServerResponse) => void): Promise<Response> {
   const server = createServer((_request, response) => {
     prepare(response);
-    writeAnswerHead(response, 202, GIVEN, 'Taken');
+    writeResponseHead(response, 202, GIVEN, 'Taken');
     response.end();
   });
   const { url, close } = await listening(server);
@@ -27,10 +27,10 @@ test.each([
 ])('added headers are written unless the head has the same name: %s', async (_how, set, isSet) => {
   const { status, statusText, headers } = await headOf((response) => {
     set(response);
-    noteHeader(response, 'x-noted', 'first');
-    noteHeader(response, 'x-noted', 'second');
-    noteHeader(response, 'x-both', 'noted');
-    noteHeader(response, 'x-number', 7);
+    addResponseHeader(response, 'x-noted', 'first');
+    addResponseHeader(response, 'x-noted', 'second');
+    addResponseHeader(response, 'x-both', 'noted');
+    addResponseHeader(response, 'x-number', 7);
   });
   expect([status, statusText]).toEqual([202, 'Taken']);
   const written = ['x-set', 'x-noted', 'x-both', 'x-number'].map((name) => headers.get(name));

@@ -14,14 +14,14 @@ type WithAddedHeaders = ServerResponse & { [ADDED]?: HeaderList };
  * Adds a header to the response that will be sent later; of two headers with the same name the first is sent. It
  * replaces setHeader, which costs several times as much as writing all headers together.
  */
-export function noteHeader(response: ServerResponse, name: string, value: string | number): void {
+export function addResponseHeader(response: ServerResponse, name: string, value: string | number): void {
   const extended: WithAddedHeaders = response;
   if (extended[ADDED]) extended[ADDED].push(name, value);
   else extended[ADDED] = [name, value];
 }
 
 /** Writes the head of a response with `headers` and the added headers whose names are not among them. */
-export function writeAnswerHead(
+export function writeResponseHead(
   response: ServerResponse,
   status: number,
   headers: Readonly<HeaderList>,

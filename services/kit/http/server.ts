@@ -20,7 +20,7 @@ const LATEST = Symbol('latest exchange');
 type Connection = Socket & { [LATEST]?: Exchange };
 
 /** The latest request on a connection of an HttpServer, completed or not; undefined before the first. */
-export function newestExchange(connection: Socket): Exchange | undefined {
+export function latestExchange(connection: Socket): Exchange | undefined {
   return (connection as Connection)[LATEST];
 }
 

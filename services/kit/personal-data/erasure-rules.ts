@@ -19,10 +19,10 @@ export interface UserColumn {
 
 /** How personal data in a table is erased. A contract test checks that every table of a service has a rule. */
 export interface ErasureRule {
-  /** The table with its schema. It has a column `guild_id` unless `isInstallations` is set. */
+  /** The table with its schema. It has a column `guild_id` unless `belongsToInstallation` is set. */
   table: string;
   /** A condition for rows that are kept when their guild is erased. */
-  guildKeeps?: string;
+  keptRows?: string;
   /** The columns that name users; left out if there are none. */
   users?: readonly UserColumn[];
   /** SQL for a JSON object of columns that an export shows in another form, because they may name other users. */
@@ -30,5 +30,5 @@ export interface ErasureRule {
   /** SQL functions that erase the rows, if the service has no right to write to the table. */
   functions?: { guild: string; user: string };
   /** The table belongs to the whole installation: it has no `guild_id` and names no user. */
-  isInstallations?: true;
+  belongsToInstallation?: true;
 }

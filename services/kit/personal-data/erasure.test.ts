@@ -34,7 +34,7 @@ afterEach(async () => {
 const rules: ErasureRule[] = [
   {
     table: 'notes',
-    guildKeeps: `kind = 'law'`,
+    keptRows: `kind = 'law'`,
     users: [
       { column: 'author', account: 'game' },
       { column: 'reader', account: 'game', empty: { reader: 'NULL' } },
@@ -113,7 +113,7 @@ test('two concurrent erasures count each row once', async () => {
 
 test('a guild that cannot be erased yet keeps its rows, and the result says that it is not done', async () => {
   await fill(GUILD, 1);
-  const erasure = new Erasure({ database, rules, log, isGuildFree: async () => false });
+  const erasure = new Erasure({ database, rules, log, canEraseGuild: async () => false });
   expect(await erasure.eraseGuild(GUILD, false)).toEqual({ tables: [], isDone: false });
   expect(await count('TRUE')).toBe(1);
 });

@@ -23,7 +23,7 @@ export interface ErasureOptions {
   rules: readonly ErasureRule[];
   log: Logger;
   /** Returns true if a guild may be erased now; always true if left out. */
-  isGuildFree?: (guildId: string) => Promise<boolean>;
+  canEraseGuild?: (guildId: string) => Promise<boolean>;
   /** Called with a guild whose rows were erased, so that caches can be invalidated. */
   erased?: (guildId: string) => void;
 }
@@ -48,17 +48,19 @@ export class Erasure {
 
   /** Erases the data of a guild. */
   async eraseGuild(guildId: string, dryRun: boolean): Promise<ErasureResult> {
-    const { rules, isGuildFree } = this.#options;
+    const { rules, canEraseGuild } = this.#options;
     // Tables whose rows are all kept are skipped, because the service may have no right to lock their rows.
-    const applying = rules.filter(({ guildKeeps, isInstallations }) => guildKeeps !== 'TRUE' && !isInstallations);
-    const targets = applying.map(({ table, guildKeeps, functions }) => ({
+    const applying = rules.filter(
+      ({ keptRows, belongsToInstallation }) => keptRows !== 'TRUE' && !belongsToInstallation,
+    );
+    const targets = applying.map(({ table, keptRows, functions }) => ({
       table,
-      condition: `guild_id = $1${guildKeeps === undefined ? '' : ` AND NOT (${guildKeeps})`}`,
+      condition: `guild_id = $1${keptRows === undefined ? '' : ` AND NOT (${keptRows})`}`,
       values: [guildId],
       call: functions && { text: `SELECT ${functions.guild}($1, ${BATCH}) AS rows`, values: [guildId] },
     }));
     if (dryRun) return this.#count(targets);
-    if (isGuildFree && !(await isGuildFree(guildId))) return { tables: [], isDone: false };
+    if (canEraseGuild && !(await canEraseGuild(guildId))) return { tables: [], isDone: false };
     return this.#erase(guildId, targets);
   }
 

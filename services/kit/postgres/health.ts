@@ -22,7 +22,7 @@ export interface DatabaseHealthOptions {
   stoppedResponding: () => void;
 }
 
-export const DATABASE_BREAKER = { leastCalls: 1, failedPercent: 0, openMs: 1_000 };
+export const DATABASE_BREAKER = { minCalls: 1, failedPercent: 0, openMs: 1_000 };
 
 /**
  * Finds out whether PostgreSQL responds. A slow statement of a caller does not open the breaker, because a caller can

@@ -5,7 +5,7 @@ import { ok } from '../http/envelope.ts';
 import { SecretRing } from '../security/keyring.ts';
 import { createLog } from '../telemetry/log.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { Idempotency, type RepeatableWrite, Replay } from './idempotency.ts';
+import { Idempotency, type IdempotentWrite, StoredResponse } from './idempotency.ts';
 import { type Database, openDatabase, type Queryable } from './pool.ts';
 
 const CONNECTIONS = 5;
@@ -23,7 +23,7 @@ beforeAll(async () => {
   await database.query('CREATE SCHEMA fleet');
   await database.query('CREATE TABLE fleet.idempotency (LIKE members.idempotency INCLUDING ALL)');
   await database.query('CREATE TABLE fleet.boats (name text PRIMARY KEY)');
-  idempotency = new Idempotency({ schema: 'fleet', database, ring, keptSeconds: DAY_SECONDS });
+  idempotency = new Idempotency({ schema: 'fleet', database, ring, responseTtlSeconds: DAY_SECONDS });
 });
 afterAll(async () => {
   await database.close();
@@ -31,7 +31,7 @@ afterAll(async () => {
 });
 beforeEach(() => database.query('TRUNCATE fleet.idempotency, fleet.boats'));
 
-function write(own: Partial<RepeatableWrite> = {}): RepeatableWrite {
+function write(own: Partial<IdempotentWrite> = {}): IdempotentWrite {
   const route = { method: 'POST', path: '/api/v1/boats', status: 201, message: 'Boat built' };
   return { guildId: '900000000000000001', ...route, key: 'k-1', bodyHash: Buffer.alloc(32), ...own };
 }
@@ -42,14 +42,14 @@ const build = async (transaction: Queryable, name: string) => {
 };
 const boats = async () =>
   (await database.query<{ name: string }>('SELECT name FROM fleet.boats')).map(({ name }) => name);
-const prepared = (prepare: () => Promise<string>, own: Partial<RepeatableWrite> = {}) =>
+const prepared = (prepare: () => Promise<string>, own: Partial<IdempotentWrite> = {}) =>
   idempotency.afterPreparing(write(own), prepare, build);
 const ada = async () => 'Ada';
 
 test('prepared work is done once: a repeat gets the first response and prepares nothing', async () => {
   expect(await prepared(ada)).toEqual({ data: { name: 'Ada' } });
   const prepare = vi.fn<() => Promise<string>>();
-  expect(await prepared(prepare)).toBeInstanceOf(Replay);
+  expect(await prepared(prepare)).toBeInstanceOf(StoredResponse);
   expect(prepare).not.toHaveBeenCalled();
   expect(await boats()).toEqual(['Ada']);
 });
@@ -93,7 +93,7 @@ test('work is not repeated if the response to its commit was lost', async () => 
       throw new ApiError('UNAVAILABLE');
     },
   };
-  const unsure = new Idempotency({ schema: 'fleet', database: deaf, ring, keptSeconds: DAY_SECONDS });
+  const unsure = new Idempotency({ schema: 'fleet', database: deaf, ring, responseTtlSeconds: DAY_SECONDS });
   const lost = unsure.afterPreparing(write(), ada, build);
   await expect(lost).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   expect(await prepared(ada)).toMatchObject({ status: 201 });

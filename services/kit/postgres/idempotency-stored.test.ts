@@ -5,7 +5,7 @@ import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { ok } from '../http/envelope.ts';
 import { SecretRing } from '../security/keyring.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { Idempotency, type RepeatableWrite, Replay } from './idempotency.ts';
+import { Idempotency, type IdempotentWrite, StoredResponse } from './idempotency.ts';
 import { type Database, openDatabase, type Queryable } from './pool.ts';
 
 const DAY_SECONDS = 24 * 3600;
@@ -35,10 +35,10 @@ beforeEach(async () => {
 
 function keeping(secrets: string[], days = 1): Idempotency {
   const ring = new SecretRing(secrets);
-  return new Idempotency({ schema: 'fleet', database, ring, keptSeconds: days * DAY_SECONDS });
+  return new Idempotency({ schema: 'fleet', database, ring, responseTtlSeconds: days * DAY_SECONDS });
 }
 
-function write(key = 'k-1'): RepeatableWrite {
+function write(key = 'k-1'): IdempotentWrite {
   const route = { method: 'POST', path: '/api/v1/boats', status: 201, message: 'Boat built' };
   return { guildId: '900000000000000001', ...route, key, bodyHash: Buffer.alloc(32) };
 }
@@ -65,7 +65,7 @@ test('a response is stored for the configured time', async () => {
   const longer = keeping([OLD], 2);
   await longer.inTransaction(write(), build('Ada'));
   await time.advance(2 * DAY_SECONDS * 1000 - 1);
-  expect(await longer.inTransaction(write(), build('Bea'))).toBeInstanceOf(Replay);
+  expect(await longer.inTransaction(write(), build('Bea'))).toBeInstanceOf(StoredResponse);
   await time.advance(1);
   await longer.inTransaction(write(), build('Cleo'));
   expect(await boats()).toEqual(['Ada', 'Cleo']);

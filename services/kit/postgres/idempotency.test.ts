@@ -8,7 +8,7 @@ import { hashJson } from '../http/body.ts';
 import { ok } from '../http/envelope.ts';
 import { SecretRing } from '../security/keyring.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { type Claim, Idempotency, type RepeatableWrite, Replay } from './idempotency.ts';
+import { type Claim, Idempotency, type IdempotentWrite, StoredResponse } from './idempotency.ts';
 import { type Database, openDatabase, type Queryable } from './pool.ts';
 
 const log = pino({ level: 'silent' });
@@ -44,11 +44,11 @@ beforeEach(async () => {
     schema: 'fleet',
     database,
     ring: new SecretRing([OLD]),
-    keptSeconds: DAY_SECONDS,
+    responseTtlSeconds: DAY_SECONDS,
   });
 });
 
-function write(body: unknown, own: Partial<RepeatableWrite> = {}): RepeatableWrite {
+function write(body: unknown, own: Partial<IdempotentWrite> = {}): IdempotentWrite {
   const route = { method: 'POST', path: '/api/v1/boats', status: 201, message: 'Boat built' };
   return { guildId: '900000000000000001', ...route, key: 'k-1', bodyHash: hashJson(body), ...own };
 }
@@ -71,7 +71,7 @@ test('a repeat gets the first response unchanged and does nothing', async () => 
   const work = vi.fn<typeof reject>();
   const again = await idempotency.inTransaction(write({ crew: { b: 2, a: 1 }, name: 'Ada' }), work as never);
   expect(again).toEqual(
-    new Replay(201, '{"status":"success","code":201,"message":"Boat built","data":{"name":"Ada"}}'),
+    new StoredResponse(201, '{"status":"success","code":201,"message":"Boat built","data":{"name":"Ada"}}'),
   );
   expect(work).not.toHaveBeenCalled();
   expect(await boats()).toEqual(['Ada']);
@@ -136,7 +136,7 @@ test('of equal concurrent writes one is done; the others get Retry-After', async
   expect(await Promise.all(others)).toEqual([busy, busy]);
   release.resolve();
   expect(await first).toEqual({ data: { name: 'Ada' } });
-  expect(await idempotency.inTransaction(write({}), build('Bea'))).toBeInstanceOf(Replay);
+  expect(await idempotency.inTransaction(write({}), build('Bea'))).toBeInstanceOf(StoredResponse);
   expect(await boats()).toEqual(['Ada']);
 });
 
@@ -144,7 +144,7 @@ test('of twenty equal concurrent writes exactly one is done', async () => {
   const burst = Array.from({ length: 20 }, () => idempotency.inTransaction(write({}), build('Ada')));
   const results = await Promise.allSettled(burst);
   const outcomes = results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason));
-  const done = outcomes.filter((outcome) => !(outcome instanceof Replay) && !(outcome instanceof ApiError));
+  const done = outcomes.filter((outcome) => !(outcome instanceof StoredResponse) && !(outcome instanceof ApiError));
   expect(done).toEqual([{ data: { name: 'Ada' } }]);
   const rejected = outcomes.filter((outcome) => outcome instanceof ApiError).map(({ code }) => code);
   expect(new Set([...rejected, 'CONFLICT'])).toEqual(new Set(['CONFLICT']));
@@ -156,8 +156,11 @@ test.each(['NOT_FOUND', 'CONFLICT', 'NOT_APPLICABLE'] as const)(
     const first = idempotency.inTransaction(write({}), reject(code));
     await expect(first).rejects.toMatchObject({ code, details: { why: 'this' } });
     const again = await idempotency.inTransaction(write({}), build('Ada'));
-    expect(again).toBeInstanceOf(Replay);
-    expect(JSON.parse((again as Replay).body)).toMatchObject({ status: 'error', details: { code, why: 'this' } });
+    expect(again).toBeInstanceOf(StoredResponse);
+    expect(JSON.parse((again as StoredResponse).body)).toMatchObject({
+      status: 'error',
+      details: { code, why: 'this' },
+    });
     expect(await boats()).toEqual([]);
   },
 );
@@ -192,11 +195,11 @@ test.each([
 test('a response is stored for 24 hours, then the key may be used again', async () => {
   await idempotency.inTransaction(write({}), build('Ada'));
   await time.advance(24 * 3600_000 - 1);
-  expect(await idempotency.inTransaction(write({}), build('Bea'))).toBeInstanceOf(Replay);
+  expect(await idempotency.inTransaction(write({}), build('Bea'))).toBeInstanceOf(StoredResponse);
   await time.advance(1);
   await idempotency.inTransaction(write({ other: 1 }), build('Cleo'));
   expect(await boats()).toEqual(['Ada', 'Cleo']);
-  expect(await idempotency.inTransaction(write({ other: 1 }), build('Dora'))).toBeInstanceOf(Replay);
+  expect(await idempotency.inTransaction(write({ other: 1 }), build('Dora'))).toBeInstanceOf(StoredResponse);
 });
 
 const claim = (own = {}) => database.transaction((transaction) => idempotency.claim(transaction, write({}, own)));
@@ -214,7 +217,7 @@ test.each([
   ['PLATFORM_ERROR', false],
 ] as const)('a claim settled with %s: stored is %s', async (code, isStored) => {
   await idempotency.settle(database, (await claim()) as Claim, new ApiError(code));
-  expect((await claim()) instanceof Replay).toBe(isStored);
+  expect((await claim()) instanceof StoredResponse).toBe(isStored);
 });
 
 test('the claim of a process that died expires after 60 s, and a late settlement is ignored', async () => {

@@ -11,7 +11,7 @@ const STORED_ERRORS: readonly ErrorCode[] = ['NOT_FOUND', 'CONFLICT', 'NOT_APPLI
 const PURPOSE = 'idempotency';
 
 /** Identifies a write that the client may repeat. */
-export interface RepeatableWrite {
+export interface IdempotentWrite {
   guildId: string;
   method: string;
   /** The path of the request, without its query. */
@@ -26,7 +26,7 @@ export interface RepeatableWrite {
 }
 
 /** The stored response to a repeated write. */
-export class Replay {
+export class StoredResponse {
   readonly status: number;
   readonly body: string;
 
@@ -36,11 +36,11 @@ export class Replay {
   }
 }
 
-export type WriteOutcome<Data> = HandlerResult<Data> | Replay;
+export type WriteOutcome<Data> = HandlerResult<Data> | StoredResponse;
 
 /** A claim on a write whose effect is outside this database. It is settled with the response. */
 export interface Claim {
-  write: Omit<RepeatableWrite, 'bodyHash'>;
+  write: Omit<IdempotentWrite, 'bodyHash'>;
   /** A UUID. If an earlier claim on the same write expired without a response, its ID is used again. */
   id: string;
   /** When the claim expires, as ISO 8601. */
@@ -64,7 +64,7 @@ export interface IdempotencyOptions {
   database: Database;
   ring: KeyRing;
   /** How long a response is stored. */
-  keptSeconds: number;
+  responseTtlSeconds: number;
 }
 
 /**
@@ -76,18 +76,18 @@ export class Idempotency {
   readonly #table: string;
   readonly #database: Database;
   readonly #ring: KeyRing;
-  readonly #keptSeconds: number;
+  readonly #responseTtlSeconds: number;
 
-  constructor({ schema, database, ring, keptSeconds }: IdempotencyOptions) {
+  constructor({ schema, database, ring, responseTtlSeconds }: IdempotencyOptions) {
     this.#table = `${schema}.idempotency`;
     this.#database = database;
     this.#ring = ring;
-    this.#keptSeconds = keptSeconds;
+    this.#responseTtlSeconds = responseTtlSeconds;
   }
 
   /** Does the work and stores its response in one transaction. A repeated write gets the stored response. */
   async inTransaction<Data>(
-    write: RepeatableWrite,
+    write: IdempotentWrite,
     work: (transaction: Queryable) => Promise<HandlerResult<Data>>,
   ): Promise<WriteOutcome<Data>> {
     const { key } = write;
@@ -110,7 +110,7 @@ export class Idempotency {
    * connection is held during these calls. `work` and the stored response are one transaction.
    */
   async afterPreparing<Prepared, Data>(
-    write: RepeatableWrite,
+    write: IdempotentWrite,
     prepare: () => Promise<Prepared>,
     work: (transaction: Queryable, prepared: Prepared) => Promise<HandlerResult<Data>>,
   ): Promise<WriteOutcome<Data>> {
@@ -118,7 +118,7 @@ export class Idempotency {
       write.key === undefined
         ? undefined
         : await this.#database.transaction((transaction) => this.claim(transaction, write));
-    if (claim instanceof Replay) return claim;
+    if (claim instanceof StoredResponse) return claim;
     try {
       const prepared = await prepare();
       return await this.#database.transaction(async (transaction) => {
@@ -138,7 +138,7 @@ export class Idempotency {
    * s or until it is released. The same write after that gets the same claim ID, so that work that was already started
    * is found. Returns undefined for a write without a key.
    */
-  async claim(transaction: Queryable, write: RepeatableWrite): Promise<Claim | Replay | undefined> {
+  async claim(transaction: Queryable, write: IdempotentWrite): Promise<Claim | StoredResponse | undefined> {
     if (write.key === undefined) return undefined;
     const { replay, expiredClaim } = await this.#find(transaction, write);
     if (replay) return replay;
@@ -180,7 +180,10 @@ export class Idempotency {
    * Returns the stored response, or the ID of an expired claim on the same write, if there is any. Throws CONFLICT for
    * another body, while the first request is running, or if its response cannot be decrypted.
    */
-  async #find(transaction: Queryable, write: RepeatableWrite): Promise<{ replay?: Replay; expiredClaim?: string }> {
+  async #find(
+    transaction: Queryable,
+    write: IdempotentWrite,
+  ): Promise<{ replay?: StoredResponse; expiredClaim?: string }> {
     const name = [write.guildId, write.method, write.path, write.key];
     // Held until the transaction ends. The row is read by a separate statement, so that it sees what the previous
     // holder of the lock has committed.
@@ -193,7 +196,7 @@ export class Idempotency {
       `SELECT body_hash, status, answer, claim, claimed_until > clock_timestamp() AS is_claimed FROM ${this.#table}
        WHERE guild_id = $1 AND method = $2 AND path = $3 AND key = $4
          AND created_at > clock_timestamp() - $5::float8 * interval '1 second'`,
-      [...name, this.#keptSeconds],
+      [...name, this.#responseTtlSeconds],
     );
     if (!row) return {};
     const isClaimed = row.is_claimed === true;
@@ -203,7 +206,7 @@ export class Idempotency {
       throw new ApiError('CONFLICT', { message: 'This Idempotency-Key was used with another body' });
     }
     if (row.status === null || row.answer === null) throw stillRunning();
-    return { replay: new Replay(row.status, this.#decrypt(row.answer)) };
+    return { replay: new StoredResponse(row.status, this.#decrypt(row.answer)) };
   }
 
   /** Throws CONFLICT if the secret that the response was encrypted with has been rotated twice since. */
@@ -216,7 +219,7 @@ export class Idempotency {
   }
 
   /** Inserts a record and returns when its claim expires, if it has one. */
-  async #insert(transaction: Queryable, write: RepeatableWrite, record: IdempotencyRow): Promise<Date | undefined> {
+  async #insert(transaction: Queryable, write: IdempotentWrite, record: IdempotencyRow): Promise<Date | undefined> {
     // Truncated to milliseconds, because the time identifies the claim and JavaScript has no microseconds.
     const [row] = await transaction.query<{ until: Date | null }>(
       `INSERT INTO ${this.#table}

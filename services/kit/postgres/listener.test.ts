@@ -37,7 +37,7 @@ test('while the database does not respond, one log line has the reason, without 
     metrics: new Metrics(),
     onNotification: () => undefined,
     onListening: async () => undefined,
-    onProof: () => undefined,
+    onVerified: () => undefined,
   });
   await listener.start();
   cleanUps.push(() => listener.stop());

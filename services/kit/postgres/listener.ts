@@ -28,7 +28,7 @@ export interface ListenerOptions {
   /** Called after each new connection has started to listen: read here the changes that were missed. */
   onListening(): Promise<void>;
   /** Called about once a second: all notifications committed before the last probe was sent have been delivered. */
-  onProof(): void;
+  onVerified(): void;
   /**
    * Called within about a second after another process with this name stops listening, and again a second later. That
    * process may not have sent the notification of its last commit.
@@ -57,12 +57,12 @@ export class Listener implements Part {
       'listener_hearing',
       '1 while notifications of the database are received, otherwise 0',
       ['channel'],
-      (gauge) => gauge.set({ channel: options.channel }, this.isHearing ? 1 : 0),
+      (gauge) => gauge.set({ channel: options.channel }, this.isReceiving ? 1 : 0),
     );
   }
 
   /** True if all notifications committed until two seconds ago have been delivered. */
-  get isHearing(): boolean {
+  get isReceiving(): boolean {
     return performance.now() - this.#verifiedAt <= PROBE_TIMEOUT_MS;
   }
 
@@ -116,7 +116,7 @@ export class Listener implements Part {
         await this.#probe(client, probe, signal);
         this.#logState(true);
         onVerified();
-        this.#options.onProof();
+        this.#options.onVerified();
         if (this.#options.onPeerLost && (await peers.wereLost())) this.#options.onPeerLost();
         await wait(PROBE_EVERY_MS, undefined, { signal });
       }

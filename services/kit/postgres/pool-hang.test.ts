@@ -156,7 +156,7 @@ test('reset connections are replaced immediately, without opening the breaker', 
 test('a commit whose response is lost is not retried, and fails after the timeout of a statement', async () => {
   const committing = database.transaction(async (transaction) => {
     await transaction.query(`INSERT INTO ${SCHEMA}.boats VALUES (3)`);
-    proxy.loseAnswers();
+    proxy.dropResponses();
   });
   const started = performance.now();
   await expect(committing).rejects.toMatchObject(UNAVAILABLE);

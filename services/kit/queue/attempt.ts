@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks';
-import { ApiError, asApiError, isFault } from '../errors.ts';
+import { ApiError, asApiError, isServerError } from '../errors.ts';
 import { isRejectedCall } from '../grpc/errors.ts';
 import type { Database } from '../postgres/pool.ts';
 import { DeadlineError, within } from '../resilience/deadline.ts';
@@ -46,7 +46,7 @@ export class Attempts {
     this.#options = options;
     this.#retry = {
       delayMs: (attempts) => backoffMs(attempts),
-      isPermanent: (error) => !isFault(error),
+      isPermanent: (error) => !isServerError(error),
       isOutage: isOutageOrRejection,
       limits: options.limits,
       ...options.definition.retry,

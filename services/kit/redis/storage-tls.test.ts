@@ -53,10 +53,10 @@ describe('PostgreSQL', () => {
       metrics: new Metrics(),
       onNotification: (payload) => void received.push(payload),
       onListening: async () => undefined,
-      onProof: () => undefined,
+      onVerified: () => undefined,
     });
     await listener.start();
-    await expect.poll(() => listener.isHearing).toBe(true);
+    await expect.poll(() => listener.isReceiving).toBe(true);
     await database.query(`NOTIFY tls, 'over TLS'`);
     await expect.poll(() => received).toEqual(['over TLS']);
     await listener.stop();

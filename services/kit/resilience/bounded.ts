@@ -6,7 +6,7 @@ const SHARE = 100;
  * at a time: the time to find the first entry grows with the number of entries deleted before it, so evicting them one
  * by one would be slow.
  */
-export function dropOldest(entries: Map<unknown, unknown>, max: number): void {
+export function evictOldest(entries: Map<unknown, unknown>, max: number): void {
   if (entries.size <= max) return;
   let excess = entries.size - max + Math.floor(max / SHARE);
   for (const key of entries.keys()) {

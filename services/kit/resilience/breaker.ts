@@ -2,22 +2,22 @@ import CircuitBreaker from 'opossum';
 import { ApiError } from '../errors.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
-/** A breaker opens if at least `leastCalls` ended within `windowMs` and more than `failedPercent` of them failed. */
+/** A breaker opens if at least `minCalls` ended within `windowMs` and more than `failedPercent` of them failed. */
 export interface BreakerOptions {
   windowMs: number;
-  leastCalls: number;
+  minCalls: number;
   failedPercent: number;
   /** How long an open breaker rejects calls before the dependency is tried again. */
   openMs: number;
 }
 
-const DEFAULTS: BreakerOptions = { windowMs: 10_000, leastCalls: 10, failedPercent: 50, openMs: 2_000 };
+const DEFAULTS: BreakerOptions = { windowMs: 10_000, minCalls: 10, failedPercent: 50, openMs: 2_000 };
 
 /** A probe is delayed at random by up to this share of the open time, so that replicas do not probe together. */
 const PROBE_JITTER = 0.5;
 
 /** Thrown by an action that was given up before it had a result: it says nothing about the dependency. */
-export class Inconclusive extends Error {}
+export class InconclusiveError extends Error {}
 
 /** Any error of a probe keeps the breaker open, even one that would not count as a failure of a call. */
 class ProbeFailure extends Error {}
@@ -41,7 +41,7 @@ export class Breakers {
 
   /**
    * `isFailure` returns true for errors that show that the dependency is down, and false for its ordinary rejections,
-   * which count as successes. An Inconclusive error neither opens nor closes the breaker.
+   * which count as successes. An InconclusiveError error neither opens nor closes the breaker.
    */
   create(dependency: string, isFailure: (error: unknown) => boolean, options?: Partial<BreakerOptions>): Breaker {
     const breaker = new Breaker({ dependency, isFailure, ...options });
@@ -71,21 +71,21 @@ export class Breaker {
   #nextProbe: NodeJS.Timeout | undefined;
 
   constructor({ dependency, isFailure, ...options }: SingleBreakerOptions) {
-    const { windowMs, leastCalls, failedPercent, openMs } = { ...DEFAULTS, ...options };
+    const { windowMs, minCalls, failedPercent, openMs } = { ...DEFAULTS, ...options };
     this.#dependency = dependency;
     this.#circuit = new CircuitBreaker((action: Action) => action(), {
       // Every action has its own deadline.
       timeout: false,
       resetTimeout: openMs,
       rollingCountTimeout: windowMs,
-      volumeThreshold: leastCalls,
+      volumeThreshold: minCalls,
       errorThresholdPercentage: failedPercent,
       // Nothing reads snapshots and percentiles, and each of them sorts the durations of all calls in the window.
       enableSnapshots: false,
       rollingPercentilesEnabled: false,
       errorFilter: (error) => {
         if (error instanceof ProbeFailure) return false;
-        return error instanceof Inconclusive ? !this.#circuit.halfOpen : !isFailure(error);
+        return error instanceof InconclusiveError ? !this.#circuit.halfOpen : !isFailure(error);
       },
     });
   }

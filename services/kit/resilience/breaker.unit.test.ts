@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../errors.ts';
 import { isGrpcFailure } from '../grpc/client.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { Breakers, Inconclusive } from './breaker.ts';
+import { Breakers, InconclusiveError } from './breaker.ts';
 
 const metrics = new Metrics();
 let breakers: Breakers;
@@ -78,12 +78,12 @@ test('with a probe, no call is used as a trial: the probe runs in the background
 
 test('an inconclusive call does not open the breaker, and as a trial does not close it', async () => {
   const breaker = breakers.create('auth', isGrpcFailure);
-  const disconnected = () => Promise.reject(new Inconclusive('the client has disconnected'));
-  for (let time = 0; time < 50; time++) await expect(breaker.run(disconnected)).rejects.toThrow(Inconclusive);
+  const disconnected = () => Promise.reject(new InconclusiveError('the client has disconnected'));
+  for (let time = 0; time < 50; time++) await expect(breaker.run(disconnected)).rejects.toThrow(InconclusiveError);
   expect(breaker.isOpen).toBe(false);
   await fail(breaker, 60);
   await vi.advanceTimersByTimeAsync(2_000);
-  await expect(breaker.run(disconnected)).rejects.toThrow(Inconclusive);
+  await expect(breaker.run(disconnected)).rejects.toThrow(InconclusiveError);
   await expect(breaker.run(fine)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
 });
 

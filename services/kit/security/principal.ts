@@ -19,7 +19,7 @@ export interface Principal {
 }
 
 /** The request that a signed principal is valid for: this one request to this one service. */
-export interface SealedFor {
+export interface SignedRequest {
   /** The service's name. */
   audience: string;
   method: string;
@@ -34,10 +34,10 @@ interface SealedPrincipal extends Principal {
   expiresAt: number;
 }
 
-const signed = (payload: string, request: SealedFor) => `${payload}\n${request.method}\n${request.target}`;
+const signed = (payload: string, request: SignedRequest) => `${payload}\n${request.method}\n${request.target}`;
 
 /** The header's value: base64url JSON, a dot, base64url HMAC over it, the method and the target. */
-export function sealPrincipal(ring: KeyRing, principal: Principal, request: SealedFor, now: number): string {
+export function signPrincipal(ring: KeyRing, principal: Principal, request: SignedRequest, now: number): string {
   const { keyId, guildId, scopes, legacy, requestId } = principal;
   const times = { version: VERSION, issuedAt: now, expiresAt: now + LIFETIME_MS };
   const sealed: SealedPrincipal = { keyId, guildId, scopes, legacy, requestId, ...times };
@@ -46,7 +46,12 @@ export function sealPrincipal(ring: KeyRing, principal: Principal, request: Seal
 }
 
 /** Verifies a principal. Throws MISSING_API_KEY if it is missing, expired or not signed for this request. */
-export function openPrincipal(ring: KeyRing, header: string | undefined, request: SealedFor, now: number): Principal {
+export function verifyPrincipal(
+  ring: KeyRing,
+  header: string | undefined,
+  request: SignedRequest,
+  now: number,
+): Principal {
   const [payload, mac, ...rest] = (header ?? '').split('.');
   if (!payload || !mac || rest.length > 0) throw new ApiError('MISSING_API_KEY');
   if (!ring.verifies(principalPurpose(request.audience), signed(payload, request), Buffer.from(mac, 'base64url'))) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { openCall, sealCall } from '../grpc/call-token.ts';
+import { createCallToken, verifyCallToken } from '../grpc/call-token.ts';
 import { ProcessKeys, SecretRing } from './keyring.ts';
-import { openPrincipal, type Principal, type SealedFor, sealPrincipal } from './principal.ts';
+import { type Principal, type SignedRequest, signPrincipal, verifyPrincipal } from './principal.ts';
 import { deriveKeys, formatKeys, parseKeys } from './process-keys.ts';
 
 const OLD = 'the old secret, which is long enough';
@@ -15,28 +15,28 @@ const PRINCIPAL: Principal = {
   legacy: false,
   requestId: 'request-1',
 };
-const REQUEST: SealedFor = { audience: 'lookup', method: 'GET', target: '/api/v1/lookup/game/1?x=1' };
+const REQUEST: SignedRequest = { audience: 'lookup', method: 'GET', target: '/api/v1/lookup/game/1?x=1' };
 const MISSING = expect.objectContaining({ code: 'MISSING_API_KEY' });
 
 test('a principal is valid for the request that it was signed for, for 30 s with 5 s of clock leeway', () => {
-  const sealed = sealPrincipal(ring, PRINCIPAL, REQUEST, NOW);
+  const sealed = signPrincipal(ring, PRINCIPAL, REQUEST, NOW);
   for (const now of [NOW, NOW - 5_000, NOW + 35_000])
-    expect(openPrincipal(ring, sealed, REQUEST, now)).toEqual(PRINCIPAL);
+    expect(verifyPrincipal(ring, sealed, REQUEST, now)).toEqual(PRINCIPAL);
   for (const now of [NOW - 5_001, NOW + 35_001]) {
-    expect(() => openPrincipal(ring, sealed, REQUEST, now)).toThrow(MISSING);
+    expect(() => verifyPrincipal(ring, sealed, REQUEST, now)).toThrow(MISSING);
   }
 });
 
 test('a legacy principal keeps its null scopes', () => {
   const legacy = { ...PRINCIPAL, scopes: null, legacy: true };
-  expect(openPrincipal(ring, sealPrincipal(ring, legacy, REQUEST, NOW), REQUEST, NOW)).toEqual(legacy);
+  expect(verifyPrincipal(ring, signPrincipal(ring, legacy, REQUEST, NOW), REQUEST, NOW)).toEqual(legacy);
 });
 
 test.each([[[]], [['a']], [['ab']], [['abc']], [['é', '"']], [['lookup:read', 'members:read']]])(
   'a signed principal contains the scopes %j',
   (scopes) => {
     const principal = { ...PRINCIPAL, scopes };
-    expect(openPrincipal(ring, sealPrincipal(ring, principal, REQUEST, NOW), REQUEST, NOW)).toEqual(principal);
+    expect(verifyPrincipal(ring, signPrincipal(ring, principal, REQUEST, NOW), REQUEST, NOW)).toEqual(principal);
   },
 );
 
@@ -46,12 +46,12 @@ test.each([
   ['query', { target: '/api/v1/lookup/game/1?x=2' }],
   ['service', { audience: 'members' }],
 ])('a principal is not valid for another %s', (_what, other) => {
-  const sealed = sealPrincipal(ring, PRINCIPAL, REQUEST, NOW);
-  expect(() => openPrincipal(ring, sealed, { ...REQUEST, ...other }, NOW)).toThrow(MISSING);
+  const sealed = signPrincipal(ring, PRINCIPAL, REQUEST, NOW);
+  expect(() => verifyPrincipal(ring, sealed, { ...REQUEST, ...other }, NOW)).toThrow(MISSING);
 });
 
 test('a principal with another guild, an added part or a damaged signature is not valid', () => {
-  const [payload = '', mac = ''] = sealPrincipal(ring, PRINCIPAL, REQUEST, NOW).split('.');
+  const [payload = '', mac = ''] = signPrincipal(ring, PRINCIPAL, REQUEST, NOW).split('.');
   const changed = { ...JSON.parse(Buffer.from(payload, 'base64url').toString()), guildId: '900000000000000002' };
   const forged = Buffer.from(JSON.stringify(changed)).toString('base64url');
   const damagedMac = (mac.startsWith('A') ? 'B' : 'A') + mac.slice(1);
@@ -69,22 +69,22 @@ test('a principal with another guild, an added part or a damaged signature is no
     `${payload}.${mac}, ${payload}.${mac}`,
     `${payload} .${mac}`,
   ];
-  for (const header of wrong) expect(() => openPrincipal(ring, header, REQUEST, NOW)).toThrow(MISSING);
+  for (const header of wrong) expect(() => verifyPrincipal(ring, header, REQUEST, NOW)).toThrow(MISSING);
 });
 
 test('secrets rotate without an interruption: both verify while both are known, the newest signs', () => {
   const [both, newest] = [new SecretRing([NEW, OLD]), new SecretRing([NEW])];
-  expect(openPrincipal(both, sealPrincipal(ring, PRINCIPAL, REQUEST, NOW), REQUEST, NOW)).toEqual(PRINCIPAL);
-  const sealed = sealPrincipal(both, PRINCIPAL, REQUEST, NOW);
-  expect(openPrincipal(newest, sealed, REQUEST, NOW)).toEqual(PRINCIPAL);
-  expect(() => openPrincipal(ring, sealed, REQUEST, NOW)).toThrow(MISSING);
+  expect(verifyPrincipal(both, signPrincipal(ring, PRINCIPAL, REQUEST, NOW), REQUEST, NOW)).toEqual(PRINCIPAL);
+  const sealed = signPrincipal(both, PRINCIPAL, REQUEST, NOW);
+  expect(verifyPrincipal(newest, sealed, REQUEST, NOW)).toEqual(PRINCIPAL);
+  expect(() => verifyPrincipal(ring, sealed, REQUEST, NOW)).toThrow(MISSING);
 });
 
 test('a call token is valid for one method of one service, 30 s either way, with a known secret', () => {
   const method = '/guild.auth.v1.AuthService/Verify';
-  const token = sealCall(ring, { caller: 'gateway', audience: 'auth', method }, NOW);
+  const token = createCallToken(ring, { caller: 'gateway', audience: 'auth', method }, NOW);
   const open = (given: string, called = { audience: 'auth', method }, now = NOW, by = ring) =>
-    openCall({ ring: by, names: new Set(['gateway', 'bindings']) }, given, called, now);
+    verifyCallToken({ ring: by, names: new Set(['gateway', 'bindings']) }, given, called, now);
   expect(open(token)).toBe('gateway');
   expect([NOW - 30_000, NOW + 30_000].map((now) => open(token, undefined, now))).toEqual(['gateway', 'gateway']);
   expect([NOW - 30_001, NOW + 30_001].map((now) => open(token, undefined, now))).toEqual([undefined, undefined]);
@@ -101,10 +101,11 @@ test('a call token is valid for one method of one service, 30 s either way, with
 test('a token must be signed with the key of the caller that it names', () => {
   const [method, audience] = ['/guild.lookup.v1.LookupService/GetLinks', 'lookup'];
   const names = new Set(['gateway', 'bindings']);
-  const token = sealCall(ring, { caller: 'bindings', audience, method }, NOW);
+  const token = createCallToken(ring, { caller: 'bindings', audience, method }, NOW);
   const [payload = '', mac = ''] = token.split('.');
   const contents = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
-  const open = (given: string, allowed = names) => openCall({ ring, names: allowed }, given, { audience, method }, NOW);
+  const open = (given: string, allowed = names) =>
+    verifyCallToken({ ring, names: allowed }, given, { audience, method }, NOW);
   const claim = (claimed: unknown) => Buffer.from(JSON.stringify(claimed)).toString('base64url');
   expect(open(token)).toBe('bindings');
   expect(open(token, new Set(['gateway']))).toBeUndefined();
@@ -122,7 +123,7 @@ test('derived keys replace the root secrets for their purposes, and have no key 
   expect(keys.purposes).toEqual(['principal:lookup', 'idempotency']);
   // The derived keys read what a deployment with these root secrets has stored and signed so far.
   expect(keys.decrypt('idempotency', ring.encrypt('idempotency', 'stored'))).toBe('stored');
-  expect(openPrincipal(keys, sealPrincipal(ring, PRINCIPAL, REQUEST, NOW), REQUEST, NOW)).toEqual(PRINCIPAL);
+  expect(verifyPrincipal(keys, signPrincipal(ring, PRINCIPAL, REQUEST, NOW), REQUEST, NOW)).toEqual(PRINCIPAL);
   expect(keys.mac('idempotency', 'data')).toEqual(new SecretRing([NEW]).mac('idempotency', 'data'));
   expect(() => keys.mac('principal:members', 'data')).toThrow('this process has no key for principal:members');
 });

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Route } from '#proto/rest/route.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import { type AllowedCallers, openCall } from '../grpc/call-token.ts';
+import { type AllowedCallers, verifyCallToken } from '../grpc/call-token.ts';
 import { GrpcChannel, type GrpcClient, type GrpcClientOptions, isGrpcFailure } from '../grpc/client.ts';
 import type { DefinitionShape, GrpcHandlers } from '../grpc/definition.ts';
 import { TicketGuard } from '../grpc/operators.ts';
@@ -93,7 +93,7 @@ export class ServiceContext<Config extends ProcessConfig> {
       readiness: this.readiness,
       metrics: this.metrics,
       admits: (token, method) =>
-        openCall(this.operators, token, { audience: name, method }, this.processClock.now()) !== undefined,
+        verifyCallToken(this.operators, token, { audience: name, method }, this.processClock.now()) !== undefined,
     });
     this.lifecycle.add(this.admin);
     this.tls = InternalTls.from(config, { metrics: this.metrics, log });

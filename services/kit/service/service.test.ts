@@ -7,7 +7,7 @@ import { testKeys } from '#test/system/keys.ts';
 import { inheritedEnvironment } from '#test/system/processes.ts';
 import { GUILD } from '../fixtures/sample-http.ts';
 import { SecretRing } from '../security/keyring.ts';
-import { PRINCIPAL_HEADER, sealPrincipal } from '../security/principal.ts';
+import { PRINCIPAL_HEADER, signPrincipal } from '../security/principal.ts';
 
 const SECRET = 'the secret of these tests is long enough';
 const ENVIRONMENT = { LISTEN_HOST: '127.0.0.1', INTERNAL_KEYS: testKeys({ internal: [SECRET] }, ['sample']) };
@@ -51,7 +51,7 @@ async function untilReady(ran: Ran): Promise<Record<'admin' | 'http' | 'grpc', s
 function send(http: string, method: string, path: string): Promise<Response> {
   const principal = { keyId: 'k', guildId: GUILD, scopes: [], legacy: false, requestId: 'r' };
   const sealedFor = { audience: 'sample', method, target: path };
-  const seal = sealPrincipal(new SecretRing([SECRET]), principal, sealedFor, Date.now());
+  const seal = signPrincipal(new SecretRing([SECRET]), principal, sealedFor, Date.now());
   const body = method === 'POST' ? JSON.stringify({ guild_id: GUILD, chat_id: GUILD }) : undefined;
   const headers = { [PRINCIPAL_HEADER]: seal, ...(body ? { 'content-type': 'application/json' } : {}) };
   return fetch(`http://${http}${path}`, { method, headers, body });

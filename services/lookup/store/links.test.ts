@@ -5,7 +5,7 @@ import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { Retention } from '#kit/postgres/retention.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
-import { keptPlansOf, scansOf } from '#test/postgres/explain.ts';
+import { countGenericPlanRuns, scansOf } from '#test/postgres/explain.ts';
 import { testEnvironment } from '#test/system/signed-calls.ts';
 import { readLookupConfig } from '../config.ts';
 import { retentionRules } from '../service.ts';
@@ -74,8 +74,8 @@ test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
 });
 
 test('findLinks has a generic plan, for one user of the largest guild and for a page', async () => {
-  expect(await keptPlansOf(database, (on) => store.findLinks(on, GUILD, { gameIds: [1] }))).toBe(5);
-  expect(await keptPlansOf(database, (on) => store.findLinks(on, GUILD, { gameIds: page }))).toBe(10);
+  expect(await countGenericPlanRuns(database, (on) => store.findLinks(on, GUILD, { gameIds: [1] }))).toBe(5);
+  expect(await countGenericPlanRuns(database, (on) => store.findLinks(on, GUILD, { gameIds: page }))).toBe(10);
 });
 
 test('operations are deleted after a week, and links and their history are not', async () => {

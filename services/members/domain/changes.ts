@@ -1,12 +1,12 @@
 import type { Clock } from '#kit/clock.ts';
-import { ApiError, asApiError, isFault } from '#kit/errors.ts';
+import { ApiError, asApiError, isServerError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { type Answer, ok } from '#kit/http/envelope.ts';
 import {
   type Claim,
   type Idempotency,
-  type RepeatableWrite,
-  Replay,
+  type IdempotentWrite,
+  StoredResponse,
   type WriteOutcome,
 } from '#kit/postgres/idempotency.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
@@ -63,11 +63,11 @@ export class LinkChanges {
    * change, or throws if there is nothing to change; it is called again if another change reserved the token first.
    */
   async perform<Of extends Kind>(
-    write: RepeatableWrite,
+    write: IdempotentWrite,
     prepare: () => Promise<Change & { kind: Of }>,
   ): Promise<WriteOutcome<ResponseTo<Of>['data']>> {
     const claim = await this.#claim(write);
-    if (claim instanceof Replay) return claim;
+    if (claim instanceof StoredResponse) return claim;
     const unfinished = claim?.isRepeat
       ? await store.findIntent(this.#options.database, write.guildId, claim.id)
       : undefined;
@@ -126,7 +126,7 @@ export class LinkChanges {
     await this.#options.idempotency.settle(transaction, intent.claim ?? undefined, discarded);
   }
 
-  async #claim(write: RepeatableWrite): Promise<Claim | Replay | undefined> {
+  async #claim(write: IdempotentWrite): Promise<Claim | StoredResponse | undefined> {
     const { database, idempotency } = this.#options;
     if (write.key === undefined) return undefined;
     return database.transaction((transaction) => idempotency.claim(transaction, write));
@@ -217,7 +217,7 @@ export class LinkChanges {
       return link ?? new ApiError('INTERNAL', { cause: new Error('lookup responded without a link') });
     } catch (thrown) {
       const error = asApiError(thrown);
-      if (isFault(error)) throw error;
+      if (isServerError(error)) throw error;
       if (error.code === 'CONFLICT' || error.code === 'NOT_FOUND') return error;
       // A permanent rejection, so a retry is useless.
       return new ApiError('INTERNAL', { cause: error });

@@ -12,7 +12,7 @@ import { MemberBusy, MemberLocks } from './member-locks.ts';
 import { isAbove } from './members.ts';
 import type { Changes, RoleChanges } from './role-changes.ts';
 import { planRoles, type RoleFailure } from './role-plan.ts';
-import { changing, MOST_BEGINNINGS } from './role-sync.ts';
+import { changing, MAX_STARTS } from './role-sync.ts';
 import { evaluate, type VerdictScope, verdictsByRole } from './verdicts.ts';
 
 /** The maximum number of members that bindings evaluates in one call. */
@@ -192,9 +192,9 @@ export class GroupSync {
     const only = new Set(roleIds);
     let current: Link | undefined = link;
     let verdicts = verdict;
-    for (let start = 0; start < MOST_BEGINNINGS; start++) {
+    for (let start = 0; start < MAX_STARTS; start++) {
       const done = await changes
-        .bringInLine({ guildId, chatId }, current, verdictsByRole(verdicts.roles), MemberLocks.patience(), only)
+        .applyVerdicts({ guildId, chatId }, current, verdictsByRole(verdicts.roles), MemberLocks.patience(), only)
         .catch(noChangesIfNotFound);
       if (done) return done.changes;
       current = await changes.findLink(guildId, { chatId, gameId: undefined });

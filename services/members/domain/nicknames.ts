@@ -1,7 +1,7 @@
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { ChatMember, ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindings.ts';
@@ -52,7 +52,7 @@ export class Nicknames {
    * Sets a member's nickname unless it is set already. Throws NOT_FOUND if the account is not in the guild, and
    * NOT_APPLICABLE if the bot cannot set the nickname.
    */
-  sync(write: RepeatableWrite, request: NicknameRequest): Promise<WriteOutcome<NicknameChange>> {
+  sync(write: IdempotentWrite, request: NicknameRequest): Promise<WriteOutcome<NicknameChange>> {
     const { idempotency } = this.#options;
     return idempotency.afterPreparing(
       write,

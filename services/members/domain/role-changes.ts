@@ -1,5 +1,5 @@
 import type { Clock } from '#kit/clock.ts';
-import { ApiError, asApiError, isFault } from '#kit/errors.ts';
+import { ApiError, asApiError, isServerError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ChatChangeRequest, ChatPlatform } from '#platforms/chat.ts';
@@ -60,7 +60,7 @@ export class RoleChanges {
    * since. With `only`, which jobs use, only these roles are changed, and the guild's roles may come from the cache.
    * Throws MemberBusy if another process holds the member's lock until `until` (performance.now()).
    */
-  bringInLine(
+  applyVerdicts(
     member: store.MemberName,
     link: Link | undefined,
     verdicts: RoleVerdicts,
@@ -69,7 +69,7 @@ export class RoleChanges {
   ): Promise<Done | undefined> {
     return this.#options.locks.hold(member, until, async (lock) => {
       const current = await this.findLink(member.guildId, { chatId: member.chatId, gameId: undefined });
-      return current?.version === link?.version ? this.#bringInLine(member, link, verdicts, lock, only) : undefined;
+      return current?.version === link?.version ? this.#applyVerdicts(member, link, verdicts, lock, only) : undefined;
     });
   }
 
@@ -97,7 +97,7 @@ export class RoleChanges {
       : first;
   }
 
-  async #bringInLine(
+  async #applyVerdicts(
     member: store.MemberName,
     link: Link | undefined,
     verdicts: RoleVerdicts,
@@ -150,7 +150,7 @@ export class RoleChanges {
 function faultOf(thrown: unknown): ApiError {
   if (thrown instanceof MemberBusy) throw thrown;
   const error = asApiError(thrown);
-  if (isFault(error) && error.code !== 'INTERNAL') return error;
+  if (isServerError(error) && error.code !== 'INTERNAL') return error;
   throw error;
 }
 

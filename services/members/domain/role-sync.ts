@@ -1,7 +1,7 @@
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { BindingsServiceService, RoleVerdict } from '#proto/gen/guild/bindings/v1/bindings.ts';
 import type { Link } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MemberName } from '../store/roles.ts';
@@ -12,7 +12,7 @@ import type { RoleFailure } from './role-plan.ts';
 import { evaluate, verdictOf, verdictsByRole } from './verdicts.ts';
 
 /** How often a synchronisation starts over because the member's link changed during it. */
-export const MOST_BEGINNINGS = 3;
+export const MAX_STARTS = 3;
 
 export interface RoleSyncResult {
   chat_id: string;
@@ -42,7 +42,7 @@ export class RoleSync {
 
   /** Throws NOT_FOUND if the account is not verified or not in the guild. A dry run returns the planned changes. */
   sync(
-    write: RepeatableWrite,
+    write: IdempotentWrite,
     account: MemberAccount,
     dryRun: boolean,
   ): Promise<WriteOutcome<RoleSyncResult & { dry_run: boolean }>> {
@@ -72,10 +72,10 @@ export class RoleSync {
     const { guildId, chatId } = member;
     const { changes } = this.#options;
     const until = MemberLocks.patience();
-    for (let start = 0; start < MOST_BEGINNINGS; start++) {
+    for (let start = 0; start < MAX_STARTS; start++) {
       const link = await changes.findLink(guildId, { chatId, gameId: undefined });
       const verdicts = link ? await this.#evaluate(guildId, link, true) : [];
-      const done = await changes.bringInLine(member, link, verdictsByRole(verdicts), until);
+      const done = await changes.applyVerdicts(member, link, verdictsByRole(verdicts), until);
       if (!done) continue;
       const { failed } = done.changes;
       if (!link && failed.length > 0) this.#options.telemetry.rolesNotRevoked(member, failed);
@@ -89,11 +89,11 @@ export class RoleSync {
 
   async #sync(guildId: string, account: MemberAccount): Promise<RoleSyncResult> {
     const until = MemberLocks.patience();
-    for (let start = 0; start < MOST_BEGINNINGS; start++) {
+    for (let start = 0; start < MAX_STARTS; start++) {
       const link = await this.#linkOf(guildId, account);
       const verdicts = await this.#evaluate(guildId, link);
       const member = { guildId, chatId: link.chatId };
-      const done = await this.#options.changes.bringInLine(member, link, verdictsByRole(verdicts), until);
+      const done = await this.#options.changes.applyVerdicts(member, link, verdictsByRole(verdicts), until);
       if (done?.isAbsent) throw notInGuild();
       if (done) return resultOf(link, verdicts, done.unchanged, done.changes);
     }

@@ -2,7 +2,7 @@ import { unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { ok } from '#kit/http/envelope.ts';
-import type { Idempotency, RepeatableWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
+import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import * as store from '../store/sync-jobs.ts';
@@ -31,7 +31,7 @@ export class SyncJobs {
   }
 
   /** Starts a job or returns the group's unfinished one; CONFLICT when the guild has too many unfinished jobs. */
-  async start(write: RepeatableWrite, gameGroupId: number): Promise<WriteOutcome<{ job_id: string; total: number }>> {
+  async start(write: IdempotentWrite, gameGroupId: number): Promise<WriteOutcome<{ job_id: string; total: number }>> {
     const { idempotency, lookup, newJobId, wake, telemetry } = this.#options;
     const { guildId } = write;
     let started: store.JobName | undefined;

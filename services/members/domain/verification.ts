@@ -1,5 +1,5 @@
 import { ApiError } from '#kit/errors.ts';
-import type { RepeatableWrite } from '#kit/postgres/idempotency.ts';
+import type { IdempotentWrite } from '#kit/postgres/idempotency.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 import type { LinkChanges } from './changes.ts';
@@ -30,7 +30,7 @@ export class Verification {
    * Links the token's chat account to the player. Throws NOT_FOUND if the token or code is wrong, used, expired or of
    * another guild, and CONFLICT if either account is linked already.
    */
-  redeem(write: RepeatableWrite, secret: Secret, player: { gameId: number; gameUsername: string }) {
+  redeem(write: IdempotentWrite, secret: Secret, player: { gameId: number; gameUsername: string }) {
     return this.#changes.perform(write, async () => {
       const token = await this.#tokens.find(write.guildId, secret);
       if (!token || !this.#tokens.isOpen(token)) {
@@ -45,7 +45,7 @@ export class Verification {
    * Links two accounts. If no name is given, it is requested from the game platform; throws INVALID_TARGET if there is
    * no such user, and CONFLICT if either account is linked already.
    */
-  link(write: RepeatableWrite, link: { chatId: string; gameId: number; gameUsername: string | undefined }) {
+  link(write: IdempotentWrite, link: { chatId: string; gameId: number; gameUsername: string | undefined }) {
     return this.#changes.perform(write, async () => {
       const gameUsername = link.gameUsername ?? (await this.#nameOf(link.gameId));
       return { kind: 'link', chatId: link.chatId, gameId: link.gameId, gameUsername, tokenId: null };
@@ -53,7 +53,7 @@ export class Verification {
   }
 
   /** Removes the link of one of the two accounts. Throws NOT_FOUND if it is not linked. */
-  unlink(write: RepeatableWrite, { chatId, gameId }: { chatId: string | undefined; gameId: number | undefined }) {
+  unlink(write: IdempotentWrite, { chatId, gameId }: { chatId: string | undefined; gameId: number | undefined }) {
     return this.#changes.perform(write, async () => ({
       kind: 'unlink',
       chatId: chatId ?? null,

@@ -1,4 +1,4 @@
-import { isFault } from '#kit/errors.ts';
+import { isServerError } from '#kit/errors.ts';
 import type { AttemptEnd } from '#kit/queue/definition.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
@@ -89,7 +89,7 @@ export class JobTelemetry {
       case 'retried': {
         if (!error) return;
         this.#pauses.inc({ code: error.code });
-        const level = error.code === 'INTERNAL' || !isFault(error) ? 'error' : 'warn';
+        const level = error.code === 'INTERNAL' || !isServerError(error) ? 'error' : 'warn';
         return this.#log[level]({ ...line, err: error }, 'a job is paused');
       }
       case 'lost':

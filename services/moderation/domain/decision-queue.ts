@@ -1,8 +1,8 @@
 import type { Clock } from '#kit/clock.ts';
-import { asApiError, isFault } from '#kit/errors.ts';
+import { asApiError, isServerError } from '#kit/errors.ts';
 import type { QueueDefinition } from '#kit/queue/definition.ts';
 import { type Delivery, type Event, OUTBOX } from '../store/outbox.ts';
-import type { ModerationEvents } from '../telemetry.ts';
+import type { ModerationTelemetry } from '../telemetry.ts';
 
 export const DECISIONS = 'decisions';
 
@@ -16,7 +16,7 @@ export interface RelayOptions {
   clock: Clock;
   /** Delivers a decision to activity; delivering it again changes nothing. */
   deliver: (delivery: Delivery) => Promise<unknown>;
-  events: ModerationEvents;
+  events: ModerationTelemetry;
 }
 
 /**
@@ -38,7 +38,7 @@ export function decisionQueue({ clock, deliver, events }: RelayOptions): QueueDe
       try {
         await deliver(delivery);
       } catch (error) {
-        events.notDelivered(isFault(asApiError(error)));
+        events.notDelivered(isServerError(asApiError(error)));
         throw error;
       }
       events.delivered(delivery, clock.now() - data.createdAt.getTime());

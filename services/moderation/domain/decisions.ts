@@ -1,9 +1,14 @@
-import { ApiError, asApiError, isFault } from '#kit/errors.ts';
+import { ApiError, asApiError, isServerError } from '#kit/errors.ts';
 import { ok } from '#kit/http/envelope.ts';
-import { type Idempotency, type RepeatableWrite, Replay, type WriteOutcome } from '#kit/postgres/idempotency.ts';
+import {
+  type Idempotency,
+  type IdempotentWrite,
+  StoredResponse,
+  type WriteOutcome,
+} from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import * as store from '../store/decisions.ts';
-import type { ModerationEvents } from '../telemetry.ts';
+import type { ModerationTelemetry } from '../telemetry.ts';
 import {
   type Action,
   type Kind,
@@ -18,7 +23,7 @@ const PARTICIPLES = { ban: 'banned', mute: 'muted' } as const satisfies Record<K
 
 export interface DecisionsOptions {
   idempotency: Idempotency;
-  telemetry: ModerationEvents;
+  telemetry: ModerationTelemetry;
   /** Called with the guild after each commit, and after an error that leaves open whether the commit succeeded. */
   onChange: (guildId: string) => void;
 }
@@ -47,7 +52,7 @@ export class Decisions {
 
   /** Bans or mutes a player. CONFLICT if a punishment of the kind is in force in the scope, unless `replace` is set. */
   punish<Data>(
-    write: RepeatableWrite,
+    write: IdempotentWrite,
     punishment: NewPunishment,
     replace: boolean,
     view: (created: Punishment) => Data,
@@ -71,7 +76,7 @@ export class Decisions {
    * the lifted punishments.
    */
   lift<Data>(
-    write: RepeatableWrite,
+    write: IdempotentWrite,
     lift: NewLift,
     view: (lifted: Punishment, liftedAt: Date, count: number) => Data,
   ): Promise<WriteOutcome<Data>> {
@@ -84,7 +89,7 @@ export class Decisions {
   }
 
   async #decide<Data>(
-    write: RepeatableWrite,
+    write: IdempotentWrite,
     gameId: number,
     work: (transaction: Queryable, now: Date) => Promise<DecisionResult<Data>>,
   ): Promise<WriteOutcome<Data>> {
@@ -98,12 +103,12 @@ export class Decisions {
         applied = result.applied;
         return ok(result.data);
       });
-      if (outcome instanceof Replay) return outcome;
+      if (outcome instanceof StoredResponse) return outcome;
       onChange(guildId);
       for (const { action, punishment } of applied) telemetry.decided(guildId, action, punishment);
       return outcome;
     } catch (error) {
-      if (isFault(asApiError(error))) onChange(guildId);
+      if (isServerError(asApiError(error))) onChange(guildId);
       else telemetry.rejected(guildId, gameId, asApiError(error).code);
       throw error;
     }

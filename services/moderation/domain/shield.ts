@@ -2,7 +2,7 @@ import type { Clock } from '#kit/clock.ts';
 import { ApiError, quotaExceeded } from '#kit/errors.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import * as store from '../store/shield.ts';
-import type { ModerationEvents } from '../telemetry.ts';
+import type { ModerationTelemetry } from '../telemetry.ts';
 import { ALL_GUILDS, type ShieldEntry } from './shield-entry.ts';
 
 export interface ShieldOptions {
@@ -10,7 +10,7 @@ export interface ShieldOptions {
   clock: Clock;
   /** The maximum number of entries in a guild's own list. The list for all guilds has no maximum. */
   maxEntries: number;
-  telemetry: ModerationEvents;
+  telemetry: ModerationTelemetry;
   /** Called with the guild after each change. */
   onChange: (guildId: string) => void;
 }

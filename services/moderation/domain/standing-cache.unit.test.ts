@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import { ModerationEvents } from '../telemetry.ts';
+import { ModerationTelemetry } from '../telemetry.ts';
 import { Standing } from './standing.ts';
 import { StandingCache } from './standing-cache.ts';
 import { Standings } from './standings.ts';
@@ -81,18 +81,18 @@ test('evicts the least recently used entry above the maximum', () => {
 });
 
 test('a cached check sends no query; a replica that may miss changes sends one for each check', async () => {
-  let isHearing = true;
+  let isReceiving = true;
   let statements = 0;
   const query = async <Result>() => {
     statements += 1;
     return [] as Result[];
   };
-  const telemetry = new ModerationEvents(new Metrics(), await createLog({ service: 'test', level: 'silent' }));
+  const telemetry = new ModerationTelemetry(new Metrics(), await createLog({ service: 'test', level: 'silent' }));
   const standings = new Standings({
     database: { query },
     cache: newCache(),
     clock,
-    isHearing: () => isHearing,
+    isReceiving: () => isReceiving,
     telemetry,
   });
   const check = (noCache = false) => standings.find({ guildId: GUILD, gameIds: [1, 2], placeId: null, noCache });
@@ -101,11 +101,11 @@ test('a cached check sends no query; a replica that may miss changes sends one f
   expect(statements).toBe(1);
   await check(true);
   expect(statements).toBe(2);
-  isHearing = false;
+  isReceiving = false;
   await check();
   await check();
   expect(statements).toBe(4);
-  isHearing = true;
+  isReceiving = true;
   await check();
   expect(statements).toBe(4);
 });
@@ -122,8 +122,8 @@ test('a change during a check that reads the database is visible in the next che
     await gate.promise;
     return found as Result[];
   };
-  const telemetry = new ModerationEvents(new Metrics(), await createLog({ service: 'test', level: 'silent' }));
-  const standings = new Standings({ database: { query }, cache, clock, isHearing: () => true, telemetry });
+  const telemetry = new ModerationTelemetry(new Metrics(), await createLog({ service: 'test', level: 'silent' }));
+  const standings = new Standings({ database: { query }, cache, clock, isReceiving: () => true, telemetry });
   const isBanned = async () => {
     const found = await standings.find({ guildId: GUILD, gameIds: [1], placeId: null });
     return found.get(1)?.punishment('ban', clock.now()) !== undefined;

@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import { findStandings } from '../store/standings.ts';
-import type { ModerationEvents } from '../telemetry.ts';
+import type { ModerationTelemetry } from '../telemetry.ts';
 import { Standing } from './standing.ts';
 import type { StandingCache } from './standing-cache.ts';
 
@@ -19,8 +19,8 @@ export interface StandingsOptions {
   cache: StandingCache;
   clock: Clock;
   /** True if this replica receives the change notifications of other replicas. */
-  isHearing: () => boolean;
-  telemetry: ModerationEvents;
+  isReceiving: () => boolean;
+  telemetry: ModerationTelemetry;
 }
 
 /** The standings of players, from the cache as long as it is sure to be invalidated by changes. */
@@ -33,8 +33,8 @@ export class Standings {
 
   /** The standing of each player. One statement reads all that are not cached. */
   async find({ guildId, gameIds, placeId, noCache = false }: StandingQuery): Promise<Map<number, Standing>> {
-    const { cache, telemetry, isHearing } = this.#options;
-    const canUseCache = !noCache && isHearing();
+    const { cache, telemetry, isReceiving } = this.#options;
+    const canUseCache = !noCache && isReceiving();
     const standings = new Map<number, Standing>();
     const missing = new Set<number>();
     for (const gameId of gameIds) {

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { Clock } from '#kit/clock.ts';
 import type { GrpcHandlers } from '#kit/grpc/definition.ts';
 import { checked } from '#kit/http/validate.ts';
-import { type RepeatableWrite, Replay, type WriteOutcome } from '#kit/postgres/idempotency.ts';
+import { type IdempotentWrite, StoredResponse, type WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { ModerationServiceService } from '#proto/gen/guild/moderation/v1/moderation.ts';
-import { LONGEST_SECONDS, reasonText } from '#proto/rest/moderation/schemas.ts';
+import { MAX_DURATION_SECONDS, reasonText } from '#proto/rest/moderation/schemas.ts';
 import { batch, chatId, gameId, guildId, text } from '#proto/rest/schemas.ts';
 import { namedServerId } from '#proto/rest/server-id.ts';
 import type { Decisions } from '../domain/decisions.ts';
@@ -32,7 +32,7 @@ const punish = z.object({
   gameId,
   gameUsername: orNull(text(1, 50)),
   reason: reasonText,
-  durationSeconds: orNull(z.int().min(1).max(LONGEST_SECONDS)),
+  durationSeconds: orNull(z.int().min(1).max(MAX_DURATION_SECONDS)),
   placeId: orNull(gameId),
   replace: z.boolean(),
   ...decider,
@@ -97,7 +97,7 @@ export function moderationMethods({
 /**
  * gRPC calls have no idempotency key. They are safe to repeat: a second ban is a CONFLICT, a second unban NOT_FOUND.
  */
-const writeWithoutKey = (guildId: string): RepeatableWrite => ({
+const writeWithoutKey = (guildId: string): IdempotentWrite => ({
   guildId,
   method: '',
   path: '',
@@ -108,6 +108,6 @@ const writeWithoutKey = (guildId: string): RepeatableWrite => ({
 });
 
 function dataOf<Data>(outcome: WriteOutcome<Data>): Data {
-  if (outcome instanceof Replay) throw new Error('a write without an idempotency key was replayed');
+  if (outcome instanceof StoredResponse) throw new Error('a write without an idempotency key was replayed');
   return outcome.data;
 }

@@ -5,7 +5,7 @@ import { Retention } from '#kit/postgres/retention.ts';
 import { QueueStore } from '#kit/queue/store.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
-import { keptPlansOf, scansOf } from '#test/postgres/explain.ts';
+import { countGenericPlanRuns, scansOf } from '#test/postgres/explain.ts';
 import { testEnvironment } from '#test/system/signed-calls.ts';
 import { readModerationConfig } from '../config.ts';
 import { retentionRules } from '../service.ts';
@@ -153,8 +153,8 @@ test('the statistics of the outbox use only index scans', async () => {
 });
 
 test('PostgreSQL keeps the generic plan of a status, for one player of the largest guild and for 25', async () => {
-  expect(await keptPlansOf(database, (on) => findStandings(on, GUILD, [500], null, now))).toBe(5);
-  expect(await keptPlansOf(database, (on) => findStandings(on, GUILD, batch, 3, now))).toBe(10);
+  expect(await countGenericPlanRuns(database, (on) => findStandings(on, GUILD, [500], null, now))).toBe(5);
+  expect(await countGenericPlanRuns(database, (on) => findStandings(on, GUILD, batch, 3, now))).toBe(10);
 });
 
 test('delivered outbox rows are deleted after a day; decisions and undelivered rows stay', async () => {

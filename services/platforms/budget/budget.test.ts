@@ -5,7 +5,7 @@ import { withPurpose } from '#kit/context.ts';
 import { connectRedis, type RedisConnection } from '#kit/redis/client.ts';
 import { Breakers } from '#kit/resilience/breaker.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
-import { mostWithin, watchSecond } from '#test/measure/rates.ts';
+import { maxWithin, watchSecond } from '#test/measure/rates.ts';
 import { startTcpProxy, type TcpProxy } from '#test/network/tcp-proxy.ts';
 import { PATIENCE } from '#test/patience.ts';
 import { testRedisUrl } from '#test/redis/database.ts';
@@ -78,7 +78,7 @@ describe('two processes', () => {
     const both = [await startProcess(20), await startProcess(20)];
     const second = watchSecond();
     const times = (await Promise.all(both.map((one) => flood(one, 4_000)))).flat();
-    expect(mostWithin(second(), times)).toBeLessThanOrEqual(20);
+    expect(maxWithin(second(), times)).toBeLessThanOrEqual(20);
     console.log(`two processes made ${times.length} calls in 4 s with a budget of 20 a second`);
     expect(times.length).toBeGreaterThan(30);
     for (const one of both) expect(await isDegraded(one)).toBe(false);
@@ -115,7 +115,7 @@ describe('without Redis', () => {
     const both = [await startProcess(20, false), await startProcess(20, false)];
     const second = watchSecond();
     const times = (await Promise.all(both.map((one) => flood(one, 2_500)))).flat();
-    expect(mostWithin(second(), times)).toBeLessThanOrEqual(20);
+    expect(maxWithin(second(), times)).toBeLessThanOrEqual(20);
     expect(await isDegraded(both[0] as Process)).toBe(true);
   });
 
@@ -133,7 +133,7 @@ describe('without Redis', () => {
       expect(times.length).toBeGreaterThan(10);
       // The first few calls may still have been allowed by Redis.
       const later = times.filter((time) => time > (times[0] ?? 0) + 1_100);
-      expect(mostWithin(second(), later)).toBeLessThanOrEqual(10);
+      expect(maxWithin(second(), later)).toBeLessThanOrEqual(10);
       expect(await isDegraded(one)).toBe(true);
     },
   );

@@ -9,7 +9,7 @@ const REDIS_MS = 50;
  * After half a second of timeouts calls stop waiting for Redis, and a probe in the background finds out when it is
  * back.
  */
-const BREAKER = { windowMs: 500, leastCalls: 3, failedPercent: 50, openMs: 1_000 };
+const BREAKER = { windowMs: 500, minCalls: 3, failedPercent: 50, openMs: 1_000 };
 
 export interface SharedRedisOptions {
   /** If undefined, nothing is shared. */

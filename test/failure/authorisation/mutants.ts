@@ -128,7 +128,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     check: 'the principal is sealed for the request',
     apply: () =>
-      vi.mocked(principal.openPrincipal).mockImplementation(() => ({ ...ANYBODY, scopes: null, requestId: 'mutant' })),
+      vi
+        .mocked(principal.verifyPrincipal)
+        .mockImplementation(() => ({ ...ANYBODY, scopes: null, requestId: 'mutant' })),
   },
   {
     check: "the guild in the body is the key's",

@@ -1,5 +1,5 @@
 import type { SecretRing } from '#kit/security/keyring.ts';
-import { openPrincipal, PRINCIPAL_HEADER } from '#kit/security/principal.ts';
+import { PRINCIPAL_HEADER, verifyPrincipal } from '#kit/security/principal.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import type { Answer } from './client.ts';
 import { type Message, valuesOf } from './http1.ts';
@@ -71,7 +71,7 @@ function isSealed(arrived: Arrival, { guild }: Caller, ring: SecretRing): boolea
   const [header] = valuesOf(arrived, PRINCIPAL_HEADER);
   return [...services].some((audience) => {
     try {
-      return openPrincipal(ring, header, { audience, method, target }, at).guildId === guild;
+      return verifyPrincipal(ring, header, { audience, method, target }, at).guildId === guild;
     } catch {
       return false;
     }

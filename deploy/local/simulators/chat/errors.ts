@@ -1,5 +1,5 @@
 import type { Answer } from '../routes.ts';
-import { Refusal } from '../routes.ts';
+import { Rejection } from '../routes.ts';
 
 const messages: Record<number, string> = {
   401: '401: Unauthorized',
@@ -25,7 +25,7 @@ export function chatError(status: number, retryAfter?: number, global = false): 
 
 /** Throws an error with one of the platform's error codes. */
 export function refuse(status: number, code: number, message: string, errors?: object): never {
-  throw new Refusal({ status, body: { message, code, ...(errors && { errors }) } });
+  throw new Rejection({ status, body: { message, code, ...(errors && { errors }) } });
 }
 
 /** Throws a validation error (50035) with the platform's tree of field errors. */

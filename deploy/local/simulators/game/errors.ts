@@ -1,5 +1,5 @@
 import type { Answer } from '../routes.ts';
-import { Refusal } from '../routes.ts';
+import { Rejection } from '../routes.ts';
 
 const cloudPrefix = '/cloud/v2/';
 
@@ -43,10 +43,10 @@ export function gatewayError(status: number, code: number, message: string): Ans
 
 /** Throws an error in the older hosts' format. */
 export function refuse(status: number, code: number, message: string): never {
-  throw new Refusal(gatewayError(status, code, message));
+  throw new Rejection(gatewayError(status, code, message));
 }
 
 /** Throws an error in Open Cloud's format. */
 export function refuseCloud(status: 400 | 403 | 404 | 429, message: string, headers?: Record<string, string>): never {
-  throw new Refusal({ status, body: { code: cloudCodes[status], message }, ...(headers && { headers }) });
+  throw new Rejection({ status, body: { code: cloudCodes[status], message }, ...(headers && { headers }) });
 }

@@ -4,11 +4,11 @@ import { systemClock } from '#kit/clock.ts';
 import { GrpcChannel, type GrpcClient, isGrpcFailure } from '#kit/grpc/client.ts';
 import type { DefinitionShape } from '#kit/grpc/definition.ts';
 import {
+  createTicket,
   digestOf,
   makeCredential,
   OPERATOR_HEADER,
   readCredential,
-  sealTicket,
   signCall,
   TICKET_HEADER,
 } from '#kit/grpc/operators.ts';
@@ -218,9 +218,11 @@ describe('a ticket is valid only for', () => {
       digest: digestOf(bytesOf(request)),
     };
     const ring = new SecretRing([ADMIN_SECRET]);
-    const late = sealTicket(ring, call, Date.now() - 31_000);
+    const late = createTicket(ring, call, Date.now() - 31_000);
     await expect(withTicket(late).addEntry(request)).rejects.toMatchObject(UNAUTHENTICATED);
-    expect((await withTicket(sealTicket(ring, call, Date.now() - 20_000)).addEntry(request)).entry?.actor).toBe('root');
+    expect((await withTicket(createTicket(ring, call, Date.now() - 20_000)).addEntry(request)).entry?.actor).toBe(
+      'root',
+    );
   });
 });
 
