@@ -25,10 +25,10 @@ afterAll(async () => {
   await fixture.stop();
 });
 
-const replayed = (answer: SealedResponse) => answer.headers.get('idempotency-replayed');
+const replayed = (response: SealedResponse) => response.headers.get('idempotency-replayed');
 const statusOf = async (token: string) => (await fixture.get(`/verification/tokens/${token}`)).body.data.status;
 
-/** What a replica leaves behind that was killed before it called lookup. */
+/** Inserts an intent as a replica leaves it that was killed before it called lookup. */
 async function intend(change: Record<string, unknown>): Promise<string> {
   const row = { guild_id: GUILD, operation_id: randomUUID(), ...change };
   const now = await fixture.databaseNow();
@@ -42,7 +42,7 @@ async function intend(change: Record<string, unknown>): Promise<string> {
   return row.operation_id;
 }
 
-/** Ten seconds pass, and more until the replicas have finished what is open. */
+/** Moves the clocks by ten seconds, and then on until the replicas have finished all open intents. */
 async function finishAbandoned(): Promise<void> {
   await fixture.advance(ABANDONED_MS);
   const open = async () => {
@@ -52,14 +52,14 @@ async function finishAbandoned(): Promise<void> {
   await expect.poll(open, { interval: 100 }).toBe(0);
 }
 
-/** From here on lookup does what the distant replica asks of it, and its answers are lost. */
+/** From now on lookup handles calls of the distant replica, but its responses are lost. */
 async function dropResponses(): Promise<void> {
   await fixture.get(`/guilds/${GUILD}/verified`, { at: distant });
   proxy.dropResponses();
 }
 
 describe('a replica that is killed', () => {
-  test('before it called lookup: another links, completes the token and keeps the answer', async () => {
+  test('before it called lookup: another replica links, completes the token and stores the response', async () => {
     const { chatId, gameId } = newAccounts();
     const { token, code } = await fixture.token(chatId);
     await fixture.stopLookup();
@@ -77,7 +77,7 @@ describe('a replica that is killed', () => {
     expect(repeat.body).toMatchObject({ code: 200, message: 'Account verified', data: { chat_id: chatId } });
   });
 
-  test('after lookup did it: a repeat gets the first answer at once, from another', async () => {
+  test('after lookup made the change: a repeat gets the first response immediately, from another replica', async () => {
     const { chatId, gameId } = newAccounts();
     const { token, code } = await fixture.token(chatId);
     await dropResponses();
@@ -92,7 +92,7 @@ describe('a replica that is killed', () => {
     expect(history).toHaveLength(1);
   });
 
-  test('while the account is linked by someone else: its token works again', async () => {
+  test('while its account was linked by another request: its token works again', async () => {
     const { chatId, gameId } = newAccounts();
     const { token } = await fixture.token(chatId);
     const [row] = await fixture.query('SELECT id FROM members.verification_tokens WHERE chat_id = $1', [chatId]);
@@ -102,14 +102,14 @@ describe('a replica that is killed', () => {
       operationId,
       chatId,
     ]);
-    // Past members, so that nothing finishes the intent first.
+    // Directly in lookup: members would finish the intent first.
     await fixture.linkPastMembers(newAccounts().chatId, gameId);
     await finishAbandoned();
     expect(await statusOf(token)).toBe('pending');
     expect((await fixture.redeem({ token }, newAccounts().gameId)).status).toBe(200);
   });
 
-  test('in the middle of an unlink: another finishes it', async () => {
+  test('during an unlink: another replica finishes it', async () => {
     const { chatId, gameId } = newAccounts();
     await fixture.link(chatId, gameId);
     await intend({ kind: 'unlink', game_id: gameId });
@@ -117,7 +117,7 @@ describe('a replica that is killed', () => {
     expect(await fixture.linkOf(chatId)).toBeUndefined();
   });
 
-  test('leaves a hundred changes: two replicas finish each once', async () => {
+  test('with a hundred open changes: two replicas finish each one once', async () => {
     const accounts = Array.from({ length: 100 }, newAccounts);
     for (const { chatId, gameId } of accounts) {
       await intend({ kind: 'link', chat_id: chatId, game_id: gameId, game_username: 'Player' });
@@ -132,7 +132,7 @@ describe('a replica that is killed', () => {
   });
 });
 
-/** A link, and an unlink of it that was not finished. */
+/** Makes a link, and leaves an unfinished unlink of it. */
 async function unfinishedUnlink(): Promise<{ chatId: string; gameId: number }> {
   const { chatId, gameId } = newAccounts();
   await fixture.link(chatId, gameId);
@@ -140,16 +140,16 @@ async function unfinishedUnlink(): Promise<{ chatId: string; gameId: number }> {
   return { chatId, gameId };
 }
 
-describe('what its caller has given up', () => {
-  test('an unlink never removes a link that was made later', async () => {
+describe('a change that its client has given up', () => {
+  test('is an unlink: it never removes a later link', async () => {
     const { chatId, gameId } = await unfinishedUnlink();
-    // Done without a key right after the kill: the open unlink is finished first.
+    // Without a key, right after the kill: the open unlink is finished first.
     expect((await fixture.link(chatId, gameId)).status).toBe(201);
     await finishAbandoned();
     expect(await fixture.linkOf(chatId)).toMatchObject({ gameId });
   });
 
-  test('a link never comes back after an unlink', async () => {
+  test('is a link: it never comes back after an unlink', async () => {
     const { chatId, gameId } = newAccounts();
     await intend({ kind: 'link', chat_id: chatId, game_id: gameId, game_username: 'Player' });
     expect((await fixture.unlink({ game_id: gameId })).status).toBe(200);
@@ -157,7 +157,7 @@ describe('what its caller has given up', () => {
     expect(await fixture.linkOf(chatId)).toBeUndefined();
   });
 
-  test('repeated without a key has the outcome of the first', async () => {
+  test('has the same outcome when it is repeated without a key', async () => {
     const accounts = newAccounts();
     const { code } = await fixture.token(accounts.chatId);
     await dropResponses();
@@ -169,26 +169,26 @@ describe('what its caller has given up', () => {
     expect(statusesOf([await fixture.unlink({ chat_id: chatId })])).toEqual([200]);
   });
 
-  test('repeated with its key after a minute has the outcome of the first', async () => {
+  test('has the same outcome when it is repeated with its key after a minute', async () => {
     const { chatId, gameId } = newAccounts();
     await fixture.stopLookup();
     expect((await fixture.link(chatId, gameId, { key: 'minute' })).status).toBe(503);
     await fixture.advance(60_000);
     await fixture.restartLookup();
     const repeat = () => fixture.link(chatId, gameId, { key: 'minute' });
-    // 503 until it has found lookup again.
+    // 503 until members has connected to lookup again.
     const done = { status: 201, body: { data: { chat_id: chatId, game_id: gameId } } };
     await expect.poll(repeat).toMatchObject(done);
     expect(replayed(await fixture.link(chatId, gameId, { key: 'minute' }))).toBe('true');
   });
 
-  test('repeated with its key while another finishes it has the outcome of the first', async () => {
+  test('has the same outcome when it is repeated with its key while another process finishes it', async () => {
     const { chatId, gameId } = newAccounts();
     const repeat = () => fixture.link(chatId, gameId, { key: 'meanwhile' });
-    // 503 until it has found lookup again.
+    // 503 until members has connected to lookup again.
     await expect.poll(async () => (await repeat()).status).toBe(201);
     const { body } = await repeat();
-    // As the repeat finds it that took the claim in the moment before the first was settled.
+    // As a repeat finds it that took the claim just before the first request was settled.
     await fixture.query(
       `UPDATE members.idempotency SET status = NULL, answer = NULL, claimed_until = $2,
          claim = (SELECT (claim->>'id')::uuid FROM members.intents WHERE chat_id = $1) WHERE key = 'meanwhile'`,
@@ -197,54 +197,54 @@ describe('what its caller has given up', () => {
     const again = await repeat();
     expect(again).toMatchObject({ status: 201, body });
     expect(replayed(again)).toBeNull();
-    // The repeat has kept it.
+    // The repeat has stored the response.
     expect(replayed(await repeat())).toBe('true');
   });
 });
 
-test('without lookup every route that needs it answers 503 with Retry-After, and no 404', async () => {
+test('without lookup every route that needs it responds with 503 and Retry-After, and never 404', async () => {
   const { chatId, gameId } = newAccounts();
   const { token, code } = await fixture.token(chatId);
   await fixture.stopLookup();
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     fixture.redeem({ code }, gameId),
     fixture.link(newAccounts().chatId, newAccounts().gameId),
     fixture.unlink({ chat_id: newAccounts().chatId }),
     fixture.get(`/guilds/${GUILD}/verified`),
     fixture.get(`/guilds/${GUILD}/links/${chatId}`),
-    // Whether the account is linked already is not known.
+    // Members cannot know whether the account is linked already.
     fixture.post('/verification/tokens', { guild_id: GUILD, chat_id: newAccounts().chatId }),
   ]);
-  // The code is held by the redeem that could not be finished: another player is not told that it was used.
-  answers.push(await fixture.redeem({ code }, newAccounts().gameId));
-  for (const answer of answers) {
-    expect(answer).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
-    expect(answer.headers.get('retry-after')).toBe('1');
+  // The unfinished redeem holds the code: another player gets no 404 for it.
+  responses.push(await fixture.redeem({ code }, newAccounts().gameId));
+  for (const response of responses) {
+    expect(response).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
+    expect(response.headers.get('retry-after')).toBe('1');
   }
   expect(await statusOf(token)).toBe('pending');
   await fixture.restartLookup();
   await finishAbandoned();
 });
 
-test('when the database fails between lookup and the settling, the caller is told 503 and it is settled later', async () => {
+test('when the database fails between lookup and the settling, the client gets 503 and the change is settled later', async () => {
   const { chatId, gameId } = newAccounts();
   await fixture.query(`CREATE FUNCTION members.fail() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'out of order' USING ERRCODE = '57P01'; END $$`);
   await fixture.query(`CREATE TRIGGER fail BEFORE UPDATE OF finished_at ON members.intents
     FOR EACH ROW EXECUTE FUNCTION members.fail()`);
-  const answer = await fixture.link(chatId, gameId, { key: 'unsettled' });
-  expect(answer).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
+  const response = await fixture.link(chatId, gameId, { key: 'unsettled' });
+  expect(response).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
   await fixture.query('DROP TRIGGER fail ON members.intents');
   await finishAbandoned();
   expect(replayed(await fixture.link(chatId, gameId, { key: 'unsettled' }))).toBe('true');
 });
 
-test('without its database members answers 503 with Retry-After', async () => {
+test('without its database members responds with 503 and Retry-After', async () => {
   const lost = await createTestDatabase();
   const members = await fixture.startMembers({ DATABASE_URL: lost.url });
   await lost.drop();
   const { chatId, gameId } = newAccounts();
-  const answers = [
+  const responses = [
     await fixture.link(chatId, gameId, { at: members }),
     await fixture.link(chatId, gameId, { at: members, key: 'no database' }),
     await fixture.redeem({ code: 'AAAAAAAA' }, gameId, { at: members }),
@@ -252,9 +252,9 @@ test('without its database members answers 503 with Retry-After', async () => {
     await fixture.post('/verification/tokens', { guild_id: GUILD, chat_id: chatId }, { at: members }),
     await fixture.get('/verification/tokens/x', { at: members }),
   ];
-  for (const answer of answers) {
-    expect(answer).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
-    expect(answer.headers.get('retry-after')).toBe('1');
+  for (const response of responses) {
+    expect(response).toMatchObject({ status: 503, body: { details: { code: 'UNAVAILABLE' } } });
+    expect(response.headers.get('retry-after')).toBe('1');
   }
   await members.stop();
 });

@@ -13,12 +13,12 @@ afterAll(() => fixture.stop());
 
 describe('an outage', () => {
   test.each([
-    ['the chat platform lists nobody', () => fixture.chat.fault('/members', { status: 503 })],
-    ['the chat platform gives no role', () => fixture.chat.fault('/roles/', { status: 503 })],
-    ['the chat platform wants no calls', () => fixture.chat.fault('/guilds', { status: 429, retry_after: 1 })],
-    ['the game platform tells no ranks', () => fixture.game.fault('/memberships', { status: 503 })],
-    ['the game platform cuts the connection', () => fixture.game.fault('/memberships', { reset: true })],
-  ])('while %s the job is paused and says why, and goes on by itself', async (_what, breakDown) => {
+    ['the chat platform does not list members', () => fixture.chat.fault('/members', { status: 503 })],
+    ['the chat platform does not grant roles', () => fixture.chat.fault('/roles/', { status: 503 })],
+    ['the chat platform rejects calls with 429', () => fixture.chat.fault('/guilds', { status: 429, retry_after: 1 })],
+    ['the game platform does not return ranks', () => fixture.game.fault('/memberships', { status: 503 })],
+    ['the game platform resets connections', () => fixture.game.fault('/memberships', { reset: true })],
+  ])('while %s the job is paused with a cause, and then continues by itself', async (_what, breakDown) => {
     await fixture.settle(5);
     await fixture.bindRank(DECK, { min: 10 });
     await breakDown();
@@ -39,7 +39,7 @@ describe('an outage', () => {
     expect([...(await fixture.roles()).values()]).toEqual(Array.from({ length: 5 }, () => [DECK]));
   });
 
-  test('in the middle leaves what is done done, and the job goes on from there', async () => {
+  test('during a job keeps the progress, and the job continues there', async () => {
     await fixture.settle(5);
     await fixture.bindRank(DECK, { min: 10 });
     await fixture.chat.fault(`/members/${chatIdOf(3)}/roles`, { status: 503 });
@@ -51,7 +51,7 @@ describe('an outage', () => {
     expect((await fixture.chat.calls())[GIVE]).toBe(3);
   });
 
-  test('that concerns one member alone is told, and keeps nobody else waiting for ever', async () => {
+  test('for a single member is reported after four attempts, and the job continues with the others', async () => {
     await fixture.settle(3);
     await fixture.bindRank(DECK, { min: 10 });
     await fixture.chat.fault(`/members/${chatIdOf(2)}/roles`, { status: 500 });
@@ -70,7 +70,7 @@ describe('an outage', () => {
     });
   });
 
-  test('is not what an account is that the game platform rejects: the job tells of it and finishes', async () => {
+  test('is not assumed when the game platform rejects one account: the job reports it and finishes', async () => {
     const world = crew(60);
     Object.assign(world.game.users[29] as object, { rejected: true });
     await fixture.settle(world);
@@ -80,14 +80,14 @@ describe('an outage', () => {
     const message = expect.stringContaining('rejects') as string;
     expect(job['errors']).toEqual([{ chat_id: chatIdOf(30), role_id: null, code: 'PLATFORM_ERROR', message }]);
     expect((await fixture.roles()).get(chatIdOf(30))).toEqual([]);
-    // The account is not asked about again for ten minutes.
+    // The rejection is cached for ten minutes.
     await fixture.advance(600_000);
   });
 
-  test('of some of the members, fewer each time, is waited out without a pause', async () => {
+  test('for fewer members each time is waited out without a pause', async () => {
     await fixture.settle(100);
     await fixture.bindRank(DECK, { min: 10 });
-    // The first page of fifty is told of, the second one at the second time.
+    // The first request for a page of fifty fails, and the second one succeeds.
     const before = (await scrape(fixture.members))('members_sync_job_pauses_total{code="PLATFORM_ERROR"}') ?? 0;
     await fixture.game.fault('/memberships', { status: 503, times: 1 });
     expect(await fixture.run()).toMatchObject({ state: 'done', done: 100, changed: 100, failed: 0 });
@@ -95,7 +95,7 @@ describe('an outage', () => {
     expect(after).toBe(before);
   });
 
-  test('of a day ends the job, which tells why', async () => {
+  test('of a day ends the job, with a cause', async () => {
     await fixture.settle(1);
     await fixture.bindRank(DECK, { min: 10 });
     await fixture.chat.fault('/guilds', { status: 503 });
@@ -107,7 +107,7 @@ describe('an outage', () => {
     expect(Math.abs(Number(job['finished_at']) - (await fixture.databaseNow()) / 1000)).toBeLessThan(60);
   });
 
-  test('does not end a job that has made progress since, and it goes on where it was', async () => {
+  test('does not end a job that has made progress since, and it continues at its position', async () => {
     await fixture.settle(4);
     await fixture.bindRank(DECK, { min: 10 });
     await fixture.chat.fault(`/members/${chatIdOf(3)}/roles`, { status: 503 });
@@ -131,11 +131,11 @@ describe('an outage', () => {
   });
 });
 
-describe('a member that is unlinked or linked anew while a job is at work', () => {
-  test('ends without the roles of the bindings, where it was unlinked between reading and giving', async () => {
+describe('a member that is unlinked or linked again while a job runs', () => {
+  test('has no roles of the bindings if it was unlinked between the evaluation and the grant', async () => {
     await fixture.settle(2);
     await fixture.bindRank(DECK, { min: 10 });
-    // The job has read links, listed members and weighed them, and waits for the first one's role.
+    // The job has read links, listed and evaluated members, and waits for the grant of the first role.
     await fixture.chat.fault(`/members/${chatIdOf(1)}/roles`, { delay_ms: 2_000, times: 1 });
     const id = await fixture.newJob();
     await expect.poll(async () => (await fixture.chat.calls())[GIVE]).toBe(1);
@@ -145,7 +145,7 @@ describe('a member that is unlinked or linked anew while a job is at work', () =
     expect(await fixture.query('SELECT 1 FROM members.grants WHERE chat_id = $1', [chatIdOf(2)])).toEqual([]);
   });
 
-  test('ends without them where it was unlinked while its own role was being given', async () => {
+  test('has no roles of the bindings if it was unlinked while its own role was granted', async () => {
     await fixture.settle(1);
     await fixture.bindRank(DECK, { min: 10 });
     await fixture.chat.fault(`/members/${chatIdOf(1)}/roles`, { delay_ms: 1_000, times: 1 });
@@ -157,7 +157,7 @@ describe('a member that is unlinked or linked anew while a job is at work', () =
     expect(await fixture.query('SELECT 1 FROM members.grants')).toEqual([]);
   });
 
-  test('has what its new link is to have', async () => {
+  test('has the roles that follow from its new link', async () => {
     const world = crew(2);
     world.game.users.push({ id: 99, name: 'Nobody', groups: [] });
     await fixture.settle(world);
@@ -179,7 +179,7 @@ describe('replicas', () => {
     other = undefined;
   });
 
-  test('a replica that stops lets go of its job, and another goes on at once', async () => {
+  test('a replica that stops releases its job, and another continues it immediately', async () => {
     await fixture.settle(30);
     await fixture.bindRank(DECK, { min: 10 });
     await fixture.chat.fault('/roles/', { delay_ms: 100 });
@@ -194,7 +194,7 @@ describe('replicas', () => {
     fixture.members = await fixture.startMembers();
   });
 
-  test('jobs are counted in gauges of every replica, with the age of the oldest', async () => {
+  test('the gauges of every replica count all jobs and have the age of the oldest one', async () => {
     await fixture.settle(1);
     await fixture.bindRank(DECK, { min: 10 });
     await fixture.chat.fault('/guilds', { status: 503 });

@@ -15,7 +15,7 @@ afterEach(() => fixture.calm());
 afterAll(() => fixture.stop());
 
 describe('a job', () => {
-  test('of 1,000 members asks the platforms as little as can be, and a second one writes nothing', async () => {
+  test('of 1,000 members makes as few platform calls as possible, and a second one writes nothing', async () => {
     await fixture.settle(1_000);
     await fixture.bindRank(DECK, { min: 10 });
     await fixture.bindRank(ABOVE, { min: 200 });
@@ -24,9 +24,9 @@ describe('a job', () => {
     const roles = await fixture.roles();
     expect([...roles.values()].every((held) => held.length === 1 && held[0] === DECK)).toBe(true);
     const calls = await fixture.chat.calls();
-    // A full page says nothing about what follows it: the second call finds nobody.
+    // After a full page there may be another one: the second call finds no members.
     expect([calls[LIST], calls[GIVE], calls[TAKE]]).toEqual([2, 1_000, undefined]);
-    // Who is to be changed is read live, under its lock; and the bot itself.
+    // Each member that is changed is read live under its lock, and so is the bot.
     expect(calls[MEMBER]).toBeLessThanOrEqual(1_000 + 3);
     expect((await fixture.game.calls())[MEMBERSHIPS]).toBe(20);
     console.log(`1,000 members with a change each: ${JSON.stringify({ ...calls, ...(await fixture.game.calls()) })}`);
@@ -36,21 +36,21 @@ describe('a job', () => {
     expect(await fixture.run()).toMatchObject({ state: 'done', done: 1_000, changed: 0, failed: 0 });
     const again = await fixture.chat.calls();
     expect([again[LIST], again[GIVE], again[TAKE]]).toEqual([2, undefined, undefined]);
-    // The bot's own roles alone.
+    // Only the bot's own roles.
     expect(again[MEMBER] ?? 0).toBeLessThanOrEqual(2);
     expect((await fixture.game.calls())[MEMBERSHIPS]).toBe(20);
   }, 300_000);
 
-  test('concerns the roles of its group alone, and weighs all their bindings', async () => {
+  test('changes only roles that its group governs, and evaluates all bindings of these', async () => {
     const world = crew(3);
     world.chat.guilds[0]?.members[0]?.roles.push(DECK, OTHER);
     world.chat.guilds[0]?.members[1]?.roles.push(OTHER);
     await fixture.settle(world);
-    // Nobody is to have OTHER, which another group governs; everybody DECK, by a binding of another group.
+    // No member may have OTHER, which another group governs; all have DECK, by a binding of another group.
     await fixture.bindRank(DECK, { min: 200 });
     await fixture.bindRank(DECK, { min: 0, max: 0, groupId: 777 });
     await fixture.bindRank(OTHER, { min: 200, groupId: 777 });
-    // Given by a sync once; of another group all the same.
+    // A sync granted it, but another group governs it.
     await fixture.query('INSERT INTO members.grants VALUES ($1, $2, $3, now())', [GUILD, chatIdOf(1), OTHER]);
     expect(await fixture.run()).toMatchObject({ state: 'done', total: 3, done: 3, changed: 2 });
     expect(await fixture.roles()).toEqual(
@@ -62,7 +62,7 @@ describe('a job', () => {
     );
   });
 
-  test('tells the first hundred errors, and of how many members none is told', async () => {
+  test('reports the first hundred errors, and the number of members whose errors are left out', async () => {
     await fixture.settle(102);
     await fixture.bindRank(ABOVE, { min: 10 });
     const job = await fixture.run();
@@ -73,7 +73,7 @@ describe('a job', () => {
     expect(errors[100]).toEqual({ chat_id: null, role_id: null, code: 'ERRORS_LEFT_OUT', message });
   });
 
-  test('tells what it could not do, without calls that would be refused', async () => {
+  test('reports roles that the bot cannot change, without calls that would be rejected', async () => {
     const world = crew(3);
     world.chat.guilds[0]?.members[2]?.roles.push(ABOVE);
     await fixture.settle(world);
@@ -89,14 +89,14 @@ describe('a job', () => {
     expect((await fixture.chat.calls())[GIVE]).toBeUndefined();
   });
 
-  test('of a group that no binding names is done without asking a platform', async () => {
+  test('of a group without bindings is done without platform calls', async () => {
     await fixture.settle(3);
     await fixture.bindRank(OTHER, { min: 10, groupId: 777 });
     expect(await fixture.run()).toMatchObject({ state: 'done', total: 3, done: 3, changed: 0 });
     expect([await fixture.chat.calls(), await fixture.game.calls()]).toEqual([{}, {}]);
   });
 
-  test('counts who is verified and not in the guild at its end, and passes over who is not verified', async () => {
+  test('counts verified players that are not in the guild as done at its end, and skips members that are not verified', async () => {
     await fixture.settle(4);
     await fixture.query('DELETE FROM lookup.links WHERE game_id = 4');
     await fixture.linkPastMembers('930000000000000009', 9);
@@ -107,17 +107,17 @@ describe('a job', () => {
 });
 
 describe('POST /sync/group and GET /sync/jobs/:jobId', () => {
-  test('tell of a job from its start to its end, to its own guild alone', async () => {
+  test('show a job from its start to its end, only to its own guild', async () => {
     await fixture.settle(2);
     await fixture.bindRank(DECK, { min: 10 });
-    const answer = await fixture.startJob();
-    expect(answer.body).toEqual({
+    const response = await fixture.startJob();
+    expect(response.body).toEqual({
       status: 'success',
       code: 202,
       message: 'Group synchronisation queued',
       data: { job_id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string, total: 2 },
     });
-    const id = answer.body.data.job_id as string;
+    const id = response.body.data.job_id as string;
     await fixture.finished(id);
     const now = Math.floor((await fixture.databaseNow()) / 1000);
     expect((await fixture.getJob(id)).body).toMatchObject({
@@ -140,19 +140,19 @@ describe('POST /sync/group and GET /sync/jobs/:jobId', () => {
     ]);
   });
 
-  test('refuse what does not fit', async () => {
-    const answer = await fixture.post('/sync/group', { guild_id: GUILD, game_group_id: 'x' });
-    expect([answer.status, answer.body.details.errors[0].path]).toEqual([400, 'body.game_group_id']);
+  test('reject invalid requests', async () => {
+    const response = await fixture.post('/sync/group', { guild_id: GUILD, game_group_id: 'x' });
+    expect([response.status, response.body.details.errors[0].path]).toEqual([400, 'body.game_group_id']);
     expect((await fixture.post('/sync/group', { guild_id: OTHER_GUILD, game_group_id: 1 })).status).toBe(403);
   });
 
-  test('however many ask at once, one job runs and all are told of it; another group has its own', async () => {
+  test('concurrent requests start one job and all get its ID; another group has its own job', async () => {
     await fixture.settle(2);
     await fixture.bindRank(DECK, { min: 10 });
     await fixture.chat.fault('/guilds', { status: 503 });
-    const answers = await Promise.all(Array.from({ length: 8 }, () => fixture.startJob()));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
-    const ids = new Set(answers.map(({ body }) => body.data.job_id as string));
+    const responses = await Promise.all(Array.from({ length: 8 }, () => fixture.startJob()));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([202]));
+    const ids = new Set(responses.map(({ body }) => body.data.job_id as string));
     expect(ids.size).toBe(1);
     const [id = ''] = ids;
     await fixture.paused(id);
@@ -167,7 +167,7 @@ describe('POST /sync/group and GET /sync/jobs/:jobId', () => {
     await fixture.finished(next.body.data.job_id);
   });
 
-  test('a repeat with its Idempotency-Key is told of the first job, also when that is done', async () => {
+  test('a repeat with the same Idempotency-Key gets the first job, also when that is done', async () => {
     await fixture.settle(1);
     const first = await fixture.startJob({ key: 'group' });
     await fixture.finished(first.body.data.job_id);
@@ -176,15 +176,15 @@ describe('POST /sync/group and GET /sync/jobs/:jobId', () => {
     expect(repeat.headers.get('idempotency-replayed')).toBe('true');
   });
 
-  test('a guild has twenty jobs under way at most', async () => {
+  test('a guild has at most twenty unfinished jobs', async () => {
     await fixture.chat.fault('/guilds', { status: 503 });
     await fixture.query(
       `INSERT INTO members.sync_jobs (guild_id, id, game_group_id, state, total, due_at, created_at)
        SELECT $1, gen_random_uuid(), n, 'paused', 0, 'infinity', now() FROM generate_series(1000, 1019) n`,
       [GUILD],
     );
-    const refused = await fixture.startJob();
-    expect([refused.status, refused.body.details.code]).toEqual([409, 'CONFLICT']);
+    const rejected = await fixture.startJob();
+    expect([rejected.status, rejected.body.details.code]).toEqual([409, 'CONFLICT']);
     expect((await fixture.startJob({}, { game_group_id: 1000 })).status).toBe(202);
     await fixture.query('DELETE FROM members.sync_jobs WHERE game_group_id BETWEEN 1000 AND 1019');
   });

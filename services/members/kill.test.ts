@@ -6,27 +6,27 @@ const fixture = new MembersFixture();
 beforeAll(() => fixture.start());
 afterAll(() => fixture.stop());
 
-test('kill -9 between the two stores: another process gives the answer that the caller never got', async () => {
+test('kill -9 between the two stores: another process gives the response that the client never got', async () => {
   const { chatId, gameId } = newAccounts();
   const { token, code } = await fixture.token(chatId);
   const proxy = await startTcpProxy(portOf(fixture.lookup.addresses.grpc));
   const lookupAddress = `127.0.0.1:${proxy.port}`;
   const { kill, at } = await fixture.startMembersProcess({ LOOKUP_GRPC_ADDRESS: lookupAddress });
-  // A connection to lookup first: the one that is lost later must have been there.
+  // Opens the connection to lookup on which the response is lost later.
   expect((await fixture.get(`/guilds/${GUILD}/verified`, { at })).status).toBe(200);
 
   proxy.dropResponses();
-  const told = fixture.redeem({ code }, gameId, { key: 'killed', at }).then(
-    () => 'an answer',
+  const response = fixture.redeem({ code }, gameId, { key: 'killed', at }).then(
+    () => 'a response',
     () => 'nothing',
   );
   await expect.poll(() => fixture.linkOf(chatId)).toMatchObject({ gameId });
   await kill();
-  expect(await told).toBe('nothing');
+  expect(await response).toBe('nothing');
   expect(await fixture.openIntents()).toBe(1);
   expect((await fixture.get(`/verification/tokens/${token}`)).body.data.status).toBe('pending');
 
-  // Ten seconds by the clock of the process that is gone, which is the machine's.
+  // The lease of the killed process, which used the machine's clock, ends.
   await fixture.advance(Date.now() - fixture.clock.now() + 20_000);
   await expect.poll(() => fixture.openIntents()).toBe(0);
   const { data } = (await fixture.get(`/verification/tokens/${token}`)).body;

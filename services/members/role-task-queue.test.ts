@@ -22,7 +22,8 @@ afterAll(async () => {
 test('a role task that is a dead letter can be listed, retried with all of its attempts, and skipped', async () => {
   const log = await createLog({ service: 'test', level: 'silent' });
   let wakes = 0;
-  const admin = queueAdminMethods({ database, definitions: [ROLE_TASKS], log, wake: () => wakes++ });
+  const definitions = [{ name: 'role-tasks', table: ROLE_TASKS, ordered: false, leaseMs: 5_000 }];
+  const admin = queueAdminMethods({ database, definitions, log, wake: () => wakes++ });
   const die = () =>
     database.query(`UPDATE members.role_tasks SET state = 'dead', attempts = 150, last_error = 'MISSING_PERMISSION'`);
   await database.query(

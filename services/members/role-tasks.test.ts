@@ -46,7 +46,7 @@ async function rolesOfAda(): Promise<string[]> {
 }
 const tasks = async () => (await fixture.query('SELECT 1 FROM members.role_tasks')).length;
 
-/** Linked, with the roles that follow. */
+/** Links Ada and waits until she has the roles that follow. */
 async function linked(): Promise<void> {
   expect((await fixture.link(ADA, 7001)).status).toBe(201);
   await expect.poll(rolesOfAda).toContain(DECKHAND);
@@ -54,7 +54,7 @@ async function linked(): Promise<void> {
 }
 
 describe('roles follow a change of the link', () => {
-  test('who is linked gets the roles, without waiting for them', async () => {
+  test('a link grants the roles, and its response does not wait for them', async () => {
     await chat.fault('/roles/', { delay_ms: 500, times: 1 });
     expect((await fixture.link(ADA, 7001)).status).toBe(201);
     expect(await rolesOfAda()).not.toContain(DECKHAND);
@@ -62,21 +62,21 @@ describe('roles follow a change of the link', () => {
     await expect.poll(tasks).toBe(0);
   });
 
-  test('a sync while the roles of a new link are being given waits for them', async () => {
+  test('a sync waits while the roles of a new link are granted', async () => {
     await chat.fault('/roles/', { delay_ms: 4_500, times: 1 });
     expect((await fixture.link(ADA, 7001)).status).toBe(201);
     await expect.poll(async () => (await fixture.query('SELECT 1 FROM members.grants')).length).toBe(1);
-    const answer = await sync();
-    expect([answer.status, answer.body.data.unchanged]).toEqual([200, [DECKHAND, OFFICER]]);
+    const response = await sync();
+    expect([response.status, response.body.data.unchanged]).toEqual([200, [DECKHAND, OFFICER]]);
   }, 20_000);
 
-  test('who redeems a code gets the roles', async () => {
+  test('a redeemed code grants the roles', async () => {
     const { code } = await fixture.token(ADA);
     expect((await fixture.redeem({ code }, 7001)).status).toBe(200);
     await expect.poll(rolesOfAda).toContain(DECKHAND);
   });
 
-  test('an unlink takes back what a sync gave before it is answered, and nothing else', async () => {
+  test('an unlink removes the roles that a sync granted, and no others, before its response', async () => {
     await linked();
     expect((await fixture.unlink({ game_id: 7001 })).status).toBe(200);
     expect(await rolesOfAda()).toEqual([OFFICER, '910000000000000006']);
@@ -85,7 +85,7 @@ describe('roles follow a change of the link', () => {
     expect(audit.entries.at(-1)?.reason).toBe('Guild Data: no longer verified');
   });
 
-  test('where nothing was given an unlink asks nothing of the chat platform', async () => {
+  test('an unlink without granted roles makes no call to the chat platform', async () => {
     await fixture.query('DELETE FROM bindings.bindings');
     await fixture.link(ADA, 7001);
     await expect.poll(tasks).toBe(0);
@@ -94,7 +94,7 @@ describe('roles follow a change of the link', () => {
     expect(await chat.calls()).toEqual({});
   });
 
-  test('while the chat platform is down an unlink is done, and the roles are taken back a second after it is up', async () => {
+  test('an unlink succeeds while the chat platform is down, and the roles are removed a second after it has recovered', async () => {
     await linked();
     await chat.fault('/guilds', { status: 503 });
     expect((await fixture.unlink({ chat_id: ADA })).status).toBe(200);
@@ -107,7 +107,7 @@ describe('roles follow a change of the link', () => {
     await expect.poll(tasks).toBe(0);
   });
 
-  test('a chat platform that is slow holds an unlink up for three seconds at most', async () => {
+  test('a slow chat platform delays an unlink by three seconds at most', async () => {
     await linked();
     await chat.fault('/roles/', { delay_ms: 4_500, times: 1 });
     const started = performance.now();
@@ -117,9 +117,9 @@ describe('roles follow a change of the link', () => {
     await expect.poll(tasks).toBe(0);
   });
 
-  test('what a process that died has left is done by another', async () => {
+  test('another process finishes the role task of a process that died', async () => {
     await linked();
-    // As a killed process leaves it: settled and queued, nothing taken back.
+    // As a killed process leaves it: settled and queued, and no role removed.
     await fixture.query('DELETE FROM lookup.links WHERE guild_id = $1 AND chat_id = $2', [GUILD, ADA]);
     await fixture.query(
       `INSERT INTO members.role_tasks (guild_id, chat_id, version, created_at)
@@ -130,7 +130,7 @@ describe('roles follow a change of the link', () => {
     await expect.poll(tasks).toBe(0);
   });
 
-  test('who is unlinked while a sync gives its roles ends without them', async () => {
+  test('a member that is unlinked while a sync grants its roles ends without them', async () => {
     await fixture.query('DELETE FROM bindings.bindings');
     await fixture.link(ADA, 7001);
     await expect.poll(tasks).toBe(0);
@@ -146,10 +146,10 @@ describe('roles follow a change of the link', () => {
   });
 
   test.each([
-    ['stands above the bot by now', 'ROLE_ABOVE_BOT'],
-    ['the bot may not take', 'MISSING_PERMISSION'],
+    ['is now above the bot', 'ROLE_ABOVE_BOT'],
+    ['the bot may not remove', 'MISSING_PERMISSION'],
   ])(
-    'a given role that %s is told of in a metric, kept in mind, and taken back once it can be',
+    'a granted role that %s is counted in a metric, stays recorded, and is removed as soon as that is possible',
     async (_what, code) => {
       await linked();
       const place = world.chat.guilds[0]?.roles.find(({ id }) => id === DECKHAND)?.position;
@@ -161,7 +161,7 @@ describe('roles follow a change of the link', () => {
       const missing = { status: 403, body: { code: 50013, message: 'Missing Permissions' } };
       if (code === 'ROLE_ABOVE_BOT') await putDeckhand(99);
       else await chat.fault('/roles/', missing);
-      // The guild's roles are remembered for a minute.
+      // The guild's roles are cached for a minute.
       await fixture.advance(60_000);
       const failures = async () =>
         (await scrape(fixture.members))(`members_roles_not_taken_back_total{code="${code}"}`) ?? 0;
@@ -178,7 +178,7 @@ describe('roles follow a change of the link', () => {
     },
   );
 
-  test('who is linked to another player gets what that one is to have', async () => {
+  test('a member that is linked to another player gets the roles of that player', async () => {
     await linked();
     await fixture.unlink({ chat_id: ADA });
     await fixture.query('DELETE FROM bindings.bindings WHERE chat_role_id = $1', [DECKHAND]);

@@ -23,13 +23,13 @@ import { LinkChanges } from './domain/changes.ts';
 import { GroupSync } from './domain/group-sync.ts';
 import { intentQueue } from './domain/intent-queue.ts';
 import { JobAdmin } from './domain/job-admin.ts';
-import { JobRunner } from './domain/job-runner.ts';
+import { JOB_QUEUE, jobQueue } from './domain/job-queue.ts';
 import { MemberLocks } from './domain/member-locks.ts';
 import { Members } from './domain/members.ts';
 import { Nicknames } from './domain/nicknames.ts';
 import { RoleChanges } from './domain/role-changes.ts';
 import { RoleSync } from './domain/role-sync.ts';
-import { RoleTasks } from './domain/role-tasks.ts';
+import { ROLE_TASK_QUEUE, RoleTasks } from './domain/role-tasks.ts';
 import { SyncJobs } from './domain/sync-jobs.ts';
 import { VerificationTokens } from './domain/tokens.ts';
 import { Verification } from './domain/verification.ts';
@@ -39,10 +39,9 @@ import { membersMethods } from './grpc/members.ts';
 import { guildsHandlers } from './http/guilds.ts';
 import { membersHandlers } from './http/members.ts';
 import { syncHandlers } from './http/sync.ts';
-import { ROLE_TASKS } from './store/role-tasks.ts';
-import { JobEvents } from './telemetry/jobs.ts';
+import { JobTelemetry } from './telemetry/jobs.ts';
 import { MembersTelemetry } from './telemetry/members.ts';
-import { RoleTaskEvents } from './telemetry/tasks.ts';
+import { RoleTaskTelemetry } from './telemetry/tasks.ts';
 
 const DAY = 24 * 3600;
 
@@ -90,8 +89,12 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const locks = new MemberLocks(database, randomUUID);
     const roleChanges = new RoleChanges({ database, locks, lookup, chat, clock, telemetry });
     const roles = new RoleSync({ idempotency, bindings, changes: roleChanges, telemetry });
-    const taskEvents = new RoleTaskEvents(metrics, log);
-    const roleTasks = new RoleTasks({ database, roles, newId: randomUUID, events: taskEvents });
+    const roleTasks = new RoleTasks({
+      roles,
+      newId: randomUUID,
+      telemetry: new RoleTaskTelemetry(metrics, log),
+      begin: (item) => worker.begin(ROLE_TASK_QUEUE, item),
+    });
     const changes = new LinkChanges({
       database,
       idempotency,
@@ -102,34 +105,26 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       telemetry,
     });
     const verification = new Verification({ tokens, changes, game, telemetry });
-    const jobEvents = new JobEvents(metrics, log);
-    const jobRunner = new JobRunner({
-      database,
-      groupSync: new GroupSync({ database, lookup, bindings, chat, changes: roleChanges }),
-      newHolder: randomUUID,
-      events: jobEvents,
-      giveUpSeconds: config.JOBS_GIVE_UP_SECONDS,
-    });
-    const wake = () => jobRunner.wake();
-    const jobAdmin = new JobAdmin({ database, events: jobEvents, wake });
-    const jobs = new SyncJobs({ database, idempotency, lookup, newJobId: randomUUID, wake, events: jobEvents });
+    const jobTelemetry = new JobTelemetry(metrics, log);
+    const wake = () => worker.wake(JOB_QUEUE);
+    const jobAdmin = new JobAdmin({ database, telemetry: jobTelemetry, wake });
+    const jobs = new SyncJobs({ database, idempotency, lookup, newJobId: randomUUID, wake, telemetry: jobTelemetry });
     const nicknames = new Nicknames({ idempotency, lookup, bindings, chat, game, telemetry });
 
-    const queues = [intentQueue(changes)];
+    const groupSync = new GroupSync({ database, lookup, bindings, chat, changes: roleChanges });
+    const giveUpSeconds = config.JOBS_GIVE_UP_SECONDS;
+    const queues = [
+      intentQueue(changes),
+      roleTasks.definition,
+      jobQueue({ database, groupSync, telemetry: jobTelemetry, giveUpSeconds }),
+    ];
     const worker = new QueueWorker(queues, { database, limits: queueLimits(config), metrics, log });
     lifecycle.add(worker);
-    lifecycle.add(roleTasks);
-    lifecycle.add(jobRunner);
     lifecycle.add(new Retention({ database, rules: retentionRules(config), clock, log }));
     const grpc = service.serveGrpc(config);
     service.serveInternal(grpc, MembersServiceService, membersMethods(members));
     service.serveOperators(grpc, ErasureServiceService, erasureMethods({ database, rules: erasureRules, log }));
-    const wakeQueues = () => {
-      worker.wake();
-      roleTasks.wake();
-    };
-    const definitions = [...queues, ROLE_TASKS];
-    const queueAdmin = queueAdminMethods({ database, definitions, log, wake: wakeQueues });
+    const queueAdmin = queueAdminMethods({ database, definitions: queues, log, wake: () => worker.wake() });
     service.serveOperators(grpc, QueueAdminServiceService, queueAdmin);
     service.serveOperators(grpc, JobAdminServiceService, jobAdminMethods(jobAdmin));
     service.serveHttp(

@@ -21,9 +21,6 @@ const ACROSS_GUILDS: readonly { file: string; text: RegExp; reason: string }[] =
   { file: 'services/auth/store/audit.ts', text: /FROM auth\.audit_heads/, reason: 'pages of chains, for operators' },
   { file: 'services/auth/store/operators.ts', text: /auth\.operators/, reason: 'operators belong to no guild' },
   { file: 'services/members/store/sync-jobs.ts', text: /GROUP BY state/, reason: 'a gauge, read now and then' },
-  { file: 'services/members/store/sync-jobs.ts', text: /FOR UPDATE SKIP LOCKED/, reason: 'a queue' },
-  { file: 'services/members/store/role-tasks.ts', text: /AS queued/, reason: 'a gauge, read now and then' },
-  { file: 'services/members/store/role-tasks.ts', text: /FOR UPDATE SKIP LOCKED/, reason: 'a queue' },
   { file: 'services/moderation/store/reads.ts', text: /conditions\.join/, reason: 'its first condition is the guild' },
 ];
 

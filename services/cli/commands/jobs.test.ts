@@ -20,7 +20,7 @@ beforeAll(async () => {
   auth = await startAuthForOperators(database.url);
   members = await startService(membersService, {
     ...testEnvironment(database.url),
-    // Nobody is there: a job that is taken is paused.
+    // No service listens there, so each job is paused.
     LOOKUP_GRPC_ADDRESS: '127.0.0.1:1',
     BINDINGS_GRPC_ADDRESS: '127.0.0.1:1',
     CHAT_BOT_TOKEN: 'token',
@@ -90,17 +90,17 @@ test("jobs list shows a guild's own jobs, the newest first, in pages that end", 
   expect(out).toContain('4/10');
 });
 
-test('a paused job is due at once after a retry, and keeps its place', async () => {
+test('a paused job is due immediately after a retry, and keeps its position', async () => {
   const [id = ''] = await addJobs(1, 'paused');
   const job = await json('jobs', 'retry', '--guild', GUILD, id);
   expect(job).toMatchObject({ job_id: id, state: 'queued', attempts: 0, done: 4, cause: null, finished_at: null });
-  // It is taken at once, and paused because nothing that it needs is there.
+  // It is taken immediately, and paused because its dependencies are down.
   await expect
     .poll(() => databaseRows(database.url, 'SELECT state, position, done FROM members.sync_jobs'))
     .toEqual([{ state: 'paused', position: '920000000000000004', done: 4 }]);
 });
 
-test('a job that failed goes on where it was, unless another for its group is not finished', async () => {
+test('a failed job continues at its position, unless another job for its group is not finished', async () => {
   const [id = ''] = await addJobs(1, 'failed');
   await addJobs(1, 'paused');
   const busy = await run('jobs', 'retry', '--guild', GUILD, id);
@@ -109,7 +109,7 @@ test('a job that failed goes on where it was, unless another for its group is no
   expect(await json('jobs', 'retry', '--guild', GUILD, id)).toMatchObject({ state: 'queued', done: 4 });
 });
 
-test('a cancelled job has failed and says so; what it did stays', async () => {
+test('a cancelled job has failed with the cause CANCELLED, and its changes stay', async () => {
   const [id = ''] = await addJobs(1, 'paused');
   const job = await json('jobs', 'cancel', '--guild', GUILD, id);
   expect(job).toMatchObject({ state: 'failed', done: 4, cause: { code: 'CANCELLED' } });
@@ -121,15 +121,18 @@ test('a cancelled job has failed and says so; what it did stays', async () => {
   ]);
 });
 
-test.each(['retry', 'cancel'])('jobs %s finds no job of another guild, and none that there is not', async (what) => {
-  const [id = ''] = await addJobs(1, 'paused', OTHER_GUILD);
-  for (const name of [id, '00000000-0000-4000-8000-000000000000']) {
-    const { status, error } = await run('jobs', what, '--guild', GUILD, name);
-    expect([status, error]).toEqual([1, expect.stringContaining('no such job')]);
-  }
-  const [row] = await databaseRows(database.url, 'SELECT state FROM members.sync_jobs');
-  expect(row).toEqual({ state: 'paused' });
-});
+test.each(['retry', 'cancel'])(
+  'jobs %s finds no job of another guild, and no job that does not exist',
+  async (what) => {
+    const [id = ''] = await addJobs(1, 'paused', OTHER_GUILD);
+    for (const name of [id, '00000000-0000-4000-8000-000000000000']) {
+      const { status, error } = await run('jobs', what, '--guild', GUILD, name);
+      expect([status, error]).toEqual([1, expect.stringContaining('no such job')]);
+    }
+    const [row] = await databaseRows(database.url, 'SELECT state FROM members.sync_jobs');
+    expect(row).toEqual({ state: 'paused' });
+  },
+);
 
 test('a job that is done cannot be retried', async () => {
   const [id = ''] = await addJobs(1, 'done');
@@ -137,7 +140,7 @@ test('a job that is done cannot be retried', async () => {
   expect([status, error]).toEqual([1, expect.stringContaining('The job is done and cannot be retried')]);
 });
 
-test('what is missing or made up is said, and nothing is changed', async () => {
+test('missing or invalid arguments are reported, and nothing is changed', async () => {
   expect((await run('jobs', 'retry', '--guild', GUILD)).error).toContain('JOB_ID is required');
   expect((await run('jobs', 'list')).error).toContain('--guild is required');
   expect((await run('jobs', 'list', '--guild', GUILD, '--cursor', 'made-up')).error).toContain('--cursor');

@@ -43,27 +43,27 @@ const CHANGE = { guild: { type: 'string' }, actor: { type: 'string' } } as const
 
 const retry: Command = {
   name: 'jobs retry',
-  summary: 'let a paused job go on now, or a failed one where it was',
+  summary: 'continue a paused job now, or a failed one at its position',
   usage: '--guild ID JOB_ID [--actor NAME]',
   argument: 'JOB_ID',
   options: CHANGE,
   run: async (input, connections) => {
     const request = named(input);
     const { job } = await admin(connections).retryJob(request);
-    return jobOutput(given(job));
+    return jobOutput(required(job));
   },
 };
 
 const cancel: Command = {
   name: 'jobs cancel',
-  summary: 'end a job that is not finished; what it has done stays, and jobs retry lets it go on',
+  summary: 'end an unfinished job; its changes stay, and jobs retry continues it',
   usage: '--guild ID JOB_ID [--actor NAME]',
   argument: 'JOB_ID',
   options: CHANGE,
   run: async (input, connections) => {
     const request = named(input);
     const { job } = await admin(connections).cancelJob(request);
-    return jobOutput(given(job));
+    return jobOutput(required(job));
   },
 };
 
@@ -80,9 +80,9 @@ function named(input: Input) {
   return { guildId, id: input.argument ?? '', actor: input.actor };
 }
 
-/** protobuf cannot say that a message is always there. */
-function given(job: Job | undefined): Job {
-  if (!job) throw new Error('the service answered without a job');
+/** Messages are optional in protobuf's types. */
+function required(job: Job | undefined): Job {
+  if (!job) throw new Error('the response of the service contains no job');
   return job;
 }
 

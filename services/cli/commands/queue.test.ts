@@ -119,7 +119,7 @@ test('queue list shows the items of every service, page by page or all', async (
   expect(out).toContain('INTERNAL: broken');
 });
 
-test('queue retry and skip do what they say once confirmed', async () => {
+test('queue retry and queue skip change items only with --yes where it is required', async () => {
   expect(await run('queue', 'retry', ...DECISIONS, '--all')).toMatchObject({
     status: 1,
     error: expect.stringContaining('This retries every dead letter of decisions in all guilds. Nothing was changed.'),
@@ -150,6 +150,6 @@ test.each([
   [['queue', 'retry', ...DECISIONS, '--id', '1'], '--guild'],
   [['queue', 'retry', ...DECISIONS], 'exactly one of --id, --all'],
   [['queue', 'retry', '--service', 'moderation', '--queue', 'boats', '--all', '--yes'], 'There is no queue "boats"'],
-])('%j is refused', async (words, message) => {
+])('%j is rejected', async (words, message) => {
   expect(await run(...words)).toMatchObject({ status: 1, error: expect.stringContaining(message) });
 });

@@ -4,7 +4,7 @@ import type { Connections } from '../connections.ts';
 import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from '../pages.ts';
 import { time } from '../text.ts';
 
-/** The services that have queues. */
+/** Services with queues, in the order in which their items are listed. */
 const SERVICES = ['moderation', 'members'];
 
 const SERVICE = { service: { type: 'string' } } as const;
@@ -12,18 +12,18 @@ const SERVICE_NOTE = `--service NAME    ${SERVICES.join(' or ')}`;
 const ITEM = { ...SERVICE, queue: { type: 'string' }, guild: { type: 'string' }, id: { type: 'string' } } as const;
 const ITEM_NOTES = [
   SERVICE_NOTE,
-  '--queue NAME      as listed: decisions (bans and mutes on their way to game servers), link-changes, role-tasks',
+  '--queue NAME      as listed: decisions (deliveries of bans and mutes to game servers), link-changes, role-tasks, sync-jobs',
   '--id ID           an item of the guild, as listed',
 ];
 
 const list: Command = {
   name: 'queue list',
-  summary: 'work in the background that waits, is in flight, or has failed for good (dead letters)',
+  summary: 'background work that waits, is in flight, or has failed permanently (dead letters)',
   usage: `[--service NAME] [--queue NAME] [--guild ID] [--state dead|queued] ${PAGE_USAGE}`,
   notes: [
     `${SERVICE_NOTE}; both when left out`,
     '--queue NAME      only this queue',
-    '--state STATE     dead: only dead letters; queued: only what waits or is in flight',
+    '--state STATE     dead: only dead letters; queued: only items that wait or are in flight',
     ...PAGE_NOTES,
   ],
   options: {
@@ -45,7 +45,7 @@ const list: Command = {
     const services = service === undefined ? SERVICES : [service];
     return listOutput<Listed>(pages, {
       field: 'items',
-      none: 'No work waits, and there are no dead letters.',
+      none: 'No items wait, and there are no dead letters.',
       headings: ['SERVICE', 'QUEUE', 'GUILD', 'ID', 'STATE', 'ATTEMPTS', 'QUEUED', 'NEXT ATTEMPT', 'LAST ERROR'],
       cells: (item) => [
         item.service,
@@ -62,8 +62,8 @@ const list: Command = {
       page: async ({ limit, cursor }) => {
         const at = cursor === '' ? start : readCursor(input, cursor);
         const current = at?.service ?? services[0] ?? '';
-        const asked = { queue, guildId, state, limit, position: at?.position ?? '' };
-        const { items, nextPosition } = await admin(connections, current).listQueueItems(asked);
+        const request = { queue, guildId, state, limit, position: at?.position ?? '' };
+        const { items, nextPosition } = await admin(connections, current).listQueueItems(request);
         const following = services[services.indexOf(current) + 1];
         const next = nextPosition === '' ? following && `${following}:` : `${current}:${nextPosition}`;
         return { items: items.map((item) => ({ ...item, service: current })), nextCursor: next };
@@ -74,12 +74,12 @@ const list: Command = {
 
 const retry: Command = {
   name: 'queue retry',
-  summary: 'try an item again now, or all dead letters of a queue, with all of their attempts',
+  summary: 'retry an item now, or all dead letters of a queue, with all of their attempts',
   usage: '--service NAME --queue NAME (--guild ID --id ID | --all [--guild ID] --yes)',
   notes: [
     ...ITEM_NOTES,
     '--all             every dead letter, of the guild or of all guilds',
-    'A retried ban or mute is not delivered where a later decision about the same player was delivered already.',
+    'A retried ban or mute is not delivered if a later decision about the same player was delivered already.',
   ],
   options: { ...ITEM, all: { type: 'boolean' }, ...YES_OPTION },
   run: async (input, connections) => {
@@ -96,7 +96,7 @@ const retry: Command = {
       const response = await admin(connections, service).retryQueueItems({ queue, guildId, id, queuedBeforeMs });
       retried += response.retried;
       isMore = response.isMore;
-      // What dies again while this goes on is not retried again.
+      // Items that become dead letters again meanwhile are not retried again.
       queuedBeforeMs = response.startedAtMs;
     }
     return {
@@ -108,13 +108,13 @@ const retry: Command = {
 
 const skip: Command = {
   name: 'queue skip',
-  summary: 'discard an item that waits or is a dead letter; there is no way back',
+  summary: 'discard an item that waits or is a dead letter; this cannot be undone',
   usage: '--service NAME --queue NAME --guild ID --id ID --yes',
   notes: [
     ...ITEM_NOTES,
-    'A skipped decision never reaches live game servers; it counts in status checks all the same. A skipped change of a',
-    'link frees its verification code, and a repeat of its request is a 409; see first what `links show` says. After a',
-    'skipped role task the member keeps the roles that it has now, until the next synchronisation.',
+    'A skipped decision never reaches live game servers, but status checks include it. A skipped change of a link frees',
+    'its verification code, and a repeat of its request gets a 409; look at `links show` first. After a skipped role task',
+    'the member keeps its current roles until the next synchronisation. A skipped synchronisation job has failed.',
   ],
   options: { ...ITEM, ...YES_OPTION },
   run: async (input, connections) => {
@@ -122,7 +122,7 @@ const skip: Command = {
     const guildId = input.requiredText('guild');
     const id = input.requiredText('id');
     input.check();
-    input.confirm(`discards item ${id} of ${queue} in guild ${guildId} for good`);
+    input.confirm(`discards item ${id} of ${queue} in guild ${guildId} permanently`);
     await admin(connections, service).skipQueueItem({ queue, guildId, id });
     return { document: { skipped: { service, queue, guild_id: guildId, id } }, text: 'The item was discarded.' };
   },
@@ -145,7 +145,7 @@ function serviceOf(input: Input): string | undefined {
   return service;
 }
 
-/** A cursor is a service, and the position in its list. */
+/** A cursor is a service and a position in its list. */
 function readCursor(input: Input, cursor: string): { service: string; position: string } | undefined {
   const [, service, position] = /^([a-z]+):(.*)$/.exec(cursor) ?? [];
   if (service !== undefined && position !== undefined && SERVICES.includes(service)) return { service, position };

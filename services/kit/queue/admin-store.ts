@@ -1,10 +1,9 @@
-import type { Queryable } from '../postgres/pool.ts';
+import { ApiError } from '../errors.ts';
+import { type Database, isUniqueViolation, type Queryable } from '../postgres/pool.ts';
 import { type Columns, columnsOf } from './columns.ts';
-import type { AdministeredQueue } from './definition.ts';
+import type { AdministeredQueue, ItemKey } from './definition.ts';
 
-export interface ListedItem {
-  guildId: string;
-  id: string;
+export interface ListedItem extends ItemKey {
   /** `queued`, `leased` or `dead`. */
   state: string;
   attempts: number;
@@ -13,45 +12,39 @@ export interface ListedItem {
   lastError: string | null;
 }
 
-/** A place in a queue's list, which is ordered by guild and ID. */
-export interface ItemPosition {
-  guildId: string;
-  id: string;
-}
-
 export interface ItemFilter {
   guildId?: string | undefined;
-  /** Only dead letters, else only what is waiting or in flight, else both. */
+  /** `dead`: only dead letters. `queued`: only items that are waiting or in flight. Otherwise both. */
   state?: 'dead' | 'queued' | undefined;
 }
 
 /** Below every ID of a type. */
 const FIRST = { bigint: '0', uuid: '00000000-0000-0000-0000-000000000000', text: '' } as const;
 
-/** What operators do with the items of one queue. */
+/** The statements of operators on the items of one queue. */
 export class QueueAdminStore {
-  readonly #database: Queryable;
+  readonly #database: Database;
   readonly #definition: AdministeredQueue;
   readonly #columns: Columns;
 
-  constructor(database: Queryable, definition: AdministeredQueue) {
+  constructor(database: Database, definition: AdministeredQueue) {
     this.#database = database;
     this.#definition = definition;
     this.#columns = columnsOf(definition.table);
   }
 
-  /** Up to `limit` items that are not finished, past a position. */
-  list(filter: ItemFilter, after: ItemPosition | undefined, limit: number): Promise<ListedItem[]> {
-    const { table, id, idType, runAt, attempts } = this.#columns;
+  /** Up to `limit` items that are not finished, after a position, by guild and ID. */
+  list(filter: ItemFilter, after: ItemKey | undefined, limit: number): Promise<ListedItem[]> {
+    const { table, id, idType, runAt, attempts, dead } = this.#columns;
     const { conditions, values } = this.#conditions(filter);
-    const place = (value: unknown) => `$${values.push(value)}`;
+    const parameter = (value: unknown) => `$${values.push(value)}`;
     const start = after ?? { guildId: '', id: FIRST[this.#definition.table.idType] };
-    conditions.push(`(guild_id, ${id}) > (${place(start.guildId)}, ${place(start.id)}::${idType})`);
+    conditions.push(`(guild_id, ${id}) > (${parameter(start.guildId)}, ${parameter(start.id)}::${idType})`);
     return this.#database.query(
       `SELECT guild_id AS "guildId", ${id}::text AS id, ${attempts} AS attempts, ${runAt} AS "runAt",
          queued_at AS "queuedAt", last_error AS "lastError",
-         CASE WHEN state = 'queued' AND leased_until > clock_timestamp() THEN 'leased' ELSE state END AS state
-       FROM ${table} WHERE ${conditions.join(' AND ')} ORDER BY guild_id, ${id} LIMIT ${place(limit)}`,
+         CASE WHEN ${dead} THEN 'dead' WHEN leased_until > clock_timestamp() THEN 'leased' ELSE 'queued' END AS state
+       FROM ${table} WHERE ${conditions.join(' AND ')} ORDER BY guild_id, ${id} LIMIT ${parameter(limit)}`,
       values,
     );
   }
@@ -62,34 +55,57 @@ export class QueueAdminStore {
     return row?.now.getTime() ?? 0;
   }
 
-  /** Up to `limit` dead letters queued before a time are queued again, with all of their attempts; how many. */
-  async retryDead(guildId: string | undefined, queuedBeforeMs: number, limit: number): Promise<number> {
-    const { table, id } = this.#columns;
+  /**
+   * Queues up to `limit` dead letters again that were queued before a time. Returns how many it found and how many of
+   * these it queued again: the definition may reject single ones.
+   */
+  async retryDead(
+    guildId: string | undefined,
+    queuedBeforeMs: number,
+    limit: number,
+  ): Promise<{ found: number; retried: number }> {
+    const { table, id, dead } = this.#columns;
     const { conditions, values } = this.#conditions({ guildId, state: 'dead' });
     conditions.push(`queued_at <= to_timestamp($${values.push(queuedBeforeMs)}::float8 / 1000)`);
-    const retried = await this.#database.query(
-      `UPDATE ${table} SET ${this.#requeue} WHERE (guild_id, ${id}) IN (
-         SELECT guild_id, ${id} FROM ${table} WHERE ${conditions.join(' AND ')}
-         ORDER BY guild_id, ${id} LIMIT $${values.push(limit)}) AND state = 'dead' RETURNING 1`,
+    const items = `FROM ${table} WHERE ${conditions.join(' AND ')}
+      ORDER BY guild_id, ${id} LIMIT $${values.push(limit)}`;
+    if (this.#definition.retried) {
+      const found = await this.#database.query<ItemKey>(
+        `SELECT guild_id AS "guildId", ${id}::text AS id ${items}`,
+        values,
+      );
+      let retried = 0;
+      for (const item of found) if (await this.#retryUnlessRejected(item)) retried += 1;
+      return { found: found.length, retried };
+    }
+    const rows = await this.#database.query(
+      `UPDATE ${table} SET ${this.#requeue} WHERE (guild_id, ${id}) IN (SELECT guild_id, ${id} ${items}) AND ${dead} RETURNING 1`,
       values,
     );
-    return retried.length;
+    return { found: rows.length, retried: rows.length };
   }
 
-  /** A dead letter, or an item that waits for its next attempt, is due; false when there is none or it is in flight. */
-  async retry({ guildId, id }: ItemPosition): Promise<boolean> {
-    const retried = await this.#database.query(
-      `UPDATE ${this.#columns.table} SET ${this.#requeue} WHERE ${this.#idle} RETURNING 1`,
-      [guildId, id],
-    );
-    return retried.length > 0;
+  /**
+   * Makes a dead letter, or an item that waits for its next attempt, due; false if there is no such item or it is in
+   * flight. CONFLICT if the definition rejects it.
+   */
+  retry({ guildId, id }: ItemKey): Promise<boolean> {
+    return this.#database.transaction(async (transaction) => {
+      const retried = await transaction.query(
+        `UPDATE ${this.#columns.table} SET ${this.#requeue} WHERE ${this.#idle} RETURNING 1`,
+        [guildId, id],
+      );
+      if (retried.length > 0) await this.#definition.retried?.(transaction, { guildId, id });
+      return retried.length > 0;
+    });
   }
 
-  /** Discards an item; false when there is none or it is in flight. */
-  async skip(transaction: Queryable, { guildId, id }: ItemPosition): Promise<boolean> {
-    const { table, finishedAt } = this.#columns;
+  /** Discards an item; false if there is no such item or it is in flight. */
+  async skip(transaction: Queryable, { guildId, id }: ItemKey): Promise<boolean> {
+    const { table, state, finishedAt, unleased } = this.#columns;
     const skipped = await transaction.query(
-      `UPDATE ${table} SET state = 'skipped', leased_until = NULL, ${finishedAt} = clock_timestamp()
+      `UPDATE ${table}
+       SET ${state} = 'skipped', ${unleased}, ${finishedAt} = coalesce(${finishedAt}, clock_timestamp())
        WHERE ${this.#idle} RETURNING 1`,
       [guildId, id],
     );
@@ -97,30 +113,37 @@ export class QueueAdminStore {
     return skipped.length > 0;
   }
 
+  async #retryUnlessRejected(item: ItemKey): Promise<boolean> {
+    try {
+      return await this.retry(item);
+    } catch (error) {
+      if (isUniqueViolation(error) || (error instanceof ApiError && error.code === 'CONFLICT')) return false;
+      throw error;
+    }
+  }
+
   /**
    * An item that comes back may be its guild's new head while a later one is in flight. In an ordered queue it is due
-   * one lease later: whatever was in flight has ended by then, so that there is one at a time.
+   * after one lease: the attempt in flight has ended by then, so that only one item is handled at a time.
    */
   get #requeue(): string {
-    const { runAt, attempts } = this.#columns;
+    const { state, runAt, attempts, dead, unleased } = this.#columns;
     const delay = this.#definition.ordered ? this.#definition.leaseMs : 0;
-    return `${attempts} = 0, leased_until = NULL, queued_at = clock_timestamp(),
-      ${runAt} = clock_timestamp() + CASE WHEN state = 'dead' THEN ${delay} ELSE 0 END * interval '1 millisecond',
-      state = 'queued'`;
+    return `${attempts} = 0, ${unleased}, queued_at = clock_timestamp(),
+      ${runAt} = clock_timestamp() + CASE WHEN ${dead} THEN ${delay} ELSE 0 END * interval '1 millisecond',
+      ${state} = 'queued'`;
   }
 
   /** The item of the first two parameters, unless it is finished or in flight. */
   get #idle(): string {
-    const { id, idType, finishedAt } = this.#columns;
-    return `guild_id = $1 AND ${id} = $2::${idType} AND ${finishedAt} IS NULL AND state IN ('queued', 'dead')
+    const { id, idType, open, dead } = this.#columns;
+    return `guild_id = $1 AND ${id} = $2::${idType} AND ((${open}) OR (${dead}))
       AND (leased_until IS NULL OR leased_until <= clock_timestamp())`;
   }
 
   #conditions({ guildId, state }: ItemFilter): { conditions: string[]; values: unknown[] } {
-    const { finishedAt, open } = this.#columns;
-    const conditions = [
-      { dead: `${finishedAt} IS NULL AND state = 'dead'`, queued: open, all: `${finishedAt} IS NULL` }[state ?? 'all'],
-    ];
+    const { open, dead, unfinished } = this.#columns;
+    const conditions = [{ dead, queued: open, all: unfinished }[state ?? 'all']];
     const values: unknown[] = [];
     if (guildId !== undefined) conditions.push(`guild_id = $${values.push(guildId)}`);
     return { conditions, values };

@@ -15,7 +15,7 @@ beforeAll(async () => {
   const definition = fixture.definition({
     skipped: async (transaction: Queryable, { id }) => {
       skipped.push(id);
-      // In the same transaction: the item is skipped and this is done, or neither.
+      // In the same transaction: an error here undoes the skip.
       const [row] = await transaction.query<{ state: string; what: string }>(
         'SELECT state, what FROM fleet.tasks WHERE guild_id = $1 AND id = $2::bigint',
         [GUILD, id],
@@ -40,7 +40,7 @@ const kill = (what: string) =>
   ]);
 
 describe('the list', () => {
-  test('has what waits, what is in flight and what is dead, page by page, and nothing that is done', async () => {
+  test('has waiting items, items in flight and dead letters, page by page, and no done items', async () => {
     for (let index = 0; index < 7; index++) await fixture.enqueue(`task ${index}`, index % 2 ? GUILD : OTHER_GUILD);
     await kill('task 3');
     await fixture.database.query(`UPDATE fleet.tasks SET state = 'done', finished_at = now() WHERE what = 'task 5'`);
@@ -78,19 +78,19 @@ describe('the list', () => {
     expect(await count({ guildId: GUILD, state: 'queued' })).toBe(0);
   });
 
-  test('refuses what is no queue, state, limit or position', async () => {
+  test('rejects an unknown queue, state, limit or position', async () => {
     await expect(methods.listQueueItems({ ...everything, queue: 'boats' })).rejects.toMatchObject({
       code: 'NOT_FOUND',
     });
     for (const wrong of [{ state: 'done' }, { limit: 0 }, { limit: 1_001 }, { position: 'x' }]) {
-      const asked = methods.listQueueItems({ ...everything, ...wrong });
-      await expect(asked).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+      const request = methods.listQueueItems({ ...everything, ...wrong });
+      await expect(request).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
     }
   });
 });
 
 describe('retry', () => {
-  test('queues a dead letter with all of its attempts, due once what is in flight has ended', async () => {
+  test('queues a dead letter with all of its attempts, due when the attempt in flight of its guild has ended', async () => {
     const id = await fixture.enqueue('dead');
     await kill('dead');
     await fixture.enqueue('next');
@@ -101,14 +101,14 @@ describe('retry', () => {
       startedAtMs: expect.any(Number),
     });
     expect(await fixture.task('dead')).toMatchObject({ state: 'queued', attempts: 0 });
-    // It is the head now, and the one in flight keeps its lease: nobody handles both at once.
+    // It is the head now, and the other item keeps its lease: they are never handled concurrently.
     expect(await store.take(GUILD, undefined, 5_000)).toBeUndefined();
     await store.finish(next as NonNullable<typeof next>);
     await fixture.time.advance(5_001);
     expect(await store.take(GUILD, undefined, 5_000)).toMatchObject({ id, attempts: 1, data: { what: 'dead' } });
   });
 
-  test('of all dead letters leaves what waits for its turn alone', async () => {
+  test('of all dead letters does not change waiting items', async () => {
     for (const [what, guildId] of [
       ['a', GUILD],
       ['b', GUILD],
@@ -123,7 +123,7 @@ describe('retry', () => {
     expect(await fixture.task('waiting')).toMatchObject({ attempts: 0, later: false });
   });
 
-  test('refuses an item that is in flight, done or not there', async () => {
+  test('rejects an item that is in flight, done or does not exist', async () => {
     const id = await fixture.enqueue('task');
     const item = await store.take(GUILD, undefined, 5_000);
     const retry = (which: string) => methods.retryQueueItems({ queue: 'tasks', guildId: GUILD, id: which });
@@ -137,7 +137,7 @@ describe('retry', () => {
 describe('skip', () => {
   const skip = (id: string) => methods.skipQueueItem({ queue: 'tasks', guildId: GUILD, id });
 
-  test('discards a dead letter, or one that waits, and tells the service in the same transaction', async () => {
+  test('discards a dead letter or a waiting item, and calls the service in the same transaction', async () => {
     const [dead, waiting, bound] = [
       await fixture.enqueue('dead'),
       await fixture.enqueue('waiting'),
@@ -156,7 +156,7 @@ describe('skip', () => {
     expect((await fixture.task('dead'))['finished_at']).toBeInstanceOf(Date);
   });
 
-  test('refuses an item that is in flight or not there', async () => {
+  test('rejects an item that is in flight or does not exist', async () => {
     const id = await fixture.enqueue('task');
     await store.take(GUILD, undefined, 5_000);
     for (const which of [id, '999999', 'x']) await expect(skip(which)).rejects.toMatchObject({ code: 'NOT_FOUND' });

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { unixSeconds } from '../clock.ts';
 import { ApiError } from '../errors.ts';
+import { positionCodec } from '../http/page-position.ts';
 import { checked } from '../http/validate.ts';
 import type { Database } from '../postgres/pool.ts';
 import type { Logger } from '../telemetry/log.ts';
-import { type ItemPosition, type ListedItem, QueueAdminStore } from './admin-store.ts';
-import type { AdministeredQueue } from './definition.ts';
+import { type ListedItem, QueueAdminStore } from './admin-store.ts';
+import type { AdministeredQueue, ItemKey } from './definition.ts';
 
-/** The maximum of items of one call. */
+/** The maximum number of items in one call. */
 const MAX_ITEMS = 1_000;
 
 const guildId = z.string().regex(/^[1-9][0-9]{16,19}$/, { error: 'must be a guild ID' });
@@ -39,7 +40,6 @@ export interface QueueAdminOptions {
   wake: () => void;
 }
 
-/** One queue, and what operators do with it. */
 interface Administered {
   definition: AdministeredQueue;
   store: QueueAdminStore;
@@ -58,7 +58,7 @@ export function queueAdminMethods({ database, definitions, log, wake }: QueueAdm
     async listQueueItems(message: z.input<typeof list>) {
       const { queue: name, limit, position, ...filter } = checked(list, message, 'request');
       const wanted = name === undefined ? queues : [named(name)];
-      const start = position === '' ? undefined : readPosition(position);
+      const start = position === '' ? undefined : positions.read(position);
       const items: (ListedItem & { queue: string })[] = [];
       let isPast = start === undefined;
       for (const { definition, store } of wanted) {
@@ -71,33 +71,34 @@ export function queueAdminMethods({ database, definitions, log, wake }: QueueAdm
       }
       const page = items.slice(0, limit);
       const last = items.length > limit ? page.at(-1) : undefined;
-      return { items: page.map(itemMessage), nextPosition: last ? writePosition(last) : '' };
+      return { items: page.map(itemMessage), nextPosition: last ? positions.write(last) : '' };
     },
 
-    /** One item by its guild and ID; else up to 1,000 dead letters of the guild, or of all guilds. */
+    /** Retries one item by its guild and ID, or up to 1,000 dead letters of the guild or of all guilds. */
     async retryQueueItems(message: z.input<typeof retry>) {
-      const asked = checked(retry, message, 'request');
-      const { definition, store } = named(asked.queue);
-      const startedAtMs = asked.queuedBeforeMs ?? (await store.now());
-      let retried: number;
-      if (asked.id === undefined) retried = await store.retryDead(asked.guildId, startedAtMs, MAX_ITEMS);
-      else {
-        const item = itemOf(definition, asked.guildId, asked.id);
-        if (!(await store.retry(item))) throw noIdleItem();
-        retried = 1;
-      }
-      log.info({ queue: asked.queue, guild_id: asked.guildId, item_id: asked.id, retried }, 'queue items retried');
+      const request = checked(retry, message, 'request');
+      const { definition, store } = named(request.queue);
+      const startedAtMs = request.queuedBeforeMs ?? (await store.now());
+      let result = { found: 1, retried: 1 };
+      if (request.id === undefined) result = await store.retryDead(request.guildId, startedAtMs, MAX_ITEMS);
+      else if (!(await store.retry(itemOf(definition, request.guildId, request.id)))) throw noIdleItem();
+      const { found, retried } = result;
+      log.info(
+        { queue: request.queue, guild_id: request.guildId, item_id: request.id, retried },
+        'queue items retried',
+      );
       wake();
-      return { retried, isMore: asked.id === undefined && retried === MAX_ITEMS, startedAtMs };
+      // A further call would only find the ones again that were rejected.
+      return { retried, isMore: found === MAX_ITEMS && retried > 0, startedAtMs };
     },
 
     async skipQueueItem(message: z.input<typeof skip>) {
-      const asked = checked(skip, message, 'request');
-      const { definition, store } = named(asked.queue);
-      const item = itemOf(definition, asked.guildId, asked.id);
+      const request = checked(skip, message, 'request');
+      const { definition, store } = named(request.queue);
+      const item = itemOf(definition, request.guildId, request.id);
       const isSkipped = await database.transaction((transaction) => store.skip(transaction, item));
       if (!isSkipped) throw noIdleItem();
-      log.warn({ queue: asked.queue, guild_id: asked.guildId, item_id: asked.id }, 'queue item skipped');
+      log.warn({ queue: request.queue, guild_id: request.guildId, item_id: request.id }, 'queue item skipped');
       wake();
       return {};
     },
@@ -107,21 +108,18 @@ export function queueAdminMethods({ database, definitions, log, wake }: QueueAdm
 const noIdleItem = () =>
   new ApiError('NOT_FOUND', { message: 'There is no such item that is waiting or dead; it may be in flight now' });
 
-const SHAPES = { bigint: /^[0-9]{1,18}$/, uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, text: /^/ };
+const ID_PATTERNS = { bigint: /^[0-9]{1,18}$/, uuid: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, text: /^/ };
+
+/** Positions in the list of all queues. */
+const positions = positionCodec({ queue: /[^_]+/, guildId: /[^_]+/, id: /.+/ });
 
 /** NOT_FOUND for an ID that no item of the queue can have. */
-function itemOf({ table }: AdministeredQueue, ofGuild: string | undefined, id: string): ItemPosition {
-  if (ofGuild === undefined) throw new ApiError('INVALID_REQUEST', { message: 'An item is named by its guild and ID' });
-  if (!SHAPES[table.idType].test(id)) throw noIdleItem();
+function itemOf({ table }: AdministeredQueue, ofGuild: string | undefined, id: string): ItemKey {
+  if (ofGuild === undefined) {
+    throw new ApiError('INVALID_REQUEST', { message: 'guild_id is required with id: both together name an item' });
+  }
+  if (!ID_PATTERNS[table.idType].test(id)) throw noIdleItem();
   return { guildId: ofGuild, id };
-}
-
-const writePosition = ({ queue: name, guildId: guild, id }: ListedItem & { queue: string }) => `${name}|${guild}|${id}`;
-
-function readPosition(text: string): ItemPosition & { queue: string } {
-  const [, name, guild, id] = /^([^|]+)\|([^|]+)\|(.+)$/.exec(text) ?? [];
-  if (name !== undefined && guild !== undefined && id !== undefined) return { queue: name, guildId: guild, id };
-  throw new ApiError('INVALID_REQUEST', { message: 'The position is not a next_position of a page' });
 }
 
 function itemMessage(item: ListedItem & { queue: string }) {

@@ -1,24 +1,35 @@
 import { performance } from 'node:perf_hooks';
 import { ApiError, asApiError, isServerError } from '../errors.ts';
 import { isRejectedCall } from '../grpc/errors.ts';
+import type { Database } from '../postgres/pool.ts';
 import { DeadlineError, within } from '../resilience/deadline.ts';
 import { whileRenewing } from '../resilience/renewing.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { backoffMs, outageBackoffMs } from './backoff.ts';
-import type { QueueDefinition, QueueItem, QueueLimits } from './definition.ts';
+import {
+  type AttemptEnd,
+  type ClaimedItem,
+  Interrupted,
+  type QueueDefinition,
+  type QueueLimits,
+  type RetryPolicy,
+  type TakenItem,
+} from './definition.ts';
 import type { QueueMetrics } from './metrics.ts';
 import type { Failure, QueueStore } from './store.ts';
 
 /** A success within this time shows that what the queue needs is up, so that an item's failure is its own. */
 const EVIDENCE_MS = 60_000;
 const MAX_ERROR_LENGTH = 300;
+const RENEWALS_PER_LEASE = 3;
 
-/** `over`: the item is done or a dead letter. `unavailable`: what it needs may be down for all items. */
+/** `over`: nothing more is to be done now. `unavailable`: what the item needs may be down for all items. */
 export type AttemptResult = 'over' | 'retry' | 'unavailable';
 
 export interface AttemptOptions {
   definition: QueueDefinition;
   limits: QueueLimits;
+  database: Database;
   store: QueueStore;
   metrics: QueueMetrics;
   log: Logger;
@@ -27,77 +38,152 @@ export interface AttemptOptions {
 /** Takes items and handles them: one attempt at a time, whose outcome is recorded in the item's row. */
 export class Attempts {
   readonly #options: AttemptOptions;
+  readonly #retry: RetryPolicy;
+  readonly #stopping = new AbortController();
   #succeededAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: AttemptOptions) {
     this.#options = options;
+    this.#retry = {
+      delayMs: (attempts) => backoffMs(attempts),
+      isPermanent: (error) => !isServerError(error),
+      isOutage: isOutageOrRejection,
+      limits: options.limits,
+      ...options.definition.retry,
+    };
+  }
+
+  /** Asks handlers to stop early. */
+  interrupt(): void {
+    this.#stopping.abort();
   }
 
   /** Takes and handles an item, or a guild's head; undefined when there was nothing to take. */
   async next(guildId: string, itemId?: string): Promise<AttemptResult | undefined> {
     const { definition, store } = this.#options;
-    const { leaseMs, handleMs, renews } = definition;
+    const { leaseMs, handleMs } = definition;
     const startedAt = performance.now();
-    const item = await store.take(guildId, itemId, leaseMs);
-    if (!item) return undefined;
-    // The lease began at some time since. If the database was slow, another process could have the item before this
-    // one is done with it.
-    if (!renews && performance.now() - startedAt > leaseMs - handleMs) return this.#putBack(item);
-    return this.#handle(item);
+    const taken = await store.take(guildId, itemId, leaseMs);
+    if (!taken) return undefined;
+    // The lease began during the call. After a slow call another process could get the item before this one is done.
+    if (performance.now() - startedAt > leaseMs - (handleMs ?? leaseMs / 2)) return this.#putBack(taken);
+    const { maxAttempts } = this.#retry.limits;
+    const lost = new AbortController();
+    const signal =
+      handleMs === undefined ? AbortSignal.any([this.#stopping.signal, lost.signal]) : this.#stopping.signal;
+    const item = { ...taken, signal };
+    // Its last workers ended without recording an outcome; it may be what ended them.
+    if (maxAttempts !== null && item.attempts > maxAttempts) {
+      return this.#fail(item, new Error('the workers died while handling it'));
+    }
+    return this.#handle(item, () => lost.abort());
   }
 
-  async #handle(item: QueueItem): Promise<AttemptResult> {
-    const { definition, limits, store, metrics } = this.#options;
-    // Its last workers ended without recording an outcome; it may be what ended them.
-    if (item.attempts > limits.maxAttempts) return this.#fail(item, new Error('the workers died while handling it'));
+  async #handle(item: ClaimedItem, lose: () => void): Promise<AttemptResult> {
+    const { definition, metrics } = this.#options;
+    const { handleMs } = definition;
     try {
-      await (definition.renews ? this.#renewing(item) : within(definition.handleMs, definition.handle(item)));
+      await (handleMs === undefined ? this.#renewing(item, lose) : within(handleMs, definition.handle(item)));
     } catch (error) {
-      return this.#fail(item, error);
+      return error instanceof Interrupted ? this.#release(item) : this.#fail(item, error);
     }
     this.#succeededAt = performance.now();
     metrics.attempted('done');
-    await store.finish(item);
+    const end: AttemptEnd = { outcome: 'done' };
+    const isRecorded = await this.#record(
+      item,
+      (store) => this.#finish(store, item),
+      () => end,
+    );
+    this.#settle(item, isRecorded ? end : { outcome: 'lost' });
     return 'over';
   }
 
-  #renewing(item: QueueItem): Promise<unknown> {
+  #renewing(item: ClaimedItem, lose: () => void): Promise<unknown> {
     const { definition, store } = this.#options;
     const renew = async () => {
-      item.lease = (await store.renew(item, definition.leaseMs)) ?? item.lease;
+      // If the call fails, the next one may get through before the lease ends.
+      if (!(await store.renew(item, definition.leaseMs))) lose();
     };
-    return whileRenewing(definition.leaseMs / 4, renew, () => definition.handle(item));
+    return whileRenewing(definition.leaseMs / RENEWALS_PER_LEASE, renew, () => definition.handle(item));
   }
 
-  async #fail(item: QueueItem, thrown: unknown): Promise<AttemptResult> {
-    const { definition, limits, store, metrics, log } = this.#options;
+  #finish(store: QueueStore, item: ClaimedItem): Promise<boolean> {
+    return this.#options.definition.deletesDone ? store.delete(item) : store.finish(item);
+  }
+
+  async #release(item: ClaimedItem): Promise<AttemptResult> {
+    const isReleased = await this.#options.store.release(item);
+    this.#settle(item, { outcome: isReleased ? 'released' : 'lost' });
+    return 'over';
+  }
+
+  async #fail(item: ClaimedItem, thrown: unknown): Promise<AttemptResult> {
+    const { metrics } = this.#options;
+    const retry = this.#retry;
     const error = thrown instanceof DeadlineError ? new ApiError('TIMEOUT', { cause: thrown }) : asApiError(thrown);
-    // A rejected call too, as while keys are replaced: it is no item's fault, and all items would become dead letters.
-    const isUnavailable = error.code === 'UNAVAILABLE' || error.code === 'TIMEOUT' || isRejectedCall(error);
+    const isUnavailable = retry.isOutage(error);
     const counts = !isUnavailable || performance.now() - this.#succeededAt < EVIDENCE_MS;
     const failure: Failure = {
       error: `${error.code}: ${error.message}`.slice(0, MAX_ERROR_LENGTH),
-      isPermanent: !isServerError(error),
+      isPermanent: retry.isPermanent(error),
       counts,
-      delayMs: counts ? backoffMs(item.attempts) : outageBackoffMs(),
-      ...limits,
+      delayMs: counts ? retry.delayMs(item.attempts, error) : outageBackoffMs(),
+      ...retry.limits,
     };
-    const state = await store.fail(item, failure);
-    const names = { queue: definition.name, guild_id: item.guildId, item_id: item.id, attempts: item.attempts };
-    if (state === 'dead') {
-      metrics.attempted('dead');
-      log.error({ ...names, err: thrown }, 'queue item became a dead letter');
-      return 'over';
-    }
-    metrics.attempted(counts ? 'retried' : 'unavailable');
-    log.warn({ ...names, code: error.code, delay_ms: failure.delayMs }, 'queue item failed, will retry');
+    const endOf = (state: 'queued' | 'dead'): AttemptEnd => ({ outcome: state === 'dead' ? 'dead' : 'retried', error });
+    const state = await this.#record(item, (store) => store.fail(item, failure), endOf);
+    this.#settle(item, state ? endOf(state) : { outcome: 'lost', error }, failure.delayMs);
+    if (!state) return 'over';
+    metrics.attempted(state === 'dead' ? 'dead' : counts ? 'retried' : 'unavailable');
+    if (state === 'dead') return 'over';
     return isUnavailable ? 'unavailable' : 'retry';
   }
 
-  async #putBack(item: QueueItem): Promise<AttemptResult> {
-    const { store, limits } = this.#options;
-    const failure = { error: 'TIMEOUT: the database was too slow', isPermanent: false, counts: false, ...limits };
-    await store.fail(item, { ...failure, delayMs: outageBackoffMs() });
+  /** Writes an outcome, in one transaction with what the queue's definition writes about it. */
+  #record<Result>(
+    item: ClaimedItem,
+    write: (store: QueueStore) => Promise<Result>,
+    endOf: (result: NonNullable<Result>) => AttemptEnd,
+  ): Promise<Result> {
+    const { definition, database, store } = this.#options;
+    if (!definition.recorded) return write(store);
+    return database.transaction(async (transaction) => {
+      const result = await write(store.in(transaction));
+      if (result) await definition.recorded?.(transaction, item, endOf(result));
+      return result;
+    });
+  }
+
+  #settle(item: ClaimedItem, end: AttemptEnd, delayMs?: number): void {
+    const { definition, log } = this.#options;
+    if (definition.settled) return definition.settled(item, end);
+    const names = { queue: definition.name, guild_id: item.guildId, item_id: item.id, attempts: item.attempts };
+    const { outcome, error } = end;
+    if (outcome === 'dead') log.error({ ...names, err: error }, 'queue item became a dead letter');
+    if (outcome === 'lost') log.warn({ ...names, code: error?.code }, 'queue item was taken over by another process');
+    if (outcome === 'retried') {
+      log.warn({ ...names, code: error?.code, delay_ms: delayMs }, 'queue item failed, will retry');
+    }
+  }
+
+  async #putBack(item: TakenItem): Promise<AttemptResult> {
+    await this.#options.store.fail(item, {
+      error: 'TIMEOUT: the database was too slow',
+      isPermanent: false,
+      counts: false,
+      delayMs: outageBackoffMs(),
+      maxAttempts: null,
+      maxOutageSeconds: null,
+    });
     return 'retry';
   }
+}
+
+/**
+ * Whether the part that the handler called is down, or rejects every call of this process, as while keys are replaced:
+ * that is no item's fault, and all items would become dead letters.
+ */
+function isOutageOrRejection(error: ApiError): boolean {
+  return error.code === 'UNAVAILABLE' || error.code === 'TIMEOUT' || isRejectedCall(error);
 }

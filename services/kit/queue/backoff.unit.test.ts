@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { backoffMs, outageBackoffMs } from './backoff.ts';
 
 test('the time between attempts doubles up to a minute, and up to half of it is random', () => {
-  const between = (attempts: number) => [backoffMs(attempts, () => 0), backoffMs(attempts, () => 1)];
+  const between = (attempts: number) => [backoffMs(attempts, {}, () => 0), backoffMs(attempts, {}, () => 1)];
   expect([1, 2, 3, 8, 100].map(between)).toEqual([
     [250, 500],
     [500, 1_000],

@@ -3,7 +3,7 @@ import { createTestDatabase, type TestDatabase } from '#test/postgres/database.t
 import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { type Database, openDatabase } from '../postgres/pool.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import type { QueueDefinition, QueueItem, QueueTable } from './definition.ts';
+import type { ClaimedItem, QueueDefinition, QueueLimits, QueueTable } from './definition.ts';
 import { QueueWorker } from './worker.ts';
 
 export const GUILD = '900000000000000001';
@@ -12,21 +12,27 @@ export const LIMITS = { maxAttempts: 3, maxOutageSeconds: 3_600 };
 
 export const TASKS: QueueTable = { name: 'fleet.tasks', id: 'id', idType: 'bigint', data: 'taken.what' };
 
+/** In place of a maximum duration, leases are renewed. */
+export const RENEWING = { table: { ...TASKS, holder: 'holder' }, handleMs: undefined } as const;
+
+/** In all processes together, one task of a guild at a time whose name begins with "alone". */
+export const ALONE = { ...RENEWING, table: { ...RENEWING.table, oneLeasedPerGuild: 'tasks_running' } } as const;
+
 export interface Task {
   what: string;
 }
 type TaskQueue = QueueDefinition<Task>;
 
-/** A real table of tasks, and workers on it as several processes would be. */
+/** A real table of tasks, and workers on it as in several processes. */
 export class QueueFixture {
   testDatabase!: TestDatabase;
   database!: Database;
   time!: DatabaseTime;
   readonly metrics = new Metrics();
   readonly log = pino({ level: 'silent' });
-  /** What was handled, in order. */
+  /** The tasks that were handled, in order. */
   readonly handled: string[] = [];
-  /** What handling a task does instead of succeeding. */
+  /** By task: what handling it does instead of succeeding. */
   readonly behaviour = new Map<string, () => unknown>();
   #workers: QueueWorker[] = [];
   #pools: Database[] = [];
@@ -39,10 +45,21 @@ export class QueueFixture {
     await this.database.query(
       `CREATE TABLE fleet.tasks (guild_id text COLLATE "C" NOT NULL, id bigint GENERATED ALWAYS AS IDENTITY, what text,
          state text NOT NULL DEFAULT 'queued', attempts integer NOT NULL DEFAULT 0,
-         run_at timestamptz NOT NULL DEFAULT clock_timestamp(), leased_until timestamptz,
+         run_at timestamptz NOT NULL DEFAULT clock_timestamp(), leased_until timestamptz, holder uuid,
          queued_at timestamptz NOT NULL DEFAULT clock_timestamp(), finished_at timestamptz, last_error text,
-         PRIMARY KEY (guild_id, id))`,
+         PRIMARY KEY (guild_id, id)) WITH (fillfactor = 50)`,
     );
+    const open = "WHERE finished_at IS NULL AND state = 'queued'";
+    for (const [name, columns] of [
+      ['tasks_queued', `(guild_id, id) ${open}`],
+      ['tasks_due', `(guild_id, run_at) ${open}`],
+      ['tasks_queued_at', `(queued_at) ${open}`],
+      ['tasks_dead', "(guild_id, id) WHERE state = 'dead'"],
+    ]) {
+      await this.database.query(`CREATE INDEX ${name} ON fleet.tasks ${columns}`);
+    }
+    const held = "(guild_id) WHERE holder IS NOT NULL AND finished_at IS NULL AND what LIKE 'alone%'";
+    await this.database.query(`CREATE UNIQUE INDEX tasks_running ON fleet.tasks ${held}`);
   }
 
   async stop(): Promise<void> {
@@ -51,7 +68,7 @@ export class QueueFixture {
     await this.testDatabase.drop();
   }
 
-  /** Nothing is queued and nobody works. */
+  /** Stops all workers and empties the queue. */
   async reset(): Promise<void> {
     await this.stopWorkers();
     await this.database.query('TRUNCATE fleet.tasks');
@@ -64,9 +81,9 @@ export class QueueFixture {
     this.#workers = [];
   }
 
-  openPool(): Database {
+  openPool(url = this.testDatabase.url): Database {
     const { metrics, log } = this;
-    const pool = openDatabase({ url: this.testDatabase.url, poolMax: 5, name: 'queue-test', metrics, log });
+    const pool = openDatabase({ url, poolMax: 5, name: 'queue-test', metrics, log });
     this.#pools.push(pool);
     return pool;
   }
@@ -84,28 +101,40 @@ export class QueueFixture {
     };
   }
 
-  async #handle({ data }: QueueItem<Task>): Promise<void> {
+  async #handle({ data }: ClaimedItem<Task>): Promise<void> {
     const what = data.what;
     this.handled.push(what);
     await this.behaviour.get(what)?.();
   }
 
-  /** A worker of another process. */
-  async startWorker(own: Partial<TaskQueue> = {}, limits = LIMITS): Promise<QueueWorker> {
-    const { metrics, log, database } = this;
+  /** Starts a worker as another process would. */
+  async startWorker(
+    own: Partial<TaskQueue> = {},
+    limits: QueueLimits = LIMITS,
+    database = this.database,
+  ): Promise<QueueWorker> {
+    const { metrics, log } = this;
     const worker = new QueueWorker([this.definition(own)], { database, limits, metrics, log });
     this.#workers.push(worker);
     await worker.start();
     return worker;
   }
 
-  /** The ID of a new task. */
+  /** Inserts a task and returns its ID. */
   async enqueue(what: string, guildId = GUILD): Promise<string> {
     const [row] = await this.database.query<{ id: string }>(
       'INSERT INTO fleet.tasks (guild_id, what) VALUES ($1, $2) RETURNING id::text AS id',
       [guildId, what],
     );
     return row?.id ?? '';
+  }
+
+  /** Inserts many tasks. */
+  async enqueueMany(count: number, guildId = GUILD, prefix = 'task'): Promise<void> {
+    await this.database.query(
+      `INSERT INTO fleet.tasks (guild_id, what) SELECT $1, $3 || ' ' || n FROM generate_series(1, $2::int) n`,
+      [guildId, count, prefix],
+    );
   }
 
   /** A task's row. */

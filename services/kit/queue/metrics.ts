@@ -1,15 +1,15 @@
 import { performance } from 'node:perf_hooks';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { QueueStats } from './store.ts';
+import type { QueueStats } from './definition.ts';
 
 /**
- * How an attempt ended: `done`; `retried` and `dead` after a failure; `unavailable` where what it needs is down for all,
- * which does not count.
+ * How an attempt ended: `done`; `retried` and `dead` after a failure; `unavailable` when what the item needs is down for
+ * all items, so that the attempt does not count.
  */
 export type AttemptOutcome = 'done' | 'retried' | 'unavailable' | 'dead';
 const OUTCOMES: readonly AttemptOutcome[] = ['done', 'retried', 'unavailable', 'dead'];
 
-/** What a queue shows to Prometheus. */
+/** The metrics of one queue. */
 export class QueueMetrics {
   readonly #queue: string;
   readonly #attempts;
@@ -18,12 +18,13 @@ export class QueueMetrics {
 
   constructor(metrics: Metrics, queue: string) {
     this.#queue = queue;
-    this.#attempts = metrics.counter('queue_attempts_total', 'Attempts to handle an item of a queue, by outcome', [
-      'queue',
-      'outcome',
-    ]);
+    this.#attempts = metrics.counter(
+      'queue_attempts_total',
+      'Attempts of this process to handle an item of a queue, by outcome',
+      ['queue', 'outcome'],
+    );
     for (const outcome of OUTCOMES) this.#attempts.inc({ queue, outcome }, 0);
-    const help = 'Items of a queue that are waiting or in flight, and dead letters; 10000 at most';
+    const help = 'Items of a queue in all processes: waiting or in flight (queued), and dead letters; 10000 at most';
     metrics.gauge('queue_items', help, ['queue', 'state'], (gauge) => {
       gauge.set({ queue, state: 'queued' }, this.#stats.queued);
       gauge.set({ queue, state: 'dead' }, this.#stats.dead);
@@ -33,7 +34,7 @@ export class QueueMetrics {
     );
   }
 
-  /** 0 when nothing waits. */
+  /** 0 when there is no open item. */
   get oldestSeconds(): number {
     const { oldestSeconds } = this.#stats;
     return oldestSeconds === null ? 0 : Math.max(0, oldestSeconds) + (performance.now() - this.#readAt) / 1000;

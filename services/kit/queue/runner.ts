@@ -2,12 +2,13 @@ import type { Database } from '../postgres/pool.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { type AttemptResult, Attempts } from './attempt.ts';
-import type { QueueDefinition, QueueLimits } from './definition.ts';
+import type { ItemKey, QueueDefinition, QueueLimits } from './definition.ts';
+import { InFlight } from './in-flight.ts';
 import { QueueMetrics } from './metrics.ts';
-import { QueueStore } from './store.ts';
+import { itemKey, QueueStore } from './store.ts';
 
-/** Guilds whose heads are read together. */
-const HEADS_PAGE = 100;
+/** Guilds that are read together. */
+const GUILDS_PAGE = 100;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5_000;
 
@@ -25,11 +26,10 @@ export class QueueRunner {
   readonly #store: QueueStore;
   readonly #attempts: Attempts;
   readonly #log: Logger;
-  /** What is in flight: by guild in an ordered queue, else by item. */
-  readonly #active = new Map<string, Promise<unknown>>();
+  readonly #inFlight: InFlight;
   #dispatching: Promise<void> | undefined;
   #isWanted = false;
-  /** Something due was left, since it or its guild was in flight or there was no free slot. */
+  /** Something due was not started, because it or its guild was in flight or there was no free slot. */
   #isMoreDue = false;
   #isStopped = false;
   #pauseMs = 0;
@@ -39,28 +39,48 @@ export class QueueRunner {
     this.definition = definition;
     this.metrics = new QueueMetrics(metrics, definition.name);
     this.#store = new QueueStore(database, definition.table);
-    this.#attempts = new Attempts({ definition, limits, store: this.#store, metrics: this.metrics, log });
+    const { metrics: own } = this;
+    this.#attempts = new Attempts({ definition, limits, database, store: this.#store, metrics: own, log });
+    this.#inFlight = new InFlight(definition.concurrency, definition.ordered ? 1 : definition.maxPerGuild);
     this.#log = log;
   }
 
-  /** There may be something due. */
+  /** Looks for due items. */
   wake(): void {
     this.#isWanted = true;
     if (this.#isStopped || this.#pauseTimer) return;
     this.#dispatching ??= this.#dispatch().finally(() => (this.#dispatching = undefined));
   }
 
-  /** Reads the figures for the metrics. */
-  async readStats(): Promise<void> {
-    this.metrics.read(await this.#store.stats());
+  /**
+   * Attempts an item of an unordered queue that was just committed, without looking for it, and returns when the attempt
+   * has ended or another process has the item. Returns false without an attempt if there is no free slot: the item then
+   * waits like any other. Never rejects.
+   */
+  async begin(item: ItemKey): Promise<boolean> {
+    const key = itemKey(item);
+    if (!this.#mayStart || !this.#inFlight.hasSlot(item.guildId) || this.#inFlight.has(key)) {
+      this.wake();
+      return false;
+    }
+    await this.#start(item.guildId, key, () => this.#attempt(item.guildId, item.id));
+    return true;
   }
 
-  /** Starts nothing more, and waits for what is in flight. */
+  /** Reads the figures for the metrics. */
+  async readStats(): Promise<void> {
+    const stats = await this.#store.stats();
+    this.metrics.read(stats);
+    await this.definition.statsRead?.(stats);
+  }
+
+  /** Starts no more attempts, and waits for those in flight. */
   async drain(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#pauseTimer);
+    this.#attempts.interrupt();
     await this.#dispatching;
-    await Promise.all(this.#active.values());
+    await this.#inFlight.all();
   }
 
   get #mayStart(): boolean {
@@ -80,12 +100,10 @@ export class QueueRunner {
 
   /** Starts every guild whose head is due. */
   async #startGuilds(): Promise<void> {
-    for (let found = HEADS_PAGE, after = ''; found === HEADS_PAGE; ) {
-      const heads = await this.#store.heads(after, HEADS_PAGE);
+    for (let found = GUILDS_PAGE, after = ''; found === GUILDS_PAGE; ) {
+      const heads = await this.#store.heads(after, GUILDS_PAGE);
       for (const { guildId, isDue } of heads) {
-        if (!isDue) continue;
-        if (this.#active.has(guildId)) this.#isMoreDue = true;
-        else await this.#startWhenFree(guildId, () => this.#handleGuild(guildId));
+        if (isDue) await this.#startWhenFree(guildId, guildId, () => this.#handleGuild(guildId));
         if (!this.#mayStart) return;
       }
       found = heads.length;
@@ -93,48 +111,56 @@ export class QueueRunner {
     }
   }
 
-  /** Starts items that are due, in random order, so that several processes seldom want the same one. */
+  /** Starts due items: first one of each guild, then a second one of each, so that no guild waits for another's items. */
   async #startItems(): Promise<void> {
-    const limit = 2 * this.definition.concurrency;
-    const due = await this.#store.due(limit);
-    const shuffled = due.map((item) => ({ item, at: Math.random() })).toSorted((a, b) => a.at - b.at);
-    for (const { item } of shuffled) {
-      const key = `${item.guildId} ${item.id}`;
-      if (!this.#active.has(key)) {
-        await this.#startWhenFree(key, async () => this.#after(await this.#attempts.next(item.guildId, item.id)));
+    const { concurrency, maxPerGuild = concurrency } = this.definition;
+    for (let found = GUILDS_PAGE, after = ''; found === GUILDS_PAGE; ) {
+      const guilds = await this.#store.due(after, GUILDS_PAGE, maxPerGuild);
+      for (const { guildId, id } of inTurn(guilds)) {
+        const key = itemKey({ guildId, id });
+        await this.#startWhenFree(guildId, key, () => this.#attempt(guildId, id));
+        if (!this.#mayStart) return;
       }
-      if (!this.#mayStart) return;
+      if (guilds.some(({ ids }) => ids.length === maxPerGuild)) this.#isMoreDue = true;
+      found = guilds.length;
+      after = guilds.at(-1)?.guildId ?? after;
     }
-    if (due.length === limit) this.#isMoreDue = true;
   }
 
-  async #startWhenFree(key: string, work: () => Promise<unknown>): Promise<void> {
-    while (this.#active.size >= this.definition.concurrency) await Promise.race(this.#active.values());
+  /** Waits for a free slot; starts nothing if the guild has no slot by then. */
+  async #startWhenFree(guildId: string, key: string, work: () => Promise<unknown>): Promise<void> {
+    await this.#inFlight.untilFree();
     if (!this.#mayStart) return;
-    const running: Promise<unknown> = work()
-      .catch((error: unknown) =>
-        this.#log.warn({ err: error, queue: this.definition.name }, 'failed to record a queue attempt'),
-      )
-      .finally(() => {
-        this.#active.delete(key);
-        if (!this.#isMoreDue) return;
-        this.#isMoreDue = false;
-        this.wake();
-      });
-    this.#active.set(key, running);
+    if (this.#inFlight.hasSlot(guildId) && !this.#inFlight.has(key)) void this.#start(guildId, key, work);
+    else this.#isMoreDue = true;
+  }
+
+  async #start(guildId: string, key: string, work: () => Promise<unknown>): Promise<void> {
+    await this.#inFlight.add(guildId, key, async () => {
+      try {
+        await work();
+      } catch (error) {
+        this.#log.warn({ err: error, queue: this.definition.name }, 'failed to take or finish a queue item');
+      }
+    });
+    if (!this.#isMoreDue) return;
+    this.#isMoreDue = false;
+    this.wake();
+  }
+
+  async #attempt(guildId: string, id?: string): Promise<AttemptResult | undefined> {
+    const result = await this.#attempts.next(guildId, id);
+    this.#pauseAfter(result);
+    return result;
   }
 
   /** Handles a guild's items one after the other, until there are none or one has to wait. */
   async #handleGuild(guildId: string): Promise<void> {
-    while (!this.#isStopped) {
-      const result = await this.#attempts.next(guildId);
-      this.#after(result);
-      if (result !== 'over') return;
-    }
+    while (!this.#isStopped && (await this.#attempt(guildId)) === 'over');
   }
 
-  /** What the queue needs may be down: nothing is started for a moment, longer each time. */
-  #after(result: AttemptResult | undefined): void {
+  /** If what the queue needs may be down, nothing is started for a moment, longer each time. */
+  #pauseAfter(result: AttemptResult | undefined): void {
     if (result === 'over') this.#pauseMs = 0;
     if (result !== 'unavailable' || this.#pauseTimer || this.#isStopped) return;
     this.#pauseMs = Math.min(Math.max(2 * this.#pauseMs, FIRST_PAUSE_MS), MAX_PAUSE_MS);
@@ -142,5 +168,21 @@ export class QueueRunner {
       this.#pauseTimer = undefined;
       this.wake();
     }, this.#pauseMs).unref();
+  }
+}
+
+/** One item of each guild, then a second one of each, and so on; a guild's items are shuffled. */
+function* inTurn(guilds: readonly { guildId: string; ids: readonly string[] }[]): Generator<ItemKey> {
+  // Several processes read the same items; in random order they seldom try the same one first.
+  const shuffled = guilds.map(({ guildId, ids }) => ({
+    guildId,
+    ids: ids.map((id) => ({ id, at: Math.random() })).toSorted((left, right) => left.at - right.at),
+  }));
+  const longest = Math.max(0, ...guilds.map(({ ids }) => ids.length));
+  for (let turn = 0; turn < longest; turn++) {
+    for (const { guildId, ids } of shuffled) {
+      const item = ids[turn];
+      if (item) yield { guildId, id: item.id };
+    }
   }
 }

@@ -1,9 +1,7 @@
-import type { Queryable } from '../postgres/pool.ts';
-import { type Columns, columnsOf } from './columns.ts';
-import type { QueueItem, QueueTable } from './definition.ts';
-
-/** Counting stops here: a gauge needs no more, and a long queue must not make it slow. */
-const MAX_COUNTED = 10_000;
+import { randomUUID } from 'node:crypto';
+import { isUniqueViolation, type Prepared, type Queryable } from '../postgres/pool.ts';
+import type { ItemKey, QueueLimits, QueueStats, QueueTable, TakenItem } from './definition.ts';
+import { type QueueStatements, statementsOf } from './statements.ts';
 
 /** A guild's oldest open item. */
 export interface Head {
@@ -11,7 +9,13 @@ export interface Head {
   isDue: boolean;
 }
 
-export interface Failure {
+/** The items of a guild that are due. */
+export interface GuildItems {
+  guildId: string;
+  ids: string[];
+}
+
+export interface Failure extends QueueLimits {
   /** `CODE: message` */
   error: string;
   /** The item becomes a dead letter whatever its attempts. */
@@ -19,153 +23,107 @@ export interface Failure {
   /** Whether the attempt counts. */
   counts: boolean;
   delayMs: number;
-  maxAttempts: number;
-  maxOutageSeconds: number;
 }
 
-export interface QueueStats {
-  /** Open and dead items, 10,000 at most. */
-  queued: number;
-  dead: number;
-  /** The age of the item that has been open longest; null when none is. */
-  oldestSeconds: number | null;
-}
+type TakenRow = Record<string, unknown> & Omit<TakenItem, 'data'>;
 
-interface TakenRow extends Record<string, unknown> {
-  guildId: string;
-  id: string;
-  attempts: number;
-  lease: string;
-}
-
-/** The statements of a worker. Each changes one guild's row; all times are the database's. */
+/** Reads and changes the rows of a queue for a worker. All times are the database's. */
 export class QueueStore {
   readonly #database: Queryable;
   readonly #table: QueueTable;
-  readonly #columns: Columns;
+  readonly #statements: QueueStatements;
 
-  constructor(database: Queryable, table: QueueTable) {
+  constructor(database: Queryable, table: QueueTable, statements = statementsOf(table)) {
     this.#database = database;
     this.#table = table;
-    this.#columns = columnsOf(table);
+    this.#statements = statements;
   }
 
-  /** The heads of up to `limit` guilds after a guild: one index look-up for each, however long their queues are. */
+  /** The same store in a transaction. */
+  in(transaction: Queryable): QueueStore {
+    return new QueueStore(transaction, this.#table, this.#statements);
+  }
+
+  /** The heads of up to `limit` guilds after a guild: one index lookup for each, however long their queues are. */
   heads(afterGuildId: string, limit: number): Promise<Head[]> {
-    const { table, id, runAt, open } = this.#columns;
-    const next = (after: string) =>
-      `SELECT guild_id, ${runAt} AS run_at FROM ${table} WHERE ${open} AND guild_id > ${after}
-       ORDER BY guild_id, ${id} LIMIT 1`;
-    return this.#database.query(
-      `WITH RECURSIVE heads AS (
-         (${next('$1')})
-         UNION ALL
-         SELECT next.* FROM heads, LATERAL (${next('heads.guild_id')}) next
-       )
-       SELECT guild_id AS "guildId", run_at <= clock_timestamp() AS "isDue" FROM heads LIMIT $2`,
-      [afterGuildId, limit],
-    );
+    return this.#database.query(this.#statements.heads, [afterGuildId, limit]);
   }
 
-  /** Up to `limit` items that are due, of any guild; another process may take them first. */
-  due(limit: number): Promise<{ guildId: string; id: string }[]> {
-    const { table, id, runAt, open } = this.#columns;
-    // As a subquery the time is a constant of the statement, by which an index can be searched.
-    return this.#database.query(
-      `SELECT guild_id AS "guildId", ${id}::text AS id FROM ${table}
-       WHERE ${open} AND ${runAt} <= (SELECT clock_timestamp()) ORDER BY ${runAt} LIMIT $1`,
-      [limit],
-    );
+  /**
+   * Up to `limit` guilds after a guild that have open items, and of each up to `perGuild` items that are due; another
+   * process may take them first. Two index lookups for each guild, however long their queues are.
+   */
+  due(afterGuildId: string, limit: number, perGuild: number): Promise<GuildItems[]> {
+    return this.#database.query(this.#statements.due, [afterGuildId, limit, perGuild]);
   }
 
   /** Takes an item, or a guild's head; undefined when it is not due or another process has it. */
-  async take(guildId: string, itemId: string | undefined, leaseMs: number): Promise<QueueItem | undefined> {
-    const { table, id, idType, runAt, attempts, open } = this.#columns;
-    const { data, join = '' } = this.#table;
-    const chosen =
-      itemId === undefined
-        ? `SELECT ${id} AS id FROM ${table} WHERE guild_id = $1 AND ${open} ORDER BY ${id} LIMIT 1`
-        : `SELECT $3::${idType} AS id`;
-    const [row] = await this.#database.query<TakenRow>(
-      `WITH chosen AS MATERIALIZED (${chosen}), taken AS (
-         UPDATE ${table} SET ${attempts} = ${attempts} + 1,
-           ${runAt} = clock_timestamp() + $2::float8 * interval '1 millisecond',
-           leased_until = clock_timestamp() + $2::float8 * interval '1 millisecond'
-         FROM chosen
-         WHERE guild_id = $1 AND ${table}.${id} = chosen.id AND ${open} AND ${runAt} <= clock_timestamp()
-         RETURNING ${table}.*
-       )
-       SELECT taken.guild_id AS "guildId", taken.${id}::text AS id, taken.${attempts} AS attempts,
-         taken.leased_until::text AS lease${data === undefined ? '' : `, ${data}`}
-       FROM taken ${join}`,
-      itemId === undefined ? [guildId, leaseMs] : [guildId, leaseMs, itemId],
-    );
-    if (!row) return undefined;
-    const { guildId: owner, id: taken, attempts: count, lease, ...rest } = row;
-    return { guildId: owner, id: taken, attempts: count, lease, data: rest };
+  async take(guildId: string, itemId: string | undefined, leaseMs: number): Promise<TakenItem | undefined> {
+    const { takeHead, takeItem } = this.#statements;
+    const { oneLeasedPerGuild } = this.#table;
+    const values = [guildId, leaseMs, randomUUID()];
+    try {
+      const [row] = await (itemId === undefined
+        ? this.#database.query<TakenRow>(takeHead, values)
+        : this.#database.query<TakenRow>(takeItem, [...values, itemId]));
+      return row && itemOf(row);
+    } catch (error) {
+      // Another process took another item of the guild at the same moment.
+      if (oneLeasedPerGuild !== undefined && isUniqueViolation(error, oneLeasedPerGuild)) return undefined;
+      throw error;
+    }
   }
 
-  /** Extends the lease; undefined when another process has the item by now. */
-  async renew(item: QueueItem, leaseMs: number): Promise<string | undefined> {
-    const { table, runAt } = this.#columns;
-    const [row] = await this.#database.query<{ lease: string }>(
-      `UPDATE ${table} SET ${runAt} = clock_timestamp() + $4::float8 * interval '1 millisecond',
-         leased_until = clock_timestamp() + $4::float8 * interval '1 millisecond'
-       WHERE ${this.#held} RETURNING leased_until::text AS lease`,
-      [item.guildId, item.id, item.lease, leaseMs],
-    );
-    return row?.lease;
+  /** Extends the lease; false when it was lost. */
+  renew(item: TakenItem, leaseMs: number): Promise<boolean> {
+    return this.#change(this.#statements.renew, item, leaseMs);
   }
 
-  /** The work is done; without effect when another process has the item by now. */
-  async finish(item: QueueItem): Promise<void> {
-    const { table, finishedAt } = this.#columns;
-    await this.#database.query(
-      `UPDATE ${table} SET state = 'done', leased_until = NULL, ${finishedAt} = clock_timestamp() WHERE ${this.#held}`,
-      [item.guildId, item.id, item.lease],
-    );
+  /** The work is done; false when the lease was lost. */
+  finish(item: TakenItem): Promise<boolean> {
+    return this.#change(this.#statements.finish, item);
   }
 
-  /** Ends an attempt that failed; the item's state then, undefined when another process has it by now. */
-  async fail(item: QueueItem, failure: Failure): Promise<'queued' | 'dead' | undefined> {
-    const { table, runAt, attempts } = this.#columns;
-    const [row] = await this.#database.query<{ state: 'queued' | 'dead' }>(
-      `UPDATE ${table} SET leased_until = NULL, last_error = $4,
-         ${attempts} = ${attempts} - CASE WHEN $5 THEN 0 ELSE 1 END,
-         ${runAt} = clock_timestamp() + $6::float8 * interval '1 millisecond',
-         state = CASE WHEN $7 OR ($5 AND ${attempts} >= $8)
-           OR queued_at < clock_timestamp() - $9::float8 * interval '1 second' THEN 'dead' ELSE state END
-       WHERE ${this.#held} RETURNING state`,
-      [
-        item.guildId,
-        item.id,
-        item.lease,
-        failure.error,
-        failure.counts,
-        failure.delayMs,
-        failure.isPermanent,
-        failure.maxAttempts,
-        failure.maxOutageSeconds,
-      ],
-    );
+  /** The work is done and the row is deleted; false when the lease was lost. */
+  delete(item: TakenItem): Promise<boolean> {
+    return this.#change(this.#statements.delete, item);
+  }
+
+  /** The item is due immediately, and this attempt does not count; false when the lease was lost. */
+  release(item: TakenItem): Promise<boolean> {
+    return this.#change(this.#statements.release, item);
+  }
+
+  /** Ends an attempt that failed; returns the item's new state, undefined when the lease was lost. */
+  async fail(item: TakenItem, failure: Failure): Promise<'queued' | 'dead' | undefined> {
+    const { error, counts, delayMs, isPermanent, maxAttempts, maxOutageSeconds } = failure;
+    const [row] = await this.#database.query<{ state: 'queued' | 'dead' }>(this.#statements.fail, [
+      item.guildId,
+      item.id,
+      item.lease,
+      error,
+      counts,
+      delayMs,
+      isPermanent,
+      maxAttempts,
+      maxOutageSeconds,
+    ]);
     return row?.state;
   }
 
   async stats(): Promise<QueueStats> {
-    const { table, open } = this.#columns;
-    const count = (condition: string) =>
-      `(SELECT count(*) FROM (SELECT FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted)::int`;
-    const [row] = await this.#database.query<QueueStats>(
-      `SELECT ${count(open)} AS queued, ${count("state = 'dead'")} AS dead,
-         (SELECT extract(epoch FROM clock_timestamp() - queued_at)::float8 FROM ${table}
-          WHERE ${open} ORDER BY queued_at LIMIT 1) AS "oldestSeconds"`,
-    );
+    const [row] = await this.#database.query<QueueStats>(this.#statements.stats);
     return row ?? { queued: 0, dead: 0, oldestSeconds: null };
   }
 
-  /** The item, while this process holds its lease; the first three parameters name it. */
-  get #held(): string {
-    const { id, idType, open } = this.#columns;
-    return `guild_id = $1 AND ${id} = $2::${idType} AND leased_until = $3::timestamptz AND ${open}`;
+  async #change(statement: Prepared, { guildId, id, lease }: TakenItem, ...values: unknown[]): Promise<boolean> {
+    return (await this.#database.query(statement, [guildId, id, lease, ...values])).length > 0;
   }
 }
+
+function itemOf({ guildId, id, attempts, lease, ...data }: TakenRow): TakenItem {
+  return { guildId, id, attempts, lease, data };
+}
+
+/** Names an item among those of all guilds. */
+export const itemKey = ({ guildId, id }: ItemKey) => `${guildId} ${id}`;

@@ -2,7 +2,8 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../errors.ts';
 import { fromStatus } from '../grpc/errors.ts';
-import { GUILD, LIMITS, OTHER_GUILD, QueueFixture, type Task } from './fixture.ts';
+import { queueAdminMethods } from './admin.ts';
+import { GUILD, LIMITS, OTHER_GUILD, QueueFixture, RENEWING, type Task } from './fixture.ts';
 import { QueueStore } from './store.ts';
 
 const fixture = new QueueFixture();
@@ -13,17 +14,17 @@ beforeEach(() => fixture.reset());
 const fails = (code: ConstructorParameters<typeof ApiError>[0]) => () => {
   throw new ApiError(code);
 };
-/** As a service does whose keys are not those of this process. */
+/** Rejects the call as a service does whose keys differ from those of this process. */
 const rejectsCalls = () => {
   throw fromStatus({ code: status.UNAUTHENTICATED, details: '', metadata: new Metadata() });
 };
 /** In seconds. */
 const YEARS = 100_000_000;
-/** Lets time pass, so that whatever waits for a retry or a lease is due. */
+/** Moves the clock, so that items that wait for a retry or the end of a lease are due. */
 const later = () => fixture.time.advance(120_000);
 const timesHandled = (what: string) => fixture.handled.filter((each) => each === what).length;
 
-/** Lets time pass until an item has reached a state. */
+/** Moves the clock on until an item has reached a state. */
 async function reaches(what: string, state: string): Promise<void> {
   const passing = async () => {
     await later();
@@ -37,7 +38,7 @@ async function metric(name: string): Promise<number> {
 }
 
 describe('an ordered queue', () => {
-  test('handles the items of each guild in order and one at a time, whichever of three workers takes them', async () => {
+  test('handles the items of each guild in order and one at a time, also with three workers', async () => {
     const inFlight = new Map<string, number>();
     const order: Record<string, string[]> = { [GUILD]: [], [OTHER_GUILD]: [] };
     let overlaps = 0;
@@ -61,7 +62,7 @@ describe('an ordered queue', () => {
     expect(overlaps).toBe(0);
   });
 
-  test('goes on behind an item that always fails once it is a dead letter, and holds up no other guild before', async () => {
+  test('continues after an item that always fails once that is a dead letter, and never delays other guilds for it', async () => {
     fixture.behaviour.set('poison', fails('INTERNAL'));
     for (const what of ['poison', 'next']) await fixture.enqueue(what);
     await fixture.enqueue('other', OTHER_GUILD);
@@ -83,7 +84,7 @@ describe('an ordered queue', () => {
 });
 
 describe('an item', () => {
-  test('that fails is tried again later, and later each time', async () => {
+  test('that fails is retried with growing delays', async () => {
     fixture.behaviour.set('task', fails('INTERNAL'));
     await fixture.enqueue('task');
     await fixture.startWorker({}, { maxAttempts: 50, maxOutageSeconds: YEARS });
@@ -98,7 +99,7 @@ describe('an item', () => {
     await reaches('task', 'done');
   });
 
-  test('that is refused for good is a dead letter at once', async () => {
+  test('that is rejected permanently becomes a dead letter immediately', async () => {
     fixture.behaviour.set('task', fails('INVALID_REQUEST'));
     await fixture.enqueue('task');
     await fixture.startWorker();
@@ -109,7 +110,7 @@ describe('an item', () => {
   test.each([
     ['cannot be reached', fails('UNAVAILABLE'), /^UNAVAIL/],
     ['rejects all calls', rejectsCalls, /^INTERNAL/],
-  ])('does not lose attempts while what it needs %s, up to a limit', async (_, failure, error) => {
+  ])('does not lose attempts while its dependency %s, up to a limit', async (_, failure, error) => {
     fixture.behaviour.set('task', failure);
     await fixture.enqueue('task');
     const worker = await fixture.startWorker({}, { ...LIMITS, maxOutageSeconds: YEARS });
@@ -129,7 +130,7 @@ describe('an item', () => {
   });
 
   test.each(['UNAVAILABLE', 'TIMEOUT'] as const)(
-    'that alone fails with %s while others get through is a dead letter after its attempts',
+    'that fails with %s while others succeed becomes a dead letter after its attempts',
     async (code) => {
       fixture.behaviour.set('poison', fails(code));
       await fixture.enqueue('poison');
@@ -147,7 +148,7 @@ describe('an item', () => {
     },
   );
 
-  test('that ends its worker each time is a dead letter after its attempts, and is not handled once more', async () => {
+  test('that ends its worker each time becomes a dead letter after its attempts, and is not handled again', async () => {
     await fixture.enqueue('task');
     const store = new QueueStore(fixture.database, fixture.definition().table);
     for (let attempt = 1; attempt <= LIMITS.maxAttempts; attempt++) {
@@ -159,7 +160,7 @@ describe('an item', () => {
     expect(fixture.handled).toEqual([]);
   });
 
-  test('whose lease took too long to get is not handled: another process could have it before it is done', async () => {
+  test('is not handled if the claim took so long that its lease could end before the handler', async () => {
     await fixture.enqueue('task');
     const slow = vi.spyOn(QueueStore.prototype, 'take');
     slow.mockImplementationOnce(async function take(this: QueueStore, ...given) {
@@ -177,7 +178,7 @@ describe('an item', () => {
     slow.mockRestore();
   });
 
-  test('is handled by one of two workers, and by the other once the first has died', async () => {
+  test('is handled by a second worker when the first one has died and its lease has ended', async () => {
     await fixture.enqueue('task');
     const store = new QueueStore(fixture.openPool(), fixture.definition().table);
     const dead = await store.take(GUILD, undefined, 5_000);
@@ -187,13 +188,13 @@ describe('an item', () => {
     expect(fixture.handled).toEqual([]);
     await fixture.time.advance(1_001);
     await expect.poll(() => fixture.state('task')).toBe('done');
-    // The first comes back to life: it has no say any more.
+    // When the first worker returns, it cannot record an outcome any more.
     if (dead) await store.fail(dead, { ...LIMITS, error: 'INTERNAL', isPermanent: true, counts: true, delayMs: 0 });
     expect(await fixture.state('task')).toBe('done');
   });
 
   test.each([10_000, -10_000, 3_600_000, -3_600_000])(
-    'that one process has leased is not taken over by another whose clock is %i ms off',
+    'that one process has leased is not taken over by another whose clock is off by %i ms',
     async (step) => {
       await fixture.enqueue('task');
       const holder = new QueueStore(fixture.database, fixture.definition().table);
@@ -215,10 +216,10 @@ describe('a queue without order', () => {
 
   test('handles every item once, no more at a time than its concurrency', async () => {
     let inFlight = 0;
-    let most = 0;
+    let max = 0;
     const seen: string[] = [];
     const handle = async ({ data }: { data: Task }) => {
-      most = Math.max(most, ++inFlight);
+      max = Math.max(max, ++inFlight);
       await fixture.database.query('SELECT 1');
       seen.push(data.what);
       inFlight -= 1;
@@ -229,10 +230,10 @@ describe('a queue without order', () => {
     await expect.poll(() => seen.length).toBe(40);
     expect(seen.toSorted()).toEqual(names.toSorted());
     // Two workers.
-    expect(most).toBeLessThanOrEqual(6);
+    expect(max).toBeLessThanOrEqual(6);
   });
 
-  test('goes on with others while one fails', async () => {
+  test('handles other items while one fails', async () => {
     fixture.behaviour.set('poison', fails('INTERNAL'));
     for (const what of ['poison', 'one', 'two']) await fixture.enqueue(what);
     await fixture.startWorker(unordered);
@@ -240,23 +241,23 @@ describe('a queue without order', () => {
     expect(await fixture.state('poison')).toBe('queued');
   });
 
-  test('extends the lease of what takes longer', async () => {
+  test('renews the lease of an item that takes longer', async () => {
     const release = Promise.withResolvers<void>();
     fixture.behaviour.set('long', () => release.promise);
     await fixture.enqueue('long');
-    const renewing = { ...unordered, renews: true, leaseMs: 400 };
+    const renewing = { ...unordered, ...RENEWING, leaseMs: 600 };
     for (let index = 0; index < 2; index++) await fixture.startWorker(renewing);
     await expect.poll(() => fixture.handled.length).toBe(1);
     const leaseOf = async () => ((await fixture.task('long'))['leased_until'] as Date).getTime();
     const first = await leaseOf();
-    await expect.poll(leaseOf).toBeGreaterThan(first + 400);
+    await expect.poll(leaseOf).toBeGreaterThan(first + 600);
     expect(fixture.handled).toEqual(['long']);
     release.resolve();
     await expect.poll(() => fixture.state('long')).toBe('done');
   });
 });
 
-test('what was enqueued by a transaction that is rolled back is never handled', async () => {
+test('an item of a transaction that is rolled back is never handled', async () => {
   await fixture.startWorker();
   const work = fixture.database.transaction(async (transaction) => {
     await transaction.query(`INSERT INTO fleet.tasks (guild_id, what) VALUES ($1, 'never')`, [GUILD]);
@@ -265,4 +266,32 @@ test('what was enqueued by a transaction that is rolled back is never handled', 
   await expect(work).rejects.toThrow('conflicts');
   await fixture.enqueue('always');
   await expect.poll(() => fixture.handled).toEqual(['always']);
+});
+
+test('a dead letter raises the metric of the alert until an operator retries or skips it', async () => {
+  const dead = 'queue_items{queue="tasks",state="dead"}';
+  const { database, log } = fixture;
+  const worker = await fixture.startWorker({ ordered: false });
+  const definitions = [fixture.definition({ ordered: false })];
+  const operator = queueAdminMethods({ database, definitions, log, wake: () => worker.wake() });
+  for (const what of ['one', 'two']) fixture.behaviour.set(what, fails('INVALID_REQUEST'));
+  const [one, two] = [await fixture.enqueue('one'), await fixture.enqueue('two')];
+  await expect.poll(() => metric(dead)).toBe(2);
+  fixture.behaviour.clear();
+  await operator.retryQueueItems({ queue: 'tasks', guildId: GUILD, id: one });
+  await operator.skipQueueItem({ queue: 'tasks', guildId: GUILD, id: two });
+  await expect.poll(() => Promise.all(['one', 'two'].map((what) => fixture.state(what)))).toEqual(['done', 'skipped']);
+  await expect.poll(() => metric(dead)).toBe(0);
+});
+
+test('two workers that want the same items handle each one once', async () => {
+  await fixture.enqueueMany(300);
+  const own = { ordered: false, concurrency: 8 };
+  await Promise.all([0, 1].map(() => fixture.startWorker(own, undefined, fixture.openPool())));
+  await expect.poll(() => fixture.handled.length).toBe(300);
+  await expect
+    .poll(async () => (await fixture.database.query(`SELECT 1 FROM fleet.tasks WHERE state <> 'done'`)).length)
+    .toBe(0);
+  expect(new Set(fixture.handled).size).toBe(300);
+  expect(fixture.handled).toHaveLength(300);
 });

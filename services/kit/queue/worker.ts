@@ -1,15 +1,15 @@
 import type { Part } from '../service/lifecycle.ts';
-import type { QueueDefinition } from './definition.ts';
+import type { ItemKey, QueueDefinition } from './definition.ts';
 import { QueueRunner, type RunnerOptions } from './runner.ts';
 
-/** What other processes have left, and what has become due, is found within this time, give or take a half. */
+/** Items left by other processes, and items that become due, are found within this time, plus or minus a half. */
 const POLL_MS = 1_000;
-/** Polls after which the figures for the metrics are read. */
+/** The figures for the metrics are read once in this many polls. */
 const POLLS_PER_STATS = 5;
 
 /**
- * The one worker loop of a process: polls all of its queues with jitter, and at once when woken after a commit. A queue
- * that is slow or down holds up no other.
+ * The one worker loop of a process: polls all of its queues with jitter, and immediately when woken after a commit. A
+ * queue that is slow or down delays no other.
  */
 export class QueueWorker implements Part {
   readonly name = 'queue worker';
@@ -22,14 +22,23 @@ export class QueueWorker implements Part {
     this.#runners = definitions.map((definition) => new QueueRunner(definition, options));
   }
 
-  /** Something was enqueued, or is due again: in this process's commit, or as a notification says. */
-  wake(): void {
-    for (const runner of this.#runners) runner.wake();
+  /** Looks for due items of a queue, or of all queues: call it after a commit that enqueues something. */
+  wake(queue?: string): void {
+    for (const runner of this.#runners) if (queue === undefined || runner.definition.name === queue) runner.wake();
+  }
+
+  /** See `QueueRunner.begin`. */
+  async begin(queue: string, item: ItemKey): Promise<boolean> {
+    return (await this.#runner(queue)?.begin(item)) ?? false;
   }
 
   /** The age of the oldest item of a queue that is not done; 0 when there is none. */
   oldestSeconds(queue: string): number {
-    return this.#runners.find(({ definition }) => definition.name === queue)?.metrics.oldestSeconds ?? 0;
+    return this.#runner(queue)?.metrics.oldestSeconds ?? 0;
+  }
+
+  #runner(queue: string): QueueRunner | undefined {
+    return this.#runners.find(({ definition }) => definition.name === queue);
   }
 
   async start(): Promise<void> {
@@ -46,7 +55,7 @@ export class QueueWorker implements Part {
     if (this.#isStopped) return;
     this.wake();
     if (this.#polls++ % POLLS_PER_STATS === 0) {
-      // Metrics show the figures before; the next poll tries again.
+      // If that fails, metrics show the previous figures until the next time.
       for (const runner of this.#runners) void runner.readStats().catch(() => undefined);
     }
     this.#timer = setTimeout(() => this.#poll(), POLL_MS * (0.5 + Math.random())).unref();

@@ -15,30 +15,30 @@ import { planRoles, type RoleFailure } from './role-plan.ts';
 import { changing, MAX_STARTS } from './role-sync.ts';
 import { evaluate, type VerdictScope, verdictsByRole } from './verdicts.ts';
 
-/** As many as bindings weighs in one call. */
+/** The maximum number of members that bindings evaluates in one call. */
 const CHUNK = 100;
-/** So often a job begins anew at a member whom a platform fails, before it goes on without. */
-const PATIENCE = 4;
-/** What the game platform has not told of some members, while it tells of others, is queried again after this. */
+/** Failed attempts after which a job continues without a member for which a platform fails. */
+const MAX_ATTEMPTS_PER_MEMBER = 4;
+/** When the game platform returned data of some members only, the others are queried again after this time. */
 const QUERY_AGAIN_MS = 1_000;
-/** The most errors that a job tells. */
-const MOST_ERRORS = 100;
+/** The maximum number of errors that a job reports. */
+const MAX_ERRORS = 100;
 
-/** A member of the platform's page, with its roles as listed and its link. */
-interface Listed {
+/** A member on a page of the chat platform, with its roles on that page and its link. */
+interface VerifiedMember {
   chatId: string;
   roles: readonly string[];
   link: Link;
 }
 
-/** A run of a job by one process. */
+/** A job that this process runs. */
 export interface JobRun {
-  job: SyncJob;
-  /** Changed as the job goes on; saved by `save`. */
+  job: Pick<SyncJob, 'guildId' | 'id' | 'gameGroupId' | 'attempts'>;
+  /** Changes while the job runs; stored by `save`. */
   progress: JobProgress;
-  /** Commits the progress; throws when the job is another's by now. */
+  /** Commits the progress and sets `job.attempts` to 0; throws when this process has lost the job. */
   save(): Promise<void>;
-  /** Aborted when the run is to end at the next member. */
+  /** Aborted when the run has to end at the next member. */
   signal: AbortSignal;
 }
 
@@ -51,9 +51,9 @@ export interface GroupSyncOptions {
 }
 
 /**
- * Brings all verified members of a guild in line, for the roles that a binding of one group governs. It walks the
- * platform's list in the order of chat IDs, so that one ID says how far it has come. Who is as he should be costs no
- * call; who is not is read live and changed under his lock, as by any other sync.
+ * Synchronises the roles of all verified members of a guild, as far as a binding of one group governs them. It reads the
+ * chat platform's list in the order of chat IDs, so that one ID is the position of a job. Members whose roles are right
+ * need no call; the others are read live and changed under their lock, as in any other sync.
  */
 export class GroupSync {
   readonly #options: GroupSyncOptions;
@@ -62,7 +62,7 @@ export class GroupSync {
     this.#options = options;
   }
 
-  /** From where the job is to its end, or until it is to stop: false then. Errors are reasons to pause it. */
+  /** Continues a job from its position; false if it had to stop before the end. Any error pauses the job. */
   async run(run: JobRun): Promise<boolean> {
     const { chat } = this.#options;
     const { guildId } = run.job;
@@ -72,7 +72,7 @@ export class GroupSync {
       const page = await chat.members(guildId, after, { fresh: true });
       const linked = await this.#join(guildId, page.members);
       for (const chunk of inBatches(linked, CHUNK)) {
-        if (!(await this.#applyVerdicts(run, chunk, roleIds))) return false;
+        if (!(await this.#syncMembers(run, chunk, roleIds))) return false;
       }
       after = page.next;
       if (after !== null) await advance(run, after);
@@ -81,7 +81,7 @@ export class GroupSync {
   }
 
   /** The roles that a binding of the group governs. */
-  async #governedRoles({ guildId, gameGroupId }: SyncJob): Promise<string[]> {
+  async #governedRoles({ guildId, gameGroupId }: JobRun['job']): Promise<string[]> {
     const { bindings } = await this.#options.bindings.listBindings({ guildId });
     const governing = bindings.filter(
       ({ target }) => target?.$case === 'groupRank' && target.value.gameGroupId === gameGroupId,
@@ -89,22 +89,22 @@ export class GroupSync {
     return [...new Set(governing.map(({ chatRoleId }) => chatRoleId))];
   }
 
-  /** Those of a page who are verified, in order; the links of all in one call. */
-  async #join(guildId: string, members: readonly { chatId: string; roles: string[] }[]): Promise<Listed[]> {
+  /** The verified members of a page, by chat ID. Reads all their links in one call. */
+  async #join(guildId: string, members: readonly { chatId: string; roles: string[] }[]): Promise<VerifiedMember[]> {
     if (members.length === 0) return [];
     const chatIds = members.map(({ chatId }) => chatId);
     const { links } = await this.#options.lookup.getLinks({ guildId, chatIds, gameIds: [] });
     const byChatId = new Map(links.map((link) => [link.chatId, link]));
     return members
-      .flatMap(({ chatId, roles }): Listed[] => {
+      .flatMap(({ chatId, roles }): VerifiedMember[] => {
         const link = byChatId.get(chatId);
         return link ? [{ chatId, roles, link }] : [];
       })
       .sort((left, right) => (isAbove(left.chatId, right.chatId) ? 1 : -1));
   }
 
-  /** False when the run is to stop. */
-  async #applyVerdicts(run: JobRun, chunk: readonly Listed[], roleIds: string[]): Promise<boolean> {
+  /** False if the run had to stop. */
+  async #syncMembers(run: JobRun, chunk: readonly VerifiedMember[], roleIds: string[]): Promise<boolean> {
     const { database } = this.#options;
     const { guildId } = run.job;
     const guildRoles = await this.#guildRoles(guildId, roleIds);
@@ -114,22 +114,22 @@ export class GroupSync {
     const granted = await listGrantsOf(database, guildId, chatIds, roleIds);
     for (const [index, member] of chunk.entries()) {
       if (run.signal.aborted) return false;
-      const told = verdicts[index] as MemberVerdicts;
+      const verdict = verdicts[index] as MemberVerdicts;
       const plan = planRoles({
         guildRoles,
         held: member.roles,
         granted: granted.get(member.chatId) ?? [],
-        verdicts: verdictsByRole(told.roles),
+        verdicts: verdictsByRole(verdict.roles),
       });
       const isRight = plan.add.length + plan.remove.length + plan.forget.length === 0;
       const changes: Changes | undefined = isRight
         ? { added: [], removed: [], failed: plan.failed }
-        : await this.#onceFree(run, () => this.#change(guildId, member, told, roleIds));
+        : await this.#whenUnlocked(run, () => this.#change(guildId, member, verdict, roleIds));
       if (!changes) return false;
-      if (changes.failed.some(({ code }) => code === 'PLATFORM_ERROR') && run.job.attempts < PATIENCE) {
+      if (changes.failed.some(({ code }) => code === 'PLATFORM_ERROR') && run.job.attempts < MAX_ATTEMPTS_PER_MEMBER) {
         throw new ApiError('PLATFORM_ERROR', { message: changes.failed.at(-1)?.message ?? '' });
       }
-      count(run.progress, member.chatId, changes, told);
+      count(run.progress, member.chatId, changes, verdict);
       if (!isRight) await run.save();
     }
     await run.save();
@@ -137,8 +137,8 @@ export class GroupSync {
   }
 
   /**
-   * The verdicts on all of the members. Whom the game platform has not told of is queried again as long as it tells of
-   * more each time, as where it grants fewer calls a minute than there are members.
+   * The verdicts for all of the members. If the game platform returned data of some members only, as when its rate
+   * limit is below the number of members, the others are queried again as long as each call returns more of them.
    */
   async #evaluate(run: JobRun, links: readonly Link[], scope: VerdictScope): Promise<MemberVerdicts[]> {
     const { bindings } = this.#options;
@@ -157,20 +157,20 @@ export class GroupSync {
       );
       for (const [place, index] of missing.entries()) verdicts[index] = again[place] as MemberVerdicts;
     }
-    insist(run, verdicts);
+    rejectIncomplete(run, verdicts);
     return verdicts;
   }
 
-  /** Asked for anew where one of the roles is not among those remembered. */
+  /** The guild's roles, read again if one of the given ones is not among the cached ones. */
   async #guildRoles(guildId: string, roleIds: readonly string[]): Promise<ChatRole[]> {
     const { chat } = this.#options;
-    const remembered = await chat.roles(guildId);
-    const known = new Set(remembered.map(({ id }) => id));
-    return roleIds.every((id) => known.has(id)) ? remembered : chat.roles(guildId, { fresh: true });
+    const cached = await chat.roles(guildId);
+    const known = new Set(cached.map(({ id }) => id));
+    return roleIds.every((id) => known.has(id)) ? cached : chat.roles(guildId, { fresh: true });
   }
 
-  /** Waits for a member whose roles others change; undefined when the run is to stop meanwhile. */
-  async #onceFree(run: JobRun, change: () => Promise<Changes>): Promise<Changes | undefined> {
+  /** Repeats a change while another sync holds the member's lock; undefined if the run had to stop meanwhile. */
+  async #whenUnlocked(run: JobRun, change: () => Promise<Changes>): Promise<Changes | undefined> {
     while (!run.signal.aborted) {
       try {
         return await change();
@@ -181,39 +181,44 @@ export class GroupSync {
     return undefined;
   }
 
-  /** As long as the member is linked anew meanwhile, it is weighed anew; who is unlinked is left to the unlink. */
-  async #change(guildId: string, { chatId, link }: Listed, told: MemberVerdicts, roleIds: string[]): Promise<Changes> {
+  /** If the member's link changes meanwhile, evaluates it again; the roles of an unlinked member are the unlink's. */
+  async #change(
+    guildId: string,
+    { chatId, link }: VerifiedMember,
+    verdict: MemberVerdicts,
+    roleIds: string[],
+  ): Promise<Changes> {
     const { changes, bindings } = this.#options;
     const only = new Set(roleIds);
     let current: Link | undefined = link;
-    let verdicts = told;
-    for (let beginning = 0; beginning < MAX_STARTS; beginning++) {
+    let verdicts = verdict;
+    for (let start = 0; start < MAX_STARTS; start++) {
       const done = await changes
         .applyVerdicts({ guildId, chatId }, current, verdictsByRole(verdicts.roles), MemberLocks.patience(), only)
-        .catch(orGone);
+        .catch(noChangesIfNotFound);
       if (done) return done.changes;
       current = await changes.findLink(guildId, { chatId, gameId: undefined });
       if (!current) return { added: [], removed: [], failed: [] };
-      [verdicts = told] = await evaluate(bindings, guildId, [current], { chatRoleIds: roleIds, rolesOnly: true });
+      [verdicts = verdict] = await evaluate(bindings, guildId, [current], { chatRoleIds: roleIds, rolesOnly: true });
     }
     throw changing();
   }
 }
 
-/** Who left the guild a moment ago has no roles. */
-function orGone(error: unknown) {
+/** A member that has just left the guild has no roles to change. */
+function noChangesIfNotFound(error: unknown) {
   if (!(error instanceof ApiError) || error.code !== 'NOT_FOUND') throw error;
   return { changes: { added: [], removed: [], failed: [] } };
 }
 
 /**
- * Where the game platform has not told of members, the job is to ask again: always while it tells of less than half,
- * else a few times, since there may be someone of whom it never tells.
+ * Throws if the game platform did not return the data of some members, so that the job is retried: always if more than
+ * half are missing, otherwise a few times, because it may never return some of them.
  */
-function insist({ job }: JobRun, verdicts: readonly MemberVerdicts[]): void {
+function rejectIncomplete({ job }: JobRun, verdicts: readonly MemberVerdicts[]): void {
   const incomplete = verdicts.filter((member) => member.incomplete).length;
-  if (incomplete === 0 || (job.attempts >= PATIENCE && incomplete * 2 < verdicts.length)) return;
-  throw new ApiError('PLATFORM_ERROR', { message: 'The game platform does not tell what the bindings need' });
+  if (incomplete === 0 || (job.attempts >= MAX_ATTEMPTS_PER_MEMBER && incomplete * 2 < verdicts.length)) return;
+  throw new ApiError('PLATFORM_ERROR', { message: 'The game platform did not return the data that the bindings need' });
 }
 
 async function advance(run: JobRun, position: string): Promise<void> {
@@ -221,7 +226,7 @@ async function advance(run: JobRun, position: string): Promise<void> {
   await run.save();
 }
 
-/** Of roles that the bot cannot change it does not matter who owns what. */
+/** Roles that the bot cannot assign need no lookup of what the members own. */
 function scopeOf(roleIds: string[], guildRoles: readonly ChatRole[]): VerdictScope {
   const assignable = new Set(guildRoles.filter((role) => role.assignable).map(({ id }) => id));
   return { chatRoleIds: roleIds, rolesOnly: true, withoutOwnership: roleIds.filter((id) => !assignable.has(id)) };
@@ -233,10 +238,10 @@ const REJECTED: RoleFailure = {
   message: 'The game platform rejects requests about the game account of this member',
 };
 
-const UNTOLD: RoleFailure = {
+const INCOMPLETE: RoleFailure = {
   role_id: '',
   code: 'PLATFORM_ERROR',
-  message: 'The game platform did not tell what the bindings need',
+  message: 'The game platform did not return the data that the bindings need',
 };
 
 function count(
@@ -245,12 +250,12 @@ function count(
   { added, removed, failed }: Changes,
   { incomplete, rejected }: MemberVerdicts,
 ): void {
-  const failures = [...failed, ...(incomplete ? [UNTOLD] : []), ...(rejected ? [REJECTED] : [])];
+  const failures = [...failed, ...(incomplete ? [INCOMPLETE] : []), ...(rejected ? [REJECTED] : [])];
   progress.position = chatId;
   progress.done += 1;
   if (added.length + removed.length > 0) progress.changed += 1;
   if (failures.length > 0) progress.failed += 1;
-  for (const { role_id, code, message } of failures.slice(0, MOST_ERRORS - progress.errors.length)) {
+  for (const { role_id, code, message } of failures.slice(0, MAX_ERRORS - progress.errors.length)) {
     progress.errors.push({ chat_id: chatId, role_id: role_id || null, code, message });
   }
 }

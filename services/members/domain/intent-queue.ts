@@ -4,13 +4,13 @@ import { INTENTS, type NewIntent } from '../store/intents.ts';
 import type { LinkChanges } from './changes.ts';
 
 const CONCURRENCY = 8;
-/** Lookup's time, that of the transaction that settles, and the wait for roles that are taken back. */
+/** The call to lookup, the transaction that settles the intent, and the wait until roles are removed. */
 const HANDLE_MS = 13_000;
 const LEASE_MS = 15_000;
 
 /**
- * Finishes the changes of links that their requests have left: those whose process died, and those for which lookup or
- * the database failed. One that always fails becomes a dead letter; a new change of one of its accounts tries it again.
+ * Finishes changes of links whose requests ended early, because their process died or because lookup or the database
+ * failed. A change that always fails becomes a dead letter; a new change of one of its accounts tries it again.
  */
 export const intentQueue = (changes: LinkChanges): QueueDefinition<Omit<NewIntent, 'guildId'>> => ({
   name: 'link-changes',

@@ -1,12 +1,13 @@
-import { ApiError, invalidRequest } from '#kit/errors.ts';
-import type { Database } from '#kit/postgres/pool.ts';
-import type { JobPosition, JobRefusal, ListedJob } from '../store/job-admin.ts';
+import { ApiError } from '#kit/errors.ts';
+import { positionCodec } from '#kit/http/page-position.ts';
+import type { Database, Queryable } from '#kit/postgres/pool.ts';
+import type { JobRefusal, ListedJob } from '../store/job-admin.ts';
 import * as store from '../store/job-admin.ts';
 import { countUnfinished, type JobError, type JobName, lockJobs } from '../store/sync-jobs.ts';
-import type { JobEvents } from '../telemetry/jobs.ts';
+import type { JobTelemetry } from '../telemetry/jobs.ts';
 import { MAX_JOBS } from './sync-jobs.ts';
 
-const CANCELLED: JobError = {
+export const CANCELLED: JobError = {
   chat_id: null,
   role_id: null,
   code: 'CANCELLED',
@@ -15,12 +16,12 @@ const CANCELLED: JobError = {
 
 export interface JobAdminOptions {
   database: Database;
-  events: JobEvents;
+  telemetry: JobTelemetry;
   /** Called when there is a job to run. */
   wake: () => void;
 }
 
-/** What operators do with synchronisation jobs. */
+/** Lists, retries and cancels synchronisation jobs for operators. */
 export class JobAdmin {
   readonly #options: JobAdminOptions;
 
@@ -28,44 +29,42 @@ export class JobAdmin {
     this.#options = options;
   }
 
-  /** A page of a guild's jobs, the newest first; INVALID_REQUEST for a position that no page gave. */
+  /** A page of a guild's jobs, the newest first; INVALID_REQUEST for a position that no page returned. */
   async list(
     guildId: string,
     { limit, position, unfinished }: { limit: number; position: string; unfinished: boolean },
   ): Promise<{ jobs: ListedJob[]; next: string }> {
-    const after = position === '' ? undefined : readPosition(position);
+    const after = position === '' ? undefined : positions.read(position);
     const found = await store.listJobs(this.#options.database, guildId, { after, limit: limit + 1, unfinished });
     const jobs = found.slice(0, limit);
     const last = found.length > limit ? jobs.at(-1) : undefined;
-    return { jobs, next: last ? writePosition({ createdAt: last.position, id: last.id }) : '' };
+    return { jobs, next: last ? positions.write({ createdAt: last.position, id: last.id }) : '' };
   }
 
   /** NOT_FOUND and CONFLICT as the contract of RetryJob says. */
   async retry(name: JobName, actor: string): Promise<ListedJob> {
-    const { database, events, wake } = this.#options;
+    const { database, telemetry, wake } = this.#options;
     const job = await database.transaction(async (transaction) => {
       await lockJobs(transaction, name.guildId);
-      const requeued = orRefusal(await store.requeueJob(transaction, name), 'retried');
-      if ((await countUnfinished(transaction, name.guildId)) > MAX_JOBS) {
-        throw new ApiError('CONFLICT', { message: `The guild has ${MAX_JOBS} unfinished jobs, which is the maximum` });
-      }
+      const requeued = jobOrThrow(await store.requeueJob(transaction, name), 'retried');
+      await rejectTooMany(transaction, name.guildId);
       return requeued;
     });
-    events.changedByOperator('retried', name, actor);
+    telemetry.changedByOperator('retried', name, actor);
     wake();
     return job;
   }
 
   /** NOT_FOUND and CONFLICT as the contract of CancelJob says. */
   async cancel(name: JobName, actor: string): Promise<ListedJob> {
-    const { database, events } = this.#options;
-    const job = orRefusal(await store.cancelJob(database, name, CANCELLED), 'cancelled');
-    events.changedByOperator('cancelled', name, actor);
+    const { database, telemetry } = this.#options;
+    const job = jobOrThrow(await store.cancelJob(database, name, CANCELLED), 'cancelled');
+    telemetry.changedByOperator('cancelled', name, actor);
     return job;
   }
 }
 
-function orRefusal(outcome: ListedJob | JobRefusal, what: string): ListedJob {
+function jobOrThrow(outcome: ListedJob | JobRefusal, what: string): ListedJob {
   if (outcome === 'no such job') throw new ApiError('NOT_FOUND', { message: 'The guild has no such job' });
   if (outcome === 'another is unfinished') {
     throw new ApiError('CONFLICT', { message: 'Another job of the guild for the same group is not finished' });
@@ -74,12 +73,13 @@ function orRefusal(outcome: ListedJob | JobRefusal, what: string): ListedJob {
   throw new ApiError('CONFLICT', { message: `The job is ${outcome.state} and cannot be ${what}` });
 }
 
-const POSITION = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?[+-]\d\d(?::\d\d)?) ([0-9a-f-]{36})$/;
-
-const writePosition = ({ createdAt, id }: JobPosition) => Buffer.from(`${createdAt} ${id}`).toString('base64url');
-
-function readPosition(position: string): JobPosition {
-  const [, createdAt, id] = POSITION.exec(Buffer.from(position, 'base64url').toString()) ?? [];
-  if (createdAt !== undefined && id !== undefined) return { createdAt, id };
-  throw invalidRequest([{ path: 'request.cursor', message: 'is not a next_cursor of this list' }]);
+/** CONFLICT when a retried job is one too many. */
+export async function rejectTooMany(transaction: Queryable, guildId: string): Promise<void> {
+  if ((await countUnfinished(transaction, guildId)) <= MAX_JOBS) return;
+  throw new ApiError('CONFLICT', { message: `The guild has ${MAX_JOBS} unfinished jobs, which is the maximum` });
 }
+
+const positions = positionCodec(
+  { createdAt: /[0-9]{1,17}/, id: /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/ },
+  { path: 'request.cursor', message: 'is not a next_cursor of this list' },
+);

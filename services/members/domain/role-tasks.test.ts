@@ -4,12 +4,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { currentPurpose } from '#kit/context.ts';
 import { ApiError } from '#kit/errors.ts';
 import type { Database } from '#kit/postgres/pool.ts';
+import type { ItemKey } from '#kit/queue/definition.ts';
+import { QueueWorker } from '#kit/queue/worker.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { createTestDatabase, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { DatabaseTime } from '#test/postgres/database-time.ts';
 import type { MemberName } from '../store/roles.ts';
-import { RoleTaskEvents } from '../telemetry/tasks.ts';
-import { RoleTasks } from './role-tasks.ts';
+import { RoleTaskTelemetry } from '../telemetry/tasks.ts';
+import { ROLE_TASK_QUEUE, RoleTasks } from './role-tasks.ts';
 
 const BUSY = '900000000000000001';
 const QUIET = '900000000000000002';
@@ -19,9 +21,8 @@ const MAX_RUNNING_PER_GUILD = 2;
 let testDatabase: TestDatabase;
 let database: Database;
 let time: DatabaseTime;
-const metrics = new Metrics();
-let started: RoleTasks[] = [];
-/** What synchronising a member does. */
+let workers: QueueWorker[] = [];
+/** Synchronises a member. */
 let follow: (member: MemberName) => Promise<void>;
 let running: MemberName[] = [];
 let maxRunning = 0;
@@ -39,8 +40,8 @@ beforeEach(() => {
 });
 afterEach(async () => {
   follow = async () => undefined;
-  await Promise.all(started.map((tasks) => tasks.drain()));
-  started = [];
+  await Promise.all(workers.map((worker) => worker.drain()));
+  workers = [];
   await database.query('TRUNCATE members.role_tasks');
 });
 afterAll(async () => {
@@ -48,8 +49,10 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-/** The worker of one process. */
+/** Starts the worker of one process. */
 async function startTasks(): Promise<RoleTasks> {
+  const metrics = new Metrics();
+  const log = pino({ level: 'silent' });
   const roles = {
     async follow(member: MemberName) {
       running.push(member);
@@ -63,10 +66,13 @@ async function startTasks(): Promise<RoleTasks> {
       }
     },
   };
-  const events = new RoleTaskEvents(metrics, pino({ level: 'silent' }));
-  const tasks = new RoleTasks({ database, roles, newId: randomUUID, events });
-  started.push(tasks);
-  await tasks.start();
+  const telemetry = new RoleTaskTelemetry(metrics, log);
+  const begin = (item: ItemKey) => worker.begin(ROLE_TASK_QUEUE, item);
+  const tasks = new RoleTasks({ roles, newId: randomUUID, telemetry, begin });
+  const limits = { maxAttempts: 12, maxOutageSeconds: 86_400 };
+  const worker = new QueueWorker([tasks.definition], { database, limits, metrics, log });
+  workers.push(worker);
+  await worker.start();
   return tasks;
 }
 
@@ -74,7 +80,7 @@ const chatId = (number: number) => String(920000000000000000n + BigInt(number));
 const count = async () => (await database.query('SELECT 1 FROM members.role_tasks')).length;
 const row = async () => (await database.query('SELECT * FROM members.role_tasks'))[0] ?? {};
 
-test('a rush of linked members of one guild runs a few tasks at a time, and another guild does not wait for it', async () => {
+test('many tasks of one guild run two at a time, and another guild does not wait for them', async () => {
   const tasks = await startTasks();
   const gate = Promise.withResolvers<void>();
   follow = ({ guildId }) => (guildId === BUSY ? gate.promise : Promise.resolve());
@@ -91,7 +97,7 @@ test('a rush of linked members of one guild runs a few tasks at a time, and anot
   expect(maxOfGuild).toBe(MAX_RUNNING_PER_GUILD);
 }, 60_000);
 
-test('a process runs a few tasks at a time, of however many guilds', async () => {
+test('a process runs at most eight tasks at a time, of any number of guilds', async () => {
   const tasks = await startTasks();
   const gate = Promise.withResolvers<void>();
   follow = () => gate.promise;
@@ -106,7 +112,7 @@ test('a process runs a few tasks at a time, of however many guilds', async () =>
   expect(maxRunning).toBe(MAX_RUNNING);
 }, 60_000);
 
-test('tasks run in the background, also those that are begun by a request', async () => {
+test('tasks run with the purpose background, also those that a request begins', async () => {
   const purposes: string[] = [];
   follow = async () => void purposes.push(currentPurpose());
   const tasks = await startTasks();
@@ -116,7 +122,7 @@ test('tasks run in the background, also those that are begun by a request', asyn
   expect(purposes).toEqual(['background']);
 });
 
-test('tasks that wait are not written to, and renewing a lease is a HOT update', async () => {
+test('waiting tasks are not written to, and renewing a lease is a HOT update', async () => {
   const updates = async () => {
     await database.query('SELECT pg_stat_force_next_flush()');
     const [stats] = await database.query<{ all: number; hot: number }>(
@@ -133,30 +139,28 @@ test('tasks that wait are not written to, and renewing a lease is a HOT update',
   }
   await expect.poll(() => running.length).toBe(MAX_RUNNING_PER_GUILD);
   const before = await updates();
-  // Each of the two that run is renewed once a second.
+  // The lease of each of the two that run is renewed every few seconds.
   await expect.poll(async () => (await updates()).all - before.all, { timeout: 30_000 }).toBeGreaterThan(5);
   const after = await updates();
   expect(after.hot - before.hot).toBe(after.all - before.all);
-  const waiting = await database.query('SELECT 1 FROM members.role_tasks WHERE leased_until IS NULL');
+  const waiting = await database.query('SELECT 1 FROM members.role_tasks WHERE leased_until IS NULL AND attempts = 0');
   expect(waiting).toHaveLength(38);
   gate.resolve();
   await expect.poll(count, { timeout: 30_000 }).toBe(0);
 }, 90_000);
 
-test('a task that fails is attempted again later each time, and is a dead letter in the end', async () => {
+test('a failing task is retried with growing delays, and finally becomes a dead letter', async () => {
   follow = async () => {
     throw new ApiError('PLATFORM_ERROR', { message: 'The chat platform rejects the bot' });
   };
   const tasks = await startTasks();
   tasks.begin(await tasks.queue(database, { guildId: QUIET, chatId: chatId(1) }));
-  await expect.poll(async () => (await row())['attempts']).toBe(1);
-  expect(await row()).toMatchObject({
-    state: 'queued',
-    last_error: 'PLATFORM_ERROR: The chat platform rejects the bot',
-  });
+  const idle = { leased_until: null, state: 'queued' };
+  const error = 'PLATFORM_ERROR: The chat platform rejects the bot';
+  await expect.poll(row).toMatchObject({ ...idle, attempts: 1, last_error: error });
   await time.advance(1_000);
-  await expect.poll(async () => (await row())['attempts']).toBe(2);
-  // Not due yet: the second wait is longer.
+  await expect.poll(row).toMatchObject({ ...idle, attempts: 2 });
+  // The second delay is longer.
   const [wait] = await database.query<{ seconds: number }>(
     'SELECT extract(epoch FROM run_at - clock_timestamp())::float8 AS seconds FROM members.role_tasks',
   );
@@ -164,22 +168,22 @@ test('a task that fails is attempted again later each time, and is a dead letter
   await database.query('UPDATE members.role_tasks SET attempts = 149, run_at = clock_timestamp()');
   await expect.poll(async () => (await row())['state']).toBe('dead');
   await time.advance(3_600_000);
-  tasks.wake();
+  for (const worker of workers) worker.wake();
   expect(await row()).toMatchObject({ state: 'dead', attempts: 150 });
-  // Linked anew, the member has a task of its own again.
+  // A new link queues a new task for the member.
   follow = async () => undefined;
   tasks.begin(await tasks.queue(database, { guildId: QUIET, chatId: chatId(1) }));
   await expect.poll(count).toBe(0);
 }, 60_000);
 
-test('what a process that died holds is taken over when its lease has ended by the database’s clock', async () => {
+test('the task of a process that died is taken over when its lease has ended by the database’s clock', async () => {
   const tasks = await startTasks();
   await database.query(
     `INSERT INTO members.role_tasks (guild_id, chat_id, version, created_at, holder, leased_until)
      VALUES ($1, $2, gen_random_uuid(), now(), gen_random_uuid(), clock_timestamp() + interval '1 h')`,
     [QUIET, chatId(1)],
   );
-  // Another task of the guild, queued later, shows that the worker has looked.
+  // A later task of the guild shows that the worker has looked for due tasks.
   tasks.begin(await tasks.queue(database, { guildId: QUIET, chatId: chatId(2) }));
   await expect.poll(count).toBe(1);
   expect(done).toHaveLength(1);

@@ -6,23 +6,23 @@ import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/i
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import * as store from '../store/sync-jobs.ts';
-import type { JobEvents } from '../telemetry/jobs.ts';
+import type { JobTelemetry } from '../telemetry/jobs.ts';
 
-/** Jobs of a guild that are not finished. */
+/** The maximum number of unfinished jobs of a guild. */
 export const MAX_JOBS = 20;
 
 export interface SyncJobsOptions {
   database: Queryable;
   idempotency: Idempotency;
   lookup: GrpcClient<typeof LookupServiceService>;
-  /** UUIDs. */
+  /** Returns a UUID. */
   newJobId: () => string;
-  /** Called when there is a job to do. */
+  /** Called when a job was queued. */
   wake: () => void;
-  events: JobEvents;
+  telemetry: JobTelemetry;
 }
 
-/** Jobs as keys start and see them. */
+/** Starts and shows jobs for API keys. */
 export class SyncJobs {
   readonly #options: SyncJobsOptions;
 
@@ -30,9 +30,9 @@ export class SyncJobs {
     this.#options = options;
   }
 
-  /** A new job, or the one that is not finished; CONFLICT when the guild has too many of other groups. */
+  /** Starts a job or returns the group's unfinished one; CONFLICT when the guild has too many unfinished jobs. */
   async start(write: IdempotentWrite, gameGroupId: number): Promise<WriteOutcome<{ job_id: string; total: number }>> {
-    const { idempotency, lookup, newJobId, wake, events } = this.#options;
+    const { idempotency, lookup, newJobId, wake, telemetry } = this.#options;
     const { guildId } = write;
     let started: store.JobName | undefined;
     const outcome = await idempotency.afterPreparing(
@@ -49,7 +49,7 @@ export class SyncJobs {
       },
     );
     if (started) {
-      events.queued(started, gameGroupId);
+      telemetry.queued(started, gameGroupId);
       wake();
     }
     return outcome;
@@ -66,15 +66,15 @@ export class SyncJobs {
       done,
       changed,
       failed,
-      errors: [...errors, ...leftOut(job), ...(cause ? [cause] : [])],
+      errors: [...errors, ...errorsLeftOut(job), ...(cause ? [cause] : [])],
       started_at: startedAt && unixSeconds(startedAt),
       finished_at: finishedAt && unixSeconds(finishedAt),
     };
   }
 }
 
-/** How many members failed of whom no error is told, where there are any. */
-function leftOut({ failed, errors }: store.SyncJob): store.JobError[] {
+/** An error that says for how many failed members there is none; empty if there are no such members. */
+function errorsLeftOut({ failed, errors }: store.SyncJob): store.JobError[] {
   const members = failed - new Set(errors.map((error) => error.chat_id)).size;
   if (members <= 0) return [];
   const message = `The errors of ${members} more ${members === 1 ? 'member' : 'members'} are left out`;
@@ -82,4 +82,7 @@ function leftOut({ failed, errors }: store.SyncJob): store.JobError[] {
 }
 
 const tooMany = () =>
-  new ApiError('CONFLICT', { message: `The guild has ${MAX_JOBS} jobs under way, which is the most`, retryAfter: 60 });
+  new ApiError('CONFLICT', {
+    message: `The guild has ${MAX_JOBS} unfinished jobs, which is the maximum`,
+    retryAfter: 60,
+  });

@@ -2,31 +2,31 @@ import type { Claim } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { QueueTable } from '#kit/queue/definition.ts';
 
-/** What is to become of a link. A redeem and a link name both accounts, an unlink one of them. */
+/** A change of a link. A redeem and a link name both accounts, an unlink only one of them. */
 export interface Change {
   kind: 'redeem' | 'link' | 'unlink';
   chatId: string | null;
   gameId: number | null;
   gameUsername: string | null;
-  /** Of a redeem. */
+  /** Only for a redeem. */
   tokenId: number | null;
 }
 
-/** A change that is under way in two stores. */
+/** A change of a link that is being made in two stores. */
 export interface Intent extends Change {
   guildId: string;
   /** A UUID that names the change in lookup. */
   operationId: string;
-  /** The kept answer that it settles, where its caller gave an Idempotency-Key. */
+  /** The claim on the stored response that it settles, if the request had an Idempotency-Key. */
   claim: Claim | null;
-  /** Whoever began it has failed or given up, by the database's clock. */
+  /** The request that started it has failed or given up, by the database's clock. */
   isAbandoned: boolean;
 }
 
-/** An intent that is about to be written. */
+/** An intent before it is stored. */
 export type NewIntent = Omit<Intent, 'isAbandoned'>;
 
-/** Whether two requests ask for the very same. */
+/** Whether two changes are the same. */
 export function isSameChange(one: Change, other: Change): boolean {
   const fields = ['kind', 'chatId', 'gameId', 'gameUsername', 'tokenId'] as const;
   return fields.every((field) => one[field] === other[field]);
@@ -37,8 +37,8 @@ const INTENT = `guild_id AS "guildId", operation_id AS "operationId", kind, chat
   (failures > 0 OR last_error IS NOT NULL OR due_at <= clock_timestamp()) AS "isAbandoned"`;
 
 /**
- * Intents as a queue: the request that writes one holds its lease, and a worker takes what it has left. In its own order:
- * whoever changes an account finishes what is open on it first, dead letters too.
+ * Intents as a queue: the request that stores an intent holds its lease, and a worker takes intents that were left
+ * unfinished. It needs no order: each change of an account first finishes the open intents on it, dead letters too.
  */
 export const INTENTS: QueueTable = {
   name: 'members.intents',
@@ -49,7 +49,7 @@ export const INTENTS: QueueTable = {
     game_username AS "gameUsername", token_id AS "tokenId", claim`,
 };
 
-/** Writes an intent and leases it to the request; false where its operation has one already. */
+/** Stores an intent and leases it to the request; false if its operation already has one. */
 export async function insertIntent(on: Queryable, intent: NewIntent, leaseMs: number): Promise<boolean> {
   const written = await on.query(
     `INSERT INTO members.intents
@@ -64,7 +64,7 @@ export async function insertIntent(on: Queryable, intent: NewIntent, leaseMs: nu
       intent.gameId,
       intent.gameUsername,
       intent.tokenId,
-      intent.claim && keptClaim(intent.claim),
+      intent.claim && storedClaim(intent.claim),
       leaseMs,
     ],
   );
@@ -80,7 +80,7 @@ export async function findIntent(on: Queryable, guildId: string, operationId: st
   return intent;
 }
 
-/** The oldest intents that are not finished and touch either account. */
+/** The oldest unfinished intents on either account. */
 export function openIntents(
   on: Queryable,
   guildId: string,
@@ -95,7 +95,7 @@ export function openIntents(
   );
 }
 
-/** True for the one caller that finishes the intent. */
+/** Finishes an intent; true for only one of concurrent callers. */
 export async function finishIntent(
   on: Queryable,
   { guildId, operationId }: Pick<Intent, 'guildId' | 'operationId'>,
@@ -108,7 +108,7 @@ export async function finishIntent(
   return finished.length > 0;
 }
 
-/** The request that has begun an intent has failed: a repeat may finish it at once, and a worker when it is due. */
+/** The request that started an intent has failed: a repeat may finish it immediately, and a worker when it is due. */
 export async function abandonIntent(
   on: Queryable,
   { guildId, operationId }: Pick<Intent, 'guildId' | 'operationId'>,
@@ -121,7 +121,7 @@ export async function abandonIntent(
   );
 }
 
-/** Only the answer is settled later, so the body that was asked with is not kept. */
-function keptClaim({ id, until, write: { guildId, method, path, key, status, message } }: Claim) {
+/** Without the request's body: only the response is settled later. */
+function storedClaim({ id, until, write: { guildId, method, path, key, status, message } }: Claim) {
   return { id, until, write: { guildId, method, path, key, status, message } };
 }

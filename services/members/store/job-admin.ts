@@ -18,9 +18,9 @@ export interface ListedJob {
   finishedAt: Date | null;
 }
 
-/** A place in a guild's list of jobs, the newest first. */
+/** A position in a guild's list of jobs, the newest first. */
 export interface JobPosition {
-  /** With microseconds, as the database writes it. */
+  /** Unix microseconds. */
   createdAt: string;
   id: string;
 }
@@ -28,32 +28,36 @@ export interface JobPosition {
 const LISTED = `id, game_group_id AS "gameGroupId", state, total, done, changed, failed, attempts, cause,
   created_at AS "createdAt", started_at AS "startedAt", progressed_at AS "progressedAt", finished_at AS "finishedAt"`;
 
-/** Up to `limit` jobs of a guild past a position, the newest first. */
+/** Up to `limit` jobs of a guild after a position, the newest first. */
 export function listJobs(
   on: Queryable,
   guildId: string,
   { after, limit, unfinished }: { after: JobPosition | undefined; limit: number; unfinished: boolean },
 ): Promise<(ListedJob & { position: string })[]> {
   return on.query(
-    `SELECT ${LISTED}, created_at::text AS position FROM members.sync_jobs
-     WHERE guild_id = $1 AND (created_at, id) < ($2::timestamptz, $3::uuid)
+    `SELECT ${LISTED}, (extract(epoch FROM created_at) * 1000000)::bigint::text AS position FROM members.sync_jobs
+     WHERE guild_id = $1
+       AND (created_at, id) < (coalesce('epoch'::timestamptz + $2::bigint * interval '1 microsecond', 'infinity'), $3::uuid)
        AND (finished_at IS NULL OR NOT $4)
      ORDER BY created_at DESC, id DESC LIMIT $5`,
-    [guildId, after?.createdAt ?? 'infinity', after?.id ?? LAST_ID, unfinished, limit],
+    [guildId, after?.createdAt ?? null, after?.id ?? LAST_ID, unfinished, limit],
   );
 }
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** Why a job cannot be changed as wanted. */
+/** Why a job cannot be retried or cancelled. */
 export type JobRefusal = { state: JobState } | 'no such job' | 'another is unfinished';
 
-/** A paused, failed or cancelled job is queued again, at its stored position and with all of its attempts. */
+/** Assignments of a job that continues at its stored position with all of its attempts. */
+const REQUEUED = `state = 'queued', attempts = 0, cause = NULL, finished_at = NULL, progressed_at = clock_timestamp()`;
+
+/** A paused, failed or cancelled job is queued again. */
 export async function requeueJob(on: Queryable, { guildId, id }: JobName): Promise<ListedJob | JobRefusal> {
   try {
     const [job] = await on.query<ListedJob>(
-      `UPDATE members.sync_jobs SET state = 'queued', attempts = 0, cause = NULL, finished_at = NULL,
-         due_at = clock_timestamp(), progressed_at = clock_timestamp()
+      `UPDATE members.sync_jobs SET ${REQUEUED}, queue_state = 'queued', queue_attempts = 0, due_at = clock_timestamp(),
+         queued_at = clock_timestamp()
        WHERE guild_id = $1 AND id = $2 AND state IN ('paused', 'failed') RETURNING ${LISTED}`,
       [guildId, id],
     );
@@ -64,15 +68,29 @@ export async function requeueJob(on: Queryable, { guildId, id }: JobName): Promi
   }
 }
 
-/** Ends a job that is not finished: whoever runs it notices with the next member. */
+/** An operator has queued the job's item again. */
+export async function requeuedJob(transaction: Queryable, { guildId, id }: JobName): Promise<void> {
+  await transaction.query(`UPDATE members.sync_jobs SET ${REQUEUED} WHERE guild_id = $1 AND id = $2`, [guildId, id]);
+}
+
+/** An operator has discarded the job's item: a job that was not finished has failed. */
+export async function skippedJob(transaction: Queryable, { guildId, id }: JobName, cause: JobError): Promise<void> {
+  await transaction.query(
+    `UPDATE members.sync_jobs SET state = 'failed', cause = $3
+     WHERE guild_id = $1 AND id = $2 AND state IN ('queued', 'running', 'paused')`,
+    [guildId, id, cause],
+  );
+}
+
+/** Ends a job that is not finished. The process that runs it notices at the next member. */
 export async function cancelJob(
   on: Queryable,
   { guildId, id }: JobName,
   cause: JobError,
 ): Promise<ListedJob | JobRefusal> {
   const [job] = await on.query<ListedJob>(
-    `UPDATE members.sync_jobs SET state = 'failed', cause = $3, holder = NULL, leased_until = NULL,
-       finished_at = clock_timestamp()
+    `UPDATE members.sync_jobs SET state = 'failed', queue_state = 'skipped', cause = $3, holder = NULL,
+       leased_until = NULL, finished_at = clock_timestamp()
      WHERE guild_id = $1 AND id = $2 AND finished_at IS NULL RETURNING ${LISTED}`,
     [guildId, id, cause],
   );

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
+import { QueueStore } from '#kit/queue/store.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { scansOf } from '#test/postgres/explain.ts';
-import * as tasks from './role-tasks.ts';
+import { ROLE_TASKS } from './role-tasks.ts';
 import * as roles from './roles.ts';
 
 const member = { guildId: '900000000000000001', chatId: '920000000000000500' };
@@ -43,24 +44,26 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
-const task = { ...member, version: randomUUID(), attempts: 0 };
-const selection = { after: '', busy: [], limit: 8, perGuild: 1 };
-const failure = { waitMs: 1_000, maxAttempts: 3, error: 'TIMEOUT' };
-const holder = randomUUID();
+const task = { guildId: member.guildId, id: member.chatId, attempts: 1, lease: randomUUID(), data: {} };
+const failure = {
+  error: 'TIMEOUT',
+  isPermanent: false,
+  counts: true,
+  delayMs: 1_000,
+  maxAttempts: 3,
+  maxOutageSeconds: null,
+};
+const tasks = (on: Queryable) => new QueueStore(on, ROLE_TASKS);
 const statements: [string, (on: Queryable) => Promise<unknown>, string[]][] = [
   ['renewLock', (on) => roles.renewLock(on, member, randomUUID(), LEASE_MS), ['member_locks_pkey']],
   ['releaseLock', (on) => roles.releaseLock(on, member, randomUUID()), ['member_locks_pkey']],
   ['listGrants', (on) => roles.listGrants(on, member), ['grants_pkey']],
   ['deleteGrants', (on) => roles.deleteGrants(on, member, ['910000000000000001']), ['grants_pkey']],
-  ['takeTask', (on) => tasks.takeTask(on, task, holder, LEASE_MS), ['role_tasks_pkey']],
-  [
-    'takeTasks',
-    (on) => tasks.takeTasks(on, selection, holder, LEASE_MS),
-    ['role_tasks_run', 'role_tasks_run', 'role_tasks_run', 'role_tasks_pkey'],
-  ],
-  ['keepTask', (on) => tasks.keepTask(on, task, holder, LEASE_MS), ['role_tasks_pkey']],
-  ['deleteTask', (on) => tasks.deleteTask(on, task), ['role_tasks_pkey']],
-  ['failTask', (on) => tasks.failTask(on, task, holder, failure), ['role_tasks_pkey']],
+  ['take of a task', (on) => tasks(on).take(member.guildId, member.chatId, LEASE_MS), ['role_tasks_pkey']],
+  ['due tasks', (on) => tasks(on).due('', 100, 2), ['role_tasks_run', 'role_tasks_run', 'role_tasks_run']],
+  ['renew', (on) => tasks(on).renew(task, LEASE_MS), ['role_tasks_pkey']],
+  ['delete', (on) => tasks(on).delete(task), ['role_tasks_pkey']],
+  ['fail', (on) => tasks(on).fail(task, failure), ['role_tasks_pkey']],
 ];
 
 test.each(statements)('%s finds its rows by an index', async (_name, statement, indexes) => {

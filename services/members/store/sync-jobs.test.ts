@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import { Retention } from '#kit/postgres/retention.ts';
+import { QueueStore } from '#kit/queue/store.ts';
 import { createLog } from '#kit/telemetry/log.ts';
 import { createTestDatabase, databaseRows, openTestPool, type TestDatabase } from '#test/postgres/database.ts';
 import { scansOf } from '#test/postgres/explain.ts';
@@ -39,147 +40,205 @@ afterAll(async () => {
 });
 
 const name = { guildId: GUILD, id: randomUUID() };
-const holder = randomUUID();
+const queue = (on: Queryable) => new QueueStore(on, jobs.SYNC_JOBS);
 const progress = { position: '1', done: 1, changed: 1, failed: 0, errors: undefined };
 const cause = { chat_id: null, role_id: null, code: 'TIMEOUT', message: 'Too slow' };
-const pause = { cause, waitMs: 5_000, giveUpSeconds: 3_600 };
+const failure = {
+  error: 'TIMEOUT: Too slow',
+  isPermanent: false,
+  counts: true,
+  delayMs: 5_000,
+  maxAttempts: null,
+  maxOutageSeconds: 3_600,
+};
+const item = itemOf(name);
 
-test.each<[string, (on: Queryable) => Promise<unknown>, string[]]>([
-  ['findUnfinished', (on) => jobs.findUnfinished(on, GUILD, 7), ['sync_jobs_unfinished']],
-  ['countUnfinished', (on) => jobs.countUnfinished(on, GUILD), ['sync_jobs_unfinished']],
-  ['findJob', (on) => jobs.findJob(on, name), ['sync_jobs_pkey']],
-  ['takeJob', (on) => jobs.takeJob(on, holder, LEASE_MS), ['sync_jobs_due', 'sync_jobs_running', 'sync_jobs_pkey']],
-  ['keepJob', (on) => jobs.keepJob(on, name, holder, LEASE_MS), ['sync_jobs_pkey']],
-  ['saveProgress', (on) => jobs.saveProgress(on, name, holder, progress, LEASE_MS), ['sync_jobs_pkey']],
-  ['pauseJob', (on) => jobs.pauseJob(on, name, holder, pause), ['sync_jobs_pkey']],
-  ['releaseJob', (on) => jobs.releaseJob(on, name, holder), ['sync_jobs_pkey']],
-  ['finishJob', (on) => jobs.finishJob(on, name, holder), ['sync_jobs_pkey']],
-  ['listGrantsOf', (on) => listGrantsOf(on, GUILD, ['1', '2'], ['3']), ['grants_pkey']],
-])('on 50,000 jobs %s finds its rows by an index', async (_name, statement, indexes) => {
-  expect(await scansOf(database, statement)).toEqual(indexes);
+/** Indexes that begin with the guild; those of unfinished jobs have few rows of it. */
+const GUILD_INDEX = /^(sync_jobs_(pkey|unfinished|running|guild_due)|grants_pkey)$/;
+
+test.each<[string, (on: Queryable) => Promise<unknown>]>([
+  ['findUnfinished', (on) => jobs.findUnfinished(on, GUILD, 7)],
+  ['countUnfinished', (on) => jobs.countUnfinished(on, GUILD)],
+  ['findJob', (on) => jobs.findJob(on, name)],
+  ['take', (on) => queue(on).take(GUILD, name.id, LEASE_MS)],
+  ['renew', (on) => queue(on).renew(item, LEASE_MS)],
+  ['startJob', (on) => jobs.startJob(on, item)],
+  ['saveProgress', (on) => jobs.saveProgress(on, item, progress)],
+  ['fail', (on) => queue(on).fail(item, failure)],
+  ['endAttempt', (on) => jobs.endAttempt(on, name, 'paused', cause)],
+  ['release', (on) => queue(on).release(item)],
+  ['finish', (on) => queue(on).finish(item)],
+  ['completeJob', (on) => jobs.completeJob(on, name)],
+  ['listGrantsOf', (on) => listGrantsOf(on, GUILD, ['1', '2'], ['3'])],
+])('on 50,000 jobs %s finds its rows by an index', async (_name, statement) => {
+  const scans = await scansOf(database, statement);
+  expect(scans.length).toBeGreaterThan(0);
+  expect(scans.filter((scan) => !GUILD_INDEX.test(scan))).toEqual([]);
+});
+
+test('due jobs are found through indexes of unfinished jobs', async () => {
+  const scans = await scansOf(database, (on) => queue(on).due('', 100, 1));
+  expect(scans.filter((scan) => !/^sync_jobs_(guild_due|running|unfinished)$/.test(scan))).toEqual([]);
+  expect(scans).toContain('sync_jobs_guild_due');
 });
 
 test('what is counted for the gauges is read past the finished jobs', async () => {
   const [scan, ...others] = await scansOf(database, jobs.unfinishedJobs);
-  expect([others, ['sync_jobs_due', 'sync_jobs_unfinished']]).toEqual([[], expect.arrayContaining([scan])]);
+  expect(others).toEqual([]);
+  expect(scan).toMatch(/^sync_jobs_(due|unfinished|guild_due|queued_at)$/);
 });
 
-/** A job of a guild of its own, taken by nobody, and due before all others. */
+/** Inserts a job, due before all others. */
 async function newJob(guildId: string, gameGroupId = 1): Promise<jobs.JobName> {
   const job = { guildId, id: randomUUID() };
   await jobs.insertJob(database, { ...job, gameGroupId, total: 5 });
   await database.query(`UPDATE members.sync_jobs SET due_at = 'epoch' WHERE id = $1`, [job.id]);
   return job;
 }
-/** The database's clock decides, however far off that of the process is. */
-const take = (leaseMs = LEASE_MS) => jobs.takeJob(database, randomUUID(), leaseMs);
+const dueOf = async (guildId: string) =>
+  (await queue(database).due('', 2_000, 20)).find((guild) => guild.guildId === guildId)?.ids ?? [];
+async function take({ guildId, id }: jobs.JobName, on: Queryable = database): Promise<jobs.JobItem | undefined> {
+  const taken = await queue(on).take(guildId, id, LEASE_MS);
+  return taken && { ...itemOf(taken), ...taken, data: taken.data as jobs.JobData };
+}
+async function taken(job: jobs.JobName): Promise<jobs.JobItem> {
+  const claimed = await take(job);
+  if (!claimed) throw new Error('the job could not be taken');
+  return claimed;
+}
 const remove = (...all: jobs.JobName[]) =>
   database.query('DELETE FROM members.sync_jobs WHERE id = ANY($1)', [all.map(({ id }) => id)]);
 const endLease = ({ id }: jobs.JobName) =>
-  database.query('UPDATE members.sync_jobs SET leased_until = clock_timestamp() WHERE id = $1', [id]);
+  database.query(
+    'UPDATE members.sync_jobs SET leased_until = clock_timestamp(), due_at = clock_timestamp() WHERE id = $1',
+    [id],
+  );
 
-test('a job is taken by one at a time, and by another once the lease has ended', async () => {
-  const job = await newJob('910000000000000001');
-  const first = await take();
-  expect(first).toMatchObject({ ...job, state: 'running', position: '0' });
-  expect((await take())?.id).not.toBe(job.id);
-  await endLease(job);
-  expect(await take()).toMatchObject({ ...job, startedAt: first?.startedAt });
-  await remove(job);
-});
+function itemOf({ guildId, id }: jobs.JobName): jobs.JobItem {
+  const data = { gameGroupId: 1, position: '0', done: 0, changed: 0, failed: 0, errors: [], failedAttempts: 0 };
+  return { guildId, id, attempts: 1, lease: randomUUID(), signal: new AbortController().signal, data };
+}
 
-test('of two that take at the same time one gets the job', async () => {
+test('of workers that take a job at the same time one gets it', async () => {
   const job = await newJob('910000000000000002');
-  const taken = await Promise.all(Array.from({ length: 8 }, () => take()));
-  expect(taken.filter((one) => one?.id === job.id)).toHaveLength(1);
+  const claimed = await Promise.all(Array.from({ length: 8 }, () => take(job)));
+  expect(claimed.filter((one) => one?.id === job.id)).toHaveLength(1);
   await remove(job);
 });
 
-test('of a guild whose job runs no other is taken, and other guilds do not wait for it', async () => {
+test('while a job of a guild runs no other one of the guild is due or taken, and other guilds do not wait', async () => {
   const guildId = '910000000000000003';
-  const own = [await newJob(guildId, 1), await newJob(guildId, 2)];
-  expect((await take())?.guildId).toBe(guildId);
-  expect((await take())?.guildId).not.toBe(guildId);
+  const [first, second] = [await newJob(guildId, 1), await newJob(guildId, 2)];
+  expect((await dueOf(guildId)).toSorted()).toEqual([first.id, second.id].toSorted());
+  await taken(first);
+  expect(await dueOf(guildId)).toEqual([]);
+  expect(await take(second)).toBeUndefined();
   const other = await newJob('910000000000000004');
-  expect((await take())?.id).toBe(other.id);
-  await remove(...own, other);
+  expect((await take(other))?.id).toBe(other.id);
+  await remove(first, second, other);
 });
 
-test('two processes that take jobs of one guild at the same moment never run two of them', async () => {
+test('processes that take different jobs of one guild at the same moment never run two of them', async () => {
   const guildId = '910000000000000007';
   const processes = await Promise.all(Array.from({ length: 4 }, () => openTestPool(testDatabase.url)));
   for (let round = 0; round < 15; round++) {
     const own = await Promise.all([1, 2, 3, 4].map((group) => newJob(guildId, group)));
-    const taken = await Promise.all(processes.map((one) => jobs.takeJob(one, randomUUID(), LEASE_MS)));
-    expect(taken.filter((job) => job?.guildId === guildId)).toHaveLength(1);
+    const claimed = await Promise.all(processes.map((one, index) => take(own[index] as jobs.JobName, one)));
+    expect(claimed.filter(Boolean)).toHaveLength(1);
     await remove(...own);
   }
   await Promise.all(processes.map((one) => one.close()));
 }, 60_000);
 
-test('the database rejects a second running job of a guild, whoever starts it', async () => {
+test('the database rejects a second running job of a guild, even from another program', async () => {
   const guildId = '910000000000000008';
-  const own = [await newJob(guildId, 1), await newJob(guildId, 2)];
-  await take();
+  const [first, second] = [await newJob(guildId, 1), await newJob(guildId, 2)];
+  await taken(first);
   const start = database.query('UPDATE members.sync_jobs SET holder = gen_random_uuid() WHERE guild_id = $1', [
     guildId,
   ]);
   await expect(start).rejects.toMatchObject({ constraint: 'sync_jobs_running' });
-  await remove(...own);
-});
-
-test('a job whose process died keeps its guild to itself until it is taken over', async () => {
-  const guildId = '910000000000000009';
-  const [first, second] = [await newJob(guildId, 1), await newJob(guildId, 2)];
-  const running = await take();
-  await endLease({ guildId, id: running?.id ?? '' });
-  expect((await take())?.id).toBe(running?.id);
   await remove(first, second);
 });
 
-test('who has lost a job can neither save, pause, release nor finish it', async () => {
+test('a job whose process died blocks other jobs of its guild until it is taken over', async () => {
+  const guildId = '910000000000000009';
+  const [first, second] = [await newJob(guildId, 1), await newJob(guildId, 2)];
+  await taken(first);
+  await endLease(first);
+  expect(await dueOf(guildId)).toEqual([first.id]);
+  expect(await take(second)).toBeUndefined();
+  expect((await take(first))?.id).toBe(first.id);
+  await remove(first, second);
+});
+
+test('a job that the previous release runs is not taken until its lease has ended', async () => {
+  const job = await newJob('910000000000000012');
+  // As the previous release takes it: `due_at` stays in the past.
+  await database.query(
+    `UPDATE members.sync_jobs SET holder = gen_random_uuid(), state = 'running',
+       leased_until = clock_timestamp() + interval '15 s' WHERE id = $1`,
+    [job.id],
+  );
+  expect(await dueOf(job.guildId)).toEqual([]);
+  expect(await take(job)).toBeUndefined();
+  await endLease(job);
+  expect((await take(job))?.id).toBe(job.id);
+  // And the previous release leaves a job alone that this one runs.
+  const [free] = await database.query<{ isFree: boolean }>(
+    `SELECT due_at <= clock_timestamp() AND (holder IS NULL OR leased_until IS NULL OR leased_until <= clock_timestamp())
+       AS "isFree" FROM members.sync_jobs WHERE id = $1`,
+    [job.id],
+  );
+  expect(free).toEqual({ isFree: false });
+  await remove(job);
+});
+
+test('a process that has lost a job can neither save, fail, release nor finish it', async () => {
   const job = await newJob('910000000000000005');
-  await take();
-  const stranger = randomUUID();
-  expect(await jobs.saveProgress(database, job, stranger, progress, LEASE_MS)).toBe(false);
-  expect(await jobs.keepJob(database, job, stranger, LEASE_MS)).toBe(false);
-  expect(await jobs.finishJob(database, job, stranger)).toBe(false);
-  expect(await jobs.pauseJob(database, job, stranger, pause)).toBeUndefined();
-  await jobs.releaseJob(database, job, stranger);
+  const running = await taken(job);
+  await jobs.startJob(database, running);
+  const stranger = { ...running, lease: randomUUID() };
+  expect(await jobs.startJob(database, stranger)).toBe(false);
+  expect(await jobs.saveProgress(database, stranger, progress)).toBe(false);
+  expect(await queue(database).renew(stranger, LEASE_MS)).toBe(false);
+  expect(await queue(database).finish(stranger)).toBe(false);
+  expect(await queue(database).fail(stranger, failure)).toBeUndefined();
+  expect(await queue(database).release(stranger)).toBe(false);
   expect(await jobs.findJob(database, job)).toMatchObject({ state: 'running', done: 0, attempts: 0, cause: null });
   await remove(job);
 });
 
 test('the age of a job counts from its last progress', async () => {
   const job = await newJob('910000000000000010');
-  const holder = randomUUID();
-  await jobs.takeJob(database, holder, LEASE_MS);
+  const running = await taken(job);
   await database.query(
     `UPDATE members.sync_jobs SET created_at = 'epoch', started_at = 'epoch', progressed_at = 'epoch' WHERE id = $1`,
     [job.id],
   );
-  expect(await jobs.saveProgress(database, job, holder, progress, LEASE_MS)).toBe(true);
-  expect(await jobs.pauseJob(database, job, holder, pause)).toBe('paused');
+  expect(await jobs.saveProgress(database, running, progress)).toBe(true);
+  expect(await queue(database).fail(running, failure)).toBe('queued');
   await remove(job);
 });
 
-test('a job without progress for so long has failed, and what it has done is kept', async () => {
+test('a job without progress for too long has failed, and its progress stays stored', async () => {
   const job = await newJob('910000000000000011');
-  const holder = randomUUID();
-  await jobs.takeJob(database, holder, LEASE_MS);
-  await jobs.saveProgress(database, job, holder, progress, LEASE_MS);
+  const running = await taken(job);
+  await jobs.saveProgress(database, running, progress);
   await database.query(
     `UPDATE members.sync_jobs SET progressed_at = clock_timestamp() - interval '2 h' WHERE id = $1`,
     [job.id],
   );
-  // Saved anew where it was: no progress.
-  await jobs.saveProgress(database, job, holder, progress, LEASE_MS);
-  expect(await jobs.pauseJob(database, job, holder, pause)).toBe('failed');
+  // The same position again is no progress.
+  await jobs.saveProgress(database, running, progress);
+  expect(await queue(database).fail(running, failure)).toBe('dead');
+  await jobs.endAttempt(database, job, 'failed', cause);
   expect(await jobs.findJob(database, job)).toMatchObject({ state: 'failed', position: '1', done: 1, cause });
+  expect(await take(job)).toBeUndefined();
   await remove(job);
 });
 
-test('a group has one unfinished job in a guild, whoever inserts it', async () => {
+test('the database rejects a second unfinished job of a group in a guild', async () => {
   const job = await newJob('910000000000000006');
   await expect(newJob(job.guildId)).rejects.toMatchObject({ constraint: 'sync_jobs_unfinished' });
   await remove(job);

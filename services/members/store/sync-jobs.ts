@@ -1,6 +1,7 @@
-import { isUniqueViolation, type Queryable } from '#kit/postgres/pool.ts';
+import type { Queryable } from '#kit/postgres/pool.ts';
+import type { ClaimedItem, QueueTable } from '#kit/queue/definition.ts';
 
-/** What a job could not do; `chat_id` and `role_id` are null where it is not about one. */
+/** Something that a job could not do; `chat_id` and `role_id` are null if it does not concern a single one. */
 export interface JobError {
   chat_id: string | null;
   role_id: string | null;
@@ -9,14 +10,14 @@ export interface JobError {
   message: string;
 }
 
-/** How far a job has come. */
+/** The position of a job in the list of members, and its counts up to there. */
 export interface JobProgress {
-  /** The chat ID of the last member dealt with; `0` at first. */
+  /** The chat ID of the last member that was handled; `0` at the start. */
   position: string;
   done: number;
   changed: number;
   failed: number;
-  /** The first of them. */
+  /** The first ones. */
   errors: JobError[];
 }
 
@@ -35,22 +36,40 @@ export interface SyncJob extends JobName, JobProgress {
   total: number;
   /** Why it is paused or has failed. */
   cause: JobError | null;
-  /** How often it was tried in vain from its position on. */
+  /** The number of failed attempts since it last made progress. */
   attempts: number;
   createdAt: Date;
   startedAt: Date | null;
   finishedAt: Date | null;
 }
 
+/** Jobs as a queue: an item is a job that is not finished, and a dead letter is one that has failed. */
+export const SYNC_JOBS: QueueTable = {
+  name: 'members.sync_jobs',
+  id: 'id',
+  idType: 'uuid',
+  columns: { state: 'queue_state', runAt: 'due_at', attempts: 'queue_attempts' },
+  holder: 'holder',
+  oneLeasedPerGuild: 'sync_jobs_running',
+  conditions: { open: 'finished_at IS NULL', dead: "queue_state = 'dead' AND state = 'failed'" },
+  waitingSince: 'coalesce(progressed_at, started_at, created_at)',
+  data: `taken.game_group_id AS "gameGroupId", taken.position, taken.done, taken.changed, taken.failed, taken.errors,
+    taken.attempts AS "failedAttempts"`,
+};
+
+/** The data of a job's queue item. */
+export type JobData = JobProgress & Pick<SyncJob, 'gameGroupId'> & { failedAttempts: number };
+export type JobItem = ClaimedItem<JobData>;
+
 const JOB = `guild_id AS "guildId", id, game_group_id AS "gameGroupId", state, total, done, changed, failed, errors, cause,
   position, attempts, created_at AS "createdAt", started_at AS "startedAt", finished_at AS "finishedAt"`;
 
-/** Makes those who add jobs of a guild come one after the other, until their transaction ends. */
+/** Until the transaction ends, other transactions that add jobs of the guild wait here. */
 export async function lockJobs(transaction: Queryable, guildId: string): Promise<void> {
   await transaction.query("SELECT pg_advisory_xact_lock(hashtextextended('members.sync_jobs ' || $1, 0))", [guildId]);
 }
 
-/** The guild's job for a group that is not finished. */
+/** The guild's unfinished job for a group. */
 export async function findUnfinished(
   on: Queryable,
   guildId: string,
@@ -71,11 +90,16 @@ export async function countUnfinished(on: Queryable, guildId: string): Promise<n
   return row?.count ?? 0;
 }
 
-/** Any replica may take it at once. */
+/** Queues a job, due immediately. An earlier job of the group that has failed is no dead letter any more. */
 export async function insertJob(
   on: Queryable,
   { guildId, id, gameGroupId, total }: Pick<SyncJob, 'guildId' | 'id' | 'gameGroupId' | 'total'>,
 ): Promise<void> {
+  await on.query(
+    `UPDATE members.sync_jobs SET queue_state = 'skipped'
+     WHERE guild_id = $1 AND game_group_id = $2 AND queue_state = 'dead'`,
+    [guildId, gameGroupId],
+  );
   await on.query(
     `INSERT INTO members.sync_jobs (guild_id, id, game_group_id, state, total, due_at, created_at)
      VALUES ($1, $2, $3, 'queued', $4, clock_timestamp(), clock_timestamp())`,
@@ -91,136 +115,74 @@ export async function findJob(on: Queryable, { guildId, id }: JobName): Promise<
   return job;
 }
 
-/** Not VOLATILE, so that an index serves comparisons with it. */
-const NOW = '(SELECT clock_timestamp())';
-/** Another replica may run a job of the same guild first: then the next look sees it. */
-const MAX_TRIES = 3;
+/** The job, while the item's lease is held; a finished job has no holder. */
+const HELD = 'guild_id = $1 AND id = $2 AND holder = $3';
+const lease = ({ guildId, id, lease: holder }: JobItem) => [guildId, id, holder];
+
+/** The job runs; false when its lease was lost. */
+export async function startJob(on: Queryable, item: JobItem): Promise<boolean> {
+  const started = await on.query(
+    `UPDATE members.sync_jobs SET state = 'running', started_at = coalesce(started_at, clock_timestamp())
+     WHERE ${HELD} RETURNING 1`,
+    lease(item),
+  );
+  return started.length > 0;
+}
 
 /**
- * Takes a job of which the time has come and of whose guild no other runs; other replicas pass it over for so many
- * milliseconds unless the lease is renewed. Of two that take jobs of one guild at the same time, the index
- * `sync_jobs_running` rejects the second.
+ * Stores the progress of a job; false when its lease was lost. `errors` stay as they are when undefined. For
+ * the queue the attempt in flight is the first one again, so that the backoff starts again.
  */
-export async function takeJob(on: Queryable, holder: string, leaseMs: number): Promise<SyncJob | undefined> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await takeOne(on, holder, leaseMs);
-    } catch (error) {
-      if (!isUniqueViolation(error, 'sync_jobs_running')) throw error;
-      if (tries === MAX_TRIES) return undefined;
-    }
-  }
-}
-
-async function takeOne(on: Queryable, holder: string, leaseMs: number): Promise<SyncJob | undefined> {
-  const [job] = await on.query<SyncJob>(
-    `WITH due AS MATERIALIZED (
-       SELECT guild_id AS guild, id AS job FROM members.sync_jobs candidate
-       WHERE finished_at IS NULL AND due_at <= ${NOW}
-         AND (holder IS NULL OR leased_until IS NULL OR leased_until <= ${NOW})
-         AND NOT EXISTS (
-           SELECT 1 FROM members.sync_jobs other
-           WHERE other.guild_id = candidate.guild_id AND other.finished_at IS NULL AND other.holder IS NOT NULL
-             AND other.id <> candidate.id)
-       ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
-     )
-     UPDATE members.sync_jobs SET state = 'running', holder = $1,
-       leased_until = clock_timestamp() + $2 * interval '1 ms', started_at = coalesce(started_at, clock_timestamp())
-     FROM due WHERE guild_id = due.guild AND id = due.job
-     RETURNING ${JOB}`,
-    [holder, leaseMs],
-  );
-  return job;
-}
-
-/** A finished job has no holder. */
-const HELD = 'guild_id = $1 AND id = $2 AND holder = $3';
-
-/** Renews the lease; false when another has the job by now. */
-export async function keepJob(
-  on: Queryable,
-  { guildId, id }: JobName,
-  holder: string,
-  leaseMs: number,
-): Promise<boolean> {
-  const kept = await on.query(
-    `UPDATE members.sync_jobs SET leased_until = clock_timestamp() + $4 * interval '1 ms' WHERE ${HELD} RETURNING 1`,
-    [guildId, id, holder, leaseMs],
-  );
-  return kept.length > 0;
-}
-
-/** Stores how far a job has come; false when another has it by now. `errors` are left as they are when undefined. */
 export async function saveProgress(
   on: Queryable,
-  { guildId, id }: JobName,
-  holder: string,
+  item: JobItem,
   { position, done, changed, failed, errors }: Omit<JobProgress, 'errors'> & { errors: JobError[] | undefined },
-  leaseMs: number,
 ): Promise<boolean> {
   const saved = await on.query(
     `UPDATE members.sync_jobs SET position = $4, done = $5, changed = $6, failed = $7, errors = coalesce($8, errors),
-       total = greatest(total, $5), attempts = 0, cause = NULL,
-       progressed_at = CASE WHEN position = $4 THEN progressed_at ELSE clock_timestamp() END,
-       leased_until = clock_timestamp() + $9 * interval '1 ms'
+       total = greatest(total, $5), attempts = 0, queue_attempts = 1, cause = NULL,
+       progressed_at = CASE WHEN position = $4 THEN progressed_at ELSE clock_timestamp() END
      WHERE ${HELD} RETURNING 1`,
-    [guildId, id, holder, position, done, changed, failed, errors && JSON.stringify(errors), leaseMs],
+    [...lease(item), position, done, changed, failed, errors && JSON.stringify(errors)],
   );
+  if (saved.length > 0) item.attempts = 1;
   return saved.length > 0;
 }
 
-/**
- * It cannot go on now and is tried again after so many milliseconds, or has failed when it has made no progress for so
- * many seconds. Its state then; undefined when another has it by now.
- */
-export async function pauseJob(
-  on: Queryable,
+/** An attempt failed: the queue retries the job later, or has given it up. */
+export async function endAttempt(
+  transaction: Queryable,
   { guildId, id }: JobName,
-  holder: string,
-  { cause, waitMs, giveUpSeconds }: { cause: JobError; waitMs: number; giveUpSeconds: number },
-): Promise<'paused' | 'failed' | undefined> {
-  const isOver = `clock_timestamp() - coalesce(progressed_at, started_at, created_at) >= $6 * interval '1 s'`;
-  const [paused] = await on.query<{ state: 'paused' | 'failed' }>(
-    `UPDATE members.sync_jobs SET attempts = attempts + 1, cause = $4, holder = NULL, leased_until = NULL,
-       due_at = clock_timestamp() + $5 * interval '1 ms',
-       state = CASE WHEN ${isOver} THEN 'failed' ELSE 'paused' END,
-       finished_at = CASE WHEN ${isOver} THEN clock_timestamp() END
-     WHERE ${HELD} RETURNING state`,
-    [guildId, id, holder, cause, waitMs, giveUpSeconds],
-  );
-  return paused?.state;
-}
-
-/** Its holder stops: any replica may go on at once. */
-export async function releaseJob(on: Queryable, { guildId, id }: JobName, holder: string): Promise<void> {
-  await on.query(
-    `UPDATE members.sync_jobs SET holder = NULL, leased_until = NULL, due_at = clock_timestamp() WHERE ${HELD}`,
-    [guildId, id, holder],
+  state: 'paused' | 'failed',
+  cause: JobError,
+): Promise<void> {
+  await transaction.query(
+    `UPDATE members.sync_jobs SET state = $3, cause = $4, attempts = attempts + 1,
+       finished_at = CASE WHEN $3 = 'failed' THEN clock_timestamp() END
+     WHERE guild_id = $1 AND id = $2`,
+    [guildId, id, state, cause],
   );
 }
 
-/** It has come to its end: all members count as dealt with, also those who are not in the guild. */
-export async function finishJob(on: Queryable, { guildId, id }: JobName, holder: string): Promise<boolean> {
-  const finished = await on.query(
-    `UPDATE members.sync_jobs SET state = 'done', cause = NULL, holder = NULL, leased_until = NULL,
-       finished_at = clock_timestamp(), done = total
-     WHERE ${HELD} RETURNING 1`,
-    [guildId, id, holder],
+/** The queue has finished the job: all members count as handled, including those that are not in the guild. */
+export async function completeJob(transaction: Queryable, { guildId, id }: JobName): Promise<void> {
+  await transaction.query(
+    `UPDATE members.sync_jobs SET state = 'done', cause = NULL, done = total WHERE guild_id = $1 AND id = $2`,
+    [guildId, id],
   );
-  return finished.length > 0;
 }
 
-/** Of the unfinished jobs of one state, in seconds. */
+/** The unfinished jobs of all guilds in one state. */
 export interface UnfinishedJobs {
   state: JobState;
   count: number;
-  /** Since the oldest was queued. */
+  /** Seconds since the oldest one was created. */
   oldestSeconds: number;
-  /** Since that one made progress, or was started, that has stood still for longest; 0 for queued ones. */
+  /** The longest time in seconds since a started job made progress, or was started; 0 if none is started. */
   stalledSeconds: number;
 }
 
-/** How many unfinished jobs of all guilds there are in each state. */
+/** Counts the unfinished jobs of all guilds by state. */
 export function unfinishedJobs(on: Queryable): Promise<UnfinishedJobs[]> {
   return on.query(
     `SELECT state, count(*)::int AS count,

@@ -4,25 +4,24 @@ import type { QueueDefinition } from '#kit/queue/definition.ts';
 import { type Delivery, type Event, OUTBOX } from '../store/outbox.ts';
 import type { ModerationTelemetry } from '../telemetry.ts';
 
-/** The name of the queue of decisions. */
 export const DECISIONS = 'decisions';
 
-/** Guilds for which one process delivers at once. */
+/** The maximum number of guilds to which one process delivers concurrently. */
 const MAX_GUILDS = 8;
-/** A delivery takes 3 s at most. */
+/** Calls to activity have a deadline of 3 s. */
 const HANDLE_MS = 3_500;
 const LEASE_MS = 5_000;
 
 export interface RelayOptions {
   clock: Clock;
-  /** Hands a decision over; the same one again changes nothing. */
+  /** Delivers a decision to activity; delivering it again changes nothing. */
   deliver: (delivery: Delivery) => Promise<unknown>;
   events: ModerationTelemetry;
 }
 
 /**
- * Delivers the decisions of each guild to activity in the order of its log. One that activity refuses, or always fails
- * for, becomes a dead letter, and the guild's next decisions are delivered: a ban must reach its servers.
+ * Delivers the decisions of each guild to activity in the order of its log. A decision that activity rejects, or for which
+ * it always fails, becomes a dead letter, and the guild's next decisions are delivered: a ban must reach its servers.
  */
 export function decisionQueue({ clock, deliver, events }: RelayOptions): QueueDefinition<Event> {
   return {
@@ -34,7 +33,7 @@ export function decisionQueue({ clock, deliver, events }: RelayOptions): QueueDe
     handleMs: HANDLE_MS,
     async handle({ guildId, attempts: attempt, data }) {
       const delivery = { ...data, guildId, attempt };
-      // A dead letter that an operator has retried: game servers know better by now.
+      // An operator has retried a dead letter, but game servers already have a later decision.
       if (data.isSuperseded) return events.superseded(delivery);
       try {
         await deliver(delivery);

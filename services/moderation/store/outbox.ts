@@ -14,18 +14,18 @@ export interface Event extends Decider {
   durationSeconds: number | null;
   expiresAt: Date | null;
   createdAt: Date;
-  /** A later decision about the same player and scope was delivered first, since this one was a dead letter. */
+  /** A later decision about the same player and scope was delivered while this one was a dead letter. */
   isSuperseded: boolean;
 }
 
-/** A decision of a guild, on its way to game servers. */
+/** A decision of a guild that is being delivered to game servers. */
 export interface Delivery extends Event {
   guildId: string;
-  /** Which attempt this is, starting at 1. */
+  /** Delivery attempt, starting at 1. */
   attempt: number;
 }
 
-/** The outbox as a queue: an item is a decision, and what it says is in the log. */
+/** The outbox as a queue: an item is a decision, whose data is in the log. */
 export const OUTBOX: QueueTable = {
   name: 'moderation.outbox',
   id: 'log_id',
@@ -36,7 +36,7 @@ export const OUTBOX: QueueTable = {
     log.moderator_game_id AS "moderatorGameId", log.moderator_chat_id AS "moderatorChatId",
     log.source_server_id AS "sourceServerId", log.duration_seconds AS "durationSeconds",
     log.expires_at AS "expiresAt", log.created_at AS "createdAt",
-    -- Only what has failed before can have been a dead letter.
+    -- Only a decision that has failed before can have been a dead letter.
     taken.last_error IS NOT NULL AND EXISTS (
       SELECT FROM moderation.log later
       WHERE later.guild_id = log.guild_id AND later.game_id = log.game_id AND later.place_id = log.place_id

@@ -1,0 +1,111 @@
+import { type Prepared, prepared } from '../postgres/pool.ts';
+import { columnsOf } from './columns.ts';
+import type { QueueTable } from './definition.ts';
+
+/** Counting stops here: a gauge needs no more, and a long queue must not make it slow. */
+const MAX_COUNTED = 10_000;
+/** Not VOLATILE, so that an index can be searched for it. */
+const NOW = '(SELECT clock_timestamp())';
+const IS_FREE = `(leased_until IS NULL OR leased_until <= ${NOW})`;
+
+/** The statements of a worker on one table. Each one that writes changes a row of one guild. */
+export interface QueueStatements {
+  /** The heads of $2 guilds after the guild $1. */
+  heads: string;
+  /** Up to $3 due items of each of $2 guilds after the guild $1. */
+  due: string;
+  /** Claim for $2 milliseconds: the head of the guild $1, or its item $4. $3 names the lease. */
+  takeHead: Prepared;
+  takeItem: Prepared;
+  /** Of the item $2 of the guild $1, while its lease is $3. */
+  renew: Prepared;
+  finish: Prepared;
+  delete: Prepared;
+  release: Prepared;
+  fail: Prepared;
+  stats: string;
+}
+
+export function statementsOf(queueTable: QueueTable): QueueStatements {
+  const { data, join = '', holder, oneLeasedPerGuild, waitingSince = 'queued_at' } = queueTable;
+  const { table, id, idType, state, runAt, attempts, finishedAt, open, dead, lease, leaseType, unleased } =
+    columnsOf(queueTable);
+  const held = `guild_id = $1 AND ${id} = $2::${idType} AND ${lease} = $3::${leaseType} AND ${open}`;
+
+  const nextHead = (after: string) =>
+    `SELECT guild_id, ${runAt} AS run_at, leased_until FROM ${table} WHERE ${open} AND guild_id > ${after}
+     ORDER BY guild_id, ${id} LIMIT 1`;
+  const nextGuild = (after: string) =>
+    `SELECT guild_id FROM ${table} WHERE ${open} AND guild_id > ${after} ORDER BY guild_id LIMIT 1`;
+  const isOnlyLeased =
+    oneLeasedPerGuild === undefined
+      ? ''
+      : `AND NOT EXISTS (
+           SELECT FROM ${table} other
+           WHERE other.guild_id = item.guild_id AND other.${holder} IS NOT NULL AND other.${finishedAt} IS NULL
+             AND other.${id} <> item.${id})`;
+
+  const leaseEnd = `clock_timestamp() + $2::float8 * interval '1 millisecond'`;
+  // Without a holder $3 is passed too, so that both kinds of tables have the same parameters.
+  const holds = holder === undefined ? '' : `, ${holder} = $3::uuid`;
+  const take = (chosen: string) =>
+    prepared(`WITH chosen AS MATERIALIZED (${chosen}), taken AS (
+      UPDATE ${table} item
+      SET ${attempts} = ${attempts} + 1, ${runAt} = ${leaseEnd}, leased_until = ${leaseEnd}${holds}
+      FROM chosen
+      WHERE guild_id = $1 AND $3::uuid IS NOT NULL AND item.${id} = chosen.id AND ${open}
+        AND ${runAt} <= clock_timestamp() AND ${IS_FREE} ${isOnlyLeased}
+      RETURNING item.*
+    )
+    SELECT taken.guild_id AS "guildId", taken.${id}::text AS id, taken.${attempts} AS attempts,
+      taken.${lease}::text AS lease${data === undefined ? '' : `, ${data}`}
+    FROM taken ${join}`);
+
+  const count = (condition: string) =>
+    `(SELECT count(*) FROM (SELECT FROM ${table} WHERE ${condition} LIMIT ${MAX_COUNTED}) AS counted)::int`;
+
+  return {
+    heads: `WITH RECURSIVE heads AS (
+        (${nextHead('$1')})
+        UNION ALL
+        SELECT next.* FROM heads, LATERAL (${nextHead('heads.guild_id')}) next
+      )
+      SELECT guild_id AS "guildId", run_at <= clock_timestamp() AND ${IS_FREE} AS "isDue" FROM heads LIMIT $2`,
+    due: `WITH RECURSIVE guilds AS (
+        (${nextGuild('$1')})
+        UNION ALL
+        SELECT next.guild_id FROM guilds, LATERAL (${nextGuild('guilds.guild_id')}) next
+      ), page AS (SELECT guild_id FROM guilds LIMIT $2)
+      SELECT page.guild_id AS "guildId", ARRAY(
+        SELECT item.${id}::text FROM ${table} item
+        WHERE item.guild_id = page.guild_id AND ${open} AND ${runAt} <= ${NOW} AND ${IS_FREE} ${isOnlyLeased}
+        ORDER BY ${runAt} LIMIT $3) AS ids
+      FROM page`,
+    takeHead: take(`SELECT ${id} AS id FROM ${table} WHERE guild_id = $1 AND ${open} ORDER BY ${id} LIMIT 1`),
+    takeItem: take(`SELECT $4::${idType} AS id`),
+    // Writes no indexed column, so that it is a HOT update.
+    renew: prepared(
+      `UPDATE ${table} SET leased_until = clock_timestamp() + $4::float8 * interval '1 millisecond'
+       WHERE ${held} RETURNING 1`,
+    ),
+    finish: prepared(
+      `UPDATE ${table} SET ${state} = 'done', ${unleased}, ${finishedAt} = clock_timestamp() WHERE ${held} RETURNING 1`,
+    ),
+    delete: prepared(`DELETE FROM ${table} WHERE ${held} RETURNING 1`),
+    release: prepared(
+      `UPDATE ${table} SET ${unleased}, ${attempts} = ${attempts} - 1, ${runAt} = clock_timestamp()
+       WHERE ${held} RETURNING 1`,
+    ),
+    fail: prepared(
+      `UPDATE ${table} SET ${unleased}, last_error = $4::text,
+         ${attempts} = ${attempts} - CASE WHEN $5::boolean THEN 0 ELSE 1 END,
+         ${runAt} = clock_timestamp() + $6::float8 * interval '1 millisecond',
+         ${state} = CASE WHEN $7::boolean OR ($5::boolean AND ${attempts} >= $8::int)
+           OR ${waitingSince} <= clock_timestamp() - $9::float8 * interval '1 second' THEN 'dead' ELSE 'queued' END
+       WHERE ${held} RETURNING ${state} AS state`,
+    ),
+    stats: `SELECT ${count(open)} AS queued, ${count(dead)} AS dead,
+      (SELECT extract(epoch FROM clock_timestamp() - queued_at)::float8 FROM ${table}
+       WHERE ${open} ORDER BY queued_at LIMIT 1) AS "oldestSeconds"`,
+  };
+}
