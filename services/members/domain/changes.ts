@@ -47,7 +47,7 @@ export interface ChangesOptions {
 /**
  * Changes links, which are stored in lookup, while tokens and idempotent responses are stored here. An intent is
  * written first, lookup is called with the intent's ID until it responds, and then intent, token and stored response
- * are settled in one transaction. deploy/decisions/0001-links-cross-two-stores.md explains why every step is safe.
+ * are settled in one transaction. deploy/decisions/0001-link-changes.md explains why every step is safe.
  */
 export class LinkChanges {
   readonly #options: ChangesOptions;
