@@ -246,7 +246,7 @@ describe('POST /sync/roles', () => {
   test('a member whose link changes while the bindings are evaluated is evaluated again', async () => {
     await fixture.bindRank(CAPTAIN, { min: 200 });
     await fixture.linkPastMembers(ESTHER, 7005);
-    await game.fault('memberships', { delay_ms: 800, times: 1 });
+    await game.fault('memberships', { delay_ms: 2_000, times: 1 });
     const running = sync({ chat_id: ESTHER });
     await expect.poll(async () => Object.keys(await game.calls()).length).toBeGreaterThan(0);
     await fixture.unlink({ chat_id: ESTHER });
