@@ -132,7 +132,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       { ...membersRoutes, ...guildsRoutes, ...syncRoutes },
       {
         ...membersHandlers({ lookup, tokens, verification }),
-        ...guildsHandlers(members),
+        ...guildsHandlers({ members }),
         ...syncHandlers({ roles, nicknames, jobs }),
       },
     );

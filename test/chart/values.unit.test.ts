@@ -95,7 +95,7 @@ test('every value, or the object that contains it, is used in a template', () =>
 });
 
 test.each(Object.keys(CONFIGS))(
-  'every variable that %s reads is set by a template or can be set by a value',
+  'every variable that %s reads is set by a template or by services.<name>.config of values.schema.json',
   (name) => {
     const byNetwork = /_(GRPC_ADDRESS|HTTP_URL)$|^GAME_\w+_URL$|^(PUBLIC|HTTP|GRPC|GATEWAY)_(PORT|URL)$/;
     const settable = configurable(name);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { filesBelow, readText } from './sources.ts';
 
-test('the page on data retention lists every retention variable', () => {
+test('deploy/decisions/data-retention.md lists every retention variable', () => {
   const record = readText('deploy/decisions/data-retention.md');
   const variables = filesBelow('services', /^[^/]+\/config\.ts$/).flatMap((path) =>
     [...readText(path).matchAll(/\bRETENTION_\w+/g)].map(([name]) => name),

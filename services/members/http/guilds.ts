@@ -6,7 +6,7 @@ import type { Members } from '../domain/members.ts';
 import { memberView, roleView } from './views.ts';
 
 /** The routes of proto/rest/guilds.ts. */
-export function guildsHandlers(members: Members): HttpHandlers<typeof guildsRoutes> {
+export function guildsHandlers({ members }: { members: Members }): HttpHandlers<typeof guildsRoutes> {
   return {
     async listMembers({ guildId, query }) {
       const { limit, cursor, role_id: roleId, verified } = query;
