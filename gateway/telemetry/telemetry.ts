@@ -100,10 +100,10 @@ export class GatewayTelemetry {
   }
 
   #writeLine(summary: Summary, rejection: ApiError | undefined): void {
-    if (!rejection) return this.#log.debug(summary, 'answered');
+    if (!rejection) return this.#log.debug(summary, 'request completed');
     if (rejection instanceof OverloadError) return this.#overload.refused(rejection.bound);
-    if (isServerError(rejection)) return this.#log.error({ ...summary, err: rejection }, 'failed');
-    this.#log.info({ ...summary, refusal: rejection.code }, 'refused');
+    if (isServerError(rejection)) return this.#log.error({ ...summary, err: rejection }, 'request failed');
+    this.#log.info({ ...summary, refusal: rejection.code }, 'request rejected');
   }
 }
 

@@ -17,7 +17,7 @@ export interface SyncJobsOptions {
   lookup: GrpcClient<typeof LookupServiceService>;
   /** Returns a UUID. */
   newJobId: () => string;
-  /** Called when a job was queued. */
+  /** Called when sync job queued. */
   wake: () => void;
   telemetry: JobTelemetry;
 }

@@ -57,7 +57,7 @@ export class JobTelemetry {
   }
 
   queued({ guildId, id }: JobName, gameGroupId: number): void {
-    this.#log.info({ guild_id: guildId, job_id: id, game_group_id: gameGroupId }, 'a job was queued');
+    this.#log.info({ guild_id: guildId, job_id: id, game_group_id: gameGroupId }, 'sync job queued');
   }
 
   /** The unfinished jobs of all guilds were counted. */
@@ -82,15 +82,15 @@ export class JobTelemetry {
     switch (outcome) {
       case 'done':
         this.#finished.inc({ outcome: 'done' });
-        return this.#log.info({ ...line, outcome }, 'a job is done');
+        return this.#log.info({ ...line, outcome }, 'sync job finished');
       case 'dead':
         this.#finished.inc({ outcome: 'failed' });
-        return this.#log.error({ ...line, outcome: 'failed' }, 'a job is given up');
+        return this.#log.error({ ...line, outcome: 'failed' }, 'sync job failed permanently');
       case 'retried': {
         if (!error) return;
         this.#pauses.inc({ code: error.code });
         const level = error.code === 'INTERNAL' || !isServerError(error) ? 'error' : 'warn';
-        return this.#log[level]({ ...line, err: error }, 'a job is paused');
+        return this.#log[level]({ ...line, err: error }, 'sync job paused, will retry');
       }
       case 'lost':
         return this.#log.warn(namesOf(item), 'job was taken over by another process, or cancelled');
