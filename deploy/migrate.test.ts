@@ -18,14 +18,14 @@ async function runProgram(words: string[], environment: NodeJS.ProcessEnv) {
   return { status, output };
 }
 
-test('who waits for a schema that is there is done, and names the service it was told', async () => {
+test('wait-for-schema.ts exits with status 0 and prints nothing if the schema is complete', async () => {
   const database = await createTestDatabase();
   const done = await runProgram(['wait-for-schema.ts', 'lookup'], { DATABASE_URL: database.url });
   expect(done).toEqual({ status: 0, output: '' });
   await database.drop();
 });
 
-test('who waits for a schema that is missing goes on waiting, says for what, and ends at SIGTERM', async () => {
+test('wait-for-schema.ts waits for a missing schema, prints its name, and exits on SIGTERM', async () => {
   const url = new URL(inject('postgresUrl'));
   const child = spawn(process.execPath, [join(import.meta.dirname, 'wait-for-schema.ts'), 'lookup'], {
     env: { DATABASE_URL: url.href },
@@ -36,7 +36,7 @@ test('who waits for a schema that is missing goes on waiting, says for what, and
   expect(await once(child, 'exit')).toEqual([143, null]);
 });
 
-test('who waits shows it on the admin port, with its version, and ends with 0 once the schema is there', async () => {
+test('while it waits, its admin port shows that and its version; it exits with 0 when the schema is complete', async () => {
   const database = await createTestDatabase();
   const client = new Client({ connectionString: database.url });
   await client.connect();
@@ -69,13 +69,13 @@ test('a service without a schema is refused, with the names of those that have o
   expect(output).toContain('activity, auth, bindings, lookup, members, moderation');
 });
 
-test('a server that is not there yet is waited for, as long as was said', async () => {
+test('an unreachable server is waited for, up to the given number of seconds', async () => {
   const [port = 0] = await freePorts(1);
   const url = `postgres://127.0.0.1:${port}/x`;
   await expect(untilReachable(url, 1)).rejects.toThrow('ECONNREFUSED');
 });
 
-test('a server that refuses us is not waited for', async () => {
+test('a server that rejects the connection is not waited for', async () => {
   const url = new URL(inject('postgresUrl'));
   url.pathname = '/there_is_no_such_database';
   await expect(untilReachable(url.href, 60)).rejects.toThrow('does not exist');

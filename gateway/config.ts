@@ -52,7 +52,7 @@ export const readGatewayConfig = (environment: Environment) =>
       BINDINGS_WRITE_SCOPE: z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }).optional(),
       /** The number of gateways that share the rate limits while Redis is unavailable. */
       GATEWAY_REPLICAS: number(1, 1, 1000),
-      /** Requests in flight at once; more get 503. One guild, or one address without a known key, holds a tenth. */
+      /** The maximum number of requests in flight; more get 503. One guild, or one address without a known key, holds a tenth. */
       MAX_IN_FLIGHT: number(2_000, 1, 1_000_000),
       /** Polls that may wait in a service at the same time. One guild holds a tenth, or 2,000 where that is more. */
       MAX_WAITING_POLLS: number(20_000, 1, 1_000_000),

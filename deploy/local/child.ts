@@ -117,7 +117,7 @@ export function describeExit({ code, signal }: Exit): string {
 
 /**
  * Wraps the command in setpriv of util-linux, so that the kernel ends the command when this process ends. This process
- * may end before setpriv has told the kernel so; the shell in between therefore only continues while its parent is
+ * may end before setpriv has made that request; the shell in between therefore only continues while its parent is
  * still this process. Without setpriv (outside Linux) the command runs unchanged.
  */
 function tiedCommand({ command, owner, orphanSignal = 'SIGKILL' }: Command): [string, ...string[]] {

@@ -73,7 +73,7 @@ test('members talks to the simulators unless real platforms are named', () => {
   expect(environment('lookup', real)['CHAT_BOT_TOKEN']).toBeUndefined();
 });
 
-test("the operator's settings are handed on; ports, addresses and npm's variables of the shell are not", () => {
+test("the operator's settings are passed on; ports, addresses and npm's variables of the shell are not", () => {
   const inherited = {
     TRUSTED_PROXIES: '10.0.0.0/8',
     LOG_LEVEL: 'debug',
@@ -86,7 +86,7 @@ test("the operator's settings are handed on; ports, addresses and npm's variable
   for (const name of ['HTTP_PORT', 'npm_config_cache', 'DATABASE_URL']) expect(given).not.toHaveProperty(name);
 });
 
-test('without Redis there is no REDIS_URL, so that everything keeps to memory', () => {
+test('without Redis there is no REDIS_URL, so limits and caches are kept in memory', () => {
   expect(environment('gateway', { REDIS_URL: 'redis://other' }, { redisUrl: null })['REDIS_URL']).toBeUndefined();
 });
 

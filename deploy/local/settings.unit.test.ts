@@ -3,7 +3,7 @@ import { readSettings } from './settings.ts';
 
 const read = (environment: Record<string, string>) => readSettings(environment, '/checkout');
 
-test('what is not set is brought along: a folder in the checkout, port 8080, no servers of others', () => {
+test('the defaults are a folder in the checkout, port 8080, and our own PostgreSQL and Redis', () => {
   expect(read({ DATABASE_URL: '', REDIS_URL: '' })).toEqual({
     dataFolder: '/checkout/.data',
     gatewayPort: 8080,
@@ -14,7 +14,7 @@ test('what is not set is brought along: a folder in the checkout, port 8080, no 
 });
 
 test.each(['redis://host:6379/1', 'rediss://host', 'redis+sentinel://host:26379/mymaster', 'redis+cluster://a:1,b:2'])(
-  'REDIS_URL may be all that the services take: %s',
+  'REDIS_URL may be any URL that the services accept: %s',
   (url) => {
     expect(read({ REDIS_URL: url }).redisUrl).toBe(url);
   },

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { z } from 'zod';
 
 const PATIENCE_MS = 60_000;
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 /** Severities that fail the check. */
 const SERIOUS = ['moderate', 'high', 'critical'];
 
@@ -38,7 +38,7 @@ export function judge(text: string): Verdict {
 /** Only the registry's status, because the output must not contain its name. */
 function reasonOf(text: string): string {
   const { data } = z.object({ statusCode: z.number() }).safeParse(parse(text));
-  return data ? `the registry answered ${data.statusCode}` : 'the registry could not be asked';
+  return data ? `the registry answered ${data.statusCode}` : 'the registry did not return a report';
 }
 
 function parse(text: string): unknown {
@@ -51,7 +51,7 @@ function parse(text: string): unknown {
 
 if (import.meta.main) {
   const command = ['audit', '--omit=dev', '--json', '--fetch-retries=1', '--fetch-timeout=20000'];
-  const { stdout } = spawnSync('npm', command, { encoding: 'utf8', timeout: PATIENCE_MS, maxBuffer: MOST_BYTES });
+  const { stdout } = spawnSync('npm', command, { encoding: 'utf8', timeout: PATIENCE_MS, maxBuffer: MAX_OUTPUT_BYTES });
   const { result, lines } = judge(stdout ?? '');
   for (const line of lines) console.log(result === 'not checked' ? `NOT CHECKED: ${line}` : line);
   process.exitCode = result === 'vulnerable' ? 1 : 0;

@@ -10,20 +10,20 @@ const report = (severity: string) =>
     metadata: { dependencies: { total: 193 } },
   });
 
-test.each(['moderate', 'high', 'critical'])('a %s vulnerability fails, with what is known of it', (severity) => {
+test.each(['moderate', 'high', 'critical'])('a %s vulnerability fails the audit and is described', (severity) => {
   const lines = [`${severity}: leaky <2.0.1`, '  Leaks (https://advisories.example/1)', '  by inner'];
   expect(judge(report(severity))).toEqual({ result: 'vulnerable', lines });
 });
 
-test('a low one passes', () => {
+test('a low vulnerability passes', () => {
   expect(judge(report('low'))).toMatchObject({ result: 'clean' });
 });
 
 test.each([
   ['an error of the registry', '{"statusCode":405,"uri":"https://secret.example"}', 'the registry answered 405'],
-  ['nothing', '', 'the registry could not be asked'],
-  ['half a report', '{"auditReportVersion":2,"vulnerabilities":', 'the registry could not be asked'],
-  ['a report of another kind', '{"auditReportVersion":3}', 'the registry could not be asked'],
-])('%s is told as not checked, and never as clean', (_what, text, line) => {
+  ['nothing', '', 'the registry did not return a report'],
+  ['half a report', '{"auditReportVersion":2,"vulnerabilities":', 'the registry did not return a report'],
+  ['a report of another kind', '{"auditReportVersion":3}', 'the registry did not return a report'],
+])('%s is reported as not checked, and never as clean', (_what, text, line) => {
   expect(judge(text)).toEqual({ result: 'not checked', lines: [line] });
 });

@@ -5,7 +5,7 @@ import { z } from 'zod';
 
 const REPOSITORY = join(import.meta.dirname, '..', '..');
 const PATIENCE_MS = 60_000;
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 const component = z.looseObject({
   'bom-ref': z.string(),
@@ -79,7 +79,7 @@ if (import.meta.main) {
     cwd: REPOSITORY,
     encoding: 'utf8',
     timeout: PATIENCE_MS,
-    maxBuffer: MOST_BYTES,
+    maxBuffer: MAX_OUTPUT_BYTES,
   });
   if (run.status !== 0) throw new Error(`npm sbom failed: ${run.stderr}`);
   const lock = readLock(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8'));

@@ -43,7 +43,7 @@ test('the bill holds what runs in production, under the name of the project', ()
   expect(faultsOf(made, lock)).toEqual([]);
 });
 
-test('a package that is missing, or comes without checksum, licence or purl, is told', () => {
+test('a package that is missing or has no checksum, licence or purl is reported', () => {
   const bare = { ...part('pg', '8.0.0'), hashes: [], licenses: [], purl: 'pg' };
   const faults = ['@a/b@1.2.3 is missing', 'pg has no checksum', 'pg has no licence', 'pg has no purl'];
   expect(faultsOf(bill(bare), lock)).toEqual(faults);

@@ -156,7 +156,7 @@ describe('without Redis', () => {
 });
 
 describe('a Redis that dies', () => {
-  test('neither its loss nor its return without its counts starts the window anew', async () => {
+  test('neither the loss of Redis nor its return without its counts restarts the window', async () => {
     await startRedis();
     const gateway = await createGateway(1);
     await untilExact(gateway);

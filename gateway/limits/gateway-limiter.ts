@@ -52,7 +52,7 @@ export class GatewayLimiter implements Limiter {
     metrics.gauge('gateway_limiter_degraded', degraded, [], (gauge) => gauge.set(this.isDegraded ? 1 : 0));
   }
 
-  /** Each call has a timeout and goes through the breaker of its server, which rejects it at once while it is open. */
+  /** Each call has a timeout and runs in the breaker of its server, which rejects it immediately while it is open. */
   #guarded(redis: RedisClient, breakers: Breakers, windowMs: number | undefined) {
     const limiter: RedisLimiter = new RedisLimiter(redis, {
       windowMs,

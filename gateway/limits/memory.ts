@@ -118,7 +118,7 @@ export class MemoryLimiter implements Limiter {
   #enterWindow(time = this.#clock.now()): number {
     const now = this.#redisClock.at(time);
     const window = Math.floor(now / this.#windowMs);
-    // A clock that is set back across the end of a window must not start that window anew.
+    // A clock that is set back across the end of a window must not restart that window.
     if (window !== this.#window && window !== this.#window - 1) {
       this.#window = window;
       this.#counts.clear();

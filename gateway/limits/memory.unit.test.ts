@@ -25,7 +25,7 @@ describe('memory limiter', () => {
     expect(limiter.decide(GUILD, [lookup(1)])).toMatchObject({ allowed: true, states: [{ resetMs: WINDOW_MS }] });
   });
 
-  test('a clock that is set back across the end of a window does not start that window anew', () => {
+  test('a clock that is set back across the end of a window does not restart that window', () => {
     const clock = new ManualClock();
     const limiter = new MemoryLimiter({ clock });
     expect(countAllowed(limiter, lookup(1), 1)).toBe(1);

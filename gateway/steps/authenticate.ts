@@ -119,7 +119,7 @@ function presentedKey(headers: IncomingHttpHeaders): string | undefined {
   return SCHEME.exec(headers.authorization ?? '')?.[1]?.trim();
 }
 
-/** URLs end up in logs and browser histories, so a key in the query is rejected even beside a valid header. */
+/** URLs end up in logs and browser histories, so a key in the query is rejected even together with a valid header. */
 function hasKeyInQuery(query: string): boolean {
   if (query === '') return false;
   // Cannot throw: the guard has rejected queries that cannot be decoded.

@@ -33,7 +33,7 @@ const TOO_MANY_OPTIONS = new ApiError('HEADERS_TOO_LARGE', {
 
 /**
  * Rejects requests that a service could read differently than this gateway, and bodies that are declared too large.
- * Node's parser has already rejected others: Content-Length beside Transfer-Encoding, two different lengths, folded
+ * Node's parser has already rejected others: Content-Length together with Transfer-Encoding, two different lengths, folded
  * headers, bare line feeds.
  */
 export function guard(request: IncomingMessage): Rejection {
@@ -65,8 +65,8 @@ export function targetFault(target: string): Fault | undefined {
     return { path: 'path', message: 'must not hold encoded dots, slashes, backslashes or zero bytes' };
   }
   if (DOT_SEGMENT.test(path)) return { path: 'path', message: 'must not hold dot segments' };
-  if (!isDecodable(path)) return { path: 'path', message: 'has a percent-escape that can not be read' };
-  if (!isDecodable(query)) return { path: 'query', message: 'has a percent-escape that can not be read' };
+  if (!isDecodable(path)) return { path: 'path', message: 'has a percent-escape that cannot be read' };
+  if (!isDecodable(query)) return { path: 'query', message: 'has a percent-escape that cannot be read' };
   return undefined;
 }
 

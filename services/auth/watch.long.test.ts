@@ -62,8 +62,8 @@ async function newKey(): Promise<string> {
 
 const numberOf = (keyId: string) => Number(keyId.split('-')[1]);
 
-function changesOf({ told }: Watched, keyId: string): KeyChange[] {
-  return told.flatMap(({ event }) => (event.$case === 'change' && event.value.keyId === keyId ? [event.value] : []));
+function changesOf({ seen }: Watched, keyId: string): KeyChange[] {
+  return seen.flatMap(({ event }) => (event.$case === 'change' && event.value.keyId === keyId ? [event.value] : []));
 }
 
 test('a change on one replica reaches the watchers of another within a second, with all hashes of the key', async () => {
@@ -88,14 +88,14 @@ test('a new watcher receives the changes of the last 15 s before the first beat'
   ]);
   const fresh = await newKey();
   const watched = await watchUntilBeat(near);
-  const firstBeat = watched.told.findIndex(({ event }) => event.$case === 'beat');
-  const before = watched.told.slice(0, firstBeat);
+  const firstBeat = watched.seen.findIndex(({ event }) => event.$case === 'beat');
+  const before = watched.seen.slice(0, firstBeat);
   const keys = before.map(({ event }) => event.$case === 'change' && event.value.keyId);
   expect(keys).toContain(fresh);
   // newKey() revokes the keys before, so `old` has changed too. Only keys without a recent change are omitted.
   await client.query("UPDATE auth.keys SET changed_at = now() - interval '16 seconds'");
   const later = await watchUntilBeat(near);
-  expect(later.told.every(({ event }) => event.$case === 'beat')).toBe(true);
+  expect(later.seen.every(({ event }) => event.$case === 'beat')).toBe(true);
 });
 
 test('a change that is rolled back is not sent', async () => {
@@ -156,7 +156,7 @@ test('an invalid notification does not prevent later ones from being sent', asyn
 test('beats are sent once a second', async () => {
   const watched = await watchUntilBeat(near);
   await expect.poll(() => receivedBeats(watched)).toBeGreaterThanOrEqual(4);
-  const [first, second, third] = watched.told.filter(({ event }) => event.$case === 'beat').slice(1);
+  const [first, second, third] = watched.seen.filter(({ event }) => event.$case === 'beat').slice(1);
   expect((third?.at ?? 0) - (second?.at ?? 0)).toBeGreaterThan(800);
   withinBound('two beats take', (third?.at ?? 0) - (first?.at ?? 0), 2_800);
 });
@@ -167,7 +167,7 @@ test('beats stop within three seconds if LISTEN receives nothing, and resume aft
   proxy.freezeAll();
   const frozenAt = performance.now();
   await near.admin.revokeKey({ keyId, actor: 'ada' });
-  const lastBeat = () => watched.told.findLast(({ event }) => event.$case === 'beat')?.at ?? 0;
+  const lastBeat = () => watched.seen.findLast(({ event }) => event.$case === 'beat')?.at ?? 0;
   await expect.poll(() => performance.now() - lastBeat()).toBeGreaterThan(3_500);
   withinBound('the last beat after LISTEN stopped receiving', lastBeat() - frozenAt, 3_000);
   const metrics = await fetch(`http://${far.service.addresses.admin}/metrics`);
@@ -175,7 +175,7 @@ test('beats stop within three seconds if LISTEN receives nothing, and resume aft
   const beats = receivedBeats(watched);
   proxy.thaw();
   await expect.poll(() => receivedBeats(watched)).toBeGreaterThan(beats);
-  const all = watched.told.map(({ event }) => event);
+  const all = watched.seen.map(({ event }) => event);
   const resumed = all.filter((event) => event.$case === 'beat')[beats];
   const before = all.slice(
     0,

@@ -56,7 +56,7 @@ export interface Fault {
 export interface ApiErrorOptions {
   /** Sent to the client; the default message of the code if left out. */
   message?: string;
-  /** Sent to the client, beside `code`. */
+  /** Sent to the client, together with `code`. */
   details?: Record<string, unknown>;
   /** Seconds, rounded up; sent as Retry-After. UNAVAILABLE always has one. */
   retryAfter?: number;

@@ -156,7 +156,7 @@ const REFUSED: [string, string, RegExp][] = [
     /existingSecret/,
   ],
   [
-    'a real game platform beside simulated ones',
+    'a real game platform together with simulated ones',
     '{"platforms":{"gameApisUrl":"https://game.example"}}',
     /platforms\.gameApisUrl/,
   ],

@@ -40,7 +40,7 @@ export async function openCluster(report: (text: string) => void): Promise<Clust
   }
 }
 
-/** The folder of up.sh: LAB_DIR, or beside the repository. */
+/** The folder of up.sh: LAB_DIR, or the folder next to the repository. */
 export function labFolder(): string {
   const lab = resolve(process.env['LAB_DIR'] ?? join(REPOSITORY, '..', 'shared', 'lab'));
   if (!existsSync(join(lab, 'up.sh'))) throw new Error(`${lab} has no up.sh: set LAB_DIR`);

@@ -14,9 +14,9 @@ type Kind = {
 
 const TICK_MS = 10;
 const CALL_MS = 15_000;
-const MOST_EXAMPLES = 20;
+const MAX_EXAMPLES = 20;
 /** Limit on requests in flight; further ones are not sent and count as failed. */
-const MOST_OPEN = 400;
+const MAX_IN_FLIGHT = 400;
 const RIGHT = 200;
 
 /** How often each route is called, of twenty requests. */
@@ -81,7 +81,7 @@ class Load {
   }
 
   #next(n: number): void {
-    if (this.#sent - this.#times.length > MOST_OPEN) this.#settle('not sent, for too many were under way', 0, '');
+    if (this.#sent - this.#times.length > MAX_IN_FLIGHT) this.#settle('not sent: too many in flight', 0, '');
     else void this.#call(n);
   }
 
@@ -104,7 +104,7 @@ class Load {
     }
     this.#failed[fault] = (this.#failed[fault] ?? 0) + 1;
     const example = `${new Date().toISOString()} ${call}: ${fault} after ${Math.round(took)} ms`;
-    if (call !== '' && this.#examples.length < MOST_EXAMPLES) this.#examples.push(example);
+    if (call !== '' && this.#examples.length < MAX_EXAMPLES) this.#examples.push(example);
   }
 }
 

@@ -134,6 +134,6 @@ test.each([
     ['calls auth as gateway', ...PROCESSES.gateway.proxies.map((name) => `seals principals for ${name}`)].toSorted(),
   ],
   ['guildctl', SERVICES.map((name) => `calls ${name} as operators`).toSorted()],
-])('all that others accept from whoever has the environment of %s is %j', (holder, accepted) => {
+])('an attacker who has the environment of %s is accepted only for %j', (holder, accepted) => {
   expect(forgeries(holder)).toEqual(accepted);
 });

@@ -52,7 +52,7 @@ describe('every request arrives exactly once, byte for byte, or not at all', () 
     for (const header of ['x-request-id: ', ...always]) expect(answers[0]?.headers).toContain(header);
   });
 
-  it('three at once, cut in two at any byte', { timeout: 120_000 }, async () => {
+  it('three pipelined requests, split in two at any byte', { timeout: 120_000 }, async () => {
     for (const cut of places(trio)) {
       const { faults, arrived } = await sendThrough(front, trio, { cuts: [cut] });
       expect(faults(), `cut at ${cut}, seed ${SEED}`).toEqual([]);
@@ -60,7 +60,7 @@ describe('every request arrives exactly once, byte for byte, or not at all', () 
     }
   });
 
-  it('three at once, byte by byte', async () => {
+  it('three pipelined requests, sent byte by byte', async () => {
     const { faults, arrived } = await sendThrough(front, trio, { cuts: [...Array(lengthOf(trio)).keys()] });
     expect(faults()).toEqual([]);
     expect(arrived()).toHaveLength(3);
@@ -172,7 +172,7 @@ describe('connections', () => {
     ['no request', 'GARBAGE\r\n\r\n'],
     ['a refused request', wire('GET /api/v1/../x HTTP/1.1\nHost: x\n\n')],
     ['CONNECT', wire('CONNECT x:80 HTTP/1.1\nHost: x\n\n')],
-  ])('after %s a caller that keeps its side open is cut off', async (_what, text) => {
+  ])('after %s a client that keeps its side of the connection open is disconnected', async (_what, text) => {
     const socket = await openSocket(front.address);
     socket.on('error', () => undefined);
     socket.allowHalfOpen = true;
@@ -228,7 +228,7 @@ describe('connections', () => {
     expect(await judged()).toBe(0);
   });
 
-  it.each(['GET', 'whoami'])('a caller may poll again and again, then ask %s and end its side', async (name) => {
+  it.each(['GET', 'whoami'])('a client may poll repeatedly, then send %s and half-close', async (name) => {
     const caller = newCaller();
     const socket = await openSocket(front.address);
     for (let count = 0; count < 12; count += 1) {

@@ -152,7 +152,7 @@ function call(method: Method, tokens: readonly string[], message: Buffer): Promi
 /** Not a valid protocol buffers message. */
 const GARBAGE = Buffer.from([0xff, 0xff, 0xff]);
 
-describe('no method of any service is called by whose token', () => {
+describe('every method of every service rejects a caller whose token', () => {
   it.each(Object.entries(FORGERIES))('%s, whatever the message', async (_what, forge) => {
     for (const message of [Buffer.alloc(0), GARBAGE]) {
       const answers = await Promise.all(METHODS.map((method) => call(method, forge(method), message)));

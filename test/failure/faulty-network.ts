@@ -53,7 +53,7 @@ export class FaultyNetwork {
   }
 
   /** The component is available again; dropped bytes stay lost. */
-  async mend(part: Part, fault: Fault): Promise<void> {
+  async restore(part: Part, fault: Fault): Promise<void> {
     for (const proxy of this.#of(part)) {
       if (fault === 'down') await proxy.accept();
       else if (fault === 'slow') proxy.release();

@@ -74,7 +74,7 @@ test('while PostgreSQL hangs, reads get 503 within 2 s and later requests immedi
     expect((await fetch(`http://${system.network.address(name, 'admin')}/readyz`)).status, `of ${name}`).toBe(200);
   }
 
-  await system.mend('postgres', 'slow');
+  await system.restore('postgres', 'slow');
   const started = performance.now();
   await expect.poll(rejecting, PATIENCE).toEqual([]);
   withinBound('all services use PostgreSQL again', performance.now() - started, RECOVERY_MS);

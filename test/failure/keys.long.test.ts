@@ -138,7 +138,7 @@ async function expectRefusedWithin(name: string, keys: readonly HotKey[], boundM
 
 describe('three gateways reject frequently used keys that are revoked together', () => {
   it('within a second', async () => {
-    await expectRefusedWithin('keys revoked at once', await makeKeys(amount(200, 1_000)), REVOKED_MS);
+    await expectRefusedWithin('keys revoked concurrently', await makeKeys(amount(200, 1_000)), REVOKED_MS);
   }, 120_000);
 
   it.each(['frozen', 'closed'] as const)(

@@ -60,7 +60,7 @@ const FAULTS: [string, () => Promise<void>, () => Promise<void>][] = [
 
 describe('three gateways whose Redis is', () => {
   it.each(FAULTS)(
-    '%s: nobody waits or is refused for it, each gives its share, and the limits are exact when it is back',
+    '%s: no request waits or fails because of it, each gateway allows its share, and limits are exact afterwards',
     async (name, begin, end) => {
       await expectDegraded(0);
       await waitForWindowTime(TEST_MS);

@@ -25,7 +25,7 @@ export interface Load {
 }
 
 /** Limit on requests in flight: a slow machine sends fewer requests. */
-const MOST_UNDER_WAY = 200;
+const MAX_IN_FLIGHT = 200;
 const TICK_MS = 10;
 /**
  * Idle connections are closed after this time. Less than a drain: by then connections in use have announced their end, and a
@@ -38,7 +38,7 @@ export function startLoad(api: string, perSecond: number, next: () => LoadReques
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   const good = new Map<string, number>();
   const failed: string[] = [];
-  const underWay = new Set<Promise<void>>();
+  const inFlight = new Set<Promise<void>>();
   const started = performance.now();
   const over = new AbortController();
   let sent = 0;
@@ -56,17 +56,17 @@ export function startLoad(api: string, perSecond: number, next: () => LoadReques
     while (!over.signal.aborted) {
       const due = ((performance.now() - started) / 1000) * perSecond;
       while (sent + skipped < due) {
-        if (underWay.size >= MOST_UNDER_WAY) {
+        if (inFlight.size >= MAX_IN_FLIGHT) {
           skipped++;
           continue;
         }
-        const sending = send(next()).finally(() => underWay.delete(sending));
-        underWay.add(sending);
+        const sending = send(next()).finally(() => inFlight.delete(sending));
+        inFlight.add(sending);
         sent++;
       }
       await wait(TICK_MS);
     }
-    await Promise.all(underWay);
+    await Promise.all(inFlight);
     agent.destroy();
   };
   const running = run();

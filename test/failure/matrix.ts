@@ -10,7 +10,7 @@ import { Cell, PROBE_NAMES, PROBES, type ProbeName } from './probes.ts';
 const FAULTS = ['down', 'slow', 'reset'] as const satisfies Fault[];
 
 /** The responses when a component is needed, by fault (contract, section 1). */
-const TOLD = {
+const ERROR_STATUSES = {
   /** One of our components: it is down, or too slow. */
   unavailable: { down: [503], slow: [503, 504], reset: [503] },
   /** A platform; 503 comes from its circuit breaker. */
@@ -21,7 +21,7 @@ const UNAVAILABLE = 'unavailable';
 const PLATFORM = 'platform';
 
 /** The probes that a failed component affects, with their responses; all others must be unaffected. */
-export const TABLE: Record<Exclude<Part, 'listen'>, Partial<Record<ProbeName, keyof typeof TOLD>>> = {
+export const TABLE: Record<Exclude<Part, 'listen'>, Partial<Record<ProbeName, keyof typeof ERROR_STATUSES>>> = {
   redis: {},
   postgres: {
     'an unknown key': UNAVAILABLE,
@@ -109,8 +109,8 @@ async function checkFault(
   fault: (typeof FAULTS)[number],
 ): Promise<void> {
   const expected = (name: ProbeName) => {
-    const told = TABLE[part][name];
-    return told ? TOLD[told][fault] : [PROBES[name].well];
+    const kind = TABLE[part][name];
+    return kind ? ERROR_STATUSES[kind][fault] : [PROBES[name].well];
   };
   await untilWell(cell);
   await system.inflict(part, fault);
@@ -121,10 +121,10 @@ async function checkFault(
       return TABLE[part][name] ? [`${name} ${answer.status}`] : [];
     }),
   );
-  const others = `${row.filter((told) => told.length === 0).length} others as ever`;
+  const others = `${row.filter((affected) => affected.length === 0).length} others unaffected`;
   printFigure(`while ${part} is ${fault}`, [...row.flat(), others].join('; '));
   await openBreakers(cell, part, fault);
-  await system.mend(part, fault);
+  await system.restore(part, fault);
   withinBound(`${part} is used again after it was ${fault}`, await untilWell(cell), RECOVERY_MS);
 }
 

@@ -106,8 +106,8 @@ async function serve(writer: Writer, guild: string): Promise<void> {
 }
 
 function hasAllBans(guild: string): boolean {
-  const told = new Set(acks.filter((ack) => ack.guild === guild).map(({ gameId }) => gameId));
-  return bans.every((one) => one.guild !== guild || told.has(one.gameId));
+  const acknowledged = new Set(acks.filter((ack) => ack.guild === guild).map(({ gameId }) => gameId));
+  return bans.every((one) => one.guild !== guild || acknowledged.has(one.gameId));
 }
 
 /** Kills it with SIGKILL and starts it again. */
@@ -156,12 +156,12 @@ test('kill -9 of each process in turn: every acknowledged write is stored exactl
   stop.abort();
   await all;
 
-  const told = (writes: readonly Write[], what: (write: Write) => string) =>
+  const rowsFor = (writes: readonly Write[], what: (write: Write) => string) =>
     writes.map((one) => `${one.guild}/${what(one)}`).toSorted();
-  const pairs = told(links, (one) => `${chatIdOf(one)}/${one.gameId}`);
+  const pairs = rowsFor(links, (one) => `${chatIdOf(one)}/${one.gameId}`);
   expect(await rowsOf(`chat_id || '/' || game_id AS row FROM lookup.links`)).toEqual(pairs);
   expect(await rowsOf(`chat_id || '/' || game_id AS row FROM lookup.link_history`)).toEqual(pairs);
-  const banned = told(bans, ({ gameId }) => String(gameId));
+  const banned = rowsFor(bans, ({ gameId }) => String(gameId));
   expect(await rowsOf('game_id AS row FROM moderation.punishments WHERE ended_at IS NULL')).toEqual(banned);
   expect(await rowsOf('game_id AS row FROM moderation.log')).toEqual(banned);
   // Each decision became one command, and each command was acknowledged.

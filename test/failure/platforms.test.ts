@@ -7,7 +7,7 @@ expectNothingUnhandled();
 
 describe.concurrent('a platform that is down, slow or reset', () => {
   test.each(['chat', 'game'] as const)(
-    '%s: who needs it is told so, the others are unharmed, and it is used again within 10 s',
+    '%s: requests that need it get its error, others succeed, and it is used again within 10 s',
     async (part) => expect(await checkPart(part)).toEqual(['down', 'slow', 'reset']),
     300_000,
   );

@@ -61,7 +61,7 @@ function call(service: string, path: string, token: string): Promise<string> {
   });
 }
 
-it("with lookup's environment nobody calls another service, as whomever", async () => {
+it("with lookup's keys an attacker cannot call any other service, whichever caller it claims to be", async () => {
   const callers = [...KEY_HOLDERS, OPERATORS];
   const attempts = Object.entries(METHODS).flatMap(([audience, methods]) =>
     methods.flatMap((method) =>
@@ -77,7 +77,7 @@ it("with lookup's environment nobody calls another service, as whomever", async 
   printFigure("call tokens forged with lookup's environment", `${attempts.length}, all refused`);
 }, 60_000);
 
-it("with lookup's environment nobody passes a principal to another service", async () => {
+it("with lookup's keys an attacker cannot sign a principal for any other service", async () => {
   const principal = { keyId: `${GUILD}-1`, guildId: GUILD, scopes: null, legacy: true, requestId: 'test' };
   const statuses = new Set<number>();
   for (const audience of HTTP) {
@@ -98,7 +98,7 @@ it("with lookup's environment nobody passes a principal to another service", asy
   expect([...statuses]).toEqual([401]);
 });
 
-it("with lookup's environment nobody reads the gateway's page of keys, which operators read", async () => {
+it("with lookup's keys an attacker cannot read the gateway's /keys page, which operators can read", async () => {
   const { internal, admin } = network.secrets;
   const url = `http://${network.address('gateway', 'admin')}/keys`;
   const read = async (ring: ProcessKeys | undefined, caller = OPERATORS) => {

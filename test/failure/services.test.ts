@@ -6,7 +6,7 @@ expectNothingUnhandled();
 
 describe.concurrent('a service that is down, slow or reset', () => {
   test.each(['lookup', 'bindings', 'moderation', 'members', 'activity'] as const)(
-    '%s: its routes say so, the others are unharmed, and it is used again within 10 s',
+    '%s: requests that need it get 503 or 504, others succeed, and it is used again within 10 s',
     async (part) => expect(await checkPart(part)).toEqual(['down', 'slow', 'reset']),
     300_000,
   );

@@ -8,7 +8,7 @@ expectNothingUnhandled();
 
 describe.concurrent('a store, or auth, that is down, slow or reset', () => {
   test.each(['redis', 'postgres', 'auth'] as const)(
-    '%s: who needs it is told so, the others are unharmed, and it is used again within 10 s',
+    '%s: requests that need it get 503 or 504, others succeed, and it is used again within 10 s',
     async (part) => expect(await checkPart(part)).toEqual(['down', 'slow', 'reset']),
     300_000,
   );

@@ -89,7 +89,7 @@ export async function verifyKeys({ auth }: TestAuth, ...secrets: string[]): Prom
 
 export interface Watched {
   /** The events received so far, with their arrival times by performance.now(). */
-  told: { event: NonNullable<WatchResponse['event']>; at: number }[];
+  seen: { event: NonNullable<WatchResponse['event']>; at: number }[];
   /** True when the service has ended the stream without an error. */
   hasEnded: boolean;
   cancel(): void;
@@ -98,9 +98,9 @@ export interface Watched {
 /** Subscribes to changes of keys until cancelled. */
 export function watchKeys(auth: TestAuth['auth']): Watched {
   const stream = auth.watch({});
-  const watched: Watched = { told: [], hasEnded: false, cancel: () => stream.cancel() };
+  const watched: Watched = { seen: [], hasEnded: false, cancel: () => stream.cancel() };
   stream.on('data', ({ event }: WatchResponse) => {
-    if (event) watched.told.push({ event, at: performance.now() });
+    if (event) watched.seen.push({ event, at: performance.now() });
   });
   stream.on('end', () => (watched.hasEnded = true));
   stream.on('error', () => undefined);
@@ -108,15 +108,15 @@ export function watchKeys(auth: TestAuth['auth']): Watched {
 }
 
 /** The versions of a key that a watcher has received. */
-export function receivedVersions({ told }: Watched, keyId: string): number[] {
-  return told.flatMap(({ event }) =>
+export function receivedVersions({ seen }: Watched, keyId: string): number[] {
+  return seen.flatMap(({ event }) =>
     event.$case === 'change' && event.value.keyId === keyId ? [event.value.version] : [],
   );
 }
 
 /** The number of heartbeats that a watcher has received. */
-export function receivedBeats({ told }: Watched): number {
-  return told.filter(({ event }) => event.$case === 'beat').length;
+export function receivedBeats({ seen }: Watched): number {
+  return seen.filter(({ event }) => event.$case === 'beat').length;
 }
 
 /** Starts an auth service with the root secrets of other services in tests: guildctl needs it for every call. */

@@ -78,7 +78,7 @@ test('the bot answers as a user and as a member, and is in the pages of members'
   expect(last.body).toMatchObject([{ user: { id: '930000000000000001' } }]);
 });
 
-test('a page of members has one unless a limit of at most 1,000 is given, and goes on after an ID', async () => {
+test('a page of members has one member, or up to `limit` (at most 1,000), and starts after the ID `after`', async () => {
   expect((await ask('GET', `${guild}/members`)).body).toHaveLength(1);
   expect((await ask('GET', `${guild}/members?limit=1000`)).body).toHaveLength(13);
   const page = await ask('GET', `${guild}/members?limit=2&after=${userId(3)}`);
@@ -113,14 +113,14 @@ test('unknown guild, member and role, and an ID that is no snowflake, each have 
   expect(malformed).toMatchObject({ status: 400, body: { code: 50035, errors: { user_id: {} } } });
 });
 
-test('without a bot token everything is refused, and paths and methods that do not exist are told', async () => {
+test('a request without a bot token gets 401; an unknown path gets 404 and an unknown method 405', async () => {
   expect((await call(`${simulators.chat}${guild}/roles`)).status).toBe(401);
   expect((await call(`${simulators.chat}${guild}/roles`, { headers: { authorization: 'token' } })).status).toBe(401);
   expect((await ask('GET', '/guilds/900000000000000001/roles')).status).toBe(404);
   expect((await ask('DELETE', `${guild}/roles`)).status).toBe(405);
 });
 
-test('a role is given and taken with 204, as often as one likes, and the world shows it', async () => {
+test('assigning or removing a role gets 204, also when repeated, and changes the world', async () => {
   const path = `${guild}/members/${userId(4)}/roles/${deckhand}`;
   for (const method of ['PUT', 'PUT', 'DELETE', 'DELETE', 'PUT'])
     expect(await ask(method, path)).toMatchObject({ status: 204, body: undefined });
@@ -150,7 +150,7 @@ test('a role below the bot’s can be given to a member who stands above the bot
   expect((await ask('PUT', `${guild}/members/${userId(10)}/roles/${deckhand}`)).status).toBe(204);
 });
 
-test('a nickname of at most 32 characters is set, null and the empty one take it away', async () => {
+test('a nickname of at most 32 characters is set; null or an empty one removes it', async () => {
   const path = `${guild}/members/${userId(6)}`;
   expect(await ask('PATCH', path, { nick: '⚓'.repeat(32) })).toMatchObject({
     status: 200,
@@ -163,14 +163,14 @@ test('a nickname of at most 32 characters is set, null and the empty one take it
   expect((await ask('PATCH', path, { nick: 5 })).status).toBe(400);
 });
 
-test('the nickname of the owner, and of whoever does not stand below the bot, is out of reach', async () => {
+test('the nickname of the owner, or of a member who is not below the bot, cannot be changed', async () => {
   for (const last of [12, 10]) {
     const refused = await ask('PATCH', `${guild}/members/${userId(last)}`, { nick: 'x' });
     expect(refused).toMatchObject({ status: 403, body: { code: 50013 } });
   }
 });
 
-test('a list of roles replaces all, so it may neither add nor leave out one that is not the bot’s to give', async () => {
+test('a list of roles replaces all roles; adding or omitting one that the bot cannot assign is rejected', async () => {
   const path = `${guild}/members/${userId(5)}`;
   expect(await ask('PATCH', path, { roles: [captain] })).toMatchObject({ status: 403, body: { code: 50013 } });
   const kept = await ask('PATCH', path, { roles: [booster, captain] });
@@ -204,7 +204,7 @@ test('the reason of a write is decoded and kept, one over 512 characters is refu
   });
 });
 
-test('each bucket counts for itself and tells in its headers what is left', async () => {
+test('each bucket counts separately, and its headers show how many calls are left', async () => {
   const path = `${guild}/members/${userId(6)}`;
   const first = await ask('PATCH', path, { nick: 'One' });
   now += 2500;

@@ -40,7 +40,7 @@ test('users and groups have strings as IDs and paths as references', async () =>
   expect(await get('groups/999')).toMatchObject({ status: 404, body: { code: 'NOT_FOUND' } });
 });
 
-test('without a key the gateway refuses, in a form of its own', async () => {
+test('a request without a key gets an error in the format of the platform’s gateway', async () => {
   const refused = await call(`${simulators.game}/cloud/v2/users/7001`);
   expect(refused).toMatchObject({ status: 401, body: { errors: [{ code: 0, message: 'Invalid API Key' }] } });
 });
@@ -77,7 +77,7 @@ test('a page token with another filter or path, a faulty one and a faulty size a
   expect(await get('groups/1/memberships', { maxPageSize: '-1' })).toMatchObject(invalid);
 });
 
-test('a membership tells all roles, and the highest by itself', async () => {
+test('a membership lists all roles, and the highest one in a field of its own', async () => {
   const { body } = await get('groups/501/memberships', { filter: "user == 'users/7002'" });
   expect(body).toMatchObject({
     groupMemberships: [
@@ -93,7 +93,7 @@ test('a membership tells all roles, and the highest by itself', async () => {
   expect(groupMemberships.map((membership) => membership.user)).toEqual(['users/7001', 'users/7002', 'users/7003']);
 });
 
-test('up to 50 users are asked at once over all groups, and who does not exist is left out', async () => {
+test('one call returns the memberships of up to 50 users in all groups; unknown users are left out', async () => {
   const { body } = await get('groups/-/memberships', { filter: "user in ['users/7002', 'users/7004', 'users/9999']" });
   const { groupMemberships } = body as { groupMemberships: { path: string }[] };
   expect(groupMemberships.map(({ path }) => path.split('/')[1])).toEqual(['501', '502']);
@@ -103,7 +103,7 @@ test('up to 50 users are asked at once over all groups, and who does not exist i
   expect(await get('groups/-/memberships', { filter: `user in [${userList(51)}]` })).toMatchObject(invalid);
 });
 
-test('a filter is only good where the platform documents it', async () => {
+test('a filter is accepted only where the platform documents it', async () => {
   const one = "user == 'users/7002'";
   const list = "user in ['users/7002']";
   for (const filter of ['', one, 'user in []', "user in ['7002']"])
@@ -112,7 +112,7 @@ test('a filter is only good where the platform documents it', async () => {
     expect(await get('groups/501/memberships', { filter })).toMatchObject(invalid);
 });
 
-test('one call tells which of the named items a user owns, with a time for all but game passes', async () => {
+test('one call returns which of the named items a user owns, with a time for all but game passes', async () => {
   const filter = 'gamePassIds=601,602;badgeIds=801,802;assetIds=701,702';
   const { body } = await get('users/7001/inventory-items', { filter });
   expect(body).toMatchObject({
@@ -126,7 +126,7 @@ test('one call tells which of the named items a user owns, with a time for all b
   expect((body as { inventoryItems: object[] }).inventoryItems[2]).not.toHaveProperty('addTime');
 });
 
-test('inventory items come 10 at a time unless more are asked for', async () => {
+test('a page has 10 inventory items unless more are requested', async () => {
   crowd();
   const filter = `badgeIds=${Array.from({ length: 30 }, (_, index) => index + 1).join()}`;
   const first = await get('users/1/inventory-items', { filter });
@@ -135,7 +135,7 @@ test('inventory items come 10 at a time unless more are asked for', async () => 
   expect(all.body).toMatchObject({ inventoryItems: { length: 30 }, nextPageToken: '' });
 });
 
-test('items can be asked for by type, but not by type and ID together', async () => {
+test('items can be filtered by type, but not by type and ID together', async () => {
   const passes = await get('users/7002/inventory-items', { filter: 'gamePasses=true;badges=false' });
   expect(passes.body).toMatchObject({ inventoryItems: [{ gamePassDetails: {} }, { gamePassDetails: {} }] });
   expect((await get('users/7002/inventory-items')).body).toMatchObject({ inventoryItems: { length: 6 } });
@@ -150,7 +150,7 @@ test('a private inventory is refused, which is not the same as an empty one', as
   expect(empty).toMatchObject({ status: 200, body: { inventoryItems: [] } });
 });
 
-test('headers tell the limit and the seconds left in it; past it comes 429 without Retry-After', async () => {
+test('headers show the limit and the seconds until its reset; above it a call gets 429 without Retry-After', async () => {
   await get('users/7001');
   now += 20_500;
   const second = await get('users/7001');

@@ -15,7 +15,7 @@ afterEach(() => simulators.stop());
 
 const tell = (fault: object, base = simulators.game) => call(`${base}/__faults`, { method: 'POST', body: fault });
 
-test('a fault with a status answers so as many times as told, then never again', async () => {
+test('a fault with a status responds with it `times` times, then no more', async () => {
   expect((await tell({ match: '/v1/groups', status: 503, delay_ms: 0, times: 2 })).status).toBe(201);
   const statuses = [];
   for (let index = 0; index < 3; index += 1) statuses.push((await call(`${simulators.game}/v1/groups/501`)).status);
@@ -33,7 +33,7 @@ test('a fault without times lasts until the faults are deleted, and other paths 
   expect((await call(`${simulators.game}/v1/groups/501`)).status).toBe(200);
 });
 
-test('the first fault told that matches is the one shown', async () => {
+test('of several faults that match, the first one that was added is used', async () => {
   await tell({ match: '/v1', status: 502, times: 1 });
   await tell({ match: '/v1/groups', status: 504 });
   expect((await call(`${simulators.game}/v1/groups/501`)).status).toBe(502);
@@ -94,7 +94,7 @@ test('a broken answer is 200 with JSON that can’t be read', async () => {
   await expect(response.json()).rejects.toThrow(SyntaxError);
 });
 
-test('a delay alone holds the true answer back', async () => {
+test('a fault with only a delay delays the normal response', async () => {
   await tell({ match: '/v1/users', delay_ms: 80 });
   const started = performance.now();
   expect((await call(`${simulators.game}/v1/users/7001`)).body).toMatchObject({ name: 'AdaBuilds' });

@@ -34,7 +34,7 @@ test('a group that does not exist is 400, not 404', async () => {
     expect(await get(path)).toMatchObject(refusal(400, 1));
 });
 
-test('of a user with several roles in a group the older host tells the highest alone', async () => {
+test('for a user with several roles in a group the older host returns only the highest', async () => {
   const { body } = await get('/v2/users/7002/groups/roles');
   expect(body).toMatchObject({
     data: [
@@ -68,14 +68,14 @@ test('the members of a group come by cursor, in pages of four sizes, unless they
   expect(await get('/v1/groups/502/users')).toMatchObject(refusal(403, 35));
 });
 
-test('a user shows since when the account is there and whether it is banned', async () => {
+test('a user has the creation time of the account, and whether it is banned', async () => {
   const { body } = await get('/v1/users/7001');
   expect(body).toMatchObject({ id: 7001, name: 'AdaBuilds', displayName: 'Ada', created: '2019-03-01T00:00:00Z' });
   expect((await get('/v1/users/7009')).body).toMatchObject({ isBanned: true });
   expect(await get('/v1/users/9999')).toMatchObject(refusal(404, 3));
 });
 
-test('up to 100 users are asked at once, unknown ones are left out, banned ones on request', async () => {
+test('one call returns up to 100 users, without unknown ones, and without banned ones on request', async () => {
   const { body } = await post('/v1/users', { userIds: [7009, 9999, 7001, 7001], excludeBannedUsers: false });
   expect(body).toMatchObject({ data: [{ id: 7009 }, { id: 7001, hasVerifiedBadge: false }] });
   const without = await post('/v1/users', { userIds: [7009, 7001], excludeBannedUsers: true });
@@ -85,7 +85,7 @@ test('up to 100 users are asked at once, unknown ones are left out, banned ones 
   expect(await post('/v1/usernames/users', { usernames: many.map(String) })).toMatchObject(refusal(400, 2));
 });
 
-test('a user is found by name whatever its case, also by one given up, and the name asked for is told', async () => {
+test('a user is found by a current or previous name in any case, and the response has the requested name', async () => {
   const { body } = await post('/v1/usernames/users', { usernames: ['adabuilds', 'AdaDigs', 'nobody'] });
   expect(body).toMatchObject({
     data: [
@@ -107,7 +107,7 @@ test('ownership is a bare true or false, its type a name or a number', async () 
   for (const [path, expected] of owned) expect((await get(`/v1/users/${path}/is-owned`)).body).toBe(expected);
 });
 
-test('what ownership can’t be told of is 400 with a code for each reason', async () => {
+test('an ownership check that is impossible gets 400, with a different code for each reason', async () => {
   const refused: [string, number][] = [
     ['9999/items/GamePass/601', 1],
     ['7001/items/GamePass/999', 5],
@@ -119,7 +119,7 @@ test('what ownership can’t be told of is 400 with a code for each reason', asy
   for (const [path, code] of refused) expect(await get(`/v1/users/${path}/is-owned`)).toMatchObject(refusal(400, code));
 });
 
-test('a private inventory reads as owning nothing: only can-view-inventory tells the difference', async () => {
+test('a private inventory looks empty: only can-view-inventory shows the difference', async () => {
   expect((await get('/v1/users/7003/items/Badge/801/is-owned')).body).toBe(false);
   expect((await get('/v1/users/7003/can-view-inventory')).body).toEqual({ canView: false });
   expect((await get('/v1/users/7001/can-view-inventory')).body).toEqual({ canView: true });
@@ -141,7 +141,7 @@ test('badges, when they were awarded, game passes and assets are shown; unknown 
   expect(await get('/v2/assets/999/details')).toMatchObject(refusal(400, 20));
 });
 
-test('paths and methods that do not exist are told in the gateway’s form, and the older hosts send no limits', async () => {
+test('unknown paths and methods get errors in the platform’s format; older hosts send no rate limit headers', async () => {
   expect(await get('/v1/nothing')).toMatchObject(refusal(404, 0));
   expect(await call(`${simulators.game}/v1/groups/501`, { method: 'DELETE' })).toMatchObject(refusal(405, 0));
   expect((await get('/v1/groups/501')).headers.get('x-ratelimit-limit')).toBeNull();

@@ -28,7 +28,7 @@ test('as a program it prints one line of JSON when both platforms answer, and SI
   expect(await once(program, 'exit')).toEqual([0, null]);
 });
 
-test('a world or a port that can’t be used is told in one line, with status 1', async () => {
+test('an invalid world or port is reported in one line, and the exit status is 1', async () => {
   for (const [name, value] of [
     ['SIMULATOR_WORLD', '/nowhere/world.json'],
     ['GAME_SIMULATOR_PORT', '70000'],

@@ -52,7 +52,7 @@ const guildSchema = z
     const roles = unique(context, ['roles'], guild.roles, (role) => role.id);
     const members = unique(context, ['members'], guild.members, (member) => member.id);
     for (const [index, role] of guild.roles.entries())
-      if (role.id === guild.id) fault(context, ['roles', index, 'id'], '@everyone is there of itself');
+      if (role.id === guild.id) fault(context, ['roles', index, 'id'], '@everyone always exists');
     for (const [index, member] of guild.members.entries())
       known(context, ['members', index, 'roles'], member.roles, roles, 'role of the guild');
     if (members.has(guild.bot.id)) fault(context, ['bot', 'id'], 'the bot is not to be among the members');

@@ -41,7 +41,7 @@ test('a role that the bot holds and the file does not describe is made: managed,
   expect(made).toMatchObject({ managed: true, position: 6 });
 });
 
-test('every fault of a world is told with its path', () => {
+test('every error in a world is reported with its path', () => {
   const roles = [{ id: '12', name: 'Officer', position: 0 }];
   const user = { id: 1, name: 'Ada', groups: [{ group_id: 501, ranks: [50] }], badges: [801], colour: 'red' };
   const world = { chat: { guilds: [{ id: guildId, name: 'Harbor', roles, bot: {} }] }, game: { users: [user] } };
@@ -69,7 +69,7 @@ test('references to what does not exist, and repeated IDs, are faults', () => {
   for (const fault of faults) expect(() => new World(world)).toThrow(fault);
 });
 
-test('the world is shown as it stands, can be put back, and a faulty one is refused and changes nothing', async () => {
+test('the current world can be read and replaced; an invalid one is rejected and changes nothing', async () => {
   const { chat, game, stop } = await startSimulators();
   const before = (await call(`${game}/__world`)).body as { game: unknown };
   expect(before).toEqual(loadWorld(undefined).data);

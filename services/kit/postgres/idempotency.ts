@@ -272,7 +272,7 @@ const stillRunning = () =>
 /** An error with Retry-After is not stored, because the client is expected to repeat the request. */
 const isStorable = (error: ApiError) => STORED_ERRORS.includes(error.code) && error.retryAfter === undefined;
 
-/** Returns an error that is to be stored; throws any other error. */
+/** Returns an error whose response must be stored; throws any other error. */
 function storableError(error: unknown): ApiError {
   const rejection = asApiError(error);
   if (isStorable(rejection)) return rejection;

@@ -5,7 +5,7 @@ import { type Cell, isCounted, type KeyKind, KINDS } from './matrix.ts';
 /** The address in the allowlist. */
 const ALLOWED = '203.0.113.7';
 /** Requests of one category per guild: fewer than any category allows in a window. */
-const MOST_COUNTED = 25;
+const MAX_COUNTED_REQUESTS = 25;
 
 /** A guild with a key of each kind. */
 export interface GuildKeys {
@@ -91,7 +91,7 @@ function spread(all: readonly Cell[]): { cell: Cell; guild: number }[] {
     const category = cell.route.category ?? '';
     const count = counted.get(category) ?? 0;
     if (isCounted(cell)) counted.set(category, count + 1);
-    return { cell, guild: Math.floor(count / MOST_COUNTED) };
+    return { cell, guild: Math.floor(count / MAX_COUNTED_REQUESTS) };
   });
 }
 

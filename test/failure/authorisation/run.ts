@@ -5,7 +5,7 @@ import { titleOf, type Verdict, verdictOf } from './matrix.ts';
 
 const OTHER_GUILD = '920000000000000000';
 const AT_ONCE = 16;
-const MOST_TRIES = 20;
+const MAX_RETRIES = 20;
 const BUSY_MS = 500;
 
 /** A cell of the matrix with an unexpected result. */
@@ -28,7 +28,7 @@ export async function runMatrix(api: string, asks: readonly Ask[], { first = fal
     const expected = verdictOf(ask.cell);
     let answer = await answerTo(api, ask);
     // A verification timeout on a busy machine says nothing about the key.
-    for (let tries = 0; answer.status === 503 && tries < MOST_TRIES; tries += 1) {
+    for (let tries = 0; answer.status === 503 && tries < MAX_RETRIES; tries += 1) {
       await wait(BUSY_MS);
       answer = await answerTo(api, ask);
     }

@@ -12,7 +12,7 @@ const AT_ONCE = 64;
 /** Time limit for the last requests of disconnected clients to arrive. */
 const SETTLE_MS = 10_000;
 /** Slow cases, which are used less often. */
-const MOST_ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 /** More than the cases of a run. */
 const CALLERS = 1_000_000;
 const LARGE_BYTES = 4096;
@@ -61,7 +61,7 @@ export async function fuzz(front: Front, { cases, seed, only }: FuzzOptions): Pr
       let fuzzCase = makeCase(number, seed);
       let outcome = await run(front, fuzzCase);
       // A verification timeout on a busy machine is not a failure of this test.
-      while (outcome.isBusy && ++attempt < MOST_ATTEMPTS) {
+      while (outcome.isBusy && ++attempt < MAX_ATTEMPTS) {
         await wait(attempt * 500);
         fuzzCase = makeCase(number, seed, attempt);
         outcome = await run(front, fuzzCase);

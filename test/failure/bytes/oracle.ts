@@ -42,9 +42,9 @@ export interface Caller {
   key: string;
 }
 
-const MOST_BODY = 64 * 1024;
+const MAX_BODY_BYTES = 64 * 1024;
 /** Node counts the bytes of names and values, not of separators. */
-const MOST_HEAD = 16 * 1024;
+const MAX_HEAD_BYTES = 16 * 1024;
 const MAX_HEADERS = 100;
 const PUBLIC_PATHS = ['/', '/healthz', '/docs', '/openapi.json'];
 const MAX_OPTIONS = 20;
@@ -67,7 +67,7 @@ export function expectationOf(bytes: Buffer, caller: Caller): Expectation {
       break;
     }
     const { body, trailers = 0 } = parsed.message;
-    if (parsed.end - position - body.length > MOST_HEAD || trailers > MAX_HEADERS) {
+    if (parsed.end - position - body.length > MAX_HEAD_BYTES || trailers > MAX_HEADERS) {
       expectation.refusal = 'perhaps';
       break;
     }
@@ -113,14 +113,14 @@ function answerTo(message: Message, caller: Caller): Expected {
   if (expectations.length > 0 && expectations.join().toLowerCase() !== '100-continue') {
     return { status: 417, code: 'EXPECTATION_FAILED', ...end, ...waits };
   }
-  if (message.framing === 'length' && message.body.length > MOST_BODY) {
+  if (message.framing === 'length' && message.body.length > MAX_BODY_BYTES) {
     return { status: 413, code: 'PAYLOAD_TOO_LARGE', ...end, mayBeLast: true };
   }
   const [status, code] = judgement(message, caller);
   if (code !== undefined) return { status, code, ...end, ...waits };
   const [path = ''] = split(message.target);
   if (path === `${API_PREFIX}/whoami` || PUBLIC_PATHS.includes(path)) return { status, ...end, ...waits };
-  if (message.body.length > MOST_BODY) return { status: 413, code: 'PAYLOAD_TOO_LARGE', ...end, mayBeLast: true };
+  if (message.body.length > MAX_BODY_BYTES) return { status: 413, code: 'PAYLOAD_TOO_LARGE', ...end, mayBeLast: true };
   return { status, ...end, passed: message };
 }
 

@@ -64,7 +64,7 @@ const RULES = [
     services: ['auth'],
     definition: OperatorAdminServiceService,
     methods: {
-      // The method that is to be authorised has its own rule.
+      // The method that the operator calls has its own rule.
       authorize: read('viewer'),
       addOperator: changeInAuth('owner'),
       revokeOperator: changeInAuth('owner'),
