@@ -17,7 +17,7 @@ import { Admission, type Held } from './downstream/admission.ts';
 import { type Address, type AddressList, clientAddress, networkOf, peerAddress } from './downstream/client-address.ts';
 import type { ClientConnections } from './downstream/client-connections.ts';
 import { expectsContinue } from './downstream/expectation.ts';
-import { isLast, stripReserved } from './downstream/headers.ts';
+import { closesAfterResponse, stripReserved } from './downstream/headers.ts';
 import { limitUnreadBody } from './downstream/lingering-close.ts';
 import { PipelineQueue } from './downstream/pipeline-queue.ts';
 import type { KeyUsage } from './keys/usage.ts';
@@ -74,12 +74,12 @@ export class Pipeline {
   /** Counts the requests that the gateway works on. */
   readonly admission: Admission;
   readonly #parts: PipelineParts;
-  readonly #turns;
+  readonly #connectionQueue;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
     this.admission = new Admission(parts);
-    this.#turns = new PipelineQueue(parts.maxInFlight);
+    this.#connectionQueue = new PipelineQueue(parts.maxInFlight);
   }
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
@@ -101,7 +101,7 @@ export class Pipeline {
     };
     addResponseHeader(response, REQUEST_ID_HEADER, requestId);
     limitUnreadBody(request, response);
-    this.#turns.take(request, response, {
+    this.#connectionQueue.take(request, response, {
       begin: () => requestContext.run(context, () => void this.#run(state)),
       network: () => networkOf(this.#callerAddress(state)),
     });
@@ -132,7 +132,7 @@ export class Pipeline {
     const { request, response } = state;
     const { matcher, authenticate } = this.#parts;
     const malformed = guard(request);
-    if ((malformed && closesConnection(malformed)) || isLast(request.headers)) {
+    if ((malformed && closesConnection(malformed)) || closesAfterResponse(request.headers)) {
       addResponseHeader(response, 'connection', 'close');
     }
     if (malformed) return malformed;
@@ -147,8 +147,8 @@ export class Pipeline {
     if (overload) return overload;
     const address = () => this.#callerAddress(state);
     const found = authenticate.run({ request, query, response, address });
-    const isLookup = found instanceof Promise;
-    const grant = await (isLookup ? this.admission.whileUnauthenticated(networkOf(address()), found) : found);
+    const isKeyLookup = found instanceof Promise;
+    const grant = await (isKeyLookup ? this.admission.whileUnauthenticated(networkOf(address()), found) : found);
     return grant instanceof ApiError ? grant : this.#authorise(state, match, grant);
   }
 
@@ -194,9 +194,9 @@ export class Pipeline {
     const { requestId } = state.context;
     const { keyId, guildId, legacy } = grant;
     const principal: Principal = { keyId, guildId, scopes: scopesOf(grant), legacy, requestId };
-    const sealedFor = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
+    const signedRequest = { audience: route.service, method: request.method ?? '', target: request.url ?? '' };
     request.headers[REQUEST_ID_HEADER] = requestId;
-    request.headers[PRINCIPAL_HEADER] = signPrincipal(ring, principal, sealedFor, clock.now());
+    request.headers[PRINCIPAL_HEADER] = signPrincipal(ring, principal, signedRequest, clock.now());
     if (waitMs > 0) {
       this.admission.wait(state);
       closeWithClient(request, response);

@@ -19,7 +19,7 @@ import { createKeys } from './keys/create.ts';
 import { KeyActivity } from './keys/key-activity.ts';
 import { AuthenticationFailures } from './limits/authentication-failures.ts';
 import { GatewayLimiter } from './limits/gateway-limiter.ts';
-import { LookupRates } from './limits/lookup-rates.ts';
+import { KeyLookupRates } from './limits/key-lookup-rates.ts';
 import { Pipeline } from './pipeline.ts';
 import { routesFor } from './routes.ts';
 import { Authenticate } from './steps/authenticate.ts';
@@ -75,7 +75,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       authenticate: new Authenticate({
         keys,
         failures: new AuthenticationFailures(clock),
-        lookups: new LookupRates(clock),
+        lookups: new KeyLookupRates(clock),
         clock,
       }),
       usage,

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { withoutBlanks } from './headers.ts';
+import { trimSpacesAndTabs } from './headers.ts';
 
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = [Address, number];
@@ -46,7 +46,7 @@ export function clientAddress(
     if (hops === MAX_TRUSTED_HOPS) return undefined;
     const comma = forwardedFor.lastIndexOf(',', end - 1);
     const start = end === 0 ? 0 : comma + 1;
-    address = parseAddress(withoutPort(withoutBlanks(forwardedFor.slice(start, end))));
+    address = parseAddress(withoutPort(trimSpacesAndTabs(forwardedFor.slice(start, end))));
     end = start - 1;
   }
   return address;

@@ -4,7 +4,7 @@ import { ApiError, type Rejection } from '#kit/errors.ts';
 /**
  * Returns EXPECTATION_FAILED for any expectation except 100-continue. HTTP/1.0 has no Expect header, so it is ignored.
  */
-export function checkExpectation({ headers, httpVersion }: IncomingMessage): Rejection {
+export function checkExpectHeader({ headers, httpVersion }: IncomingMessage): Rejection {
   if (headers.expect === undefined || httpVersion === '1.0') return undefined;
   return headers.expect.toLowerCase() === '100-continue' ? undefined : new ApiError('EXPECTATION_FAILED');
 }

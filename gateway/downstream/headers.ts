@@ -33,10 +33,10 @@ export const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
 
 /** A request with more headers, or with more options in `Connection`, is rejected with 431. */
 export const MAX_HEADERS = 100;
-export const MAX_CONNECTION_OPTIONS = 20;
+export const MAX_CONNECTION_HEADER_OPTIONS = 20;
 
 /** Headers that may occur only once. Of duplicates Node silently keeps the first, other servers may keep the second. */
-export const SINGLE: ReadonlySet<string> = new Set([
+export const SINGLE_VALUE_HEADERS: ReadonlySet<string> = new Set([
   'age',
   'authorization',
   'content-length',
@@ -60,7 +60,7 @@ export const SINGLE: ReadonlySet<string> = new Set([
 /**
  * Removes surrounding spaces and tabs. trim() would also remove the byte A0, which may be part of a UTF-8 character.
  */
-export function withoutBlanks(text: string): string {
+export function trimSpacesAndTabs(text: string): string {
   let [start, end] = [0, text.length];
   while (start < end && isBlank(text.charCodeAt(start))) start++;
   while (start < end && isBlank(text.charCodeAt(end - 1))) end--;
@@ -86,7 +86,7 @@ export function connectionOptions({ connection }: IncomingHttpHeaders): Readonly
  * True if the connection is closed after the response: if the client requests it, and after an `Upgrade`. The gateway
  * ignores `Upgrade`, but Node's parser drops the bytes that follow such a request in the same packet.
  */
-export function isLast(headers: IncomingHttpHeaders): boolean {
+export function closesAfterResponse(headers: IncomingHttpHeaders): boolean {
   const options = connectionOptions(headers);
   return options.has('close') || (options.has('upgrade') && headers.upgrade !== undefined);
 }
@@ -96,7 +96,7 @@ export function hasTooManyConnectionOptions({ connection = '' }: IncomingHttpHea
   let count = 1;
   for (let comma = connection.indexOf(','); comma >= 0; comma = connection.indexOf(',', comma + 1)) {
     count++;
-    if (count > MAX_CONNECTION_OPTIONS) return true;
+    if (count > MAX_CONNECTION_HEADER_OPTIONS) return true;
   }
   return false;
 }

@@ -7,7 +7,7 @@ import { AUTHENTICATION_LIMIT, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import type { Address } from '../downstream/client-address.ts';
 import type { Keys } from '../keys/keys.ts';
 import type { AuthenticationFailures } from '../limits/authentication-failures.ts';
-import type { LookupRates } from '../limits/lookup-rates.ts';
+import type { KeyLookupRates } from '../limits/key-lookup-rates.ts';
 import { addLimitHeaders, rateLimited } from './limit.ts';
 
 const SCHEME = /^(?:ApiKey|Bearer) +(.*)$/i;
@@ -45,7 +45,7 @@ export interface AuthenticateOptions {
   keys: Keys;
   failures: AuthenticationFailures;
   /** Limits lookups of unknown keys from addresses with too many failures. */
-  lookups: LookupRates;
+  lookups: KeyLookupRates;
   clock: Clock;
 }
 
@@ -53,7 +53,7 @@ export interface AuthenticateOptions {
 export class Authenticate {
   readonly #keys: Keys;
   readonly #failures: AuthenticationFailures;
-  readonly #lookups: LookupRates;
+  readonly #lookups: KeyLookupRates;
   readonly #clock: Clock;
 
   constructor({ keys, failures, lookups, clock }: AuthenticateOptions) {

@@ -2,14 +2,14 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { ApiError, type Fault, invalidRequest, type Rejection } from '#kit/errors.ts';
 import { BODY_LIMIT, hasBody } from '#kit/http/body.ts';
 import { splitTarget } from '#kit/http/target.ts';
-import { checkExpectation } from '../downstream/expectation.ts';
+import { checkExpectHeader } from '../downstream/expectation.ts';
 import {
   connectionOptions,
   hasTooManyConnectionOptions,
   isOrdinary,
-  MAX_CONNECTION_OPTIONS,
+  MAX_CONNECTION_HEADER_OPTIONS,
   MAX_HEADERS,
-  SINGLE,
+  SINGLE_VALUE_HEADERS,
 } from '../downstream/headers.ts';
 
 const VERSIONS = ['1.0', '1.1'];
@@ -28,7 +28,7 @@ const TOO_MANY_HEADERS = new ApiError('HEADERS_TOO_LARGE', {
   message: `A request has at most ${MAX_HEADERS} headers`,
 });
 const TOO_MANY_OPTIONS = new ApiError('HEADERS_TOO_LARGE', {
-  message: `Connection has at most ${MAX_CONNECTION_OPTIONS} options`,
+  message: `Connection has at most ${MAX_CONNECTION_HEADER_OPTIONS} options`,
 });
 
 /**
@@ -47,7 +47,7 @@ export function guard(request: IncomingMessage): Rejection {
   }
   if (faults.length > 0) return invalidRequest(faults);
   const isTooLarge = Number(request.headers['content-length'] ?? 0) > BODY_LIMIT;
-  return checkExpectation(request) ?? (isTooLarge ? TOO_LARGE : undefined);
+  return checkExpectHeader(request) ?? (isTooLarge ? TOO_LARGE : undefined);
 }
 
 /** True if the connection must be closed after this error of `guard`, because it is unclear where the request ends. */
@@ -95,7 +95,8 @@ function nameFaults({ headers, rawHeaders }: IncomingMessage): Fault[] {
     const name = given.toLowerCase();
     const path = `header.${given}`;
     if (name.includes('_')) faults.set(name, { path, message: 'must not have an underscore in its name' });
-    else if (seen.has(name) && SINGLE.has(name)) faults.set(name, { path, message: 'must be given only once' });
+    else if (seen.has(name) && SINGLE_VALUE_HEADERS.has(name))
+      faults.set(name, { path, message: 'must be given only once' });
     seen.add(name);
   }
   return [...faults.values()];

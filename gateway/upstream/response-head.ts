@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { withoutBlanks } from '../downstream/headers.ts';
+import { trimSpacesAndTabs } from '../downstream/headers.ts';
 
 /** Thrown if a service sent bytes that are not a valid response, or that two parsers could read differently. */
 export class MalformedResponse extends Error {}
@@ -43,5 +43,5 @@ export function checkHead({ statusCode = 0, statusMessage = '', headers, rawHead
     checkField(rawHeaders[index] as string, rawHeaders[index + 1] as string);
   }
   const length = headers['content-length'];
-  checkFraming(statusCode, length === undefined ? undefined : withoutBlanks(length), headers['transfer-encoding']);
+  checkFraming(statusCode, length === undefined ? undefined : trimSpacesAndTabs(length), headers['transfer-encoding']);
 }

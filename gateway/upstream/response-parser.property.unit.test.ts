@@ -59,9 +59,16 @@ function inChunks(body: string): string {
   return `${text}${pick(['0', '00', '0;a'])}\r\n${trailers.replaceAll('\n', '\r\n')}\r\n`;
 }
 
-/** A random valid response and what the parser has to report. `isLast`: the last one of its connection. */
-function randomResponse(isLast: boolean): TestResponse {
-  const framing = pick(['length', 'length', 'chunks', 'chunks', 'none', ...(isLast ? ['close', 'close'] : [])]);
+/** A random valid response and what the parser has to report. `closesAfterResponse`: the last one of its connection. */
+function randomResponse(closesAfterResponse: boolean): TestResponse {
+  const framing = pick([
+    'length',
+    'length',
+    'chunks',
+    'chunks',
+    'none',
+    ...(closesAfterResponse ? ['close', 'close'] : []),
+  ]);
   const status = framing === 'none' ? pick([204, 304]) : pick([200, 200, 404, 503, 599]);
   const message = pick(['OK', '', 'Not  Found ', 'Fa\xe7on']);
   const body = framing === 'none' ? '' : bodyText();
@@ -74,10 +81,10 @@ function randomResponse(isLast: boolean): TestResponse {
   const lines = given.map(([name, value]) => lineOf(name, value));
   if (framing === 'chunks')
     lines.splice(below(lines.length + 1), 0, `${cased('transfer-encoding')}:${pick(['', ' '])}${cased('chunked')}\n`);
-  const isClosed = isLast && chance(0.2);
+  const isClosed = closesAfterResponse && chance(0.2);
   if (isClosed) lines.push(lineOf('connection', pick(['close', 'Close', 'x, close', 'close,x'])));
   else if (chance(0.5)) lines.push(lineOf('connection', pick(['keep-alive', 'x-close'])));
-  const isOld = isLast && framing !== 'chunks' && chance(0.2);
+  const isOld = closesAfterResponse && framing !== 'chunks' && chance(0.2);
   const interim = chance(0.1) ? pick(['HTTP/1.1 100 Continue\n\n', 'HTTP/1.1 103 \nlink: </a>\n\n']) : '';
   const head = bytesOf(`${interim}HTTP/1.${isOld ? 0 : 1} ${status} ${message}\n${lines.join('')}\n`);
   const rest = framing === 'chunks' ? inChunks(body) : body;

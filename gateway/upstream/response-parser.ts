@@ -1,5 +1,5 @@
 import type { HeaderList } from '#kit/http/response-headers.ts';
-import { HOP_BY_HOP, withoutBlanks } from '../downstream/headers.ts';
+import { HOP_BY_HOP, trimSpacesAndTabs } from '../downstream/headers.ts';
 import { BODILESS, checkField, checkFraming, checkStatus, MalformedResponse } from './response-head.ts';
 
 /** The limit of Node's own parser. */
@@ -172,7 +172,7 @@ export class ResponseParser {
     return next;
   }
 
-  #takeLine(line: string, isLast: boolean): void {
+  #takeLine(line: string, closesAfterResponse: boolean): void {
     if (this.#phase === 'chunk size') {
       const [, size] = CHUNK_SIZE.exec(line) ?? [];
       if (size === undefined) throw new MalformedResponse('a chunk size is invalid');
@@ -182,7 +182,7 @@ export class ResponseParser {
       if (line !== '') throw new MalformedResponse('a chunk is longer than its size');
       this.#phase = 'chunk size';
     } else if (line === '') {
-      if (!isLast) throw new MalformedResponse('bytes after the end of the response');
+      if (!closesAfterResponse) throw new MalformedResponse('bytes after the end of the response');
       this.#finish('');
     } else if (FRAMING.test(readField(line).name)) {
       throw new MalformedResponse('a trailer frames the body');
@@ -231,7 +231,7 @@ function addLine(head: Head, line: string): void {
   } else if (HOP_BY_HOP.has(name)) {
     if (name === 'connection' && /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(value)) head.isKeptAlive = false;
   } else {
-    const text = withoutBlanks(value);
+    const text = trimSpacesAndTabs(value);
     if (name === 'content-length') {
       if (head.length !== undefined) throw new MalformedResponse('the framing is ambiguous');
       head.length = text;

@@ -26,8 +26,8 @@ const ring = new SecretRing(TEST_SECRETS);
 async function poll(at: RunningService, guildId: string, server: string, wait: number): Promise<string> {
   const target = `/api/v1/game/servers/${server}/commands?wait=${wait}`;
   const principal = { keyId: `${guildId}-1`, guildId, scopes: null, legacy: true, requestId: 'test' };
-  const sealedFor = { audience: 'activity', method: 'GET', target };
-  const headers = { [PRINCIPAL_HEADER]: signPrincipal(ring, principal, sealedFor, Date.now()) };
+  const signedRequest = { audience: 'activity', method: 'GET', target };
+  const headers = { [PRINCIPAL_HEADER]: signPrincipal(ring, principal, signedRequest, Date.now()) };
   const [response] = (await once(
     request(`http://${at.addresses.http}${target}`, { agent: false, headers }).end(),
     'response',

@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from '#test/postgres/database.t
 import { DatabaseTime } from '#test/postgres/database-time.ts';
 import { type ReplicaProcess, startReplicaProcess } from '#test/system/replica-process.ts';
 import { type SealedResponse, sealedFetch, TEST_ADMIN_SECRETS, testEnvironment } from '#test/system/signed-calls.ts';
-import { ActivityPeer } from './fixtures/activity-peer.ts';
+import { FakeActivityService } from './fixtures/activity-peer.ts';
 import { moderationService } from './service.ts';
 
 export const GUILD = '900000000000000001';
@@ -33,7 +33,7 @@ interface Request {
 /** A real moderation service on a real database, and a fake activity service that tests control. */
 export class ModerationFixture {
   readonly clock: Clock;
-  readonly activity: ActivityPeer;
+  readonly activity: FakeActivityService;
   database!: TestDatabase;
   /** Stops the database's clock too, if `clock` is a ManualClock. */
   time: DatabaseTime | undefined;
@@ -43,7 +43,7 @@ export class ModerationFixture {
   /** By default the clocks of the service and of the database stand still. */
   constructor(clock: Clock = new ManualClock(Date.now())) {
     this.clock = clock;
-    this.activity = new ActivityPeer(clock);
+    this.activity = new FakeActivityService(clock);
   }
 
   async start(environment: Environment = {}): Promise<this> {

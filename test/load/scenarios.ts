@@ -150,8 +150,8 @@ export function sealedRequestsOf(scenario: Scenario, world: World, ring: SecretR
       legacy: false,
       requestId: randomUUID(),
     };
-    const sealedFor = { audience: scenario.service, method: request.method, target: PREFIX + request.path };
-    const seal = signPrincipal(ring, principal, sealedFor, Date.now());
+    const signedRequest = { audience: scenario.service, method: request.method, target: PREFIX + request.path };
+    const seal = signPrincipal(ring, principal, signedRequest, Date.now());
     return toText({ ...request, headers: { ...request.headers, [PRINCIPAL_HEADER]: seal } });
   });
 }

@@ -50,12 +50,12 @@ export async function sealedFetch(
 ): Promise<SealedResponse> {
   const target = API_PREFIX + path;
   const whole = { keyId: `${principal.guildId}-1`, scopes: null, legacy: true, requestId: 'test', ...principal };
-  const sealedFor = { audience: service.audience, method, target };
+  const signedRequest = { audience: service.audience, method, target };
   const ring = new SecretRing(service.secrets ?? TEST_SECRETS);
   const response = await fetch(`http://${service.address}${target}`, {
     method,
     headers: {
-      [PRINCIPAL_HEADER]: signPrincipal(ring, whole, sealedFor, (service.clock ?? systemClock).now()),
+      [PRINCIPAL_HEADER]: signPrincipal(ring, whole, signedRequest, (service.clock ?? systemClock).now()),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...headers,
     },

@@ -141,7 +141,7 @@ export const gateway: DashboardSpec = {
         },
       },
       {
-        title: 'Rate limit decisions by mode',
+        title: 'Rate limit decisions: exact or degraded',
         description:
           'Decided by Redis (exact), or by one gateway from its own counters while Redis is unavailable (degraded).',
         unit: 'reqps',

@@ -100,7 +100,7 @@ export const overview: DashboardSpec = {
         alerts: ['GuildDataBreakerOpen'],
       },
       {
-        title: 'Degraded replicas',
+        title: 'Replicas without Redis, key changes, notifications or schema',
         description:
           'Replicas that count rate limits by themselves, receive no key changes, receive no database notifications, or wait for a migration.',
         unit: 'short',

@@ -4,7 +4,7 @@ const JOB = 'namespace=~"$namespace",job=~"$job"';
 
 export const platforms: DashboardSpec = {
   name: 'platforms',
-  title: 'Platforms',
+  title: 'Chat and game platforms',
   description: 'Calls to the chat and game platforms.',
   jobs: 'guild-data/(bindings|members)',
   rows: {
@@ -46,7 +46,7 @@ export const platforms: DashboardSpec = {
         },
       },
       {
-        title: 'Platform calls rate-limited or held back',
+        title: 'Platform calls rate-limited (429) or paused',
         description:
           'Calls that a platform rejected with 429, and calls that were not made because it had requested a pause.',
         unit: 'reqps',
@@ -79,7 +79,7 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataChatBudgetUsedUp'],
       },
       {
-        title: 'Calls rejected by the chat platform call budget',
+        title: 'Chat platform calls rejected by our own call budget',
         description: 'Calls that were not made because the budget did not allow them in time, by purpose.',
         unit: 'reqps',
         queries: {
@@ -88,7 +88,7 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataChatBudgetUsedUp'],
       },
       {
-        title: 'Replicas with a call budget of their own',
+        title: 'Replicas with a fixed share of a call budget (no Redis)',
         description: 'Replicas that use a fixed share of the call budget because Redis is unavailable.',
         unit: 'short',
         queries: { '{{job}}': `sum by (job) (chat_budget_degraded{${JOB}})` },
@@ -107,7 +107,7 @@ export const platforms: DashboardSpec = {
         alerts: ['GuildDataGameBudgetUsedUp'],
       },
       {
-        title: 'Calls rejected by the game platform call budget',
+        title: 'Game platform calls rejected by our own call budget',
         description: 'Calls that were not made because the budget did not allow them in time, by purpose.',
         unit: 'reqps',
         queries: {

@@ -180,7 +180,7 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataJobsStuck', 'GuildDataJobStalled'],
       },
       {
-        title: 'Age and stall of sync jobs',
+        title: 'Sync jobs: age and time without progress',
         description:
           'Time since the oldest unfinished job was queued, and the longest time that a running job has made no progress.',
         unit: 's',
@@ -238,7 +238,7 @@ export const services: DashboardSpec = {
         alerts: ['GuildDataOutboxStuck'],
       },
       {
-        title: 'Player status checks',
+        title: 'Ban and mute status checks',
         description: 'Players whose bans and mutes were checked, from the cache or from the database.',
         unit: 'reqps',
         queries: { '{{source}}': `sum by (source) (rate(moderation_checks_total{${MODERATION}}[$__rate_interval]))` },

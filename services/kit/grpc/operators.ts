@@ -99,8 +99,8 @@ export class TicketGuard implements OperatorGuard {
 
   #open(called: CalledMethod, headers: Headers, now: number): Signed | undefined {
     const [payload = '', mac = ''] = (headers(TICKET_HEADER) ?? '').split('.');
-    const isSealed = this.#ring.verifies(ticketPurpose(called.service), payload, Buffer.from(mac, 'base64url'));
-    return isSealed ? readSigned(payload, called, now) : undefined;
+    const isSigned = this.#ring.verifies(ticketPurpose(called.service), payload, Buffer.from(mac, 'base64url'));
+    return isSigned ? readSigned(payload, called, now) : undefined;
   }
 }
 

@@ -71,11 +71,11 @@ export function createHttpApp<Table extends Record<string, Route>>(
   app.enable('strict routing');
   app.enable('case sensitive routing');
   app.use((request: Request, response: Response, next: NextFunction) => {
-    const sealedFor = { audience: options.service, method: request.method, target: request.originalUrl };
+    const signedRequest = { audience: options.service, method: request.method, target: request.originalUrl };
     response.locals.principal = verifyPrincipal(
       options.ring,
       request.get(PRINCIPAL_HEADER),
-      sealedFor,
+      signedRequest,
       options.clock.now(),
     );
     next();

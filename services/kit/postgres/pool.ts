@@ -189,7 +189,7 @@ class Connection implements Queryable {
   }
 
   /**
-   * Uses a callback and our own timeout, because pg's promises and query_timeout keep the rows in memory (decision 9).
+   * Uses a callback and our own timeout, because pg's promises and query_timeout keep the rows in memory (deploy/decisions/0009-query-callbacks.md).
    */
   #send(config: QueryConfig, milliseconds: number): Promise<QueryResult> {
     const response = new Promise<QueryResult>((resolve, reject) => {

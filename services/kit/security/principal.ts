@@ -28,7 +28,7 @@ export interface SignedRequest {
 }
 
 /** The signed JSON: a principal with its version and times. */
-interface SealedPrincipal extends Principal {
+interface SignedPrincipal extends Principal {
   version: number;
   issuedAt: number;
   expiresAt: number;
@@ -40,7 +40,7 @@ const signed = (payload: string, request: SignedRequest) => `${payload}\n${reque
 export function signPrincipal(ring: KeyRing, principal: Principal, request: SignedRequest, now: number): string {
   const { keyId, guildId, scopes, legacy, requestId } = principal;
   const times = { version: VERSION, issuedAt: now, expiresAt: now + LIFETIME_MS };
-  const sealed: SealedPrincipal = { keyId, guildId, scopes, legacy, requestId, ...times };
+  const sealed: SignedPrincipal = { keyId, guildId, scopes, legacy, requestId, ...times };
   const payload = Buffer.from(JSON.stringify(sealed)).toString('base64url');
   return `${payload}.${ring.macText(principalPurpose(request.audience), signed(payload, request))}`;
 }
@@ -57,7 +57,7 @@ export function verifyPrincipal(
   if (!ring.verifies(principalPurpose(request.audience), signed(payload, request), Buffer.from(mac, 'base64url'))) {
     throw new ApiError('MISSING_API_KEY');
   }
-  const sealed = JSON.parse(Buffer.from(payload, 'base64url').toString()) as SealedPrincipal;
+  const sealed = JSON.parse(Buffer.from(payload, 'base64url').toString()) as SignedPrincipal;
   const isCurrent = sealed.issuedAt <= now + LEEWAY_MS && now <= sealed.expiresAt + LEEWAY_MS;
   if (sealed.version !== VERSION || !isCurrent) throw new ApiError('MISSING_API_KEY');
   const { keyId, guildId, scopes, legacy, requestId } = sealed;

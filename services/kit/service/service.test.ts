@@ -50,8 +50,8 @@ async function untilReady(ran: Ran): Promise<Record<'admin' | 'http' | 'grpc', s
 
 function send(http: string, method: string, path: string): Promise<Response> {
   const principal = { keyId: 'k', guildId: GUILD, scopes: [], legacy: false, requestId: 'r' };
-  const sealedFor = { audience: 'sample', method, target: path };
-  const seal = signPrincipal(new SecretRing([SECRET]), principal, sealedFor, Date.now());
+  const signedRequest = { audience: 'sample', method, target: path };
+  const seal = signPrincipal(new SecretRing([SECRET]), principal, signedRequest, Date.now());
   const body = method === 'POST' ? JSON.stringify({ guild_id: GUILD, chat_id: GUILD }) : undefined;
   const headers = { [PRINCIPAL_HEADER]: seal, ...(body ? { 'content-type': 'application/json' } : {}) };
   return fetch(`http://${http}${path}`, { method, headers, body });

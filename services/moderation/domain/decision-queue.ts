@@ -12,7 +12,7 @@ const MAX_GUILDS = 8;
 const HANDLE_MS = 3_500;
 const LEASE_MS = 5_000;
 
-export interface RelayOptions {
+export interface DecisionQueueOptions {
   clock: Clock;
   /** Delivers a decision to activity; delivering it again changes nothing. */
   deliver: (delivery: Delivery) => Promise<unknown>;
@@ -23,7 +23,7 @@ export interface RelayOptions {
  * Delivers the decisions of each guild to activity in the order of its log. A decision that activity rejects, or for which
  * it always fails, becomes a dead letter, and the guild's next decisions are delivered: a ban must reach its servers.
  */
-export function decisionQueue({ clock, deliver, events }: RelayOptions): QueueDefinition<Event> {
+export function decisionQueue({ clock, deliver, events }: DecisionQueueOptions): QueueDefinition<Event> {
   return {
     name: DECISIONS,
     table: OUTBOX,

@@ -9,7 +9,7 @@ import { gameId, guildId, text } from '#proto/rest/schemas.ts';
 import type { Shield } from '../domain/shield.ts';
 import { ALL_GUILDS } from '../domain/shield-entry.ts';
 import { orNull } from './schemas.ts';
-import { shieldMessage } from './views.ts';
+import { flaggedEntryMessage } from './views.ts';
 
 /** The end of the year 9999, in Unix seconds. A greater number was probably meant as milliseconds. */
 const MAX_TIMESTAMP = 253_402_300_799;
@@ -60,16 +60,16 @@ export function shieldMethods(shield: Shield, clock: Clock): GrpcHandlers<typeof
         gameUsername: game_username,
         expiresAt: expires_at === null ? null : new Date(expires_at * 1000),
       });
-      return { entry: shieldMessage(added) };
+      return { entry: flaggedEntryMessage(added) };
     },
     async removeEntry({ guildId: guild, gameId: game, actor: note }) {
       const request = checked(removeEntry, { guild_id: guild, game_id: game, actor: note }, 'request');
-      return { entry: shieldMessage(await shield.remove(request.guild_id, request.game_id, currentOperator())) };
+      return { entry: flaggedEntryMessage(await shield.remove(request.guild_id, request.game_id, currentOperator())) };
     },
     async listEntries({ guildId: guild, limit, afterGameId }) {
       const request = checked(listEntries, { guild_id: guild, limit, after_game_id: afterGameId }, 'request');
       const entries = await shield.list(request.guild_id, request.limit, request.after_game_id);
-      return { entries: entries.map(shieldMessage) };
+      return { entries: entries.map(flaggedEntryMessage) };
     },
   };
 }

@@ -39,7 +39,7 @@ export function logMessage(entry: LogEntry): LogMessage {
 }
 
 /** An entry of the flagged list. */
-export function shieldMessage(entry: ShieldEntry): ShieldMessage {
+export function flaggedEntryMessage(entry: ShieldEntry): ShieldMessage {
   const { guildId, gameId, gameUsername, flaggedAt, expiresAt, reason, category, source, actor } = entry;
   return {
     guildId: guildId === ALL_GUILDS ? '' : guildId,

@@ -10,8 +10,8 @@ import type { Decider, Kind, NewLift, NewPunishment } from '../domain/punishment
 import type { Standings } from '../domain/standings.ts';
 import {
   banInfoView,
+  liftedChangeView,
   liftedPunishmentView,
-  liftedView,
   logView,
   muteInfoView,
   punishmentView,
@@ -108,7 +108,7 @@ function listHandlers({ lists }: HandlerOptions) {
     const listQuery = { guildId, kind, placeId, limit, position: positionIn(scope, cursor) };
     const page = since === undefined ? await lists.active(listQuery) : await lists.changed(listQuery, since * 1000);
     const rest = { server_time: unixSeconds(page.serverTime), next_cursor: cursorOf(scope, page.next) };
-    return [page, page.lifted ? { ...rest, lifted: page.lifted.map(liftedView) } : rest];
+    return [page, page.lifted ? { ...rest, lifted: page.lifted.map(liftedChangeView) } : rest];
   };
   return {
     async listActiveBans(request) {
@@ -129,7 +129,7 @@ function listHandlers({ lists }: HandlerOptions) {
   } satisfies Partial<Handlers>;
 }
 
-type LiftedViews = ReturnType<typeof liftedView>[];
+type LiftedViews = ReturnType<typeof liftedChangeView>[];
 
 const positionIn = (scope: CursorScope, cursor: string | undefined) =>
   cursor === undefined ? undefined : decodeCursor(scope, cursor);

@@ -33,7 +33,7 @@ export function liftedPunishmentView(punishment: Punishment, liftedAt: Date, cou
 }
 
 /** A lifted punishment in a list of changes. */
-export function liftedView({ id, gameId, placeId, liftedAt }: Punishment & { liftedAt: Date }) {
+export function liftedChangeView({ id, gameId, placeId, liftedAt }: Punishment & { liftedAt: Date }) {
   return { id, game_id: gameId, scope: scopeOf(placeId), place_id: placeId, lifted_at: unixSeconds(liftedAt) };
 }
 

@@ -61,11 +61,11 @@ function judgeArrival(arrived: Arrival, sent: Message, caller: Caller, ring: Sec
   for (const [name, isRight] of Object.entries(OWN)) {
     if (!isRight(got.get(name), sent)) faults.push(`${name} arrived as ${JSON.stringify(got.get(name))}`);
   }
-  if (!isSealed(arrived, caller, ring)) faults.push('the principal is not sealed for it');
+  if (!isSigned(arrived, caller, ring)) faults.push('the principal is not sealed for it');
   return faults;
 }
 
-function isSealed(arrived: Arrival, { guild }: Caller, ring: SecretRing): boolean {
+function isSigned(arrived: Arrival, { guild }: Caller, ring: SecretRing): boolean {
   const { method, target, at } = arrived;
   const services = new Set(ROUTES.map(({ service }) => service));
   const [header] = valuesOf(arrived, PRINCIPAL_HEADER);

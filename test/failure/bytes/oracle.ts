@@ -15,7 +15,7 @@ export interface Expected {
   /** True if rejected because it is ambiguous. */
   isAmbiguous?: boolean;
   /** True if no later request gets a response. */
-  isLast?: boolean;
+  closesAfterResponse?: boolean;
   /** True if it depends on timing whether later requests get a response. */
   mayBeLast?: boolean;
 }
@@ -76,7 +76,7 @@ export function expectationOf(bytes: Buffer, caller: Caller): Expectation {
     if (answer.isAmbiguous && expectation.answers.length > 0) isCertain = false;
     expectation.answers.push(answer);
     if (isCertain) expectation.certain += 1;
-    if (answer.isLast) break;
+    if (answer.closesAfterResponse) break;
     if (answer.mayBeLast) isCertain = false;
     position = parsed.end;
   }
@@ -102,12 +102,13 @@ function answerTo(message: Message, caller: Caller): Expected {
   const saysLast = closes || isUpgrade;
   // A server may close such a connection at any time.
   const mayBeLast = version === '1.0' ? { mayBeLast: true } : {};
-  const end = { method, ...(saysLast ? { isLast: true } : {}), ...mayBeLast };
+  const end = { method, ...(saysLast ? { closesAfterResponse: true } : {}), ...mayBeLast };
   const options = valuesOf(message, 'connection').join(',').split(',');
   if (message.headers.length > MAX_HEADERS || options.length > MAX_OPTIONS) {
-    return { status: 431, code: 'HEADERS_TOO_LARGE', method, isLast: true, isAmbiguous: true };
+    return { status: 431, code: 'HEADERS_TOO_LARGE', method, closesAfterResponse: true, isAmbiguous: true };
   }
-  if (isAmbiguous(message)) return { status: 400, code: 'INVALID_REQUEST', method, isLast: true, isAmbiguous: true };
+  if (isAmbiguous(message))
+    return { status: 400, code: 'INVALID_REQUEST', method, closesAfterResponse: true, isAmbiguous: true };
   const expectations = version === '1.0' ? [] : valuesOf(message, 'expect');
   const waits = expectations.length > 0 ? { mayBeLast: true } : {};
   if (expectations.length > 0 && expectations.join().toLowerCase() !== '100-continue') {

@@ -8,7 +8,7 @@ import { repeatable } from '../../repeatable.ts';
 import { required } from '../../responses.ts';
 import { time } from '../../text.ts';
 import { TIME_FORMATS } from '../../times.ts';
-import { commandCells, commandDocument, HEADINGS, serverCells, serverDocument, summaryOf } from './views.ts';
+import { commandCells, commandDocument, commandServerJson, HEADINGS, serverCells, summaryOf } from './views.ts';
 
 const MAX_TTL_SECONDS = 7 * 24 * 3600;
 /** The types of commands that require a target player. */
@@ -123,7 +123,7 @@ const show: Command = {
       none: 'No server has the command.',
       headings: ['SERVER', 'STATE', 'ATTEMPT', 'ACKNOWLEDGED', 'ERROR'],
       cells: serverCells,
-      document: serverDocument,
+      document: commandServerJson,
       page: async (next) => {
         const page = next.cursor === cursor ? first : await read(next.limit, next.cursor);
         return { items: page.servers, nextCursor: page.nextCursor };

@@ -63,7 +63,7 @@ export const serverCells = (server: CommandServer) => [
 ];
 
 /** The state of a command on a server, as JSON. */
-export const serverDocument = (server: CommandServer) => ({
+export const commandServerJson = (server: CommandServer) => ({
   server_id: server.serverId,
   state: server.state,
   attempt: server.attempt,

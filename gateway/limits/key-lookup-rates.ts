@@ -19,7 +19,7 @@ const FILL_MS = 1_000;
  * start, and a valid client that retries every second would always find it exhausted. At most `maxBuckets` buckets of
  * each kind are stored. An evicted bucket counts as full.
  */
-export class LookupRates {
+export class KeyLookupRates {
   readonly #clock: Clock;
   /** When each bucket will be full again, Unix milliseconds. */
   readonly #byAddress: LRUCache<string, number>;

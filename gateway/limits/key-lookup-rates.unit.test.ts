@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '#kit/clock.ts';
 import { type Address, parseAddress } from '../downstream/client-address.ts';
-import { LookupRates } from './lookup-rates.ts';
+import { KeyLookupRates } from './key-lookup-rates.ts';
 
 const at = (text: string) => parseAddress(text) as Address;
 const ADDRESS = at('203.0.113.7');
 const GUILD = '900000000000000001';
 
 /** Tries this many lookups and returns how many are allowed; each is for another guild unless one is given. */
-function allowed(rates: LookupRates, times: number, address: Address, guildId?: string): number {
+function allowed(rates: KeyLookupRates, times: number, address: Address, guildId?: string): number {
   const outcomes = Array.from({ length: times }, (_, index) => rates.take(address, guildId ?? `guild ${index}`));
   return outcomes.filter(Boolean).length;
 }
 
 test('an address may cause 5 lookups a second for one guild, and 100 in total', () => {
   const clock = new ManualClock();
-  const rates = new LookupRates(clock);
+  const rates = new KeyLookupRates(clock);
   expect(allowed(rates, 50, ADDRESS, GUILD)).toBe(5);
   expect(allowed(rates, 500, ADDRESS)).toBe(95);
   clock.advance(200);
@@ -27,7 +27,7 @@ test('an address may cause 5 lookups a second for one guild, and 100 in total', 
 
 test('a lookup that one bucket rejects takes nothing from the other bucket', () => {
   const clock = new ManualClock();
-  const rates = new LookupRates(clock);
+  const rates = new KeyLookupRates(clock);
   expect(allowed(rates, 1_000, ADDRESS, GUILD)).toBe(5);
   expect(allowed(rates, 1_000, ADDRESS)).toBe(95);
   expect(allowed(rates, 1_000, ADDRESS, 'another')).toBe(0);
@@ -37,7 +37,7 @@ test('a lookup that one bucket rejects takes nothing from the other bucket', () 
 
 test('lookups are spread over the second, so that a client that retries every second is served', () => {
   const clock = new ManualClock();
-  const rates = new LookupRates(clock);
+  const rates = new KeyLookupRates(clock);
   allowed(rates, 1_000, ADDRESS);
   const next = [];
   for (let step = 0; step < 10; step++) {
@@ -48,7 +48,7 @@ test('lookups are spread over the second, so that a client that retries every se
 });
 
 test('each address has its own bucket; for IPv6 each /64, and each /48 with ten times the rate', () => {
-  const rates = new LookupRates(new ManualClock());
+  const rates = new KeyLookupRates(new ManualClock());
   expect(allowed(rates, 500, ADDRESS)).toBe(100);
   expect(allowed(rates, 500, at('203.0.113.8'))).toBe(100);
   expect(allowed(rates, 500, at('2001:db8:0:1::1'))).toBe(100);
@@ -60,7 +60,7 @@ test('each address has its own bucket; for IPv6 each /64, and each /48 with ten 
 
 test('a clock that is set back locks nobody out', () => {
   const clock = new ManualClock(Date.UTC(2026, 0, 1));
-  const rates = new LookupRates(clock);
+  const rates = new KeyLookupRates(clock);
   allowed(rates, 500, ADDRESS);
   clock.advance(-3_600_000);
   expect(allowed(rates, 500, ADDRESS)).toBe(100);
@@ -68,7 +68,7 @@ test('a clock that is set back locks nobody out', () => {
 
 test('memory is bounded: the bucket that was used longest ago is evicted', () => {
   const clock = new ManualClock();
-  const rates = new LookupRates(clock, 2);
+  const rates = new KeyLookupRates(clock, 2);
   allowed(rates, 500, at('192.0.2.1'));
   allowed(rates, 500, at('192.0.2.2'));
   expect(allowed(rates, 1, at('192.0.2.1'))).toBe(0);
