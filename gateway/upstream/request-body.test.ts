@@ -15,9 +15,13 @@ afterEach(() => {
 /** A service that records all requests with their bodies. */
 function recorder() {
   const received: { method: string; framing: (string | undefined)[]; body: Buffer }[] = [];
-  const service = createServer(async (request, response) => {
-    received.push({ method: request.method ?? '', framing: framingOf(request), body: await buffer(request) });
-    response.end('here');
+  const service = createServer((request, response) => {
+    const pieces: Buffer[] = [];
+    request.on('data', (piece: Buffer) => pieces.push(piece));
+    request.on('end', () => {
+      received.push({ method: request.method ?? '', framing: framingOf(request), body: Buffer.concat(pieces) });
+      response.end('here');
+    });
   });
   return { service, received };
 }

@@ -51,7 +51,7 @@ class GrowingBuffer {
     // Most bodies arrive in one chunk and are not copied.
     if (this.length === 0) this.#buffer = chunk;
     else {
-      if (length > this.#buffer.length) this.#grow(2 * length);
+      if (length > this.#buffer.length) this.#grow(Math.min(2 * length, BODY_LIMIT));
       chunk.copy(this.#buffer, this.length);
     }
     this.length = length;
