@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { REQUEST_ID_HEADER } from '#kit/http/request-id.ts';
-import type { HeaderList } from '#kit/http/response-headers.ts';
 import { PRINCIPAL_HEADER } from '#kit/security/principal.ts';
 
-/** Headers that apply to one connection only. Transfer-Encoding is excluded, because it frames the forwarded body. */
+/** Headers that apply to one connection only. Transfer-Encoding is excluded, because the body is read according to it. */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'proxy-connection',
@@ -119,15 +118,6 @@ export function isOrdinary(name: string): boolean {
 /** Removes all headers that are not forwarded to services. Called immediately before a request is forwarded. */
 export function keepForwarded(request: IncomingMessage): void {
   keepOnly(request, (name) => FORWARDED_HEADERS.has(name));
-}
-
-/** The headers of a service's response that are relayed to the client. */
-export function relayedHeaders(headers: IncomingHttpHeaders): HeaderList {
-  const passed: HeaderList = [];
-  for (const name in headers) {
-    if (!HOP_BY_HOP.has(name) && name !== 'transfer-encoding') passed.push(name, headers[name] as string | string[]);
-  }
-  return passed;
 }
 
 /** Creates a new object, because V8 handles objects with deleted properties slowly. */

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { ApiError } from '#kit/errors.ts';
-import { hasBody } from '#kit/http/body.ts';
 import { InconclusiveError } from '#kit/resilience/breaker.ts';
 
 /** Methods of requests that change nothing and have no body. */
@@ -32,20 +31,18 @@ export class Attempt {
   failure: Error | undefined;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #timeoutMs: number;
+  /** performance.now() */
+  readonly #startedAt = performance.now();
+  readonly #deadline: NodeJS.Timeout;
   readonly #settled = Promise.withResolvers<void>();
   #upstream: UpstreamRequest | undefined;
-  #deadline: NodeJS.Timeout | undefined;
-  /** performance.now() when the client last sent any bytes. */
-  #lastBytesAt = 0;
   #hasEnded = false;
   #hasResponse = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, timeoutMs: number) {
     this.#request = request;
     this.#response = response;
-    this.#timeoutMs = timeoutMs;
-    this.receivedFromClient();
+    this.#deadline = setTimeout(() => this.#expire(), timeoutMs);
     response.on('close', () => this.#responseClosed());
   }
 
@@ -62,21 +59,8 @@ export class Attempt {
     this.#upstream = upstream;
   }
 
-  /**
-   * Restarts the timeout, because the client has sent more of its request: a slow client does not make its service slow.
-   * If the timeout ends before the request is complete, the client was too slow.
-   */
-  receivedFromClient(): void {
-    if (this.#hasEnded) return;
-    clearTimeout(this.#deadline);
-    this.#lastBytesAt = performance.now();
-    this.#deadline = setTimeout(() => this.#expire(), this.#timeoutMs);
-  }
-
   #expire(): void {
-    if (!this.#hasResponse || !this.#response.writableNeedDrain) {
-      return this.fail(new ApiError(this.#request.complete ? 'TIMEOUT' : 'REQUEST_TIMEOUT'));
-    }
+    if (!this.#hasResponse || !this.#response.writableNeedDrain) return this.fail(new ApiError('TIMEOUT'));
     // The service has responded, but the client does not read.
     this.#end(new ClientDisconnected());
     this.#response.destroy();
@@ -108,7 +92,7 @@ export class Attempt {
   /** The response was written, or the client disconnected. */
   #responseClosed(): void {
     if (this.#hasResponse) return this.#end(undefined);
-    const hasGivenUp = this.#request.complete && performance.now() - this.#lastBytesAt > GIVE_UP_MS;
+    const hasGivenUp = performance.now() - this.#startedAt > GIVE_UP_MS;
     this.#end(hasGivenUp ? new ClientGaveUp() : new ClientDisconnected());
   }
 
@@ -140,29 +124,13 @@ export class Attempt {
 }
 
 /**
- * True if the request may be sent again after this attempt: it changes nothing, or it has no body and was never sent. No
- * part of a response may have been received.
+ * True if the request may be sent again after this attempt: it changes nothing, or the service cannot have received any
+ * part of it. No part of a response may have been received.
  */
 export function canRetry(attempt: Attempt | undefined, request: IncomingMessage, response: ServerResponse): boolean {
   if (!(attempt?.failure instanceof ApiError) || attempt.failure.code !== 'UNAVAILABLE') return false;
   if (attempt.hasReceivedBytes) return false;
   if (response.headersSent || response.destroyed) return false;
   if (SAFE_METHODS.includes(request.method ?? '')) return true;
-  return attempt.wasNeverSent && !hasBody(request);
-}
-
-const ATTEMPT = Symbol('attempt');
-
-interface Attempted {
-  [ATTEMPT]?: Attempt;
-}
-
-/** The current or last attempt of a request. */
-export function attemptOf(request: IncomingMessage): Attempt | undefined {
-  return (request as Attempted)[ATTEMPT];
-}
-
-/** Stores the attempt in the request, which the middleware's listeners receive. */
-export function setAttempt(request: IncomingMessage, attempt: Attempt): void {
-  (request as Attempted)[ATTEMPT] = attempt;
+  return attempt.wasNeverSent;
 }

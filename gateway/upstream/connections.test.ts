@@ -1,17 +1,16 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { Agent, createServer, type IncomingMessage, request as sendRequest } from 'node:http';
+import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
 import { HttpServer } from '#kit/http/server.ts';
 import { InternalTls } from '#kit/security/internal-tls.ts';
 import { Metrics } from '#kit/telemetry/metrics.ts';
 import { Authority, writeTlsFiles } from '#test/network/certificates.ts';
 import { listening } from '#test/network/listening.ts';
-import { Connections, limitAge, MAX_AGE_MS, MAX_IDLE, MIN_AGE_MS, randomExpiry } from './connections.ts';
+import { Connections, MAX_AGE_MS, MAX_IDLE, MIN_AGE_MS, randomExpiry } from './connections.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(() => {
@@ -106,25 +105,6 @@ test('an expired connection is replaced: after its response, or before it is use
   expiresAt = Number.POSITIVE_INFINITY;
   expect([await get(connections), await get(connections)]).toEqual(['0', '0']);
   await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([false, true, true]);
-});
-
-test("an agent's expired connection is closed after its response, and no request is lost", async () => {
-  let expiresAt = Number.POSITIVE_INFINITY;
-  const { sockets, url } = await service();
-  const agent = limitAge(new Agent({ keepAlive: true }), () => expiresAt);
-  closers.push(() => agent.destroy());
-  const post = async () => {
-    const outgoing = sendRequest(url, { agent, method: 'POST' });
-    outgoing.end('body');
-    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
-    return text(response);
-  };
-  expect([await post(), await post()]).toEqual(['0', '0']);
-  sockets[0]?.destroy();
-  await expect.poll(() => Object.keys(agent.freeSockets)).toEqual([]);
-  expiresAt = performance.now();
-  expect([await post(), await post(), await post()]).toEqual(['1', '2', '3']);
-  expect(Object.keys(agent.freeSockets)).toEqual([]);
 });
 
 test('each connection has a random maximum age', () => {

@@ -1,7 +1,5 @@
-import type { Agent } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import type { Duplex } from 'node:stream';
 import { within } from '#kit/resilience/deadline.ts';
 import type { InternalTls } from '#kit/security/internal-tls.ts';
 import { type ResponseListener, ResponseParser } from './response-parser.ts';
@@ -25,20 +23,8 @@ export function randomExpiry(): number {
   return performance.now() + MIN_AGE_MS + Math.random() * (MAX_AGE_MS - MIN_AGE_MS);
 }
 
-/** Makes an agent close expired connections once their response has ended, with its documented keepSocketAlive hook. */
-export function limitAge<Pool extends Agent>(agent: Pool, expiry: Expiry = randomExpiry): Pool {
-  const expiries = new WeakMap<Duplex, number>();
-  const keepSocketAlive = agent.keepSocketAlive.bind(agent) as (socket: Duplex) => boolean;
-  const keepUnexpired = (socket: Duplex): boolean => {
-    const expiresAt = expiries.get(socket) ?? expiry();
-    expiries.set(socket, expiresAt);
-    return performance.now() < expiresAt && keepSocketAlive(socket);
-  };
-  return Object.assign(agent, { keepSocketAlive: keepUnexpired });
-}
-
 /** The host name or address in a URL, without the brackets of an IPv6 address. */
-export function hostOf({ hostname }: URL): string {
+function hostOf({ hostname }: URL): string {
   return hostname.replaceAll(/[[\]]/g, '');
 }
 
@@ -54,11 +40,13 @@ export class Connection {
   readonly #parser = new ResponseParser();
   readonly #expiresAt: number;
   #handler: ResponseHandler | undefined;
+  #wasOpened = false;
 
   /** `expiresAt`: performance.now() from which the connection is not used any more. */
   constructor(socket: Socket, expiresAt = Number.POSITIVE_INFINITY) {
     this.#socket = socket;
     this.#expiresAt = expiresAt;
+    socket.once('connect', () => (this.#wasOpened = true));
     socket.setTimeout(IDLE_MS);
     socket.on('timeout', () => {
       if (!this.#handler) socket.destroy();
@@ -72,6 +60,11 @@ export class Connection {
     socket.on('close', () => this.fail(new Error('the connection was closed')));
   }
 
+  /** True if the connection is or was open. If it is false, the service has not received any byte. */
+  get wasOpened(): boolean {
+    return this.#wasOpened;
+  }
+
   /** True if a part of the response to the last request was received. */
   get hasReceivedBytes(): boolean {
     return this.#parser.hasReceivedBytes;
@@ -79,17 +72,18 @@ export class Connection {
 
   get isReusable(): boolean {
     const isIdle = !this.#handler && this.#parser.isReusable && !this.#socket.destroyed;
-    return isIdle && performance.now() < this.#expiresAt;
+    // A service may respond before it has read the whole request. The next request would wait for the rest of it.
+    return isIdle && this.#socket.writableLength === 0 && performance.now() < this.#expiresAt;
   }
 
   onClose(closed: () => void): void {
     this.#socket.on('close', closed);
   }
 
-  /** Sends a whole GET request, encoded as Latin-1. */
-  send(request: string, handler: ResponseHandler): void {
+  /** Sends a whole request, encoded as Latin-1. `isHead`: its response has no body. */
+  send(request: string, handler: ResponseHandler, isHead = false): void {
     this.#handler = handler;
-    this.#parser.expect({
+    const listener: ResponseListener = {
       onHead: (status, message, headers) => handler.onHead(status, message, headers),
       onPiece: (piece) => handler.onPiece(piece),
       onEnd: (whole) => {
@@ -98,7 +92,8 @@ export class Connection {
         this.#socket.resume();
         handler.onEnd(whole);
       },
-    });
+    };
+    this.#parser.expect(listener, isHead);
     this.#socket.write(request, 'latin1');
   }
 

@@ -1,7 +1,8 @@
-import { Agent, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ApiError, isServerError } from '#kit/errors.ts';
+import { hasBody } from '#kit/http/body.ts';
 import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 import { RetryBudget } from '#kit/resilience/retry-budget.ts';
 import type { InternalTls } from '#kit/security/internal-tls.ts';
@@ -9,22 +10,22 @@ import type { Part } from '#kit/service/lifecycle.ts';
 import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import { keepForwarded } from '../downstream/headers.ts';
-import { Attempt, attemptOf, ClientDisconnected, ClientGaveUp, canRetry, setAttempt } from './attempt.ts';
-import { Connections, IDLE_MS, limitAge, MAX_IDLE } from './connections.ts';
-import { isPlainGet, sendGet } from './get.ts';
-import { createMiddleware, type Middleware } from './middleware.ts';
-
-/** The middleware's connections, with the same rules as those of Connections. */
-const AGENT = { keepAlive: true, scheduling: 'fifo', maxFreeSockets: MAX_IDLE, timeout: IDLE_MS } as const;
+import { Attempt, ClientDisconnected, ClientGaveUp, canRetry } from './attempt.ts';
+import { Connections } from './connections.ts';
+import { type ReceivedRequest, sendRequest } from './exchange.ts';
+import { receiveBody } from './request-body.ts';
 
 interface Upstream {
   name: string;
-  /** Carries plain GETs. */
   connections: Connections;
-  /** Carries all other requests. */
-  middleware: Middleware;
   breaker: Breaker;
   budget: RetryBudget;
+}
+
+/** A request that is being forwarded. */
+interface Forwarding extends ReceivedRequest {
+  /** The current or last attempt. */
+  attempt: Attempt | undefined;
 }
 
 /** Thrown if the gateway ended a waiting poll before the service responded. The request to the service is aborted. */
@@ -51,10 +52,9 @@ export interface ProxyOptions {
   tls?: InternalTls | undefined;
 }
 
-/** Forwards requests to the services over persistent connections, and streams bodies unchanged. */
+/** Forwards requests to the services over persistent connections, with bodies unchanged. */
 export class Proxy implements Part {
   readonly name = 'proxy';
-  readonly #agent: Agent;
   readonly #upstreams: Record<string, Upstream>;
   readonly #timeoutMs: number;
   readonly #retries;
@@ -64,35 +64,39 @@ export class Proxy implements Part {
 
   constructor({ services, timeoutMs, breakers, metrics, tls }: ProxyOptions) {
     requireAddresses(services);
-    this.#agent = limitAge(tls?.createAgent(AGENT) ?? new Agent(AGENT));
     this.#timeoutMs = timeoutMs;
     const help = 'Requests that were sent to a service again because their connection failed';
     this.#retries = metrics.counterOf('gateway_retries_total', help, 'upstream', Object.keys(services));
     this.#upstreams = Object.fromEntries(
       Object.entries(services).map(([name, target]) => {
         const breaker = breakers.create(`${name} (http)`, isOutage);
-        const middleware = createMiddleware(target, this.#agent);
         const connections = new Connections(target, tls);
         breaker.probeWith(() => connections.probe(PROBE_MS));
-        return [name, { name, middleware, connections, breaker, budget: new RetryBudget() }];
+        return [name, { name, connections, breaker, budget: new RetryBudget() }];
       }),
     );
   }
 
   /**
-   * Resolves once the response is written or the client has disconnected. The service may wait for `waitMs` before it
-   * responds. A safe request is retried once if its connection failed before a part of the response was received; at most
-   * a tenth of all requests are retried.
-   * Rejects before a response was begun: UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, PAYLOAD_TOO_LARGE for a streamed body, or
+   * Reads the body and sends the request. Resolves once the response is written or the client has disconnected. The
+   * service may wait for `waitMs` before it responds. If the connection failed before a part of the response was received,
+   * the request is retried once, provided that it is safe or was not sent; at most a tenth of all requests are retried.
+   * Rejects before a response was begun: UNAVAILABLE, TIMEOUT, REQUEST_TIMEOUT, PAYLOAD_TOO_LARGE for a chunked body, or
    * WaitEnded for a poll while the gateway drains.
    */
   async forward(request: IncomingMessage, response: ServerResponse, service: string, waitMs: number): Promise<void> {
     const upstream = this.#upstreams[service] as Upstream;
     keepForwarded(request);
     try {
+      const forwarding: Forwarding = { request, response, body: undefined, attempt: undefined };
+      if (hasBody(request)) {
+        // While the breaker is open, the request is rejected before its body has arrived.
+        upstream.breaker.requireClosed();
+        forwarding.body = await receiveBody(request, response, this.#timeoutMs);
+      }
       // The breaker does not count polls, because their duration says nothing about the service.
-      if (waitMs > 0) await this.#wait(upstream, request, response, waitMs + AFTER_WAIT_MS);
-      else await upstream.breaker.run(() => this.#exchange(upstream, request, response, this.#timeoutMs));
+      if (waitMs > 0) await this.#wait(upstream, forwarding, waitMs + AFTER_WAIT_MS);
+      else await upstream.breaker.run(() => this.#exchange(upstream, forwarding, this.#timeoutMs));
     } catch (error) {
       if (!(error instanceof ClientDisconnected || error instanceof ClientGaveUp)) throw error;
     }
@@ -105,64 +109,49 @@ export class Proxy implements Part {
   }
 
   async stop(): Promise<void> {
-    this.#agent.destroy();
     for (const { connections } of Object.values(this.#upstreams)) connections.close();
   }
 
-  async #wait(
-    upstream: Upstream,
-    request: IncomingMessage,
-    response: ServerResponse,
-    timeoutMs: number,
-  ): Promise<void> {
+  async #wait(upstream: Upstream, forwarding: Forwarding, timeoutMs: number): Promise<void> {
     if (this.#isDraining) throw new WaitEnded();
     upstream.breaker.requireClosed();
     // A response that has begun may hold commands and will end soon, so it is not cut off.
     const end = () => {
-      const attempt = attemptOf(request);
+      const { attempt } = forwarding;
       if (!attempt?.hasResponse) attempt?.fail(new WaitEnded());
     };
     this.#waits.add(end);
     try {
-      await this.#exchange(upstream, request, response, timeoutMs);
+      await this.#exchange(upstream, forwarding, timeoutMs);
     } finally {
       this.#waits.delete(end);
     }
   }
 
-  async #exchange(
-    upstream: Upstream,
-    request: IncomingMessage,
-    response: ServerResponse,
-    timeoutMs: number,
-  ): Promise<void> {
+  async #exchange(upstream: Upstream, forwarding: Forwarding, timeoutMs: number): Promise<void> {
     const started = performance.now();
     upstream.budget.called();
     try {
-      await send(upstream, request, response, timeoutMs);
+      await send(upstream, forwarding, timeoutMs);
     } catch (error) {
-      if (!canRetry(attemptOf(request), request, response) || !upstream.budget.take()) throw error;
+      const { attempt, request, response } = forwarding;
+      if (!canRetry(attempt, request, response) || !upstream.budget.take()) throw error;
       this.#retries.inc({ upstream: upstream.name });
       // Other connections to the same failed service close in this turn. Without the pause the retry might use one of them.
       await nextTurn();
-      await send(upstream, request, response, timeoutMs - (performance.now() - started));
+      await send(upstream, forwarding, timeoutMs - (performance.now() - started));
     }
   }
 }
 
 /** Sends a request once. Resolves when its response is written. */
-function send(
-  { connections, middleware }: Upstream,
-  request: IncomingMessage,
-  response: ServerResponse,
-  timeoutMs: number,
-): Promise<void> {
+function send({ connections }: Upstream, forwarding: Forwarding, timeoutMs: number): Promise<void> {
+  const { request, response } = forwarding;
   // 'close' was emitted before the attempt could listen.
   if (response.destroyed) throw new ClientDisconnected();
   const attempt = new Attempt(request, response, timeoutMs);
-  setAttempt(request, attempt);
-  if (isPlainGet(request)) sendGet(connections, attempt, request, response);
-  else void middleware(request, response, (cause) => attempt.connectionFailed(cause));
+  forwarding.attempt = attempt;
+  sendRequest(connections, attempt, forwarding);
   return attempt.ended;
 }
 

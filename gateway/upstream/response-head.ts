@@ -1,6 +1,3 @@
-import type { IncomingMessage } from 'node:http';
-import { trimSpacesAndTabs } from '../downstream/headers.ts';
-
 /** Thrown if a service sent bytes that are not a valid response, or that two parsers could read differently. */
 export class MalformedResponse extends Error {}
 
@@ -34,14 +31,4 @@ export function checkFraming(status: number, length: string | undefined, encodin
     throw new MalformedResponse('the framing is ambiguous');
   }
   if (length !== undefined && !LENGTH.test(length)) throw new MalformedResponse('the length is not a number');
-}
-
-/** Applies the same rules to a response that Node's parser has read. Throws MalformedResponse. */
-export function checkHead({ statusCode = 0, statusMessage = '', headers, rawHeaders }: IncomingMessage): void {
-  checkStatus(statusCode, statusMessage);
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    checkField(rawHeaders[index] as string, rawHeaders[index + 1] as string);
-  }
-  const length = headers['content-length'];
-  checkFraming(statusCode, length === undefined ? undefined : trimSpacesAndTabs(length), headers['transfer-encoding']);
 }

@@ -34,7 +34,7 @@ interface Head {
 }
 
 /**
- * Parses the responses on one connection, to one GET after another (RFC 9112). It is stricter than the RFC: it rejects
+ * Parses the responses on one connection, to one request after another (RFC 9112). It is stricter than the RFC: it rejects
  * responses that two parsers could read differently, and bytes after the end of a response.
  */
 export class ResponseParser {
@@ -45,6 +45,8 @@ export class ResponseParser {
   /** Bytes of the body or of the chunk that are still missing. */
   #missing = 0;
   #isKeptAlive = true;
+  /** True if the request was a HEAD, whose response has no body whatever its headers say. */
+  #isHead = false;
 
   /** True if a part of the response was received. */
   hasReceivedBytes = false;
@@ -54,9 +56,10 @@ export class ResponseParser {
     return this.#phase === 'idle' && this.#isKeptAlive;
   }
 
-  /** Expects the response to a GET that is being sent. */
-  expect(listener: ResponseListener): void {
+  /** Expects the response to a request that is being sent. */
+  expect(listener: ResponseListener, isHead = false): void {
     this.#listener = listener;
+    this.#isHead = isHead;
     this.#phase = 'head';
     this.hasReceivedBytes = false;
   }
@@ -130,11 +133,11 @@ export class ResponseParser {
   #frame({ status, isKeptAlive, length, encoding }: Head): number | undefined {
     this.#isKeptAlive = isKeptAlive;
     checkFraming(status, length, encoding);
-    if (encoding !== undefined) {
+    const isBodiless = this.#isHead || BODILESS.includes(status);
+    if (encoding !== undefined && !isBodiless) {
       this.#phase = 'chunk size';
       return undefined;
     }
-    const isBodiless = BODILESS.includes(status);
     if (length === undefined && !isBodiless) {
       this.#phase = 'until close';
       this.#isKeptAlive = false;

@@ -92,6 +92,36 @@ describe('the connection is not reused after a response', () => {
   });
 });
 
+describe('the response to a HEAD has no body', () => {
+  const headTo = (text: string) => {
+    const reader = new ResponseParser();
+    const events: string[] = [];
+    const onPiece = () => events.push('piece');
+    reader.expect({ onHead: (status) => events.push(String(status)), onPiece, onEnd: () => events.push('end') }, true);
+    return { reader, events, read: () => reader.read(bytesOf(text)) };
+  };
+
+  it.each([
+    ['with a length', `${OK}content-length: 5\n\n`],
+    ['in chunks', CHUNKED],
+    ['without a length', `${OK}\n`],
+  ])('%s, and the connection is reused', (_framing, text) => {
+    const { reader, events, read } = headTo(text);
+    read();
+    expect([events, reader.isReusable]).toEqual([['200', 'end'], true]);
+    // The next response on the connection has a body again.
+    reader.expect({ onHead: () => undefined, onPiece: () => undefined, onEnd: (whole) => events.push(whole) });
+    reader.read(bytesOf(`${OK}content-length: 5\n\nhello`));
+    expect(events.at(-1)).toBe('hello');
+  });
+
+  it('bytes after its head are rejected before anything is relayed', () => {
+    const { reader, events, read } = headTo(`${OK}content-length: 5\n\nhello`);
+    expect(read).toThrow('bytes after the end of the response');
+    expect([events, reader.isReusable]).toEqual([[], false]);
+  });
+});
+
 it('an exception of the listener at the head ends the parsing before the body', () => {
   const reader = new ResponseParser();
   const events: string[] = [];

@@ -96,6 +96,38 @@ test.each([
   },
 );
 
+test.each([
+  ['with a length', { 'content-length': '100' }],
+  ['in chunks', {}],
+])('a response %s that the service cuts off is cut off for the client too', async (_framing, headers) => {
+  const service = createServer((_request, response) => {
+    response.writeHead(200, headers);
+    response.write('the first half', () => response.socket?.resetAndDestroy());
+  });
+  const { url } = await proxyTo(service, NEVER);
+  for (const method of ['GET', 'POST']) {
+    const response = await fetch(url, { method, signal: AbortSignal.timeout(5_000) });
+    await expect(response.text()).rejects.toThrow('terminated');
+  }
+});
+
+test.each([
+  ['with a length', { 'content-length': '100' }],
+  ['in chunks', { 'transfer-encoding': 'chunked' }],
+  ['without a length', {}],
+])('the response to a HEAD %s has no body, and its connection is used again', async (_framing, headers) => {
+  let connections = 0;
+  const service = createServer((_request, response) => void response.writeHead(200, headers).end());
+  service.on('connection', () => connections++);
+  const { url } = await proxyTo(service, NEVER);
+  for (let request = 0; request < 5; request++) {
+    const response = await fetch(url, { method: 'HEAD' });
+    expect([response.status, await response.text()]).toEqual([200, '']);
+    expect(response.headers.get('content-length')).toBe('content-length' in headers ? '100' : null);
+  }
+  expect(connections).toBe(1);
+});
+
 test.each(['GET', 'POST'])(
   'a response to a %s that the service does not complete counts as its failure',
   async (method) => {

@@ -1,6 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { type AgentOptions, Agent as HttpsAgent } from 'node:https';
 import { isIP } from 'node:net';
 import {
   type ConnectionOptions,
@@ -127,13 +126,6 @@ export class InternalTls implements Part {
     this.#listeners.add((identity) => server.setSecureContext({ ...identity, minVersion: MIN_VERSION }));
   }
 
-  /** An HTTPS agent whose new connections present the newest certificate. */
-  createAgent(options: AgentOptions): HttpsAgent {
-    const agent = new HttpsAgent({ ...options, ...this.#identity, minVersion: MIN_VERSION });
-    this.#listeners.add((identity) => Object.assign(agent.options, identity));
-    return agent;
-  }
-
   /** Connects to a host and presents the newest certificate; writes are buffered until the connection is open. */
   connect(options: ConnectionOptions & { host: string; port: number }): TLSSocket {
     return connect({
@@ -183,7 +175,7 @@ export class InternalTls implements Part {
 }
 
 /** The TLS server name of a host: the host itself; empty for an IP address, which is verified as an address. */
-export function serverNameOf(host: string): string {
+function serverNameOf(host: string): string {
   return isIP(host) === 0 ? host : '';
 }
 

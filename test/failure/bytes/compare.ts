@@ -82,6 +82,9 @@ function isSigned(arrived: Arrival, { guild }: Caller, ring: SecretRing): boolea
 const OWN: Record<string, (value: string | undefined, sent: Message) => boolean> = {
   [PRINCIPAL_HEADER]: (value) => value !== undefined,
   connection: (value) => value === 'keep-alive' || value === 'close',
+  // The body is forwarded with the length that was received, however the client framed it.
+  'content-length': (value, { method, body }) =>
+    value === (['GET', 'HEAD'].includes(method) ? undefined : String(body.length)),
   // The service's own header, not the client's.
   host: (value) => /^127\.0\.0\.1:\d+$/.test(value ?? ''),
   'x-request-id': (value, sent) => {
@@ -100,17 +103,14 @@ function headersOf({ headers }: Pick<Message, 'headers'>): Map<string, string> {
   return all;
 }
 
-/** The client's headers that a service receives: those that it reads, and those that frame the body. */
-const FORWARDED = 'content-encoding content-length content-type idempotency-key transfer-encoding x-guild-id'.split(
-  ' ',
-);
+/** The client's headers that a service receives. */
+const FORWARDED = 'content-encoding content-type idempotency-key x-guild-id'.split(' ');
 
-/** The sent headers without those that services do not receive; a missing body becomes Content-Length: 0. */
+/** The sent headers without those that services do not receive. */
 function wantedHeaders(sent: Message): Map<string, string> {
   const named = valuesOf(sent, 'connection').join(',').toLowerCase().split(',');
   const dropped = new Set(named.map((name) => name.trim()));
   const headers = headersOf(sent);
   for (const name of headers.keys()) if (dropped.has(name) || !FORWARDED.includes(name)) headers.delete(name);
-  if (!['GET', 'HEAD'].includes(sent.method) && sent.framing === 'none') headers.set('content-length', '0');
   return headers;
 }

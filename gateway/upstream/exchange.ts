@@ -3,44 +3,54 @@ import { type HeaderList, writeResponseHead } from '#kit/http/response-headers.t
 import type { Attempt, UpstreamRequest } from './attempt.ts';
 import type { Connection, Connections, ResponseHandler } from './connections.ts';
 
-/** True for a GET without Content-Length and Transfer-Encoding. The middleware forwards all other requests. */
-export function isPlainGet({ method, headers }: IncomingMessage): boolean {
-  return method === 'GET' && headers['content-length'] === undefined && headers['transfer-encoding'] === undefined;
+/** Methods whose requests never have a body. */
+const BODILESS = ['GET', 'HEAD'];
+/** Replaced by the length of the body that was received. */
+const FRAMING = ['content-length', 'transfer-encoding'];
+
+/** A client's request whose body was received. */
+export interface ReceivedRequest {
+  request: IncomingMessage;
+  response: ServerResponse;
+  body: Buffer | undefined;
 }
 
-/** Sends a plain GET and relays the response as it arrives. */
-export function sendGet(
-  connections: Connections,
-  attempt: Attempt,
-  request: IncomingMessage,
-  response: ServerResponse,
-): void {
+/** Sends a request with its whole body and relays the response as it arrives. */
+export function sendRequest(connections: Connections, attempt: Attempt, received: ReceivedRequest): void {
   try {
     const connection = connections.take();
-    const exchange = new Exchange(connections, connection, attempt, response);
+    const exchange = new Exchange(connections, connection, attempt, received.response);
     attempt.started(exchange);
-    connection.send(requestText(request.url ?? '', connections.host, request.headers), exchange);
+    connection.send(requestText(received, connections.host), exchange, received.request.method === 'HEAD');
   } catch (cause) {
     // For example, TLS throws immediately for a certificate that cannot be used.
     attempt.connectionFailed(cause);
   }
 }
 
-/** The request as text. No part can contain a line break, because Node's parser or this gateway produced it. */
-function requestText(target: string, host: string, headers: IncomingHttpHeaders): string {
-  let text = `GET ${target} HTTP/1.1\r\nhost: ${host}\r\n`;
-  for (const name in headers) {
-    const value = headers[name];
-    if (typeof value === 'string') text += `${name}: ${value}\r\n`;
-    else for (const each of value ?? []) text += `${name}: ${each}\r\n`;
-  }
-  return `${text}connection: keep-alive\r\n\r\n`;
+/**
+ * The request as Latin-1 text, which is written to the socket in one piece. No part of the head can contain a line break,
+ * because Node's parser or this gateway produced it.
+ */
+function requestText({ request: { method = 'GET', url = '', headers }, body }: ReceivedRequest, host: string): string {
+  const head = `${method} ${url} HTTP/1.1\r\nhost: ${host}\r\n${headerLines(headers)}connection: keep-alive\r\n`;
+  if (BODILESS.includes(method)) return `${head}\r\n`;
+  return `${head}content-length: ${body?.length ?? 0}\r\n\r\n${body?.toString('latin1') ?? ''}`;
 }
 
-/** One GET and its response. */
+function headerLines(headers: IncomingHttpHeaders): string {
+  let lines = '';
+  for (const name in headers) {
+    const value = headers[name];
+    if (FRAMING.includes(name)) continue;
+    if (typeof value === 'string') lines += `${name}: ${value}\r\n`;
+    else for (const each of value ?? []) lines += `${name}: ${each}\r\n`;
+  }
+  return lines;
+}
+
+/** One request and its response. */
 class Exchange implements ResponseHandler, UpstreamRequest {
-  /** Has no effect: a GET may be retried whether or not it was sent. */
-  readonly wasNeverSent = false;
   readonly #connections: Connections;
   readonly #connection: Connection;
   readonly #attempt: Attempt;
@@ -55,6 +65,10 @@ class Exchange implements ResponseHandler, UpstreamRequest {
     this.#connection = connection;
     this.#attempt = attempt;
     this.#response = response;
+  }
+
+  get wasNeverSent(): boolean {
+    return !this.#connection.wasOpened;
   }
 
   get hasReceivedBytes(): boolean {

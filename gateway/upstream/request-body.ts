@@ -1,0 +1,65 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ApiError } from '#kit/errors.ts';
+import { BODY_LIMIT } from '#kit/http/body.ts';
+import { ClientDisconnected } from './attempt.ts';
+
+/**
+ * Reads the whole body of a request, so that no service is occupied while it arrives. Must be called before any
+ * other code reads the body.
+ * Throws PAYLOAD_TOO_LARGE as soon as a chunked body exceeds the limit, REQUEST_TIMEOUT if the client sends nothing for
+ * `timeoutMs`, and ClientDisconnected. What the client sends after an error is read and dropped.
+ */
+export async function receiveBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  timeoutMs: number,
+): Promise<Buffer> {
+  // 'close' was emitted before a listener could be added.
+  if (response.destroyed) throw new ClientDisconnected();
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const timeout = setTimeout(() => reject(new ApiError('REQUEST_TIMEOUT')), timeoutMs);
+  const body = new GrowingBuffer();
+  const append = (chunk: Buffer) => {
+    timeout.refresh();
+    if (body.length + chunk.length > BODY_LIMIT) reject(new ApiError('PAYLOAD_TOO_LARGE'));
+    else body.append(chunk);
+  };
+  const end = () => resolve(body.bytes);
+  const disconnected = () => reject(new ClientDisconnected());
+  request.on('data', append).on('end', end);
+  response.on('close', disconnected);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timeout);
+    request.off('data', append).off('end', end).resume();
+    response.off('close', disconnected);
+  }
+}
+
+/** Copies chunks together, because a body can arrive in thousands of them and each may belong to a larger buffer. */
+class GrowingBuffer {
+  length = 0;
+  #buffer: Buffer = Buffer.alloc(0);
+
+  get bytes(): Buffer {
+    return this.#buffer.subarray(0, this.length);
+  }
+
+  append(chunk: Buffer): void {
+    const length = this.length + chunk.length;
+    // Most bodies arrive in one chunk and are not copied.
+    if (this.length === 0) this.#buffer = chunk;
+    else {
+      if (length > this.#buffer.length) this.#grow(Math.min(2 * length, BODY_LIMIT));
+      chunk.copy(this.#buffer, this.length);
+    }
+    this.length = length;
+  }
+
+  #grow(capacity: number): void {
+    const larger = Buffer.allocUnsafe(capacity);
+    this.#buffer.copy(larger, 0, 0, this.length);
+    this.#buffer = larger;
+  }
+}
