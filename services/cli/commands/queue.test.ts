@@ -105,6 +105,8 @@ test('queue list shows the items of every service, page by page or all', async (
     ],
     next_cursor: null,
   });
+  // One page, which continues with the next service.
+  expect(await list()).toEqual(all);
   const found: List['items'] = [];
   for (let cursor: string[] | undefined = []; cursor !== undefined; ) {
     const page: List = await list('--limit', '2', ...cursor);

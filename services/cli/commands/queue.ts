@@ -61,12 +61,20 @@ const list: Command = {
       document: itemDocument,
       page: async ({ limit, cursor }) => {
         const at = cursor === '' ? start : readCursor(input, cursor);
-        const current = at?.service ?? services[0] ?? '';
-        const request = { queue, guildId, state, limit, position: at?.position ?? '' };
-        const { items, nextPosition } = await admin(connections, current).listQueueItems(request);
-        const following = services[services.indexOf(current) + 1];
-        const next = nextPosition === '' ? following && `${following}:` : `${current}:${nextPosition}`;
-        return { items: items.map((item) => ({ ...item, service: current })), nextCursor: next };
+        const rest = services.slice(Math.max(0, services.indexOf(at?.service ?? '')));
+        const items: Listed[] = [];
+        let position = at?.position ?? '';
+        // A page continues with the next service, so that an empty queue does not hide the items of the others.
+        for (const [index, service] of rest.entries()) {
+          const request = { queue, guildId, state, limit: limit - items.length, position };
+          const found = await admin(connections, service).listQueueItems(request);
+          items.push(...found.items.map((item) => ({ ...item, service })));
+          if (found.nextPosition !== '') return { items, nextCursor: `${service}:${found.nextPosition}` };
+          const following = rest[index + 1];
+          if (items.length >= limit) return { items, nextCursor: following && `${following}:` };
+          position = '';
+        }
+        return { items, nextCursor: undefined };
       },
     });
   },

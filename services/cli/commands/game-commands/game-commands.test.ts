@@ -104,9 +104,7 @@ test('commands send --place sends to the live servers of a place, and reports if
   const send = ['commands', 'send', '--guild', guild, '--type', 'broadcast', '--place'];
   expect(await json(...send, '6')).toMatchObject({ servers: 1 });
   expect(await json(...send, '7')).toMatchObject({ command_ids: [expect.any(String)], servers: 0 });
-  expect((await run(...send, '7')).out).toContain(
-    'No server of this place is live: the command was sent to no server.',
-  );
+  expect((await run(...send, '7')).out).toContain('None of these servers is live: the command was sent to no server.');
 });
 
 test('an --idempotency-key that was used does not send again, and is rejected for another command', async () => {

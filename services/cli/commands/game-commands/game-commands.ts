@@ -67,7 +67,7 @@ const send: Command = {
       admin(connections).enqueueCommands(command),
     );
     const text = `${commandIds.join('\n')}\nSent to ${servers} servers, expires ${time(expiresAt)}.`;
-    const none = `${commandIds.join('\n')}\nNo server of this place is live: the command was sent to no server.`;
+    const none = `${commandIds.join('\n')}\nNone of these servers is live: the command was sent to no server.`;
     return {
       document: { command_ids: commandIds, servers, expires_at: expiresAt },
       text: servers > 0 ? text : none,
