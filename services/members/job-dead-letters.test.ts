@@ -1,12 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { GrpcClient } from '#kit/grpc/client.ts';
 import { QueueAdminServiceService } from '#proto/gen/guild/common/v1/queue.ts';
 import { scrape } from '#test/measure/metrics.ts';
 import { connect } from '#test/network/grpc.ts';
+import { openTestPool } from '#test/postgres/database.ts';
 import { TEST_ADMIN_SECRETS } from '#test/system/signed-calls.ts';
 import { GUILD } from './fixture.ts';
-import { chatIdOf, DECK } from './fixtures/crew.ts';
-import { JobsFixture } from './fixtures/jobs.ts';
+import { chatIdOf, DECK, GROUP } from './fixtures/crew.ts';
+import { JobsFixture, until } from './fixtures/jobs.ts';
+import { insertJob, lockJobs } from './store/sync-jobs.ts';
 
 const fixture = new JobsFixture();
 beforeAll(() => fixture.start());
@@ -95,4 +98,42 @@ test('a retry that would give a guild more than 20 unfinished jobs is rejected',
   expect(await deadJobs()).toHaveLength(1);
   await fixture.query('DELETE FROM members.sync_jobs WHERE game_group_id BETWEEN 1000 AND 1019');
   await operator((client) => client.skipQueueItem({ queue: 'sync-jobs', guildId: GUILD, id }));
+});
+
+test('a retry while another job of the group is unfinished is rejected', async () => {
+  const id = await failedJob();
+  // As the previous release starts a job: it does not know that an earlier one is a dead letter.
+  await fixture.query(
+    `INSERT INTO members.sync_jobs (guild_id, id, game_group_id, state, total, due_at, created_at)
+     VALUES ($1, gen_random_uuid(), $2, 'paused', 0, 'infinity', now())`,
+    [GUILD, GROUP],
+  );
+  const retry = operator((client) => client.retryQueueItems({ queue: 'sync-jobs', guildId: GUILD, id }));
+  await expect(retry).rejects.toMatchObject({ code: 'CONFLICT' });
+  await fixture.query(`DELETE FROM members.sync_jobs WHERE due_at = 'infinity'`);
+  await operator((client) => client.skipQueueItem({ queue: 'sync-jobs', guildId: GUILD, id }));
+});
+
+test('a new job and a retry of its predecessor at the same time do not deadlock', async () => {
+  const id = await failedJob();
+  const pool = await openTestPool(fixture.database.url);
+  let retry: Promise<unknown> | undefined;
+  const next = randomUUID();
+  await pool.transaction(async (transaction) => {
+    await lockJobs(transaction, GUILD);
+    retry = operator((client) => client.retryQueueItems({ queue: 'sync-jobs', guildId: GUILD, id })).catch(
+      (error: unknown) => error,
+    );
+    await until(async () => {
+      const waiting = await fixture.query(`SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = 'advisory'`);
+      return waiting.length > 0;
+    });
+    await insertJob(transaction, { guildId: GUILD, id: next, gameGroupId: GROUP, total: 4 });
+  });
+  await pool.close();
+  // The new job has replaced the dead one, so there is nothing to retry.
+  expect(await retry).toMatchObject({ code: 'NOT_FOUND' });
+  expect(await fixture.finished(next)).toMatchObject({ state: 'done' });
+  expect(await deadJobs()).toEqual([]);
 });

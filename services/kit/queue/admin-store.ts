@@ -91,6 +91,7 @@ export class QueueAdminStore {
    */
   retry({ guildId, id }: ItemKey): Promise<boolean> {
     return this.#database.transaction(async (transaction) => {
+      await this.#definition.retrying?.(transaction, { guildId, id });
       const retried = await transaction.query(
         `UPDATE ${this.#columns.table} SET ${this.#requeue} WHERE ${this.#idle} RETURNING 1`,
         [guildId, id],

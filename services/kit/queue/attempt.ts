@@ -95,7 +95,7 @@ export class Attempts {
       (store) => this.#finish(store, item),
       () => end,
     );
-    this.#settle(item, isRecorded ? end : { outcome: 'lost' });
+    this.#settle(item, isRecorded || definition.handlerFinishes ? end : { outcome: 'lost' });
     return 'over';
   }
 

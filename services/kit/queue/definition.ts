@@ -100,6 +100,8 @@ export interface QueueDefinition<Data extends object = object> {
   handleMs?: number;
   /** Done items are deleted. */
   deletesDone?: boolean;
+  /** `handle` marks the row as done in its own transaction, so that it is no longer open when the attempt has ended. */
+  handlerFinishes?: boolean;
   /** In place of the default: permanent below 500, else backoff from 0.5 s up to a minute and the service's limits. */
   retry?: Partial<RetryPolicy>;
   /** Does the work; it may be called again for the same item. */
@@ -110,14 +112,19 @@ export interface QueueDefinition<Data extends object = object> {
   settled?(item: ClaimedItem<Data>, end: AttemptEnd): void;
   /** Called every few seconds with the figures of all guilds. */
   statsRead?(stats: QueueStats): Promise<void> | void;
-  /** Called in the transaction in which an operator queues an item again; throws where that is not possible. */
+  /** Called in the transaction in which an operator queues an item again, before the item's row is locked. */
+  retrying?(transaction: Queryable, item: ItemKey): Promise<void>;
+  /** Called in that transaction after the row was changed; throws where that is not possible. */
   retried?(transaction: Queryable, item: ItemKey): Promise<void>;
   /** Called in the transaction in which an operator discards an item. */
   skipped?(transaction: Queryable, item: ItemKey): Promise<void>;
 }
 
 /** The part of a queue's definition that its operators' methods need. */
-export type AdministeredQueue = Pick<QueueDefinition, 'name' | 'table' | 'ordered' | 'leaseMs' | 'retried' | 'skipped'>;
+export type AdministeredQueue = Pick<
+  QueueDefinition,
+  'name' | 'table' | 'ordered' | 'leaseMs' | 'retrying' | 'retried' | 'skipped'
+>;
 
 /** When a queue gives an item up; null: never. */
 export interface QueueLimits {

@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ApiError } from '../errors.ts';
 import { ALONE, GUILD, OTHER_GUILD, QueueFixture, type Task } from './fixture.ts';
 
 const fixture = new QueueFixture();
@@ -47,6 +49,29 @@ describe.each([
     // At most the items in flight and those of one page were before it.
     expect(meter.handled.indexOf(`${OTHER_GUILD} single`) - before).toBeLessThan(500);
     expect(meter.handled.length).toBeLessThan(5_000);
+  }, 60_000);
+
+  test('handles the one item of a guild while as many guilds as it has slots have 3,000 each', async () => {
+    for (const guildId of [GUILD, OTHER_GUILD]) await fixture.enqueueMany(3_000, guildId);
+    await fixture.enqueue('single', THIRD_GUILD);
+    const meter = new Meter();
+    const handle = (item: { guildId: string; data: Task }) => meter.handle(item, async () => undefined);
+    await fixture.startWorker({ ...kind, concurrency: 2, handle });
+    await expect.poll(() => fixture.state('single'), { interval: 10, timeout: 30_000 }).toBe('done');
+    expect(meter.handled.indexOf(`${THIRD_GUILD} single`)).toBeLessThan(500);
+  }, 60_000);
+
+  test('handles the item of a guild while what it needs is down for more guilds than it has slots', async () => {
+    const failing = Array.from({ length: 10 }, (_, index) => String(BigInt(GUILD) + BigInt(index)));
+    for (const guildId of failing) await fixture.enqueue('fails', guildId);
+    await fixture.enqueue('single', String(BigInt(GUILD) + 100n));
+    const handle = async ({ data }: { data: Task }) => {
+      if (data.what === 'single') return;
+      await sleep(50);
+      throw new ApiError('UNAVAILABLE');
+    };
+    await fixture.startWorker({ ...kind, concurrency: 2, handle });
+    await expect.poll(() => fixture.state('single'), { timeout: 30_000 }).toBe('done');
   }, 60_000);
 });
 

@@ -111,6 +111,19 @@ test('what a definition records is in one transaction with the outcome', async (
   expect(recorded).toEqual(['done']);
 });
 
+test('an attempt whose handler has finished the row itself is done, not lost', async () => {
+  await fixture.enqueue('task');
+  const ends: AttemptEnd['outcome'][] = [];
+  const handle = ({ guildId, id }: ClaimedItem<Task>) =>
+    fixture.database.query(
+      `UPDATE fleet.tasks SET state = 'done', finished_at = now(), leased_until = NULL WHERE guild_id = $1 AND id = $2`,
+      [guildId, id],
+    );
+  const settled = (_item: ClaimedItem, { outcome }: AttemptEnd) => void ends.push(outcome);
+  await fixture.startWorker({ handlerFinishes: true, handle, settled });
+  await expect.poll(() => ends).toEqual(['done']);
+});
+
 async function idOf(what: string): Promise<string> {
   return String((await fixture.task(what))['id']);
 }

@@ -11,6 +11,8 @@ import { itemKey, QueueStore } from './store.ts';
 const GUILDS_PAGE = 100;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5_000;
+/** After this many items of a guild in an ordered queue, other guilds get the slot. */
+const MAX_ITEMS_IN_A_ROW = 20;
 
 export interface RunnerOptions {
   database: Database;
@@ -29,6 +31,11 @@ export class QueueRunner {
   readonly #inFlight: InFlight;
   #dispatching: Promise<void> | undefined;
   #isWanted = false;
+  /**
+   * The last guild that was reached when a pause ended a walk through the guilds; empty otherwise. The next walk continues
+   * there, so that guilds whose items always fail do not use up each moment between two pauses.
+   */
+  #reached = '';
   /** Something due was not started, because it or its guild was in flight or there was no free slot. */
   #isMoreDue = false;
   #isStopped = false;
@@ -49,7 +56,11 @@ export class QueueRunner {
   wake(): void {
     this.#isWanted = true;
     if (this.#isStopped || this.#pauseTimer) return;
-    this.#dispatching ??= this.#dispatch().finally(() => (this.#dispatching = undefined));
+    this.#dispatching ??= this.#dispatch().finally(() => {
+      this.#dispatching = undefined;
+      // It was woken after it had looked for the last time.
+      if (this.#isWanted) this.wake();
+    });
   }
 
   /**
@@ -91,48 +102,59 @@ export class QueueRunner {
     try {
       while (this.#isWanted && this.#mayStart) {
         this.#isWanted = false;
-        await (this.definition.ordered ? this.#startGuilds() : this.#startItems());
+        const isContinued = this.#reached !== '';
+        await this.#walk();
+        if (isContinued) this.#isWanted = true;
       }
     } catch (error) {
       this.#log.warn({ err: error, queue: this.definition.name }, 'failed to read due queue items, will retry');
     }
   }
 
-  /** Starts every guild whose head is due. */
-  async #startGuilds(): Promise<void> {
-    for (let found = GUILDS_PAGE, after = ''; found === GUILDS_PAGE; ) {
-      const heads = await this.#store.heads(after, GUILDS_PAGE);
-      for (const { guildId, isDue } of heads) {
-        if (isDue) await this.#startWhenFree(guildId, guildId, () => this.#handleGuild(guildId));
-        if (!this.#mayStart) return;
-      }
-      found = heads.length;
-      after = heads.at(-1)?.guildId ?? after;
-    }
-  }
-
-  /** Starts due items: first one of each guild, then a second one of each, so that no guild waits for another's items. */
-  async #startItems(): Promise<void> {
-    const { concurrency, maxPerGuild = concurrency } = this.definition;
-    for (let found = GUILDS_PAGE, after = ''; found === GUILDS_PAGE; ) {
-      const guilds = await this.#store.due(after, GUILDS_PAGE, maxPerGuild);
-      for (const { guildId, id } of inTurn(guilds)) {
-        const key = itemKey({ guildId, id });
-        await this.#startWhenFree(guildId, key, () => this.#attempt(guildId, id));
-        if (!this.#mayStart) return;
-      }
-      if (guilds.some(({ ids }) => ids.length === maxPerGuild)) this.#isMoreDue = true;
+  /** Starts the due items of all guilds after the one that was reached, until a pause. */
+  async #walk(): Promise<void> {
+    for (let found = GUILDS_PAGE; found === GUILDS_PAGE; ) {
+      const guilds = await (this.definition.ordered ? this.#startGuilds() : this.#startItems());
+      if (!guilds) return;
       found = guilds.length;
-      after = guilds.at(-1)?.guildId ?? after;
+      this.#reached = guilds.at(-1)?.guildId ?? '';
     }
+    this.#reached = '';
   }
 
-  /** Waits for a free slot; starts nothing if the guild has no slot by then. */
-  async #startWhenFree(guildId: string, key: string, work: () => Promise<unknown>): Promise<void> {
+  /** Starts each guild of a page whose head is due. Returns the page; undefined if a pause began meanwhile. */
+  async #startGuilds(): Promise<readonly { guildId: string }[] | undefined> {
+    const heads = await this.#store.heads(this.#reached, GUILDS_PAGE);
+    for (const { guildId, isDue } of heads) {
+      if (isDue && !(await this.#startWhenFree(guildId, guildId, () => this.#handleGuild(guildId)))) return undefined;
+      this.#reached = guildId;
+    }
+    return heads;
+  }
+
+  /**
+   * Starts due items of a page of guilds: first one of each guild, then a second one of each, so that no guild waits for
+   * another's items. Returns the page; undefined if a pause began meanwhile.
+   */
+  async #startItems(): Promise<readonly { guildId: string }[] | undefined> {
+    const { concurrency, maxPerGuild = concurrency } = this.definition;
+    const guilds = await this.#store.due(this.#reached, GUILDS_PAGE, maxPerGuild);
+    for (const { guildId, id } of inTurn(guilds)) {
+      const key = itemKey({ guildId, id });
+      if (!(await this.#startWhenFree(guildId, key, () => this.#attempt(guildId, id)))) return undefined;
+      if (guildId > this.#reached) this.#reached = guildId;
+    }
+    if (guilds.some(({ ids }) => ids.length === maxPerGuild)) this.#isMoreDue = true;
+    return guilds;
+  }
+
+  /** Waits for a free slot; starts nothing if the guild has no slot by then. False if a pause began meanwhile. */
+  async #startWhenFree(guildId: string, key: string, work: () => Promise<unknown>): Promise<boolean> {
     await this.#inFlight.untilFree();
-    if (!this.#mayStart) return;
+    if (!this.#mayStart) return false;
     if (this.#inFlight.hasSlot(guildId) && !this.#inFlight.has(key)) void this.#start(guildId, key, work);
     else this.#isMoreDue = true;
+    return true;
   }
 
   async #start(guildId: string, key: string, work: () => Promise<unknown>): Promise<void> {
@@ -154,9 +176,12 @@ export class QueueRunner {
     return result;
   }
 
-  /** Handles a guild's items one after the other, until there are none or one has to wait. */
+  /** Handles a guild's items one after the other, until there are none, one has to wait, or it is other guilds' turn. */
   async #handleGuild(guildId: string): Promise<void> {
-    while (!this.#isStopped && (await this.#attempt(guildId)) === 'over');
+    for (let handled = 0; handled < MAX_ITEMS_IN_A_ROW; handled++) {
+      if (this.#isStopped || (await this.#attempt(guildId)) !== 'over') return;
+    }
+    this.#isMoreDue = true;
   }
 
   /** If what the queue needs may be down, nothing is started for a moment, longer each time. */

@@ -19,6 +19,7 @@ export const intentQueue = (changes: LinkChanges): QueueDefinition<Omit<NewInten
   concurrency: CONCURRENCY,
   leaseMs: LEASE_MS,
   handleMs: HANDLE_MS,
+  handlerFinishes: true,
   handle: ({ guildId, data }) => withPurpose('background', () => changes.finish({ guildId, ...data })),
   skipped: (transaction, { guildId, id }) => changes.discard(transaction, guildId, id),
 });

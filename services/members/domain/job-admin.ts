@@ -66,15 +66,22 @@ export class JobAdmin {
 
 function jobOrThrow(outcome: ListedJob | JobRefusal, what: string): ListedJob {
   if (outcome === 'no such job') throw new ApiError('NOT_FOUND', { message: 'The guild has no such job' });
-  if (outcome === 'another is unfinished') {
-    throw new ApiError('CONFLICT', { message: 'Another job of the guild for the same group is not finished' });
-  }
+  if (outcome === 'another is unfinished') throw anotherIsUnfinished();
   if ('id' in outcome) return outcome;
   throw new ApiError('CONFLICT', { message: `The job is ${outcome.state} and cannot be ${what}` });
 }
 
+const anotherIsUnfinished = () =>
+  new ApiError('CONFLICT', { message: 'Another job of the guild for the same group is not finished' });
+
+/** An operator has queued a job's item again; CONFLICT when another job of its group, or too many, are unfinished. */
+export async function continueJob(transaction: Queryable, name: JobName): Promise<void> {
+  if (!(await store.requeuedJob(transaction, name))) throw anotherIsUnfinished();
+  await rejectTooMany(transaction, name.guildId);
+}
+
 /** CONFLICT when a retried job is one too many. */
-export async function rejectTooMany(transaction: Queryable, guildId: string): Promise<void> {
+async function rejectTooMany(transaction: Queryable, guildId: string): Promise<void> {
   if ((await countUnfinished(transaction, guildId)) <= MAX_JOBS) return;
   throw new ApiError('CONFLICT', { message: `The guild has ${MAX_JOBS} unfinished jobs, which is the maximum` });
 }

@@ -3,12 +3,12 @@ import { type ApiError, asApiError } from '#kit/errors.ts';
 import type { Database } from '#kit/postgres/pool.ts';
 import { backoffMs } from '#kit/queue/backoff.ts';
 import { type AttemptEnd, Interrupted, type QueueDefinition } from '#kit/queue/definition.ts';
-import { requeuedJob, skippedJob } from '../store/job-admin.ts';
+import { skippedJob } from '../store/job-admin.ts';
 import type { JobData, JobError, JobItem } from '../store/sync-jobs.ts';
 import * as store from '../store/sync-jobs.ts';
 import type { JobTelemetry } from '../telemetry/jobs.ts';
 import type { GroupSync } from './group-sync.ts';
-import { CANCELLED, rejectTooMany } from './job-admin.ts';
+import { CANCELLED, continueJob } from './job-admin.ts';
 
 export const JOB_QUEUE = 'sync-jobs';
 const CONCURRENCY = 4;
@@ -47,11 +47,9 @@ export function jobQueue(options: JobQueueOptions): QueueDefinition<JobData> {
     recorded: (transaction, item, end) => record(transaction, item, end),
     settled: (item, end) => telemetry.settled(item, end),
     statsRead: async () => telemetry.counted(await store.unfinishedJobs(database)),
-    async retried(transaction, item) {
-      await store.lockJobs(transaction, item.guildId);
-      await requeuedJob(transaction, item);
-      await rejectTooMany(transaction, item.guildId);
-    },
+    // A new job of the guild takes the same locks in this order.
+    retrying: (transaction, { guildId }) => store.lockJobs(transaction, guildId),
+    retried: continueJob,
     skipped: (transaction, item) => skippedJob(transaction, item, CANCELLED),
   };
 }

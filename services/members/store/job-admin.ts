@@ -68,9 +68,15 @@ export async function requeueJob(on: Queryable, { guildId, id }: JobName): Promi
   }
 }
 
-/** An operator has queued the job's item again. */
-export async function requeuedJob(transaction: Queryable, { guildId, id }: JobName): Promise<void> {
-  await transaction.query(`UPDATE members.sync_jobs SET ${REQUEUED} WHERE guild_id = $1 AND id = $2`, [guildId, id]);
+/** An operator has queued the job's item again. False when another job of its group is unfinished: roll back then. */
+export async function requeuedJob(transaction: Queryable, { guildId, id }: JobName): Promise<boolean> {
+  try {
+    await transaction.query(`UPDATE members.sync_jobs SET ${REQUEUED} WHERE guild_id = $1 AND id = $2`, [guildId, id]);
+    return true;
+  } catch (error) {
+    if (isUniqueViolation(error, 'sync_jobs_unfinished')) return false;
+    throw error;
+  }
 }
 
 /** An operator has discarded the job's item: a job that was not finished has failed. */
