@@ -97,7 +97,10 @@ function closeAfterResponse({ request, response }: Exchange, refusal: ApiError, 
   response.once('close', () => socket.destroySoon());
   // The error is behind the request, or its response has already begun.
   if (request.complete || response.headersSent) return;
-  sendError(response, refusal, ['connection', 'close']);
+  // The parser reads head and body in one call. The checks of the head come first, and run after that call.
+  setImmediate(() => {
+    if (!response.headersSent && !response.closed) sendError(response, refusal, ['connection', 'close']);
+  });
 }
 
 function endWith(

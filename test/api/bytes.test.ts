@@ -106,6 +106,14 @@ describe('requests that Node does not pass to the request listener get an error 
     );
     expect(responses).toMatchObject([{ status: 400, code: 'INVALID_REQUEST' }]);
   });
+
+  it.each([
+    ['/api/v1/reverse', 401, 'MISSING_API_KEY'],
+    ['/api/v1/nowhere', 404, 'ROUTE_NOT_FOUND'],
+  ])('a malformed body of %s gets %i if the head is rejected', async (path, status, code) => {
+    const raw = `POST ${path} HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\nzz\n`;
+    expect(await responsesTo(raw)).toMatchObject([{ status, code }]);
+  });
 });
 
 describe('chunked bodies', () => {
