@@ -17,6 +17,7 @@ import { Evaluation } from './domain/evaluation.ts';
 import { erasureRules } from './erasure.ts';
 import { bindingAdminMethods, bindingsMethods } from './grpc/bindings.ts';
 import { bindingsHandlers } from './http/bindings.ts';
+import { bindingView } from './http/views.ts';
 import { BindingsTelemetry } from './telemetry.ts';
 
 /** Manages the bindings of chat roles to game data, and evaluates which roles members should have. */
@@ -42,7 +43,7 @@ export const bindingsService: ServiceDefinition<BindingsConfig> = {
       ring,
       responseTtlSeconds: config.RETENTION_IDEMPOTENCY_SECONDS,
     });
-    const bindings = new Bindings({ database, idempotency, game, chat, clock, telemetry });
+    const bindings = new Bindings({ database, idempotency, game, chat, clock, telemetry, view: bindingView });
     const checks = new Checks({ bindings, game, lookup });
     const evaluation = new Evaluation({ database, game, clock, telemetry });
 

@@ -39,6 +39,7 @@ import { membersMethods } from './grpc/members.ts';
 import { guildsHandlers } from './http/guilds.ts';
 import { membersHandlers } from './http/members.ts';
 import { syncHandlers } from './http/sync.ts';
+import { changeViews } from './http/views.ts';
 import { JobTelemetry } from './telemetry/jobs.ts';
 import { MembersTelemetry } from './telemetry/members.ts';
 import { RoleTaskTelemetry } from './telemetry/tasks.ts';
@@ -103,6 +104,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
       newOperationId: randomUUID,
       roleTasks,
       telemetry,
+      views: changeViews,
     });
     const verification = new Verification({ tokens, changes, game, telemetry });
     const jobTelemetry = new JobTelemetry(metrics, log);

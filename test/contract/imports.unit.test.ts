@@ -91,6 +91,12 @@ test('domain code imports no transport and no database driver', () => {
   expect(forbidden(domain, (target) => !transports.test(target))).toEqual([]);
 });
 
+test('domain and store code imports nothing from the http and grpc folders of its service', () => {
+  const inner = CODE.filter(({ path }) => /^services\/[^/]+\/(?:domain|store)\//.test(path));
+  const outer = /^services\/(?!kit\/)[^/]+\/(?:http|grpc)\//;
+  expect(forbidden(inner, (target) => !outer.test(target))).toEqual([]);
+});
+
 test('code of tests is recognisable by its name, and only tests import it', () => {
   expect(forbidden(CODE, (target) => !/^vitest(?:\/|$)/.test(target))).toEqual([]);
   expect(forbidden(CODE, (target) => !isCode(target) || !isOfTests(target))).toEqual([]);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
-import { type Answer, ok } from '#kit/http/envelope.ts';
+import { type HandlerResult, ok } from '#kit/http/envelope.ts';
 import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/idempotency.ts';
 import type { Notifier } from '#kit/postgres/notifier.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
@@ -111,16 +111,19 @@ export class Commands {
   async acknowledge(write: IdempotentWrite, ack: store.Ack): Promise<WriteOutcome<AcknowledgedView>> {
     const { idempotency, telemetry } = this.#options;
     let isNew = false;
-    const outcome = await idempotency.inTransaction(write, async (transaction): Promise<Answer<AcknowledgedView>> => {
-      isNew = (await store.ackCommands(transaction, [ack], this.#now())).length > 0;
-      const found = await store.findAck(transaction, ack);
-      if (!found) throw new ApiError('NOT_FOUND', { message: 'No such command for this server' });
-      const { status, ackedAt } = found;
-      if (status !== ack.status) {
-        throw new ApiError('CONFLICT', { message: `The command was acknowledged as ${status}` });
-      }
-      return ok({ command_id: ack.commandId, status, acked_at: unixSeconds(ackedAt) });
-    });
+    const outcome = await idempotency.inTransaction(
+      write,
+      async (transaction): Promise<HandlerResult<AcknowledgedView>> => {
+        isNew = (await store.ackCommands(transaction, [ack], this.#now())).length > 0;
+        const found = await store.findAck(transaction, ack);
+        if (!found) throw new ApiError('NOT_FOUND', { message: 'No such command for this server' });
+        const { status, ackedAt } = found;
+        if (status !== ack.status) {
+          throw new ApiError('CONFLICT', { message: `The command was acknowledged as ${status}` });
+        }
+        return ok({ command_id: ack.commandId, status, acked_at: unixSeconds(ackedAt) });
+      },
+    );
     if (isNew) telemetry.commandAcknowledged(ack);
     return outcome;
   }

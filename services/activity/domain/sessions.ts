@@ -1,6 +1,6 @@
 import { type Clock, unixSeconds } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
-import { type Answer, ok } from '#kit/http/envelope.ts';
+import { type HandlerResult, ok } from '#kit/http/envelope.ts';
 import {
   type Idempotency,
   type IdempotentWrite,
@@ -89,7 +89,7 @@ export class Sessions {
     const { idempotency, telemetry } = this.#options;
     const { guildId } = write;
     let isNew = false;
-    const outcome = await idempotency.inTransaction(write, async (transaction): Promise<Answer<EndedView>> => {
+    const outcome = await idempotency.inTransaction(write, async (transaction): Promise<HandlerResult<EndedView>> => {
       const now = this.#now();
       const ended = await store.endSession(transaction, guildId, sessionId, reason, this.#silentSince(), now);
       if (!ended) throw new ApiError('NOT_FOUND', { message: 'No such session in this guild' });

@@ -1,6 +1,6 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, quotaExceeded } from '#kit/errors.ts';
-import { type Answer, ok } from '#kit/http/envelope.ts';
+import { type HandlerResult, ok } from '#kit/http/envelope.ts';
 import {
   type Idempotency,
   type IdempotentWrite,
@@ -65,16 +65,19 @@ export class Staff {
     const now = new Date(clock.now());
     const logged = { ...action, occurredAt: occurredAt ?? now };
     let isNew = false;
-    const outcome = await idempotency.inTransaction(write, async (transaction): Promise<Answer<{ id: string }>> => {
-      isNew = await store.insertAction(transaction, write.guildId, logged, now);
-      if (isNew && !(await addToDay(transaction, write.guildId, 'actions', max, now))) {
-        const message = `The guild has logged ${max} staff actions today (UTC), which is the maximum`;
-        telemetry.quotaExceeded(write.guildId, 'staff_actions_per_day');
-        throw quotaExceeded('staff_actions_per_day', max, message);
-      }
-      const response = ok({ id: action.actionId });
-      return isNew ? response : { ...response, status: 200, message: ACTION_REPEATED };
-    });
+    const outcome = await idempotency.inTransaction(
+      write,
+      async (transaction): Promise<HandlerResult<{ id: string }>> => {
+        isNew = await store.insertAction(transaction, write.guildId, logged, now);
+        if (isNew && !(await addToDay(transaction, write.guildId, 'actions', max, now))) {
+          const message = `The guild has logged ${max} staff actions today (UTC), which is the maximum`;
+          telemetry.quotaExceeded(write.guildId, 'staff_actions_per_day');
+          throw quotaExceeded('staff_actions_per_day', max, message);
+        }
+        const response = ok({ id: action.actionId });
+        return isNew ? response : { ...response, status: 200, message: ACTION_REPEATED };
+      },
+    );
     if (!(outcome instanceof StoredResponse)) telemetry.actionLogged(write.guildId, logged, isNew);
     return outcome;
   }

@@ -5,7 +5,6 @@ import type { Idempotency, IdempotentWrite, WriteOutcome } from '#kit/postgres/i
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ChatPlatform } from '#platforms/chat.ts';
 import type { GamePlatform } from '#platforms/game.ts';
-import { type BindingView, bindingView } from '../http/views.ts';
 import * as store from '../store/bindings.ts';
 import type { BindingsTelemetry } from '../telemetry.ts';
 import { type Binding, MAX_BINDINGS, type NewBinding } from './binding.ts';
@@ -27,24 +26,26 @@ export interface BindingChange {
   priority: number | null | undefined;
 }
 
-export interface BindingsOptions {
+export interface BindingsOptions<View> {
   database: Queryable;
   idempotency: Idempotency;
   game: GamePlatform;
   chat: ChatPlatform;
   clock: Clock;
   telemetry: BindingsTelemetry;
+  /** Returns the response for a binding. Writes store it, and repeat it to a client that repeats the write. */
+  view: (binding: Binding, names: BindingNames) => View;
   /** The maximum time that a list waits for names. */
   maxNamesWaitMs?: number;
 }
 
 /** Lists, adds, updates and removes the bindings of a guild. */
-export class Bindings {
-  readonly #options: BindingsOptions;
+export class Bindings<View = unknown> {
+  readonly #options: BindingsOptions<View>;
   readonly #roleNames: NameCache<string, Map<string, string>>;
   readonly #groupNames: NameCache<number, string | null>;
 
-  constructor(options: BindingsOptions) {
+  constructor(options: BindingsOptions<View>) {
     const { game, chat, clock, maxNamesWaitMs: maxWaitMs } = options;
     this.#options = options;
     const rolesOf = async (guildId: string) => new Map((await chat.roles(guildId)).map(({ id, name }) => [id, name]));
@@ -66,10 +67,10 @@ export class Bindings {
   }
 
   /** All bindings of a guild, in order, with the names that are known. */
-  async list(guildId: string): Promise<BindingView[]> {
+  async list(guildId: string): Promise<View[]> {
     const bindings = await this.stored(guildId);
     const names = await this.#namesOf(guildId, bindings);
-    return bindings.map((binding) => bindingView(binding, names(binding)));
+    return bindings.map((binding) => this.#options.view(binding, names(binding)));
   }
 
   /** Returns a binding. Throws NOT_FOUND if the guild has no such binding. */
@@ -80,15 +81,15 @@ export class Bindings {
   /**
    * Adds a binding. Throws CONFLICT if there is an identical one or the guild has 500, and the errors of checkTargets.
    */
-  async add(write: IdempotentWrite, wanted: NewBinding): Promise<WriteOutcome<BindingView>> {
-    const { idempotency, game, chat } = this.#options;
+  async add(write: IdempotentWrite, wanted: NewBinding): Promise<WriteOutcome<View>> {
+    const { idempotency, game, chat, view } = this.#options;
     let added: Binding | undefined;
     const outcome = await idempotency.afterPreparing(
       write,
       () => checkTargets(game, chat, write.guildId, wanted),
       async (transaction, names) => {
         added = await this.#insert(transaction, write.guildId, wanted);
-        return ok(bindingView(added, names));
+        return ok(view(added, names));
       },
     );
     if (added) this.#options.telemetry.changed('added', write.guildId, added);
@@ -99,7 +100,7 @@ export class Bindings {
    * Updates a binding. Throws NOT_FOUND if there is no such binding, INVALID_REQUEST if the change does not fit its
    * type or range, and CONFLICT if it makes it identical to another one.
    */
-  async update(write: IdempotentWrite, id: number, change: BindingChange): Promise<WriteOutcome<BindingView>> {
+  async update(write: IdempotentWrite, id: number, change: BindingChange): Promise<WriteOutcome<View>> {
     const { guildId } = write;
     let updated: Binding | undefined;
     const outcome = await this.#options.idempotency.afterPreparing(
@@ -111,7 +112,7 @@ export class Bindings {
       },
       async (transaction, names) => {
         updated = await this.#update(transaction, guildId, id, change);
-        return ok(bindingView(updated, names));
+        return ok(this.#options.view(updated, names));
       },
     );
     if (updated) this.#options.telemetry.changed('updated', guildId, updated);

@@ -5,9 +5,10 @@ import { type bindingsRoutes, REQUIRED_FIELDS } from '#proto/rest/bindings.ts';
 import type { NewBinding } from '../domain/binding.ts';
 import type { Bindings } from '../domain/bindings.ts';
 import type { Checks } from '../domain/checks.ts';
+import type { BindingView } from './views.ts';
 
 /** The routes of proto/rest/bindings.ts. */
-export function bindingsHandlers(bindings: Bindings, checks: Checks): HttpHandlers<typeof bindingsRoutes> {
+export function bindingsHandlers(bindings: Bindings<BindingView>, checks: Checks): HttpHandlers<typeof bindingsRoutes> {
   return {
     listBindings: async ({ guildId }) => ok({ bindings: await bindings.list(guildId) }),
     addBinding: ({ write, body }) => bindings.add(write, newBinding(body)),

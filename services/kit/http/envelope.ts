@@ -11,8 +11,6 @@ export interface HandlerResult<Data = unknown> {
   message?: string;
 }
 
-export type { HandlerResult as Answer };
-
 /** A handler's result with the status and message of its route. */
 export function ok<Data>(data: Data): HandlerResult<Data> {
   return { data };

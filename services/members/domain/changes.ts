@@ -1,7 +1,7 @@
 import type { Clock } from '#kit/clock.ts';
 import { ApiError, asApiError, isServerError } from '#kit/errors.ts';
 import type { GrpcClient } from '#kit/grpc/client.ts';
-import { type Answer, ok } from '#kit/http/envelope.ts';
+import { type HandlerResult, ok } from '#kit/http/envelope.ts';
 import {
   type Claim,
   type Idempotency,
@@ -11,7 +11,6 @@ import {
 } from '#kit/postgres/idempotency.ts';
 import type { Database, Queryable } from '#kit/postgres/pool.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
-import { changeViews } from '../http/views.ts';
 import * as store from '../store/intents.ts';
 import { type Change, isSameChange, type NewIntent } from '../store/intents.ts';
 import type { RoleTask } from '../store/role-tasks.ts';
@@ -29,11 +28,12 @@ const MAX_REVOKE_WAIT_MS = 3_000;
 const EARLIER_BATCH = 20;
 
 type Kind = Change['kind'];
-type ResponseTo<Of extends Kind> = Answer<ReturnType<(typeof changeViews)[Of]>>;
+/** The functions that return the response to each kind of change. */
+export type ChangeViews = Record<Kind, (link: Link) => object>;
 /** The result of a change in lookup: the link that was created or removed, or the error that rejected the change. */
 type Outcome = Link | ApiError;
 
-export interface ChangesOptions {
+export interface ChangesOptions<Views extends ChangeViews> {
   database: Database;
   idempotency: Idempotency;
   lookup: GrpcClient<typeof LookupServiceService>;
@@ -42,6 +42,8 @@ export interface ChangesOptions {
   newOperationId: () => string;
   roleTasks: RoleTasks;
   telemetry: MembersTelemetry;
+  /** Return the responses, which are stored for repeated requests in the transaction that settles a change. */
+  views: Views;
 }
 
 /**
@@ -49,12 +51,12 @@ export interface ChangesOptions {
  * written first, lookup is called with the intent's ID until it responds, and then intent, token and stored response
  * are settled in one transaction. deploy/decisions/0001-link-changes.md explains why every step is safe.
  */
-export class LinkChanges {
-  readonly #options: ChangesOptions;
+export class LinkChanges<Views extends ChangeViews = ChangeViews> {
+  readonly #options: ChangesOptions<Views>;
   /** By operation ID; concurrent requests for one intent share one call. */
   readonly #running = new Map<string, Promise<Outcome>>();
 
-  constructor(options: ChangesOptions) {
+  constructor(options: ChangesOptions<Views>) {
     this.#options = options;
   }
 
@@ -65,25 +67,26 @@ export class LinkChanges {
   async perform<Of extends Kind>(
     write: IdempotentWrite,
     prepare: () => Promise<Change & { kind: Of }>,
-  ): Promise<WriteOutcome<ResponseTo<Of>['data']>> {
+  ): Promise<WriteOutcome<ReturnType<Views[Of]>>> {
     const claim = await this.#claim(write);
     if (claim instanceof StoredResponse) return claim;
     const unfinished = claim?.isRepeat
       ? await store.findIntent(this.#options.database, write.guildId, claim.id)
       : undefined;
     if (claim && unfinished) {
-      const response = responseTo(unfinished.kind as Of, await this.#finishFor(claim, unfinished));
+      const response = this.#responseTo(unfinished.kind as Of, await this.#finishFor(claim, unfinished));
       await this.#settleClaim(claim, response);
       return orThrow(response);
     }
     for (let start = 0; start < MAX_STARTS; start++) {
       const { change, repeated } = await this.#prepare(write.guildId, claim, prepare);
       if (repeated) {
-        await this.#settleClaim(claim, responseTo(change.kind, repeated));
-        return orThrow(responseTo(change.kind, repeated));
+        const response = this.#responseTo(change.kind, repeated);
+        await this.#settleClaim(claim, response);
+        return orThrow(response);
       }
       const intent = await this.#begin(write.guildId, change, claim);
-      if (intent) return orThrow(responseTo(change.kind, await this.#finishFor(claim, intent)));
+      if (intent) return orThrow(this.#responseTo(change.kind, await this.#finishFor(claim, intent)));
     }
     const busy = new ApiError('UNAVAILABLE', {
       message: 'Too many concurrent requests use this token, try again soon',
@@ -235,7 +238,7 @@ export class LinkChanges {
         if (outcome instanceof ApiError) await releaseToken(transaction, guildId, tokenId);
         else await completeToken(transaction, guildId, tokenId, outcome.gameId, now);
       }
-      await idempotency.settle(transaction, intent.claim ?? undefined, responseTo(intent.kind, outcome));
+      await idempotency.settle(transaction, intent.claim ?? undefined, this.#responseTo(intent.kind, outcome));
       if (outcome instanceof ApiError) return { roles: undefined };
       return { roles: await roleTasks.queue(transaction, { guildId, chatId: outcome.chatId }) };
     });
@@ -252,17 +255,18 @@ export class LinkChanges {
     if (kind === 'unlink') await roleTasks.attempted(task, MAX_REVOKE_WAIT_MS);
   }
 
-  #settleClaim(claim: Claim | undefined, response: Answer | ApiError): Promise<void> {
+  #settleClaim(claim: Claim | undefined, response: HandlerResult | ApiError): Promise<void> {
     const { database, idempotency } = this.#options;
     return idempotency.settle(database, claim, response);
   }
+
+  #responseTo<Of extends Kind>(kind: Of, outcome: Outcome): HandlerResult<ReturnType<Views[Of]>> | ApiError {
+    if (outcome instanceof ApiError) return outcome;
+    return ok(this.#options.views[kind](outcome) as ReturnType<Views[Of]>);
+  }
 }
 
-function responseTo<Of extends Kind>(kind: Of, outcome: Outcome): ResponseTo<Of> | ApiError {
-  return outcome instanceof ApiError ? outcome : (ok(changeViews[kind](outcome)) as ResponseTo<Of>);
-}
-
-function orThrow<Data>(response: Answer<Data> | ApiError): Answer<Data> {
+function orThrow<Data>(response: HandlerResult<Data> | ApiError): HandlerResult<Data> {
   if (response instanceof ApiError) throw response;
   return response;
 }

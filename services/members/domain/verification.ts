@@ -2,24 +2,24 @@ import { ApiError } from '#kit/errors.ts';
 import type { IdempotentWrite } from '#kit/postgres/idempotency.ts';
 import type { GamePlatform } from '#platforms/game.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
-import type { LinkChanges } from './changes.ts';
+import type { ChangeViews, LinkChanges } from './changes.ts';
 import type { Secret, VerificationTokens } from './tokens.ts';
 
-export interface VerificationOptions {
+export interface VerificationOptions<Views extends ChangeViews> {
   tokens: VerificationTokens;
-  changes: LinkChanges;
+  changes: LinkChanges<Views>;
   game: GamePlatform;
   telemetry: MembersTelemetry;
 }
 
 /** Verifies players, links accounts and unlinks them. */
-export class Verification {
+export class Verification<Views extends ChangeViews> {
   readonly #tokens: VerificationTokens;
-  readonly #changes: LinkChanges;
+  readonly #changes: LinkChanges<Views>;
   readonly #game: GamePlatform;
   readonly #telemetry: MembersTelemetry;
 
-  constructor({ tokens, changes, game, telemetry }: VerificationOptions) {
+  constructor({ tokens, changes, game, telemetry }: VerificationOptions<Views>) {
     this.#tokens = tokens;
     this.#changes = changes;
     this.#game = game;

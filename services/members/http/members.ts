@@ -7,7 +7,7 @@ import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts'
 import type { membersRoutes } from '#proto/rest/members.ts';
 import type { Secret, VerificationTokens } from '../domain/tokens.ts';
 import type { Verification } from '../domain/verification.ts';
-import { linkView, unlinkedView } from './views.ts';
+import { type changeViews, linkView, unlinkedView } from './views.ts';
 
 /** The maximum number of entries in the history of a chat account's links. */
 const MAX_CHANGES = 100;
@@ -15,7 +15,7 @@ const MAX_CHANGES = 100;
 export interface MembersHandlersOptions {
   lookup: GrpcClient<typeof LookupServiceService>;
   tokens: VerificationTokens;
-  verification: Verification;
+  verification: Verification<typeof changeViews>;
 }
 
 /** The routes of proto/rest/members.ts. */

@@ -1,7 +1,7 @@
 import type { ChatRole } from '#platforms/chat.ts';
 import type { Link, Unlinked } from '#proto/gen/guild/lookup/v1/lookup.ts';
+import type { ChangeViews } from '../domain/changes.ts';
 import type { LinkedMember } from '../domain/members.ts';
-import type { Change } from '../store/intents.ts';
 
 /** A link in REST responses. */
 export function linkView({ chatId, gameId, gameUsername }: Link) {
@@ -18,10 +18,7 @@ export function unlinkedView({ chatId, gameId, unlinkedAt }: Unlinked) {
 }
 
 /** The response to a successful change of a link. */
-export const changeViews = { redeem: linkView, link: linkView, unlink: unlinkView } satisfies Record<
-  Change['kind'],
-  (link: Link) => object
->;
+export const changeViews = { redeem: linkView, link: linkView, unlink: unlinkView } satisfies ChangeViews;
 
 /** A member in REST responses. */
 export function memberView({ member, link }: LinkedMember) {
