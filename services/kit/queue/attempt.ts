@@ -2,10 +2,11 @@ import { performance } from 'node:perf_hooks';
 import { ApiError, asApiError, isServerError } from '../errors.ts';
 import { isRejectedCall } from '../grpc/errors.ts';
 import type { Database } from '../postgres/pool.ts';
+import { backoffMs } from '../resilience/backoff.ts';
 import { DeadlineError, within } from '../resilience/deadline.ts';
 import { whileRenewing } from '../resilience/renewing.ts';
 import type { Logger } from '../telemetry/log.ts';
-import { backoffMs, outageBackoffMs } from './backoff.ts';
+import { ITEM_BACKOFF, outageBackoffMs } from './backoff.ts';
 import {
   type AttemptEnd,
   type ClaimedItem,
@@ -45,7 +46,7 @@ export class Attempts {
   constructor(options: AttemptOptions) {
     this.#options = options;
     this.#retry = {
-      delayMs: (attempts) => backoffMs(attempts),
+      delayMs: (attempts) => backoffMs(attempts, ITEM_BACKOFF),
       isPermanent: (error) => !isServerError(error),
       isOutage: isOutageOrRejection,
       limits: options.limits,

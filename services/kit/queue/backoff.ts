@@ -1,19 +1,11 @@
-const FIRST_MS = 500;
-const MAX_MS = 60_000;
+import { backoffMs } from '../resilience/backoff.ts';
+
+/** The delays between the attempts of an item, unless its queue has its own. */
+export const ITEM_BACKOFF = { minMs: 500, maxMs: 60_000 };
 /** During an outage each item is tried about this often. */
 const OUTAGE_MS = 4_000;
 
-/** Milliseconds until the next attempt: doubles with each attempt up to a maximum; up to half of it is random. */
-export function backoffMs(
-  attempts: number,
-  { firstMs = FIRST_MS, maxMs = MAX_MS }: { firstMs?: number; maxMs?: number } = {},
-  random = Math.random,
-): number {
-  const full = Math.min(maxMs, firstMs * 2 ** Math.min(attempts - 1, 20));
-  return Math.round(full * (0.5 + random() / 2));
-}
-
-/** Milliseconds until the next attempt during an outage. */
+/** Milliseconds until the next attempt during an outage; up to half of it is random. */
 export function outageBackoffMs(random = Math.random): number {
-  return Math.round(OUTAGE_MS * (0.5 + random() / 2));
+  return backoffMs(1, { minMs: OUTAGE_MS, maxMs: OUTAGE_MS, random });
 }

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
-import { backoffMs, outageBackoffMs } from './backoff.ts';
+import { backoffMs } from '../resilience/backoff.ts';
+import { ITEM_BACKOFF, outageBackoffMs } from './backoff.ts';
 
 test('the time between attempts doubles up to a minute, and up to half of it is random', () => {
-  const between = (attempts: number) => [backoffMs(attempts, {}, () => 0), backoffMs(attempts, {}, () => 1)];
+  const delay = (attempts: number, random: number) => backoffMs(attempts, { ...ITEM_BACKOFF, random: () => random });
+  const between = (attempts: number) => [delay(attempts, 1), delay(attempts, 0)];
   expect([1, 2, 3, 8, 100].map(between)).toEqual([
     [250, 500],
     [500, 1_000],
@@ -10,5 +12,5 @@ test('the time between attempts doubles up to a minute, and up to half of it is 
     [30_000, 60_000],
     [30_000, 60_000],
   ]);
-  expect([outageBackoffMs(() => 0), outageBackoffMs(() => 1)]).toEqual([2_000, 4_000]);
+  expect([outageBackoffMs(() => 1), outageBackoffMs(() => 0)]).toEqual([2_000, 4_000]);
 });

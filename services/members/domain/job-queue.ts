@@ -1,8 +1,8 @@
 import { withPurpose } from '#kit/context.ts';
 import { type ApiError, asApiError } from '#kit/errors.ts';
 import type { Database } from '#kit/postgres/pool.ts';
-import { backoffMs } from '#kit/queue/backoff.ts';
 import { type AttemptEnd, Interrupted, type QueueDefinition } from '#kit/queue/definition.ts';
+import { backoffMs } from '#kit/resilience/backoff.ts';
 import { skippedJob } from '../store/job-admin.ts';
 import type { JobData, JobError, JobItem } from '../store/sync-jobs.ts';
 import * as store from '../store/sync-jobs.ts';
@@ -13,7 +13,7 @@ import { CANCELLED, continueJob } from './job-admin.ts';
 export const JOB_QUEUE = 'sync-jobs';
 const CONCURRENCY = 4;
 const LEASE_MS = 15_000;
-const BACKOFF = { firstMs: 10_000, maxMs: 60_000 };
+const BACKOFF = { minMs: 10_000, maxMs: 60_000 };
 
 export interface JobQueueOptions {
   database: Database;

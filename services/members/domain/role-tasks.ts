@@ -1,7 +1,7 @@
 import { withPurpose } from '#kit/context.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
-import { backoffMs } from '#kit/queue/backoff.ts';
 import type { AttemptEnd, ClaimedItem, ItemKey, QueueDefinition } from '#kit/queue/definition.ts';
+import { backoffMs } from '#kit/resilience/backoff.ts';
 import { insertTask, ROLE_TASKS, type RoleTask } from '../store/role-tasks.ts';
 import type { MemberName } from '../store/roles.ts';
 import type { RoleTaskTelemetry } from '../telemetry/tasks.ts';
@@ -12,7 +12,7 @@ const LEASE_MS = 5_000;
 const CONCURRENCY = 8;
 /** Many members of one guild that redeem codes at the same time delay no other guild. */
 const MAX_PER_GUILD = 2;
-const BACKOFF = { firstMs: 1_000, maxMs: 720_000 };
+const BACKOFF = { minMs: 1_000, maxMs: 720_000 };
 /** About a day of attempts, after which the task is a dead letter. */
 const MAX_ATTEMPTS = 150;
 

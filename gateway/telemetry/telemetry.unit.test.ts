@@ -1,0 +1,54 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
+import { systemClock } from '#kit/clock.ts';
+import { requestContext } from '#kit/context.ts';
+import { ApiError } from '#kit/errors.ts';
+import { createLog } from '#kit/telemetry/log.ts';
+import { Metrics } from '#kit/telemetry/metrics.ts';
+import { OVERLOADS } from '../downstream/overload.ts';
+import { KeyActivity } from '../keys/key-activity.ts';
+import { GatewayTelemetry } from './telemetry.ts';
+
+/** The lines that a rejected request writes. */
+async function linesOf(rejection: ApiError, { requestId = '4e0d-a.b_c', level = 'info' } = {}) {
+  const lines: string[] = [];
+  const log = await createLog({ service: 'gateway', level, destination: { write: (line) => void lines.push(line) } });
+  const telemetry = new GatewayTelemetry(new Metrics(), log, new KeyActivity(systemClock));
+  const context = { requestId, route: 'lookup.game' };
+  const outcome = { started: performance.now(), upstreamMs: 0, rejection };
+  const request = { method: 'GET', complete: true } as IncomingMessage;
+  requestContext.run(context, () => telemetry.responded(request, {} as ServerResponse, context, outcome));
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+test('a rejected request is logged with its ID, route, method, status, duration and error code', async () => {
+  expect(await linesOf(new ApiError('INVALID_API_KEY'))).toEqual([
+    {
+      level: 'info',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/),
+      service: 'gateway',
+      request_id: '4e0d-a.b_c',
+      route: 'lookup.game',
+      method: 'GET',
+      code: 401,
+      ms: expect.any(Number),
+      refusal: 'INVALID_API_KEY',
+      msg: 'refused',
+    },
+  ]);
+});
+
+test('an API key that was sent as the request ID is redacted', async () => {
+  const requestId = `service_200000000000000001_${'Ab1'.repeat(12)}Zz`;
+  const [line] = await linesOf(new ApiError('INVALID_API_KEY'), { requestId });
+  expect(line?.['request_id']).toBe('service_200000000000000001_Ab1Ab1***');
+});
+
+test('rejections are not logged at a higher log level', async () => {
+  expect(await linesOf(new ApiError('INVALID_API_KEY'), { level: 'warn' })).toEqual([]);
+});
+
+test('a server error is logged as an error, and an overload rejection as a warning without the request', async () => {
+  expect(await linesOf(new ApiError('INTERNAL'))).toMatchObject([{ level: 'error', code: 500, msg: 'failed' }]);
+  expect(await linesOf(OVERLOADS.in_flight)).toMatchObject([{ level: 'warn', refused: 1, bound: 'in_flight' }]);
+});
