@@ -22,7 +22,7 @@ import { limitUnreadBody } from './downstream/lingering-close.ts';
 import { PipelineQueue } from './downstream/pipeline-queue.ts';
 import type { KeyUsage } from './keys/usage.ts';
 import type { Limiter } from './limits/limiter.ts';
-import { checkAllowlist } from './steps/allowlist.ts';
+import { Allowlists } from './steps/allowlist.ts';
 import type { Authenticate } from './steps/authenticate.ts';
 import { announceDeprecation } from './steps/deprecation.ts';
 import { closesConnection, guard } from './steps/guard.ts';
@@ -75,6 +75,7 @@ export class Pipeline {
   readonly admission: Admission;
   readonly #parts: PipelineParts;
   readonly #connectionQueue;
+  readonly #allowlists = new Allowlists();
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
@@ -161,7 +162,7 @@ export class Pipeline {
     if (!connections.authenticated(request.socket, grant.guildId)) addResponseHeader(response, 'connection', 'close');
     const waitMs = waitMsOf(route, splitTarget(request.url ?? '').query);
     const rejection =
-      checkAllowlist(grant, () => this.#clientAddress(state)) ??
+      this.#allowlists.check(grant, () => this.#clientAddress(state)) ??
       checkGuild(match, request.headers['x-guild-id'], grant.guildId) ??
       checkScope(route, grant) ??
       this.admission.share(state, grant.guildId, waitMs > 0) ??

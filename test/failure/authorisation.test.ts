@@ -16,7 +16,6 @@ vi.mock('#kit/security/principal.ts', { spy: true });
 vi.mock('#kit/http/validate.ts', { spy: true });
 vi.mock('#gateway/downstream/client-address.ts', { spy: true });
 vi.mock('#gateway/downstream/headers.ts', { spy: true });
-vi.mock('#gateway/steps/allowlist.ts', { spy: true });
 vi.mock('#gateway/steps/guard.ts', { spy: true });
 vi.mock('#gateway/steps/guild.ts', { spy: true });
 vi.mock('#gateway/steps/limit.ts', { spy: true });

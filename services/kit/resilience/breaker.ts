@@ -133,7 +133,7 @@ export class Breaker {
     if (this.isOpen) return this.#fire(action);
     // Run outside of the circuit first: if the circuit opens meanwhile, the result of this call must not be taken for
     // the result of the trial call.
-    const call = action();
+    const call = (async () => action())();
     await Promise.allSettled([call]);
     return this.isOpen ? call : this.#fire(() => call);
   }

@@ -10,7 +10,7 @@ export interface LoadingCacheOptions<Value> {
   clock: Clock;
   load: (key: string) => Promise<Value>;
   /** Returns true if the value may be cached; every value if left out. */
-  remember?: (value: Value) => boolean;
+  isCacheable?: (value: Value) => boolean;
 }
 
 /**
@@ -38,9 +38,9 @@ export class LoadingCache<Value> {
   }
 
   async #load(key: string): Promise<Value> {
-    const { load, remember, clock, ttlMs } = this.#options;
+    const { load, isCacheable, clock, ttlMs } = this.#options;
     const value = await load(key);
-    if (remember?.(value) === false) this.#entries.delete(key);
+    if (isCacheable?.(value) === false) this.#entries.delete(key);
     else this.#entries.set(key, { value, expiresAt: clock.now() + ttlMs });
     return value;
   }

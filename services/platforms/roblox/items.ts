@@ -37,7 +37,7 @@ export class Items {
       clock,
       load: (key) => this.#load(key),
       // An item that does not exist may be created in the next minute.
-      remember: (name) => name !== null,
+      isCacheable: (name) => name !== null,
     });
   }
 

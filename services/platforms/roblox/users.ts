@@ -27,7 +27,7 @@ export class Users {
       clock,
       load: (id) => this.#load(Number(id)),
       // A user who does not exist may sign up in the next minute.
-      remember: (profile) => profile !== null,
+      isCacheable: (profile) => profile !== null,
     });
   }
 

@@ -1,7 +1,7 @@
 import { vi } from 'vitest';
 import * as addresses from '#gateway/downstream/client-address.ts';
 import * as headers from '#gateway/downstream/headers.ts';
-import * as allowlist from '#gateway/steps/allowlist.ts';
+import { Allowlists } from '#gateway/steps/allowlist.ts';
 import { Authenticate, type Presented } from '#gateway/steps/authenticate.ts';
 import * as guard from '#gateway/steps/guard.ts';
 import * as guilds from '#gateway/steps/guild.ts';
@@ -79,7 +79,7 @@ export const MUTANTS: readonly Mutant[] = [
   { check: 'a key has not expired', apply: () => letPass('API_KEY_EXPIRED') },
   {
     check: 'the address is on the allowlist',
-    apply: () => vi.mocked(allowlist.checkAllowlist).mockImplementation(nothing),
+    apply: () => void vi.spyOn(Allowlists.prototype, 'check').mockImplementation(nothing),
   },
   {
     check: 'an address is believed of trusted proxies alone',
