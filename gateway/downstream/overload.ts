@@ -35,16 +35,22 @@ export const OVERLOADS = Object.fromEntries(BOUNDS.map((bound) => [bound, new Ov
   OverloadError
 >;
 
+export interface OverloadLogOptions {
+  metrics: Metrics;
+  log: Logger;
+  /** Returns monotonic milliseconds. */
+  now?: () => number;
+}
+
 /** Counts overload rejections, and logs a warning of them at most once a second. */
 export class OverloadLog {
   readonly #log: Logger;
-  /** Returns monotonic milliseconds. */
   readonly #now: () => number;
   readonly #rejections;
   #unlogged = 0;
   #loggedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(metrics: Metrics, log: Logger, now = () => performance.now()) {
+  constructor({ metrics, log, now = () => performance.now() }: OverloadLogOptions) {
     this.#log = log;
     this.#now = now;
     const help = 'Requests rejected with 503 because a limit on concurrent requests was reached, by limit';

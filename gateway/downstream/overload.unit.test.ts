@@ -12,7 +12,7 @@ test('each rejection is counted, and a warning without a stack is logged once a 
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const metrics = new Metrics();
   let now = 0;
-  const overload = new OverloadLog(metrics, log, () => now);
+  const overload = new OverloadLog({ metrics, log, now: () => now });
   for (; now < 2_500; now++) overload.refused('guild');
   expect(lines.map(({ level, refused }) => [level, refused])).toEqual([
     [40, 1],

@@ -30,6 +30,12 @@ const KNOWN_METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT
 /** The status that is counted if the client disconnected before its response was written: no failure and no success. */
 const CLIENT_CLOSED_REQUEST = 499;
 
+export interface GatewayTelemetryOptions {
+  metrics: Metrics;
+  log: Logger;
+  activity: KeyActivity;
+}
+
 /** The gateway's metrics and log lines. No label holds a key, a guild, an address or a raw path. */
 export class GatewayTelemetry {
   readonly #log: Logger;
@@ -40,7 +46,7 @@ export class GatewayTelemetry {
   readonly #overload;
   readonly #activity: KeyActivity;
 
-  constructor(metrics: Metrics, log: Logger, activity: KeyActivity) {
+  constructor({ metrics, log, activity }: GatewayTelemetryOptions) {
     this.#log = log;
     this.#activity = activity;
     this.#requests = metrics.counter(
@@ -62,7 +68,7 @@ export class GatewayTelemetry {
       'API keys that were authenticated, by result',
       ['result'],
     );
-    this.#overload = new OverloadLog(metrics, log);
+    this.#overload = new OverloadLog({ metrics, log });
   }
 
   authenticated(grant: KeyGrant): void {

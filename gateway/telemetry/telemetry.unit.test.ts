@@ -13,7 +13,7 @@ import { GatewayTelemetry } from './telemetry.ts';
 async function linesOf(rejection: ApiError, { requestId = '4e0d-a.b_c', level = 'info' } = {}) {
   const lines: string[] = [];
   const log = await createLog({ service: 'gateway', level, destination: { write: (line) => void lines.push(line) } });
-  const telemetry = new GatewayTelemetry(new Metrics(), log, new KeyActivity(systemClock));
+  const telemetry = new GatewayTelemetry({ metrics: new Metrics(), log, activity: new KeyActivity(systemClock) });
   const context = { requestId, route: 'lookup.game' };
   const outcome = { started: performance.now(), upstreamMs: 0, rejection };
   const request = { method: 'GET', complete: true } as IncomingMessage;
