@@ -33,7 +33,7 @@ test('a rejected request is logged with its ID, route, method, status, duration 
       code: 401,
       ms: expect.any(Number),
       refusal: 'INVALID_API_KEY',
-      msg: 'refused',
+      msg: 'request rejected',
     },
   ]);
 });
@@ -49,6 +49,6 @@ test('rejections are not logged at a higher log level', async () => {
 });
 
 test('a server error is logged as an error, and an overload rejection as a warning without the request', async () => {
-  expect(await linesOf(new ApiError('INTERNAL'))).toMatchObject([{ level: 'error', code: 500, msg: 'failed' }]);
+  expect(await linesOf(new ApiError('INTERNAL'))).toMatchObject([{ level: 'error', code: 500, msg: 'request failed' }]);
   expect(await linesOf(OVERLOADS.in_flight)).toMatchObject([{ level: 'warn', refused: 1, bound: 'in_flight' }]);
 });
