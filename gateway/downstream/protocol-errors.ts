@@ -45,7 +45,7 @@ export function respondToProtocolErrors(server: Server, { refused, methodsOf, me
     else closeAfterResponse(exchange, refusal, socket);
   });
   // The request listener checks Expect in the order of all other checks.
-  for (const event of ['checkContinue', 'checkExpectHeader']) {
+  for (const event of ['checkContinue', 'checkExpectation']) {
     server.on(event, (request, response) => server.emit('request', request, response));
   }
   // Without an `upgrade` listener Node ignores Upgrade and emits a normal request.
