@@ -1,15 +1,15 @@
 import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.ts';
 
-/** For a command that a user issued, an export shows the time and the type, but not the player whom it concerned. */
+/** The export of a command that a user issued: the time and the type, but not the player whom the command concerned. */
 const ISSUED_EXPORT = `jsonb_build_object('issued_by', issued_by, 'type', type, 'created_at', created_at)`;
 
-/** The payload of a decision's command names the moderator too. */
+/** Removes the moderator from a command, because the payload of a ban or mute names the moderator too. */
 const WITHOUT_ISSUER = {
   issued_by: 'NULL',
   payload: `(payload::jsonb - 'moderator_game_id' - 'moderator_chat_id')::json`,
 };
 
-/** Deliveries of commands about a user hold the results that servers reported. */
+/** Selects the deliveries of commands about a user, because they contain the results that servers reported. */
 const ABOUT_USER = `command_id IN (
   SELECT commands.command_id FROM activity.commands
   WHERE commands.guild_id = $1 AND commands.target_game_id = $user)`;
@@ -30,7 +30,7 @@ const PLAYERS: UserColumn = {
 export const erasureRules: readonly ErasureRule[] = [
   { table: 'activity.servers', users: [PLAYERS] },
   {
-    // Must precede the commands: the rows are found through them.
+    // Deliveries must be erased before their commands, because they are found through the commands.
     table: 'activity.deliveries',
     users: [{ column: 'command_id', account: 'game', matches: ABOUT_USER }],
   },
@@ -58,6 +58,6 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'activity.guilds' },
   { table: 'activity.daily_counts' },
   { table: 'activity.staff_roles' },
-  // Encrypted responses under keys that clients chose; they are deleted within a day.
+  // Encrypted responses by the idempotency keys that clients chose; retention deletes them, by default after a day.
   { table: 'activity.idempotency' },
 ];

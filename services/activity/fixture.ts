@@ -25,21 +25,21 @@ export const OTHER_GUILD = '900000000000000002';
 export const PLACE = 40001;
 export const [ADMIN_SECRET = ''] = TEST_ADMIN_SECRETS;
 
-/** Addresses of lookup and members for tests that do not need them; nothing listens there. */
+/** Addresses of the services lookup and members for tests that do not need them; no process listens there. */
 export const NO_PEERS = { LOOKUP_GRPC_ADDRESS: '127.0.0.1:1', MEMBERS_GRPC_ADDRESS: '127.0.0.1:1' };
 
-/** A guild that no other test uses. */
+/** Returns the ID of a guild that no other test uses. */
 export const newGuild = () => String(++lastGuild);
 let lastGuild = 910000000000000000n;
 
 interface Request {
   key?: string;
   guildId?: string;
-  /** The replica that gets the request; the first one by default. */
+  /** The replica of activity that receives the request; the first replica by default. */
   at?: RunningService | undefined;
 }
 
-/** A command as a server receives it. */
+/** A command as a game server receives it. */
 export interface Command {
   command_id: string;
   attempt: number;
@@ -47,9 +47,9 @@ export interface Command {
   [field: string]: unknown;
 }
 
-/** A real activity service on a real database, at a time that the test controls. */
+/** Runs a real activity service on a real database, at a time that the test controls. */
 export class ActivityFixture {
-  /** The service's clock. Leases use the database's clock, which `advance` moves together with it. */
+  /** The clock of the service. Leases use the clock of the database; `advance` moves both clocks. */
   readonly clock = new ManualClock(Date.UTC(2026, 10, 21));
   #time!: DatabaseTime;
   testDatabase!: TestDatabase;
@@ -74,7 +74,7 @@ export class ActivityFixture {
     await this.testDatabase.drop();
   }
 
-  /** Moves the time of the service and of the database, by milliseconds. */
+  /** Moves the clocks of the service and of the database forward by a number of milliseconds. */
   async advance(milliseconds: number): Promise<void> {
     this.clock.advance(milliseconds);
     await this.#time.stopAt(this.clock.now());
@@ -119,7 +119,7 @@ export class ActivityFixture {
   poll = (serverId: string, query = '', request: Request & { signal?: AbortSignal } = {}) =>
     this.get(`/game/servers/${serverId}/commands${query}`, request);
 
-  /** Polls, and returns the commands of the response. */
+  /** Polls for commands as a game server, and returns the commands of the response. */
   async take(serverId: string, query = '', request: Request = {}): Promise<Command[]> {
     return (await this.poll(serverId, query, request)).body.data.commands;
   }
@@ -127,7 +127,10 @@ export class ActivityFixture {
   ack = (serverId: string, commandId: string, fields: object = {}, request: Request = {}) =>
     this.post(`/game/servers/${serverId}/commands/${commandId}/ack`, { status: 'success', ...fields }, request);
 
-  /** Enqueues a command as guildctl does, for `serverId` unless `fields.servers` is given. Returns the command IDs. */
+  /**
+   * Enqueues a command as guildctl does, for the server `serverId` unless `fields.servers` is given. Returns the
+   * command IDs.
+   */
   async send(serverId: string, fields: Partial<EnqueueCommandsRequest> = {}, at?: RunningService): Promise<string[]> {
     return (await this.enqueue({ servers: { $case: 'serverId', value: serverId }, ...fields }, at)).commandIds;
   }
@@ -139,7 +142,7 @@ export class ActivityFixture {
     return this.admin(at).enqueueCommands({ ...command, ...fields });
   }
 
-  /** The states of a command's servers, by server. */
+  /** Returns the state of a command on each game server, by server ID. */
   async states(guildId: string, commandId: string): Promise<Record<string, string>> {
     const { servers } = await this.admin().readCommand({ guildId, commandId, limit: 0, cursor: '' });
     return Object.fromEntries(servers.map(({ serverId, state }) => [serverId, state]));
@@ -165,7 +168,7 @@ export class ActivityFixture {
     return client;
   }
 
-  /** Inserts commands for a server, by default as many as its queue can hold. */
+  /** Inserts commands for a game server, by default the maximum that its queue can hold. */
   async fillQueue(guildId: string, serverId: string, count = MAX_OPEN_COMMANDS): Promise<void> {
     await this.database.query(
       `INSERT INTO activity.commands (guild_id, server_id, type, payload, created_at, expires_at)
@@ -174,7 +177,7 @@ export class ActivityFixture {
     );
   }
 
-  /** The value of a replica's metric with these labels; undefined if it has no value yet. */
+  /** Returns the value of a replica's metric with the labels `labels`; undefined if the metric has no value yet. */
   async metric(name: string, labels = '', at = this.activity): Promise<number | undefined> {
     const metrics = await (await fetch(`http://${at.addresses.admin}/metrics`)).text();
     const line = metrics.split('\n').find((text) => text.startsWith(`${name}${labels} `));

@@ -30,17 +30,23 @@ import { staffAdminMethods } from './grpc/staff.ts';
 import { activityHandlers } from './http/activity.ts';
 import { ActivityTelemetry } from './telemetry.ts';
 
-/** Carries the IDs of guilds with new commands. */
+/** The PostgreSQL notification channel for the IDs of guilds that have new commands. */
 const COMMANDS_CHANNEL = 'activity_commands';
 
-/** Members waits up to 5 s for the chat platform. */
+/** The deadline of calls to the members service, which waits up to 5 s for the chat platform. */
 const MEMBERS_DEADLINE_MS = 6_000;
-/** Slightly longer than the database timeout of lookup, so that lookup itself reports a failed read. */
+/**
+ * The deadline of calls to the lookup service: slightly longer than lookup's database timeout, so that lookup itself
+ * reports a failed read.
+ */
 const LOOKUP_DEADLINE_MS = 1_900;
-/** Short, so that a request for permissions fails fast while lookup or members is down. */
+/**
+ * The connect timeout for lookup and members: short, so that a request for permissions fails fast while one of them is
+ * down.
+ */
 const CONNECT_TIMEOUT_MS = 1_000;
 
-/** The service for staff, game servers, and commands to them. */
+/** Defines the activity service: staff, game servers, and the commands to game servers. */
 export const activityService: ServiceDefinition<ActivityConfig> = {
   name: 'activity',
   readConfig: readActivityConfig,
@@ -131,13 +137,13 @@ export const activityService: ServiceDefinition<ActivityConfig> = {
   },
 };
 
-/** The current day (UTC) and the one before. */
+/** How long daily counts are stored: the current day (UTC) and the day before. */
 const DAILY_COUNTS_SECONDS = 2 * 24 * 3600;
 
-/** The age at which rows are deleted. */
+/** Returns the age at which the rows of each table are deleted. */
 export const retentionRules = (config: ActivityConfig) => [
   { table: 'activity.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
-  // Must precede their commands.
+  // Deliveries must be deleted before their commands.
   { table: 'activity.deliveries', column: 'expires_at', seconds: config.RETENTION_COMMANDS_SECONDS },
   {
     table: 'activity.commands',
@@ -152,8 +158,8 @@ export const retentionRules = (config: ActivityConfig) => [
     table: 'activity.servers',
     column: 'live_until',
     seconds: config.RETENTION_SERVERS_SECONDS,
-    // Not found through an index on live_until: every heartbeat changes that column, and with an index on it the update
-    // could not stay within its page.
+    // Expired servers are found by walking the primary key and not by an index on live_until: every heartbeat changes
+    // live_until, and with such an index PostgreSQL could not use HOT updates.
     walk: ['guild_id', 'server_id'],
   },
 ];

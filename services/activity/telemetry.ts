@@ -6,7 +6,7 @@ import type { NewSession } from './store/sessions.ts';
 import type { Action, Game } from './store/staff.ts';
 import type { StaffRole } from './store/staff-roles.ts';
 
-/** Counters for what happens on game servers, and log lines for what happens rarely enough. */
+/** Metrics and log lines of activity. Rare events are logged; frequent ones, such as heartbeats, are only counted. */
 export class ActivityTelemetry {
   readonly #enqueued;
   readonly #leased;
@@ -70,7 +70,10 @@ export class ActivityTelemetry {
     this.#log.info({ guild_id: guildId, command_id: commandId, servers, actor }, 'command cancelled');
   }
 
-  /** `attempt` starts at 1. */
+  /**
+   * Counts a command that was handed over to a game server; `attempt` is the number of the delivery attempt, starting
+   * at 1.
+   */
   commandHandedOver(attempt: number): void {
     this.#leased.inc({ attempt: attempt > 1 ? 'again' : 'first' });
   }

@@ -12,14 +12,14 @@ export interface AdmissionsOptions {
   clock: Clock;
   log: Logger;
   telemetry: Pick<ActivityTelemetry, 'quotaExceeded'>;
-  /** The maximum number of live servers of a guild. */
+  /** The maximum number of live game servers of a guild. */
   maxLiveServers: number;
 }
 
 export interface AdmissionResult {
-  /** The interval until the server's next heartbeat, or a QUOTA_EXCEEDED error. */
+  /** The seconds until the game server should send its next heartbeat, or a QUOTA_EXCEEDED error. */
   intervalSeconds: number | ApiError;
-  /** A newer heartbeat of the server is stored already, so nothing was written. */
+  /** True if a newer heartbeat of the game server is stored already, so that this one was not written. */
   isLate: boolean;
 }
 
@@ -28,8 +28,8 @@ type Outcome = 'new' | 'returned' | 'live' | 'ended' | 'unknown ended' | 'late' 
 const WRITTEN: readonly Outcome[] = ['new', 'returned', 'live', 'ended'];
 
 /**
- * Decides which servers become live and which end. It does so under the lock of their guild, so that no guild ever has
- * more live servers than allowed, however many processes receive its heartbeats.
+ * Decides which game servers become live and which end. Each decision holds the lock of the guild, so that no guild
+ * exceeds its maximum of live servers, however many processes receive its heartbeats.
  */
 export class Admissions {
   readonly #options: AdmissionsOptions;
@@ -40,8 +40,8 @@ export class Admissions {
   }
 
   /**
-   * Writes heartbeats of servers that start, return or end, at most one of each server. Returns a result for each, in
-   * the same order.
+   * Writes heartbeats of game servers that start, return or end, at most one of each server. Returns a result for each
+   * heartbeat, in the same order.
    */
   admit(heartbeats: readonly Heartbeat[]): Promise<AdmissionResult[]> {
     return this.#options.database.transaction(async (transaction) => {
@@ -77,8 +77,8 @@ export class Admissions {
   }
 
   /**
-   * Starts to remove lapsed servers from the counts, without waiting for it. For guilds in which no server came or went
-   * for a while.
+   * Starts to remove servers without recent heartbeats from the live-server counts of guilds, and does not wait for the
+   * result. Needed for guilds in which no server started or ended for a while.
    */
   sweepSoon(guildIds: readonly string[]): void {
     const { database, log } = this.#options;
@@ -87,14 +87,14 @@ export class Admissions {
     for (const guildId of due) this.#sweeping.add(guildId);
     database
       .transaction((transaction) => this.#lock(transaction, due))
-      // The next heartbeat of the guild tries again.
+      // The next heartbeat of the guild starts another attempt.
       .catch((error: unknown) => log.warn({ err: error }, 'failed to count live servers, will retry'))
       .finally(() => {
         for (const guildId of due) this.#sweeping.delete(guildId);
       });
   }
 
-  /** Locks guilds, and removes lapsed servers from their counts. */
+  /** Locks guilds, and removes lapsed game servers from the guilds' counts of live servers. */
   async #lock(transaction: Queryable, guildIds: readonly string[]): Promise<GuildCounts[]> {
     const now = this.#now();
     const guilds = await lockGuilds(transaction, guildIds);
@@ -116,7 +116,7 @@ export class Admissions {
   }
 }
 
-/** Counts the live servers of locked guilds while their heartbeats are decided one after another. */
+/** Counts the live servers of locked guilds while the heartbeats of a batch are decided one after another. */
 class LiveServerCounter {
   readonly #max: number;
   readonly #liveByGuild: Map<string, number>;
@@ -135,7 +135,7 @@ class LiveServerCounter {
     }
     const isLive = stored?.isCounted && stored.liveUntil > receivedAt;
     if (isLive) return 'live';
-    // A lapsed server that is still counted does not count twice.
+    // A returning server that lapsed may still be counted as live; it must not be counted twice.
     if (!stored?.isCounted) {
       if ((this.#liveByGuild.get(guildId) ?? 0) >= this.#max) return 'rejected';
       this.#add(guildId, 1, new Date(receivedAt.getTime() + MIN_LIVE_MS));

@@ -15,16 +15,16 @@ export interface BacklogOptions {
 }
 
 /**
- * Counts the commands that servers have not acknowledged, for alerts. Every replica counts those of all guilds, so
- * queries must take the maximum over the replicas and not the sum. The state is `waiting` until a command was handed
- * over for the first time, and `handed_over` from then on.
+ * Counts the commands that game servers have not acknowledged, for alerts. Every replica counts the commands of all
+ * guilds, so metric queries must take the maximum over the replicas, not the sum. The label `state` of a command is
+ * `waiting` before its first delivery and `handed_over` afterwards.
  */
 export class Backlog implements Part {
   readonly name = 'backlog';
   readonly #options: BacklogOptions;
   readonly #expired;
   #counts: UnacknowledgedCounts[] = [];
-  /** Commands that expired before this time are counted already. */
+  /** The end of the last count: commands that expired before this time are in the counter already. */
   #countedUntil: Date;
   #timer: NodeJS.Timeout | undefined;
 
@@ -66,7 +66,10 @@ export class Backlog implements Part {
     clearInterval(this.#timer);
   }
 
-  /** Counts again. After a failure the next call also counts what expired in the meantime. */
+  /**
+   * Counts the unacknowledged commands. If the count fails, the next call also counts the commands that expired
+   * meanwhile.
+   */
   async update(): Promise<void> {
     const { database, clock, log } = this.#options;
     const now = new Date(clock.now());

@@ -1,20 +1,20 @@
 import { ApiError } from '#kit/errors.ts';
 
 export interface BatchWriterOptions<Item, Result> {
-  /** Writes a batch; returns a result for each item, in the same order. */
+  /** Writes a batch; returns a result for each item of the batch, in the same order. */
   write: (items: readonly Item[]) => Promise<readonly Result[]>;
-  /** A batch holds at most one item of each key; further ones go into later batches. */
+  /** Returns the key of an item. A batch holds at most one item of each key; further items go into later batches. */
   keyOf: (item: Item) => string;
-  /** How long the first item of a batch waits for others. */
+  /** How long, in milliseconds, the first item of a batch waits for others. */
   delayMs: number;
   maxBatchSize: number;
-  /** The maximum number of items that wait; further ones are rejected. */
+  /** The maximum number of items that wait for a batch; further items are rejected. */
   maxWaiting: number;
 }
 
 /**
- * The maximum number of writes for one batch and its parts. Among 500 items one faulty item is isolated with 19 writes,
- * two with 35.
+ * The maximum number of writes for a batch and the parts into which a failed batch is split. In a batch of 500 items,
+ * 19 writes isolate one faulty item, and 35 writes isolate two.
  */
 const MAX_WRITES = 40;
 
@@ -34,7 +34,10 @@ export class BatchWriter<Item, Result> {
     this.#options = options;
   }
 
-  /** UNAVAILABLE if too many items wait already. */
+  /**
+   * Adds an item to the next batch, and resolves with its result. Rejects with UNAVAILABLE if too many items wait
+   * already.
+   */
   add(item: Item): Promise<Result> {
     if (this.#waiting.length >= this.#options.maxWaiting) return Promise.reject(new ApiError('UNAVAILABLE'));
     return new Promise((resolve, reject) => {
@@ -66,7 +69,10 @@ export class BatchWriter<Item, Result> {
     return [...batch.values()];
   }
 
-  /** Splits a batch that PostgreSQL rejects into halves, until each faulty item is alone or the writes are used up. */
+  /**
+   * Writes a batch. If PostgreSQL rejects the batch, splits it into halves until each faulty item is alone or
+   * MAX_WRITES is reached.
+   */
   async #writeAll(batch: WaitingItem<Item, Result>[]): Promise<void> {
     const parts = [batch];
     let writesLeft = MAX_WRITES;
@@ -75,15 +81,15 @@ export class BatchWriter<Item, Result> {
       writesLeft--;
       if (error === undefined) continue;
       const middle = Math.ceil(part.length / 2);
-      // An ApiError, such as that of a database which is down, concerns every item. Any other error comes from one of
-      // the items, and the others must not fail with it.
+      // An ApiError, such as that of an unavailable database, concerns every item. Any other error is caused by one
+      // item, and the other items must not fail with it.
       const canSplit = part.length > 1 && !(error instanceof ApiError) && writesLeft > parts.length + 1;
       if (canSplit) parts.push(part.slice(0, middle), part.slice(middle));
       else for (const { reject } of part) reject(error);
     }
   }
 
-  /** Returns the error of the write, or undefined if it succeeded. */
+  /** Writes a batch. Returns the error of the write, or undefined if the write succeeded. */
   async #write(batch: readonly WaitingItem<Item, Result>[]): Promise<unknown> {
     try {
       const results = await this.#options.write(batch.map(({ item }) => item));

@@ -12,7 +12,10 @@ import * as newCommands from '../store/new-commands.ts';
 import { serverKey } from '../store/servers.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
 
-/** The servers that a command is for: a named one, every live one of a place, or every live one of the guild. */
+/**
+ * The game servers that a command is sent to: one named server, every live server of a place, or every live server of
+ * the guild.
+ */
 export type Recipients = { serverId: string } | { placeId: number } | { all: true };
 
 export interface CommandsOptions {
@@ -23,26 +26,26 @@ export interface CommandsOptions {
   telemetry: ActivityTelemetry;
 }
 
-/** A command that an operator sends. */
+/** A command to game servers, as an operator sends it. */
 export interface CommandRequest {
   guildId: string;
   recipients: Recipients;
   command: store.NewCommand;
-  /** undefined: 4 times the heartbeat interval, at least 120 s. */
+  /** The lifetime of the command. Undefined means 4 times the heartbeat interval, but at least 120 s. */
   ttlSeconds: number | undefined;
-  /** A repeat with the same key sends nothing and returns the first response. */
+  /** The idempotency key: a repeated request with the same key sends no command and returns the first response. */
   idempotencyKey: string | undefined;
 }
 
-/** A decision of moderation that servers are to receive as a command. */
+/** A decision of the moderation service (such as a ban or mute) that game servers receive as a command. */
 export interface Decision {
   eventId: string;
-  /** undefined: servers of every place. */
+  /** The place whose servers receive the command; undefined for every place of the guild. */
   placeId?: number | undefined;
-  /** The server that the decision came from. It gets no command. */
+  /** The game server that the decision came from. This server receives no command. */
   sourceServerId?: string | undefined;
   decidedAt: Date;
-  /** When the ban or mute ends; later the command is useless. */
+  /** When the ban or mute ends; the command expires at this time at the latest. */
   expiresAt: Date | undefined;
 }
 
@@ -52,7 +55,7 @@ export interface AcknowledgedView {
   acked_at: number;
 }
 
-/** Commands to game servers, from sending to acknowledgement. */
+/** Sends commands to game servers, and stores the servers' acknowledgements. */
 export class Commands {
   readonly #options: CommandsOptions;
 
@@ -61,8 +64,9 @@ export class Commands {
   }
 
   /**
-   * Sends a command to a server, live or not, or to every live one of a place or of the guild. CONFLICT if too many
-   * commands are open already, or if the idempotency key was used for another command. `actor` is the operator.
+   * Sends a command to a named game server (live or not), or to every live server of a place or of the guild. Throws
+   * CONFLICT if too many commands are open already, or if the idempotency key was used for another command. `actor` is
+   * the operator.
    */
   async enqueue(request: CommandRequest, actor: string): Promise<newCommands.SentCommand> {
     const { guildId, command, idempotencyKey: key } = request;
@@ -80,8 +84,8 @@ export class Commands {
   }
 
   /**
-   * Sends the command of a decision to the servers that were live when it was decided or have become live since,
-   * because no server can prove that it is live while activity is down. Repeating the call sends nothing. Returns the
+   * Sends the command of a moderation decision to the servers that were live at the time of the decision or have become
+   * live since: while activity is down, no server can prove that it is live. A repeated call sends nothing. Returns the
    * number of servers that the command is for.
    */
   async deliver(guildId: string, decision: Decision, command: store.NewCommand): Promise<number> {
@@ -107,7 +111,10 @@ export class Commands {
     return servers;
   }
 
-  /** NOT_FOUND if the server has no such command, CONFLICT if it was acknowledged with another status. */
+  /**
+   * Acknowledges a command for a game server. Throws NOT_FOUND if the server has no such command, CONFLICT if the
+   * server acknowledged the command with another status before.
+   */
   async acknowledge(write: IdempotentWrite, ack: store.Ack): Promise<WriteOutcome<AcknowledgedView>> {
     const { idempotency, telemetry } = this.#options;
     let isNew = false;
@@ -128,34 +135,38 @@ export class Commands {
     return outcome;
   }
 
-  /** Stores acknowledgements that came with heartbeats. Ignores those of unknown and of acknowledged commands. */
+  /**
+   * Stores acknowledgements that heartbeats contain. Ignores acknowledgements of unknown commands and of commands that
+   * were acknowledged before.
+   */
   async acknowledgeAll(acks: readonly store.Ack[]): Promise<void> {
     if (acks.length === 0) return;
-    // The first acknowledgement of a command by a server counts. Another server's is a separate one.
+    // If a server acknowledges a command several times, the first acknowledgement counts. Each server acknowledges a
+    // shared command separately.
     const keyOf = (ack: Pick<store.Ack, 'guildId' | 'serverId' | 'commandId'>) => `${serverKey(ack)} ${ack.commandId}`;
     const first = new Map(acks.toReversed().map((ack) => [keyOf(ack), ack]));
     const acked = await store.ackCommands(this.#options.database, [...first.values()], this.#now());
     for (const command of acked) this.#options.telemetry.commandAcknowledged(first.get(keyOf(command)) as store.Ack);
   }
 
-  /** A page of a guild's commands, the newest first. */
+  /** Returns a page of a guild's commands, the newest first. */
   list(guildId: string, filter: records.CommandFilter): Promise<records.CommandRecord[]> {
     return records.listCommands(this.#options.database, guildId, filter, this.#now());
   }
 
-  /** NOT_FOUND if the guild has no such command. */
+  /** Returns a command. Throws NOT_FOUND if the guild has no such command. */
   async read(guildId: string, commandId: string): Promise<records.CommandRecord> {
     return (await records.findCommand(this.#options.database, guildId, commandId, this.#now())) ?? commandNotFound();
   }
 
-  /** A page of the servers of a command for several servers; see `listCommandServers`. */
+  /** Returns a page of the game servers of a command that is for several servers; see `listCommandServers`. */
   listServers(guildId: string, commandId: string, after: string, limit: number): Promise<records.ServerRecord[]> {
     return records.listCommandServers(this.#options.database, guildId, commandId, after, limit);
   }
 
   /**
-   * Cancels a command for the servers to which it was not handed over, and returns their number. NOT_FOUND if the guild
-   * has no such command. `actor` is the operator.
+   * Cancels a command for the game servers that did not receive it yet, and returns their number. Throws NOT_FOUND if
+   * the guild has no such command. `actor` is the operator.
    */
   async cancel(guildId: string, commandId: string, actor: string): Promise<number> {
     const { database, telemetry } = this.#options;
@@ -185,7 +196,10 @@ export class Commands {
     return sent ?? queueFull(`The guild has ${max} open commands for several servers, which is the maximum`);
   }
 
-  /** The commands of a guild are sent one after another, so that the cursor of a server never skips one. */
+  /**
+   * Runs `work` under the guild's lock: the commands of a guild are sent one after another, so that the cursor of a
+   * server never skips a command.
+   */
   #withGuildLock<Result>(guildId: string, work: (transaction: Queryable) => Promise<Result>): Promise<Result> {
     return this.#options.database.transaction(async (transaction) => {
       await lockGuilds(transaction, [guildId]);
@@ -203,7 +217,9 @@ export class Commands {
   }
 }
 
-/** A digest of the fields in which a repeated request must be equal. */
+/**
+ * Returns a SHA-256 digest of the fields that must be equal when a request is repeated with the same idempotency key.
+ */
 function requestHash({ recipients, command, ttlSeconds }: CommandRequest): Buffer {
   const { type, target, payload } = command;
   const fields = [recipients, type, target?.gameId, target?.gameUsername, payload, ttlSeconds];

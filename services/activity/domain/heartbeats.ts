@@ -9,7 +9,7 @@ import { BatchWriter } from './batch-writer.ts';
 import type { Commands } from './commands.ts';
 import type { Leases } from './leases.ts';
 
-/** The maximum number of commands in the response to a heartbeat. */
+/** The maximum number of commands that the response to a heartbeat contains. */
 const MAX_COMMANDS = 20;
 const MAX_BATCH_SIZE = 500;
 const MAX_WAITING = 5_000;
@@ -20,7 +20,7 @@ export interface HeartbeatWithAcks {
 }
 
 export interface HeartbeatResponse {
-  /** Unix seconds. */
+  /** The current time of the service, in Unix seconds. */
   serverTime: number;
   intervalSeconds: number;
   commands: readonly LeasedCommand[];
@@ -33,14 +33,14 @@ export interface HeartbeatsOptions {
   admissions: Admissions;
   clock: Clock;
   telemetry: ActivityTelemetry;
-  /** How long a heartbeat waits for others to be written in the same batch. */
+  /** How long, in milliseconds, a heartbeat waits for others to be written in the same batch. */
   batchDelayMs: number;
 }
 
 /**
- * Heartbeats of game servers, which are written in batches. A batch of live servers takes at most three statements.
- * Heartbeats that make a server live or end it lock their guild. They are written in batches of their own, so that a
- * guild whose servers come and go does not delay the others.
+ * Writes the heartbeats of game servers in batches. A batch from live servers takes at most three statements.
+ * Heartbeats that make a server live or end it lock the server's guild. They have batches of their own, so that a guild
+ * whose servers start and end often does not delay the other guilds.
  */
 export class Heartbeats {
   readonly #options: HeartbeatsOptions;
@@ -63,8 +63,8 @@ export class Heartbeats {
   }
 
   /**
-   * Resolves once the heartbeat and its acknowledgements are committed. QUOTA_EXCEEDED if the guild would have too many
-   * live servers; the acknowledgements are stored in that case too.
+   * Stores a heartbeat and the acknowledgements in it; resolves when both are committed. Throws QUOTA_EXCEEDED if the
+   * guild would have too many live servers; the acknowledgements are stored even then.
    */
   async receive(heartbeat: Omit<Heartbeat, 'receivedAt'>, acks: readonly Ack[]): Promise<HeartbeatResponse> {
     const received = { ...heartbeat, receivedAt: new Date(this.#options.clock.now()) };
@@ -73,7 +73,10 @@ export class Heartbeats {
     return result;
   }
 
-  /** The result is undefined for a server that is not live, and for one that ends. */
+  /**
+   * Writes heartbeats of live servers. The result is undefined for a server that is not live, and for a server that
+   * ends.
+   */
   async #writeLive(batch: readonly HeartbeatWithAcks[]): Promise<(HeartbeatResponse | undefined)[]> {
     const { database, commands, admissions } = this.#options;
     await commands.acknowledgeAll(batch.flatMap(({ acks }) => acks));
@@ -100,8 +103,8 @@ export class Heartbeats {
   }
 
   /**
-   * Leases commands to the servers, and returns the responses by `serverKey`. If this fails after the statement, the
-   * commands are handed over again when their leases end.
+   * Leases commands to the servers of a batch, and returns the responses to their heartbeats, by `serverKey`. If this
+   * fails after the leases are stored, the commands are handed over again when the leases end.
    */
   async #respond(saved: readonly { guildId: string; serverId: string; intervalSeconds: number }[]) {
     const { leases, telemetry } = this.#options;

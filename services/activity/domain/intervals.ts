@@ -2,7 +2,7 @@ import type { Queryable } from '#kit/postgres/pool.ts';
 import { MIN_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
 import { readIntervals } from '../store/servers.ts';
 
-/** Reads the heartbeat intervals of guilds; all reads of one turn of the event loop share one statement. */
+/** Reads the heartbeat intervals of guilds; all reads of one turn of the event loop share one SQL statement. */
 export class Intervals {
   readonly #database: Queryable;
   #batch: { guildIds: Set<string>; intervals: Promise<Map<string, number>> } | undefined;
@@ -11,7 +11,7 @@ export class Intervals {
     this.#database = database;
   }
 
-  /** The interval in which the servers of a guild should send heartbeats and polls, in seconds. */
+  /** Returns the interval in which the game servers of a guild should send heartbeats and polls, in seconds. */
   async read(guildId: string): Promise<number> {
     this.#batch ??= this.#newBatch();
     this.#batch.guildIds.add(guildId);

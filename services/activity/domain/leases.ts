@@ -4,15 +4,20 @@ import { type FetchRequest, leaseCommands, releaseCommands } from '../store/leas
 import { serverKey } from '../store/servers.ts';
 import type { ActivityTelemetry } from '../telemetry.ts';
 
-/** After this time a command that a poll fetched is handed over again, unless it was acknowledged. */
+/**
+ * The lease of a command that a poll fetched: after this time the command is handed over again, unless acknowledged.
+ */
 const LEASE_MS = 30_000;
 
 export interface LeaseRequest extends FetchRequest {
-  /** Set for a heartbeat: the commands are acknowledged by the server's next heartbeat, after this interval. */
+  /**
+   * The heartbeat interval; undefined for polls. A server acknowledges commands from the response to a heartbeat with
+   * its next heartbeat, so the lease must be longer than the interval.
+   */
   intervalSeconds?: number;
 }
 
-/** Leases commands to servers, and releases them. */
+/** Leases commands to game servers, and releases these leases. */
 export class Leases {
   readonly #database: Queryable;
   readonly #telemetry: Pick<ActivityTelemetry, 'commandHandedOver'>;
@@ -22,7 +27,10 @@ export class Leases {
     this.#telemetry = telemetry;
   }
 
-  /** Leases the commands that each server is to get now, the oldest first, by `serverKey`. A server may occur once. */
+  /**
+   * Leases the next commands of each server, the oldest first, and returns them by `serverKey`. A server may occur only
+   * once.
+   */
   async lease(requests: readonly LeaseRequest[]): Promise<Map<string, LeasedCommand[]>> {
     const commands = await leaseCommands(
       this.#database,
@@ -32,11 +40,14 @@ export class Leases {
     return Map.groupBy(commands, serverKey);
   }
 
-  /** Releases commands that could not be handed over, so that the next poll gets them immediately. */
+  /**
+   * Releases the leases of commands that could not be handed over, so that the next poll receives the commands
+   * immediately.
+   */
   release(commands: readonly LeasedCommand[]): Promise<void> {
     return releaseCommands(this.#database, commands);
   }
 }
 
-/** Twice the interval for a heartbeat, but at least as long as for a poll. */
+/** Returns the lease duration: twice the heartbeat interval for a heartbeat, but at least the lease of a poll. */
 const leaseMs = ({ intervalSeconds = 0 }: LeaseRequest) => Math.max(LEASE_MS, 2_000 * intervalSeconds);

@@ -4,18 +4,18 @@ import type { MembersServiceService } from '#proto/gen/guild/members/v1/members.
 import type { StaffRole } from '../store/staff-roles.ts';
 import type { StaffRoles } from './staff-roles.ts';
 
-/** How long a plugin may cache the permissions of a player. */
+/** How long, in seconds, the plugin of a game server may cache the staff permissions of a player. */
 export const PERMISSION_CACHE_SECONDS = 300;
 
 export interface StaffPermissions {
-  /** undefined if the game account is not linked. */
+  /** The chat account that the player's game account is linked to; undefined if there is no link. */
   chatId: string | undefined;
   isStaff: boolean;
-  /** The level of the highest staff role; 0 without a staff role. */
+  /** The level of the player's highest staff role; 0 without a staff role. */
   level: number;
-  /** The name of the highest staff role. */
+  /** The name of the player's highest staff role; undefined without a staff role. */
   roleName: string | undefined;
-  /** The permissions of all staff roles of the member, each once, sorted. */
+  /** The permissions of all staff roles of the player, without duplicates, sorted. */
   permissions: string[];
 }
 
@@ -25,7 +25,7 @@ export interface PermissionsOptions {
   members: GrpcClient<typeof MembersServiceService>;
 }
 
-/** Evaluates the staff permissions of players. */
+/** Evaluates the staff permissions of players from their linked chat accounts and the staff roles of the guild. */
 export class Permissions {
   readonly #options: PermissionsOptions;
 
@@ -34,8 +34,8 @@ export class Permissions {
   }
 
   /**
-   * The current permissions of a player. Passes on errors of lookup and members: a player whose roles cannot be read
-   * must not be reported as no staff.
+   * Returns the current staff permissions of a player. Throws the errors of the services lookup and members, because a
+   * player whose roles cannot be read must not be reported as someone without a staff role.
    */
   async read(guildId: string, gameId: number): Promise<StaffPermissions> {
     const { staffRoles, lookup, members } = this.#options;
@@ -52,7 +52,7 @@ export class Permissions {
   }
 }
 
-/** `held` are the member's staff roles, the highest first. */
+/** Returns the staff permissions of a player. `held` are the player's staff roles, the highest first. */
 function permissionsOf(chatId: string | undefined, held: readonly StaffRole[]): StaffPermissions {
   const [highest] = held;
   return {

@@ -6,16 +6,19 @@ import { type FetchRequest, readLeaseEnds } from '../store/leases.ts';
 import { serverKey } from '../store/servers.ts';
 import type { Leases } from './leases.ts';
 
-/** The maximum time until a waiting poll checks for commands again, in case no notification wakes it. */
+/** The maximum time until a waiting poll checks for commands again, in case a notification of new commands was lost. */
 const MAX_RECHECK_MS = 5_000;
-/** A check for a command whose lease ends runs this much later, so that the lease has surely ended. */
+/** The delay of a check after the end of a command's lease, so that the lease has surely ended. */
 const LEASE_END_MARGIN_MS = 5;
-/** The pause if a lease has ended, but another transaction, such as an acknowledgement, still locks the command. */
+/**
+ * The pause before the next check if a lease has ended, but another transaction still locks the command, for example to
+ * acknowledge it.
+ */
 const LOCKED_COMMAND_RETRY_MS = 50;
 const MAX_POLLS_PER_ROUND = 500;
 
 interface Poll extends FetchRequest {
-  /** When the poll stops waiting, by performance.now(). */
+  /** When the poll stops waiting for commands, on the clock of performance.now(). */
   deadline: number;
   timer: NodeJS.Timeout | undefined;
   signal: AbortSignal;
@@ -27,11 +30,14 @@ interface Poll extends FetchRequest {
 export interface PollsOptions {
   database: Queryable;
   leases: Leases;
-  /** The maximum number of polls that wait; further ones get a response without waiting. */
+  /** The maximum number of polls that wait for commands; further polls are answered immediately. */
   maxWaiting: number;
 }
 
-/** Polls for commands, which may wait. They are checked in rounds: one statement leases commands for all due polls. */
+/**
+ * Handles long polls of game servers for commands. Polls are checked in rounds: one statement leases commands for all
+ * polls that are due.
+ */
 export class Polls implements Part {
   readonly name = 'polls';
   readonly #options: PollsOptions;
@@ -48,14 +54,14 @@ export class Polls implements Part {
     this.#options = options;
   }
 
-  /** The number of open polls. */
+  /** The number of polls that are not answered yet. */
   get size(): number {
     return this.#size;
   }
 
   /**
-   * Returns the commands of a server as soon as there are any. Returns none if the time is over, the service drains, or
-   * the client has disconnected (`signal`).
+   * Returns the commands for a game server as soon as there are any. Returns an empty list when the waiting time is
+   * over, when the service drains, or when the client has disconnected (`signal`).
    */
   poll(request: FetchRequest, waitMs: number, signal: AbortSignal): Promise<LeasedCommand[]> {
     if (signal.aborted) return Promise.resolve([]);
@@ -64,13 +70,13 @@ export class Polls implements Part {
     return new Promise((resolve, reject) => {
       const onAbort = () => this.#finish(poll, []);
       const poll: Poll = { ...request, deadline, timer: undefined, signal, onAbort, resolve, reject };
-      // Before the first check, so that a command sent after that check wakes the poll.
+      // The poll is registered before its first check, so that a command sent after this check wakes the poll.
       this.#open(poll);
       this.#scheduleCheck(poll);
     });
   }
 
-  /** Checks the polls of these guilds, or of all guilds, for new commands. */
+  /** Checks for commands for all polls of the guilds in `guildIds`; without `guildIds`, for the polls of all guilds. */
   wake(guildIds: readonly string[] = [...this.#byGuild.keys()]): void {
     for (const guildId of guildIds) for (const poll of this.#byGuild.get(guildId) ?? []) this.#scheduleCheck(poll);
   }
@@ -93,7 +99,7 @@ export class Polls implements Part {
     poll.signal.addEventListener('abort', poll.onAbort, { once: true });
   }
 
-  /** Returns false if the poll was closed before. */
+  /** Removes a poll from the open polls. Returns false if the poll was already removed. */
   #close(poll: Poll): boolean {
     const others = this.#byGuild.get(poll.guildId);
     if (!others?.delete(poll)) return false;
@@ -113,7 +119,10 @@ export class Polls implements Part {
     return this.#byGuild.get(poll.guildId)?.has(poll) ?? false;
   }
 
-  /** Rounds run one after another until no poll is due. Polls that become due in one turn share a round. */
+  /**
+   * Adds a poll to the next round. Rounds run one after another until no poll is due; polls that become due in the same
+   * turn of the event loop share a round.
+   */
   #scheduleCheck(poll: Poll): void {
     this.#due.add(poll);
     if (this.#isRunning) return;
@@ -159,7 +168,7 @@ export class Polls implements Part {
     }
   }
 
-  /** Moves due polls into the current round. A second poll of the same server stays for the next round. */
+  /** Moves due polls into the current round. If a server has several due polls, only its first poll is moved. */
   #beginRound(): void {
     const servers = new Set<string>();
     for (const poll of this.#due) {
@@ -172,7 +181,10 @@ export class Polls implements Part {
     }
   }
 
-  /** The next check is at the deadline, when the first lease in the server's queue ends, or after MAX_RECHECK_MS. */
+  /**
+   * Schedules the next check of polls: at the deadline, when the first lease in the server's queue ends, or after
+   * MAX_RECHECK_MS, whichever is first.
+   */
   async #scheduleNextChecks(polls: readonly Poll[]): Promise<void> {
     if (polls.length === 0) return;
     const leases = await readLeaseEnds(this.#options.database, polls);

@@ -19,13 +19,13 @@ export const BEAT_SECONDS = 60;
 /** The maximum number of sessions that a guild may start in a day (UTC), because they are stored for 400 days. */
 export const MAX_SESSIONS_PER_DAY = 100_000;
 const DAY_MS = 24 * 3_600_000;
-/** A session without a beat for longer than this ended at its last beat. */
+/** A session without a beat for longer than this ended at the time of its last beat. */
 const SILENCE_MS = 3 * BEAT_SECONDS * 1000;
 
 export interface SessionBeat {
-  /** As the client sent it. */
+  /** The session ID as the client sent it, which may be malformed. */
   sessionId: string;
-  /** Total of the session so far. */
+  /** The total idle time of the session so far. */
   idleSeconds: number;
 }
 
@@ -38,7 +38,8 @@ export interface SessionsOptions {
 }
 
 /**
- * Working sessions of staff members. Their times follow from the stored beats, so that no process has to watch them.
+ * Starts, continues and ends working sessions of staff members. The times of a session are computed from its stored
+ * beats, so that no process has to watch open sessions.
  */
 export class Sessions {
   readonly #options: SessionsOptions;
@@ -47,7 +48,10 @@ export class Sessions {
     this.#options = options;
   }
 
-  /** Starts a session, or resumes the open one of the user on that server. CONFLICT if too many were started today. */
+  /**
+   * Starts a staff session, or resumes the open session of the user on the same server. Throws CONFLICT if the guild
+   * has started too many sessions today.
+   */
   async start(
     write: IdempotentWrite,
     user: Omit<store.NewSession, 'sessionId'>,
@@ -66,7 +70,10 @@ export class Sessions {
     return outcome;
   }
 
-  /** Keeps the sessions of a server open. IDs of ended and unknown sessions and malformed IDs are returned as stale. */
+  /**
+   * Stores beats, which keep the staff sessions of a game server open. Returns the IDs of ended and unknown sessions
+   * and malformed IDs as stale.
+   */
   async beat(
     server: { guildId: string; serverId: string },
     beats: readonly SessionBeat[],
@@ -84,7 +91,10 @@ export class Sessions {
     return { active: received.filter(isActive), stale: received.filter((id) => !isActive(id)) };
   }
 
-  /** Ends a session. For a session that has ended before, returns how it ended. NOT_FOUND if it is unknown. */
+  /**
+   * Ends a staff session. If the session has ended before, returns how it ended. Throws NOT_FOUND if the session is
+   * unknown.
+   */
   async end(write: IdempotentWrite, sessionId: string, reason: string | undefined): Promise<WriteOutcome<EndedView>> {
     const { idempotency, telemetry } = this.#options;
     const { guildId } = write;

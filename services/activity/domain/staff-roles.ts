@@ -12,7 +12,10 @@ export interface StaffRolesOptions {
   telemetry: Pick<ActivityTelemetry, 'staffRoleChanged'>;
 }
 
-/** The chat roles that make their members staff in the game. `actor` is the operator who changes them. */
+/**
+ * Manages the staff roles of guilds: chat roles whose members are staff in the game. `actor` is the operator who makes
+ * a change.
+ */
 export class StaffRoles {
   readonly #options: StaffRolesOptions;
 
@@ -20,12 +23,12 @@ export class StaffRoles {
     this.#options = options;
   }
 
-  /** Ordered by level, the highest first. */
+  /** Returns the staff roles of a guild, the highest level first. */
   list(guildId: string): Promise<store.StaffRole[]> {
     return store.listStaffRoles(this.#options.database, guildId);
   }
 
-  /** Adds or replaces the staff role of a chat role; CONFLICT if the guild has 100 others. */
+  /** Adds or replaces the staff role of a chat role. Throws CONFLICT if the guild has 100 other staff roles. */
   async set(guildId: string, role: store.NewStaffRole, actor: string): Promise<store.StaffRole> {
     const { database, clock, telemetry } = this.#options;
     const saved = await database.transaction(async (transaction) => {
@@ -44,7 +47,7 @@ export class StaffRoles {
     return saved;
   }
 
-  /** NOT_FOUND if the chat role is not a staff role. */
+  /** Removes the staff role of a chat role. Throws NOT_FOUND if the chat role has no staff role. */
   async remove(guildId: string, chatRoleId: string, actor: string): Promise<store.StaffRole> {
     const { database, telemetry } = this.#options;
     const removed = await store.deleteStaffRole(database, guildId, chatRoleId);

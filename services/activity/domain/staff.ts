@@ -24,11 +24,11 @@ export interface StaffOptions {
   clock: Clock;
   intervals: Intervals;
   telemetry: ActivityTelemetry;
-  /** The maximum number of actions that a guild may log in a day (UTC). */
+  /** The maximum number of staff actions that a guild may log in a day (UTC). */
   maxActionsPerDay: number;
 }
 
-/** Registered games, and the log of staff actions in them. */
+/** Registers places of games, and logs the actions of staff members in them. */
 export class Staff {
   readonly #options: StaffOptions;
 
@@ -36,11 +36,12 @@ export class Staff {
     this.#options = options;
   }
 
-  /** Registers a place of a game, or updates its registration; CONFLICT if the guild has 1,000 others. */
+  /** Registers a place of a game, or updates its registration. Throws CONFLICT if the guild has 1,000 other places. */
   async register(write: IdempotentWrite, game: store.Game) {
     const { idempotency, clock, intervals, telemetry } = this.#options;
     const { guildId } = write;
-    // Before the transaction: inside of it, it would hold a connection while it waits for a second one.
+    // The interval is read before the transaction, because a read within it would hold one connection while waiting for
+    // another.
     const interval = await intervals.read(guildId);
     const outcome = await idempotency.inTransaction(write, async (transaction) => {
       const now = new Date(clock.now());
@@ -54,7 +55,7 @@ export class Staff {
 
   /**
    * Logs an action of a staff member; a repeat with the same ID is not logged twice. `occurredAt` defaults to now.
-   * QUOTA_EXCEEDED if the action is new and the guild has reached its maximum of today.
+   * Throws QUOTA_EXCEEDED if the action is new and the guild has reached its maximum for today.
    */
   async logAction(
     write: IdempotentWrite,
@@ -83,10 +84,10 @@ export class Staff {
   }
 }
 
-/** Adds a place that was not registered a moment ago. */
+/** Adds a place of a game that was not registered when the caller checked. */
 async function addGame(transaction: Queryable, guildId: string, game: store.Game, now: Date) {
   await store.lockGames(transaction, guildId);
-  // Another request may have added it before this one got the lock.
+  // Another request may have added the place before this transaction got the lock.
   const known = await store.updateGame(transaction, guildId, game, now);
   if (known) return { id: known, created: false };
   if ((await store.countGames(transaction, guildId)) >= MAX_GAMES) {

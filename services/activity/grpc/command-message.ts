@@ -16,8 +16,8 @@ const payload = z
   });
 
 /**
- * The schemas of the fields that every message which sends a command has. Their names are those of the contract, because
- * guildctl derives the names of its options from the paths of faults.
+ * The schemas of the fields that all gRPC messages which send a command share. The field names are those of the REST
+ * contract, because guildctl derives the names of its options from the paths of validation errors.
  */
 export const commandSchemas = {
   guild_id: guildId,
@@ -33,7 +33,7 @@ interface CommandMessage {
   payload: string;
 }
 
-/** The fields of a message for `commandSchemas`. */
+/** Returns the fields of a gRPC message under the names that `commandSchemas` checks. */
 export const commandFields = ({ guildId: guild, type, target, payload: json }: CommandMessage) => ({
   guild_id: guild,
   type,
@@ -43,7 +43,7 @@ export const commandFields = ({ guildId: guild, type, target, payload: json }: C
 
 const commandSchema = z.object(commandSchemas);
 
-/** The command in a checked message. */
+/** Returns the command in a gRPC message that `commandSchemas` has checked. */
 export function commandOf(
   { type, target, payload: content }: Omit<z.output<typeof commandSchema>, 'guild_id'>,
   issuedBy: string | undefined,
@@ -52,7 +52,10 @@ export function commandOf(
   return { type, target: newTarget, payload: content, issuedBy };
 }
 
-/** The latest time that a message may hold, in Unix seconds. A greater number was probably meant as milliseconds. */
+/**
+ * The latest time that a gRPC message may contain, in Unix seconds. A greater number was probably meant as
+ * milliseconds.
+ */
 export const MAX_TIMESTAMP = 99_999_999_999;
 
 function parseObject(value: string): Record<string, unknown> | undefined {

@@ -15,10 +15,13 @@ import { commandMessage, commandServerMessage, gameServerMessage } from './views
 const MAX_TTL_SECONDS = 7 * 24 * 3600;
 const MAX_PAGE_SIZE = 1_000;
 const DEFAULT_PAGE_SIZE = 100;
-/** A page of commands is smaller, because the query counts the acknowledgements of up to 2,000 servers for each. */
+/**
+ * The maximum number of commands in a page. Lower than in other lists, because the query counts the acknowledgements of
+ * up to 2,000 servers for each command.
+ */
 const MAX_COMMAND_PAGE_SIZE = 200;
 
-/** The issuer that servers see in commands of operators. */
+/** The issuer that game servers see in commands which operators sent. */
 export const OPERATOR = 'operator';
 
 const recipients = z.discriminatedUnion(
@@ -31,7 +34,10 @@ const recipients = z.discriminatedUnion(
   { error: 'must be a server, a place or all' },
 );
 
-/** A note for the audit of auth, which reads it from the request. The log names the authenticated operator. */
+/**
+ * The operator's note for the audit, which auth reads from the request. The log contains the name of the authenticated
+ * operator instead.
+ */
 const actor = text(1, 100);
 const idempotencyKey = z
   .string()
@@ -51,7 +57,10 @@ const enqueue = z.object({
 });
 
 const limit = z.int().min(0).max(MAX_PAGE_SIZE);
-/** The time at which a command was sent, in Unix milliseconds, and its sequence number. */
+/**
+ * The cursor of the list of commands: the time at which a command was sent, in Unix milliseconds, and its sequence
+ * number.
+ */
 const commandCursor = z
   .string()
   .regex(/^(?:[0-9]{1,15}-[0-9]{1,16})?$/, { error: 'must be a next_cursor of this list' });
@@ -74,7 +83,7 @@ export interface CommandAdminOptions {
   clock: Clock;
 }
 
-/** The methods of guild.activity.v1.CommandAdminService, which guildctl calls. */
+/** The methods of the gRPC service guild.activity.v1.CommandAdminService, which guildctl calls. */
 export function commandAdminMethods(options: CommandAdminOptions): GrpcHandlers<typeof CommandAdminServiceService> {
   return { ...writeMethods(options), ...readMethods(options), ...serverMethods(options) };
 }

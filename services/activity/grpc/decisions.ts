@@ -19,7 +19,7 @@ const deliverDecision = z.object({
   expires_at: timestamp.optional(),
 });
 
-/** The methods of guild.activity.v1.DecisionService, which moderation calls. */
+/** The methods of the gRPC service guild.activity.v1.DecisionService, which the moderation service calls. */
 export function decisionMethods(commands: Commands): GrpcHandlers<typeof DecisionServiceService> {
   return {
     async deliverDecision(message) {

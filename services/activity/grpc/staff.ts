@@ -12,10 +12,16 @@ const MAX_PERMISSIONS = 100;
 const LEVEL_ERROR = `must be a whole number from 0 to ${MAX_LEVEL}`;
 
 const permission = z.string().regex(/^[A-Za-z0-9._:*-]{1,64}$/, { error: 'must be 1 to 64 of A-Z a-z 0-9 . _ : * -' });
-/** A note for the audit of auth, which reads it from the request. The log names the authenticated operator. */
+/**
+ * The operator's note for the audit, which auth reads from the request. The log contains the name of the authenticated
+ * operator instead.
+ */
 const actor = text(1, 100);
 
-/** The names of fields are those of guildctl's options, which it derives from the paths of faults. */
+/**
+ * The field names equal the names of guildctl's options, because guildctl derives them from the paths of validation
+ * errors.
+ */
 const removeRole = z.object({ guild_id: guildId, role: chatId, actor });
 
 const setRole = removeRole.extend({
@@ -26,7 +32,7 @@ const setRole = removeRole.extend({
 
 const listRoles = z.object({ guild_id: guildId });
 
-/** The methods of guild.activity.v1.StaffAdminService, which guildctl calls. */
+/** The methods of the gRPC service guild.activity.v1.StaffAdminService, which guildctl calls. */
 export function staffAdminMethods(roles: StaffRoles): GrpcHandlers<typeof StaffAdminServiceService> {
   return {
     async setStaffRole({ guildId: guild, chatRoleId, ...message }) {

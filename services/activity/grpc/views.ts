@@ -10,7 +10,7 @@ import type { CommandRecord, ServerRecord } from '../store/command-records.ts';
 import type { LiveServer } from '../store/servers.ts';
 import type { StaffRole } from '../store/staff-roles.ts';
 
-/** A command and its outcome at the time `now`, in Unix milliseconds. */
+/** Returns the gRPC message for a command and its outcome at the time `now`, in Unix milliseconds. */
 export function commandMessage(command: CommandRecord, now: number): Command {
   const { targetGameId, targetGameUsername, ackedAt, cancelledAt, result } = command;
   const outcome = outcomeOf(command, now);
@@ -35,8 +35,8 @@ export function commandMessage(command: CommandRecord, now: number): Command {
 }
 
 /**
- * The state of a command on one server at the time `now`, in Unix milliseconds. The record of a command for a named
- * server is also the record of that server.
+ * Returns the gRPC message for the state of a command on one game server at the time `now`, in Unix milliseconds. For a
+ * command to a named server, `server` and `command` are the same record.
  */
 export function commandServerMessage(server: ServerRecord, command: CommandRecord, now: number): CommandServer {
   return {
@@ -49,7 +49,7 @@ export function commandServerMessage(server: ServerRecord, command: CommandRecor
   };
 }
 
-/** A live game server. */
+/** Returns the gRPC message for a live game server. */
 export function gameServerMessage(server: LiveServer): GameServer {
   const { universeId, fps, pluginVersion, ageSeconds, heartbeatAt } = server;
   return {
@@ -69,7 +69,8 @@ export function gameServerMessage(server: LiveServer): GameServer {
 function outcomeOf(command: CommandRecord, now: number): CommandOutcome {
   const counts = command.delivered === null ? namedServerCounts(command, now) : sharedCounts(command);
   const { servers } = command;
-  // Not negative: a server whose heartbeat was in flight when the command was sent can receive it uncounted.
+  // The difference must not be negative: a server whose heartbeat was in flight when the command was sent can receive
+  // the command without being counted in `servers`.
   const missing = Math.max(0, servers - counts.delivered);
   const isOver = command.expiresAt.getTime() <= now;
   return {
@@ -118,7 +119,7 @@ function serverState(
   return leasedUntil && leasedUntil.getTime() > now ? 'leased' : 'queued';
 }
 
-/** A chat role that makes its members staff. */
+/** Returns the gRPC message for a staff role, which is a chat role whose members are staff in the game. */
 export const staffRoleMessage = ({ updatedAt, ...role }: StaffRole): StaffRoleMessage => ({
   ...role,
   updatedAt: unixSeconds(updatedAt),

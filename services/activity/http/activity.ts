@@ -102,7 +102,8 @@ function serverHandlers({ heartbeats, commands, polls, intervals }: HandlerOptio
     },
     async pollCommands({ guildId, params, query, signal }) {
       const request = { guildId, serverId: params.serverId, limit: query.limit };
-      // Before commands are leased: a failure after that would delay them until their leases end.
+      // The interval is read before commands are leased: a failure after the lease would delay the commands until the
+      // lease ends.
       const pollAfterSeconds = await intervals.read(guildId);
       const leased = await polls.poll(request, query.wait * 1000, signal);
       return ok({ commands: leased.map(commandView), poll_after_seconds: pollAfterSeconds });
@@ -112,7 +113,9 @@ function serverHandlers({ heartbeats, commands, polls, intervals }: HandlerOptio
   };
 }
 
-/** Rejects an empty server ID with NOT_APPLICABLE; the game's editor sends it. */
+/**
+ * Returns the server ID. Throws NOT_APPLICABLE if it is empty, which is the case for requests from the game's editor.
+ */
 function requireServerId(serverId: string): string {
   if (serverId === '') throw new ApiError('NOT_APPLICABLE', { message: NO_SERVER_ID });
   return serverId;

@@ -2,7 +2,7 @@ import { unixSeconds } from '#kit/clock.ts';
 import { PERMISSION_CACHE_SECONDS, type StaffPermissions } from '../domain/permissions.ts';
 import type { LeasedCommand } from '../store/commands.ts';
 
-/** A command in the response to the server that it is handed over to. */
+/** Returns a command as the REST response to its game server shows it. */
 export function commandView(command: LeasedCommand) {
   const { targetGameId, targetGameUsername } = command;
   return {
@@ -18,7 +18,7 @@ export function commandView(command: LeasedCommand) {
   };
 }
 
-/** The staff permissions of a player in the response to a game server. */
+/** Returns the staff permissions of a player as the REST response to a game server shows them. */
 export function permissionsView(gameId: number, staff: StaffPermissions) {
   return {
     game_id: gameId,

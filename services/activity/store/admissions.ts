@@ -12,7 +12,7 @@ import {
 export interface StoredServer {
   guildId: string;
   serverId: string;
-  /** The server is counted in the live servers of its guild. It may have lapsed since. */
+  /** True if the server is counted in the live servers of its guild, even if its heartbeats have stopped since. */
   isCounted: boolean;
   heartbeatAt: Date;
   liveUntil: Date;
@@ -23,7 +23,10 @@ type ServerName = Pick<StoredServer, 'guildId' | 'serverId'>;
 const guildsOf = (servers: readonly ServerName[]) => servers.map(({ guildId }) => guildId);
 const serverIdsOf = (servers: readonly ServerName[]) => servers.map(({ serverId }) => serverId);
 
-/** Reads stored servers and locks them until the transaction ends. The result has no row for an unknown server. */
+/**
+ * Reads stored game servers and locks their rows until the transaction ends. The result has no row for an unknown
+ * server.
+ */
 export function findServers(transaction: Queryable, servers: readonly ServerName[]): Promise<StoredServer[]> {
   const sorted = sortByServer(servers);
   return transaction.query(
@@ -39,8 +42,8 @@ export function findServers(transaction: Queryable, servers: readonly ServerName
 }
 
 /**
- * Reserves shared commands for servers that return: those that were sent while the servers were live before, because
- * their new cursors are past these. The servers and their guilds must be locked.
+ * Reserves shared commands for game servers that become live again. The commands were sent while the servers were live
+ * before; without a reservation the servers' new cursors would skip them. The servers and their guilds must be locked.
  */
 export async function reserveCommands(
   transaction: Queryable,
@@ -63,7 +66,10 @@ export async function reserveCommands(
   );
 }
 
-/** Adds `added` to the live servers of each guild; `earliest` is the earliest time at which an added one may lapse. */
+/**
+ * Adds `added` to the live-server count of each guild; `earliest` is the earliest time at which one of the added
+ * servers can stop being live.
+ */
 export async function addLiveServers(
   transaction: Queryable,
   changes: readonly { guildId: string; added: number; earliest: Date | null }[],
@@ -76,16 +82,19 @@ export async function addLiveServers(
   );
 }
 
-/** A heartbeat that makes a server live, keeps it live, or ends it. */
+/** A heartbeat that makes a game server live, keeps it live, or ends it. */
 export interface Admission {
   heartbeat: Heartbeat;
-  /** The server was not live. It gets no command that was sent before, except for reserved ones. */
+  /**
+   * True if the server was not live before. A new server gets no commands that were sent before, except for reserved
+   * ones.
+   */
   isNew: boolean;
 }
 
 /**
- * Writes heartbeats, at most one of each server. The guilds must be locked and their counts changed already. The
- * players of a server that ends are deleted, and its `live_until` is never moved to a later time.
+ * Writes heartbeats, at most one of each server. The guilds must be locked, and their live-server counts changed
+ * already. If a server ends, its players are deleted and its `live_until` is never moved to a later time.
  */
 export function saveAdmissions(
   transaction: Queryable,

@@ -1,17 +1,17 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { AckStatus, CommandType } from './commands.ts';
 
-/** A command and its outcome. */
+/** A command to game servers and its outcome. */
 export interface CommandRecord {
   commandId: string;
-  /** Its position in the order in which commands were sent. */
+  /** The position of the command in the order in which commands were sent. */
   sequence: number;
-  /** The named server; empty for a shared command, which is for several servers. */
+  /** The server ID of a command for one named server; empty for a shared command, which is for several servers. */
   serverId: string;
   /** The place whose servers get a shared command; null for every place. */
   placeId: number | null;
   excludedServerId: string | null;
-  /** The number of servers that it was sent to. */
+  /** The number of game servers that the command was sent to. */
   servers: number;
   type: CommandType;
   targetGameId: number | null;
@@ -21,7 +21,10 @@ export interface CommandRecord {
   createdAt: Date;
   expiresAt: Date;
   cancelledAt: Date | null;
-  /** This field and those up to `ackedAt` concern a command for a named server. */
+  /**
+   * Deliveries of the command so far. The fields from `attempt` to `ackedAt` are only used for a command for a named
+   * server.
+   */
   attempt: number;
   leasedUntil: Date | null;
   status: AckStatus | null;
@@ -29,13 +32,16 @@ export interface CommandRecord {
   error: string | null;
   ackedAt: Date | null;
 
-  /** The number of servers that a shared command was handed over to; null for a command for a named server. */
+  /** The number of servers that received a shared command; null for a command for a named server. */
   delivered: number | null;
-  /** The acknowledgements of a shared command by status; null for a command for a named server. */
+  /**
+   * The number of servers that acknowledged a shared command with `success`; null for a command for a named server.
+   * `failed` and `rejected` count the other statuses.
+   */
   succeeded: number | null;
   failed: number | null;
   rejected: number | null;
-  /** Servers that it was handed over to and that did not acknowledge it before it expired. */
+  /** The number of servers that received a shared command and did not acknowledge it before it expired. */
   unacknowledged: number | null;
 }
 
@@ -45,7 +51,7 @@ const RECORD = `command_id AS "commandId", place AS sequence, server_id AS "serv
   expires_at AS "expiresAt", cancelled_at AS "cancelledAt", attempt, leased_until AS "leasedUntil", status, result,
   error, acked_at AS "ackedAt", delivered, succeeded, failed, rejected, unacknowledged`;
 
-/** Counts the deliveries and acknowledgements of each shared command at the time $2. */
+/** SQL that counts the deliveries and acknowledgements of each shared command at the time $2. */
 const OUTCOME_JOIN = `LEFT JOIN LATERAL (
     SELECT count(*) FILTER (WHERE attempt > 0 OR acked_at IS NOT NULL)::int AS delivered,
       count(*) FILTER (WHERE status = 'success')::int AS succeeded,
@@ -57,14 +63,14 @@ const OUTCOME_JOIN = `LEFT JOIN LATERAL (
   ) AS outcome ON server_id = ''`;
 
 export interface CommandFilter {
-  /** Only commands that were sent before the one with this time and sequence number. */
+  /** Selects only commands that were sent before the command with this time and sequence number. */
   before: { createdAt: Date; sequence: number } | undefined;
-  /** Only commands that were sent at this time or later. */
+  /** Selects only commands that were sent at this time or later. */
   since: Date | undefined;
   limit: number;
 }
 
-/** A page of a guild's commands, the newest first. */
+/** Returns a page of a guild's commands, the newest first. */
 export function listCommands(
   on: Queryable,
   guildId: string,
@@ -95,7 +101,7 @@ export async function findCommand(
   return found;
 }
 
-/** The state of a command on one server. */
+/** The state of a command on one game server. */
 export interface ServerRecord {
   serverId: string;
   attempt: number;
@@ -108,8 +114,8 @@ export interface ServerRecord {
 }
 
 /**
- * A page of the servers of a shared command, ordered by ID, after the given ID: those that it was handed over to, and
- * those that have not fetched it, as long as they are stored.
+ * Returns a page of the game servers of a shared command, ordered by ID, starting after the ID `after`. Contains the
+ * servers that received the command, and those that have not fetched it yet as long as they are stored.
  */
 export function listCommandServers(
   on: Queryable,
@@ -140,8 +146,9 @@ export function listCommandServers(
 }
 
 /**
- * Cancels a command for every server to which it was not handed over. Returns their number, or undefined if the guild
- * has no such command. A server that fetches the command concurrently may be counted and still get it.
+ * Cancels a command for every game server that did not receive it yet. Returns the number of these servers, or
+ * undefined if the guild has no such command. A server that fetches the command concurrently may be counted and still
+ * receive it.
  */
 export async function cancelCommand(
   on: Queryable,
@@ -169,14 +176,14 @@ export async function cancelCommand(
   return found?.cancelled;
 }
 
-/** The unacknowledged commands of all guilds. A shared command counts once for each server. */
+/** The unacknowledged commands of all guilds in one state. A shared command counts once for each server. */
 export interface UnacknowledgedCounts {
-  /** `handed_over` if they were handed over at least once. */
+  /** `handed_over` for commands that were delivered to a server at least once, otherwise `waiting`. */
   state: 'waiting' | 'handed_over';
   count: number;
-  /** When the oldest command was sent; null if there is none. */
+  /** When the oldest unacknowledged command was sent; null if there is none. */
   oldest: Date | null;
-  /** Commands that expired after `since`. */
+  /** The number of commands that expired unacknowledged after the time `since`. */
   expired: number;
 }
 

@@ -4,7 +4,7 @@ import type { ACK_STATUSES, COMMAND_TYPES } from '#proto/rest/activity/shapes.ts
 export type CommandType = (typeof COMMAND_TYPES)[number];
 export type AckStatus = (typeof ACK_STATUSES)[number];
 
-/** The content of a command for servers. */
+/** The content of a command to game servers. */
 export interface NewCommand {
   type: CommandType;
   target: { gameId: number; gameUsername?: string | undefined } | undefined;
@@ -14,7 +14,7 @@ export interface NewCommand {
 
 export interface CommandRow {
   commandId: string;
-  /** The server that it is handed over to. */
+  /** The game server that receives the command. */
   serverId: string;
   type: CommandType;
   targetGameId: number | null;
@@ -23,17 +23,17 @@ export interface CommandRow {
   issuedBy: string | null;
   createdAt: Date;
   expiresAt: Date;
-  /** Delivery attempt, starting at 1. */
+  /** The number of this delivery attempt, starting at 1. */
   attempt: number;
 }
 
-/** A command that is leased to a server. */
+/** A command that is leased to a game server until `leasedUntil`. */
 export type LeasedCommand = CommandRow & { guildId: string; leasedUntil: Date };
 
-/** The server_id of a shared command, which is for several servers. */
+/** The value of the column server_id for a shared command, which is for several servers. */
 export const SHARED = '';
 
-/** The maximum size of a stored result, in bytes of JSON. */
+/** The maximum size of the stored result of a command, in bytes of JSON. */
 const MAX_RESULT_BYTES = 4 * 1024;
 
 export interface Ack {
@@ -41,14 +41,14 @@ export interface Ack {
   serverId: string;
   commandId: string;
   status: AckStatus;
-  /** Any JSON; undefined for none. */
+  /** The result that the server reported for the command: any JSON, or undefined for no result. */
   result: unknown;
   error: string | undefined;
 }
 
 /**
- * The JSON to store for a result. A result that is too large is replaced by its size, because the acknowledgement must
- * not fail.
+ * Returns the JSON to store for the result of a command. A result that is too large is replaced by its size, because
+ * the acknowledgement must not fail.
  */
 function storedResult(result: unknown): string | undefined {
   const text = JSON.stringify(result) as string | undefined;
@@ -57,8 +57,8 @@ function storedResult(result: unknown): string | undefined {
 }
 
 /**
- * Acknowledges commands in one statement, and returns those that were not acknowledged before; the others do not
- * change. A shared command can be acknowledged by each server that it was handed over to.
+ * Acknowledges commands in one statement. Returns the commands that were not acknowledged before; commands with an
+ * earlier acknowledgement do not change. Each server that received a shared command can acknowledge it.
  */
 export function ackCommands(
   on: Queryable,
@@ -94,7 +94,7 @@ export function ackCommands(
   );
 }
 
-/** The acknowledgement of a command by a server; undefined if the server has no such command. */
+/** Returns the acknowledgement of a command by a game server; undefined if the server has no such command. */
 export async function findAck(
   on: Queryable,
   { guildId, serverId, commandId }: Pick<Ack, 'guildId' | 'serverId' | 'commandId'>,

@@ -1,11 +1,11 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 
-/** The kinds of rows with a daily quota. */
+/** The kinds of rows of which a guild may add only a limited number a day. */
 export type DailyKind = 'actions' | 'sessions';
 
 /**
- * Increments the count of the day (UTC) that `now` is in. Returns false and changes nothing if the count is `max`
- * already. It locks the count until the transaction ends, so call it at the end of a transaction.
+ * Increments a guild's count for the day (UTC) of `now`. Returns false and changes nothing if the count has reached
+ * `max`. The count stays locked until the transaction ends, so call this function last in a transaction.
  */
 export async function addToDay(
   transaction: Queryable,

@@ -1,11 +1,11 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 
-/** The live servers of a guild. */
+/** The number of live game servers of a guild. */
 export interface GuildCounts {
   guildId: string;
-  /** The number of servers that are counted as live. From `nextLapseAt` on, some of them may have lapsed. */
+  /** The number of servers that are counted as live. From `nextLapseAt` on, some of them may no longer be live. */
   liveServers: number;
-  /** Before this time no counted server lapses; null if none is counted. */
+  /** The earliest time at which a counted server can stop being live; null if no server is counted. */
   nextLapseAt: Date | null;
 }
 
@@ -27,8 +27,8 @@ export async function lockGuilds(transaction: Queryable, guildIds: readonly stri
 }
 
 /**
- * Marks lapsed servers as not counted, deletes their players, and counts the remaining servers of the guilds. The
- * guilds must be locked. A server that another transaction is writing stays counted.
+ * Marks servers without recent heartbeats as not counted, deletes their players, and counts the remaining live servers
+ * of the guilds. The guilds must be locked. A server whose row another transaction has locked stays counted.
  */
 export async function sweepGuilds(
   transaction: Queryable,

@@ -2,25 +2,25 @@ import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { LeasedCommand } from './commands.ts';
 import { sortByServer } from './servers.ts';
 
-/** A server that fetches its commands. */
+/** A request of a game server to fetch its commands. */
 export interface FetchRequest {
   guildId: string;
   serverId: string;
-  /** The maximum number of commands. */
+  /** The maximum number of commands to fetch. */
   limit: number;
 }
 
 /**
- * The time of the database, which is the same for all processes. The subquery is evaluated once, so that comparisons
- * with it can use an index; a bare clock_timestamp() is volatile and cannot.
+ * The clock of the database, which is the same for all processes. The subquery is evaluated once, so that comparisons
+ * with it can use an index; a bare clock_timestamp() is volatile and cannot use an index.
  */
 const NOW = '(SELECT clock_timestamp())';
 const IS_NOT_LEASED = `acked_at IS NULL AND expires_at > ${NOW} AND (leased_until IS NULL OR leased_until <= ${NOW})`;
 
 /**
- * `own`: commands for the named server. `again`: shared commands that were handed over to the server before or reserved
- * for it. `fresh`: shared commands past its cursor. `behind` holds only servers whose cursor is not at the newest
- * shared command, so that no other server row is read and locked.
+ * Leases commands to servers. `own`: commands for a named server. `again`: shared commands that were delivered to the
+ * server before or reserved for it. `fresh`: shared commands after the server's cursor. `behind` holds only servers
+ * whose cursor is not at the newest shared command, so that no other server row is read and locked.
  */
 const LEASE_COMMANDS = prepared(
   `WITH requested AS MATERIALIZED (
@@ -119,8 +119,8 @@ const LEASE_COMMANDS = prepared(
 );
 
 /**
- * Leases commands to servers in one statement, for `leaseMs` each. A server may occur once. Commands that another
- * transaction is leasing are skipped. Sorted by the order in which the commands were sent.
+ * Leases commands to game servers in one statement, for `leaseMs` each. A server may occur only once. Commands that
+ * another transaction is leasing are skipped. The result is in the order in which the commands were sent.
  */
 export async function leaseCommands(
   on: Queryable,
@@ -136,7 +136,10 @@ export async function leaseCommands(
   return rows.sort((a, b) => a.place - b.place);
 }
 
-/** The time at which the first lease of a server ends, in one of the two tables. */
+/**
+ * SQL for the time at which the first lease of a server ends; `table` is one of the two tables with leases, commands
+ * and deliveries.
+ */
 const firstLeaseEnd = (table: string) => `SELECT min(leased_until) AS ends FROM activity.${table}
   WHERE ${table}.guild_id = requested.guild_id AND ${table}.server_id = requested.server_id
     AND acked_at IS NULL AND expires_at > ${NOW}`;
@@ -151,7 +154,8 @@ const READ_LEASE_ENDS = prepared(
 );
 
 /**
- * The milliseconds until the first lease in a server's queue ends. The result has no row for a server without leases.
+ * Returns the milliseconds until the first lease in the queue of each server ends. The result has no row for a server
+ * without leases.
  */
 export function readLeaseEnds(
   on: Queryable,
@@ -160,10 +164,10 @@ export function readLeaseEnds(
   return on.query(READ_LEASE_ENDS, [servers.map(({ guildId }) => guildId), servers.map(({ serverId }) => serverId)]);
 }
 
-/** Releases leased commands that could not be handed over, and takes back the attempt. */
+/** Releases the leases of commands that could not be handed over, and decrements their delivery attempts. */
 export async function releaseCommands(on: Queryable, commands: readonly LeasedCommand[]): Promise<void> {
-  // The condition is on `status`, which is set together with `acked_at`: a condition on `acked_at` would make the
-  // planner search a queue index instead of the primary key.
+  // The condition uses `status`, which is set together with `acked_at`: with a condition on `acked_at` the planner
+  // would search a queue index instead of the primary key.
   await on.query(
     `WITH given AS (
        SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::timestamptz[])

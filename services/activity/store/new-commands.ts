@@ -5,40 +5,43 @@ import { INTERVAL_SQL } from './servers.ts';
 /** The maximum number of commands that wait for one server, and of open shared commands in a guild. */
 export const MAX_OPEN_COMMANDS = 1_000;
 
-/** A decision that arrives later than this, for example after an outage, may be for servers that have lapsed since. */
+/**
+ * The age, in milliseconds, from which a moderation decision is late, for example after an outage. A late decision may
+ * be for servers that are no longer live.
+ */
 const LATE_MS = 5_000;
 
-/** A command that was sent. */
+/** A command that was sent to game servers. */
 export interface SentCommand {
   commandId: string;
-  /** The number of servers that it is for. */
+  /** The number of game servers that the command is for. */
   servers: number;
   expiresAt: Date;
 }
 
-/** When a command expires. */
+/** The settings that determine when a command expires. */
 export interface Lifetime {
-  /** undefined: 4 times the heartbeat interval, at least 120 s. */
+  /** The lifetime of the command. Undefined means 4 times the heartbeat interval, but at least 120 s. */
   ttlSeconds: number | undefined;
   /** The command expires at this time at the latest. */
   notAfter: Date | undefined;
 }
 
-/** Identifies a command, so that a repeat does not send it again. */
+/** Identifies a command, so that a repeated request does not send the command again. */
 export interface CommandKey {
-  /** The event of the decision. */
+  /** The ID of the event that reported the moderation decision. */
   eventId?: string;
   /** The idempotency key of the operator, and a digest of the request. */
   request?: { key: string; hash: Buffer };
 }
 
-/** The servers that a shared command is for. */
+/** The game servers that a shared command is for. */
 export interface Audience {
-  /** undefined: servers of every place. */
+  /** The place whose servers receive the command; undefined for every place of the guild. */
   placeId: number | undefined;
-  /** The server that the command came from; it gets none. */
+  /** The game server that the command came from. This server receives no command. */
   excludedServerId: string | undefined;
-  /** Servers that were live at this time, or became live before the command is sent. */
+  /** Selects servers that were live at this time, or became live before the command is sent. */
   liveAt: Date;
 }
 
@@ -52,7 +55,7 @@ export interface OutgoingCommand {
 
 const SENT = `command_id AS "commandId", servers, expires_at AS "expiresAt"`;
 
-/** The parameters $1 to $12 of both statements below. */
+/** Returns the parameters $1 to $12 of the two INSERT statements below. */
 const parametersOf = ({ guildId, command, key, lifetime, now }: OutgoingCommand) => [
   guildId,
   command.type,
@@ -74,11 +77,13 @@ const INSERT = `INSERT INTO activity.commands (guild_id, type, target_game_id, t
 
 const VALUES = '$1, $2, $3::bigint, $4, $5::json, $6, $7::timestamptz, $8::uuid, $9, $10::bytea';
 
-/** The time at which a command expires, given the heartbeat interval of its servers. */
+/**
+ * SQL for the time at which a command expires; `interval` is SQL for the heartbeat interval of its servers, in seconds.
+ */
 const expiresAt = (interval: string) => `least($12::timestamptz, $7::timestamptz
   + coalesce($11::int, greatest(120, 4 * ${interval})) * interval '1 second')`;
 
-/** The command that was sent with an idempotency key, and the digest of its request. */
+/** Returns the command that was sent with an idempotency key, and the digest of its request. */
 export async function findRequest(
   on: Queryable,
   guildId: string,
@@ -92,8 +97,8 @@ export async function findRequest(
 }
 
 /**
- * The number of servers that a decision was sent to; undefined if it was not sent yet. The sum counts the rows of the
- * previous release, which stored one for each server.
+ * Returns the number of servers that a moderation decision was sent to; undefined if it was not sent yet. The sum
+ * includes the rows of the previous release, which stored one row for each server.
  */
 export async function findDecision(on: Queryable, guildId: string, eventId: string): Promise<number | undefined> {
   const [found] = await on.query<{ servers: number | null }>(
@@ -103,7 +108,10 @@ export async function findDecision(on: Queryable, guildId: string, eventId: stri
   return found?.servers ?? undefined;
 }
 
-/** Sends a command to a named server, live or not. Returns undefined if its queue is full. The guild must be locked. */
+/**
+ * Stores a command for a named game server, live or not. Returns undefined if the queue of the server is full. The
+ * guild must be locked.
+ */
 export async function insertServerCommand(
   transaction: Queryable,
   outgoing: OutgoingCommand,
@@ -129,16 +137,16 @@ export async function insertServerCommand(
 }
 
 /**
- * Sends a command to several servers, which is one row however many servers there are. Returns undefined if the guild
- * has `MAX_OPEN_COMMANDS` open ones. The guild must be locked.
+ * Stores a command for several game servers as one row. Returns undefined if the guild has `MAX_OPEN_COMMANDS` open
+ * shared commands. The guild must be locked.
  */
 export async function insertSharedCommand(
   transaction: Queryable,
   outgoing: OutgoingCommand,
   { placeId, excludedServerId, liveAt }: Audience,
 ): Promise<SentCommand | undefined> {
-  // Only a late decision reads all stored servers, which are far more than the counted ones: servers that were live
-  // when it was made may no longer be counted.
+  // Servers that were live at the time of a late decision may no longer be counted as live. Only for late decisions are
+  // all stored servers read, because there are far more of them than counted ones.
   const isLate = outgoing.now.getTime() - liveAt.getTime() > LATE_MS;
   const [sent] = await transaction.query<SentCommand>(
     `WITH opened AS (

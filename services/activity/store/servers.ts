@@ -1,7 +1,7 @@
 import { prepared, type Queryable } from '#kit/postgres/pool.ts';
 import { MIN_INTERVAL_SECONDS } from '#proto/rest/activity/servers.ts';
 
-/** A server's heartbeat. */
+/** The heartbeat of a game server. */
 export interface Heartbeat {
   guildId: string;
   serverId: string;
@@ -13,29 +13,30 @@ export interface Heartbeat {
   fps: number | undefined;
   ageSeconds: number | undefined;
   pluginVersion: string | undefined;
-  /** The server is shutting down. */
+  /** True if the game server is shutting down. */
   isFinal: boolean;
-  /** An older heartbeat is never written over a newer one. */
+  /** When the heartbeat was received. An older heartbeat never replaces a newer one. */
   receivedAt: Date;
 }
 
-/** Identifies a server among those of all guilds. Neither ID can contain a space. */
+/** Returns a text that identifies a game server among those of all guilds. Neither ID can contain a space. */
 export const serverKey = ({ guildId, serverId }: { guildId: string; serverId: string }) => `${guildId} ${serverId}`;
 
-/** Sorts into the order in which all statements lock servers, to avoid deadlocks. */
+/** Sorts items into the order in which all statements lock servers, to avoid deadlocks. */
 export const sortByServer = <Item extends { guildId: string; serverId: string }>(items: readonly Item[]): Item[] =>
   items.toSorted((a, b) => (serverKey(a) < serverKey(b) ? -1 : 1));
 
 /**
- * The interval between the heartbeats of a server, in seconds. With a quarter of a second for each live server, a guild
- * sends at most 240 heartbeats a minute up to 1,200 servers, which fits into the rate limit of one key (300 a minute).
+ * SQL for the interval between the heartbeats of a server, in seconds: a quarter of a second for each live server, so
+ * that a guild with up to 1,200 servers sends at most 240 heartbeats a minute, which fits into the rate limit of one
+ * API key (300 a minute).
  */
 export const INTERVAL_SQL = `least(300, greatest(${MIN_INTERVAL_SECONDS}, ceil(live_servers / 4.0)))::int`;
 
-/** The number of intervals for which a server stays live without a heartbeat. */
+/** The number of heartbeat intervals for which a server stays live without a heartbeat. */
 export const MISSED_INTERVALS = 3;
 
-/** The minimum time for which a server stays live after a heartbeat. */
+/** The minimum time, in milliseconds, for which a server stays live after a heartbeat. */
 export const MIN_LIVE_MS = MISSED_INTERVALS * MIN_INTERVAL_SECONDS * 1000;
 
 /** The columns of a heartbeat that a statement reads from JSON; see `heartbeatRow`. */
@@ -44,8 +45,8 @@ export const HEARTBEAT_COLUMNS = `"guildId" text, "serverId" text, "placeId" big
   "isFinal" boolean, "receivedAt" timestamptz`;
 
 /**
- * A heartbeat as JSON with `HEARTBEAT_COLUMNS`. The players are a string of JSON in it: json_to_recordset would reject
- * escapes in them that are valid in JSON, such as \u0000.
+ * Converts a heartbeat to JSON with `HEARTBEAT_COLUMNS`. The players are encoded as a string of JSON, because
+ * json_to_recordset would reject escapes that are valid in JSON, such as \u0000.
  */
 export const heartbeatRow = ({ players, ...heartbeat }: Heartbeat) => ({
   ...heartbeat,
@@ -53,7 +54,8 @@ export const heartbeatRow = ({ players, ...heartbeat }: Heartbeat) => ({
 });
 
 /**
- * The time after which a heartbeat requests a sweep of lapsed servers. An arriving or ending server sweeps immediately.
+ * The delay after which a heartbeat requests a sweep of servers that are no longer live but still counted. A server
+ * that starts or ends sweeps immediately.
  */
 const SWEEP_DELAY = `interval '5 seconds'`;
 
@@ -84,15 +86,16 @@ const SAVE_HEARTBEATS = prepared(
 export interface SavedHeartbeat {
   guildId: string;
   serverId: string;
-  /** The interval until the next heartbeat of the server. */
+  /** The seconds until the server should send its next heartbeat. */
   intervalSeconds: number;
-  /** Servers of the guild lapsed a while ago and are still counted. */
+  /** True if some servers of the guild stopped being live a while ago and are still counted. */
   isSweepDue: boolean;
 }
 
 /**
- * Writes heartbeats of live servers in one statement, at most one of each server and none that is final. Heartbeats
- * that are missing in the result were not written: their servers are not live or have sent a newer one.
+ * Writes heartbeats of live servers in one statement, at most one of each server and none of a server that is shutting
+ * down. The result lacks heartbeats that were not written because their server is not live or has sent a newer
+ * heartbeat.
  */
 export function saveHeartbeats(on: Queryable, heartbeats: readonly Heartbeat[]): Promise<SavedHeartbeat[]> {
   return on.query(SAVE_HEARTBEATS, [JSON.stringify(sortByServer(heartbeats).map(heartbeatRow))]);
@@ -106,7 +109,7 @@ const READ_INTERVALS = prepared(
    ) AS guild`,
 );
 
-/** The current heartbeat interval of each guild. The result has no row for a guild without servers. */
+/** Returns the current heartbeat interval of each guild. The result has no row for a guild without servers. */
 export function readIntervals(
   on: Queryable,
   guildIds: readonly string[],
@@ -114,7 +117,7 @@ export function readIntervals(
   return on.query(READ_INTERVALS, [guildIds]);
 }
 
-/** A live server, as it reported itself. */
+/** A live game server, as its last heartbeat described it. */
 export interface LiveServer {
   serverId: string;
   placeId: number;
@@ -128,7 +131,10 @@ export interface LiveServer {
   liveUntil: Date;
 }
 
-/** A page of the live servers of a guild, or of one place, ordered by ID, after the given ID. */
+/**
+ * Returns a page of the live servers of a guild, or of one place of the guild, ordered by ID, starting after the ID
+ * `after`.
+ */
 export function listServers(
   on: Queryable,
   guildId: string,
@@ -147,7 +153,7 @@ export function listServers(
   );
 }
 
-/** The number of live servers of a guild, or of one place. */
+/** Returns the number of live servers of a guild, or of one place of the guild. */
 export async function countServers(
   on: Queryable,
   guildId: string,

@@ -13,11 +13,11 @@ export interface EndedSession {
   startedAt: Date;
   endedAt: Date;
   idleSeconds: number;
-  /** True if this call ended it. */
+  /** True if this call ended the session; false if the session had ended before. */
   isNew: boolean;
 }
 
-/** Ends the open session of a user on a server as of its last beat, if that was before `silentSince`. */
+/** Ends the open staff session of a user on a server as of its last beat, if the last beat was before `silentSince`. */
 export async function endLapsed(
   on: Queryable,
   { guildId, gameId, serverId }: NewSession,
@@ -30,7 +30,10 @@ export async function endLapsed(
   );
 }
 
-/** Inserts a session, or returns the open one of the user on that server, for which this counts as a beat. */
+/**
+ * Inserts a staff session, or returns the open session of the user on the same server and stores `now` as its last
+ * beat.
+ */
 export async function openSession(
   on: Queryable,
   session: NewSession,
@@ -49,7 +52,10 @@ export async function openSession(
   return opened;
 }
 
-/** Stores beats of a server's sessions in one statement, and returns the IDs of those that are open. */
+/**
+ * Stores beats of the staff sessions on a game server in one statement, and returns the IDs of the sessions that are
+ * open.
+ */
 export async function beatSessions(
   on: Queryable,
   { guildId, serverId }: { guildId: string; serverId: string },
@@ -80,8 +86,8 @@ export async function beatSessions(
 }
 
 /**
- * Ends a session now, or as of its last beat if that was before `silentSince`. A session that has ended before does not
- * change. Returns undefined if the guild has no such session.
+ * Ends a staff session now, or as of its last beat if the last beat was before `silentSince`. A session that has ended
+ * before does not change. Returns undefined if the guild has no such session.
  */
 export async function endSession(
   on: Queryable,

@@ -2,20 +2,20 @@ import type { Queryable } from '#kit/postgres/pool.ts';
 
 export interface NewStaffRole {
   chatRoleId: string;
-  /** 0 to 10. */
+  /** The level of the staff role: 0 to 10, of which 10 is the highest. */
   level: number;
   name: string;
   permissions: string[];
 }
 
-/** A chat role that makes its members staff. */
+/** A staff role: a chat role whose members are staff in the game. */
 export interface StaffRole extends NewStaffRole {
   updatedAt: Date;
 }
 
 const ROLE = `chat_role_id AS "chatRoleId", level, name, permissions, updated_at AS "updatedAt"`;
 
-/** A guild's staff roles, the highest level first, then by chat role. */
+/** Returns a guild's staff roles, the highest level first; roles of the same level are ordered by chat role ID. */
 export function listStaffRoles(on: Queryable, guildId: string): Promise<StaffRole[]> {
   return on.query<StaffRole>(
     `SELECT ${ROLE} FROM activity.staff_roles WHERE guild_id = $1 ORDER BY level DESC, chat_role_id`,
@@ -23,7 +23,7 @@ export function listStaffRoles(on: Queryable, guildId: string): Promise<StaffRol
   );
 }
 
-/** Lets only one transaction at a time set staff roles of the guild. */
+/** Takes the guild's staff role lock, so that only one transaction at a time sets staff roles of the guild. */
 export async function lockStaffRoles(transaction: Queryable, guildId: string): Promise<void> {
   const name = `activity.staff_roles\n${guildId}`;
   await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
@@ -48,7 +48,7 @@ export async function saveStaffRole(
   return saved;
 }
 
-/** Deletes a staff role and returns it; undefined if there was none. */
+/** Deletes a staff role and returns it; undefined if the chat role had no staff role. */
 export async function deleteStaffRole(
   on: Queryable,
   guildId: string,

@@ -7,13 +7,13 @@ export interface Game {
   pluginVersion: string | undefined;
 }
 
-/** Lets only one transaction at a time add places to the guild. */
+/** Takes the guild's places lock, so that only one transaction at a time adds places to the guild. */
 export async function lockGames(transaction: Queryable, guildId: string): Promise<void> {
   const name = `activity.games\n${guildId}`;
   await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
 }
 
-/** The number of registered places of a guild. */
+/** Returns the number of registered places of a guild. */
 export async function countGames(on: Queryable, guildId: string): Promise<number> {
   const [row] = await on.query<{ count: number }>(
     'SELECT count(*)::int AS count FROM activity.games WHERE guild_id = $1',
@@ -22,7 +22,10 @@ export async function countGames(on: Queryable, guildId: string): Promise<number
   return row?.count ?? 0;
 }
 
-/** Inserts a place and returns its number, which is unique within the guild. `lockGames` must have been called. */
+/**
+ * Inserts a place of a game and returns its number, which is unique within the guild. `lockGames` must have been
+ * called.
+ */
 export async function insertGame(on: Queryable, guildId: string, game: Game, now: Date): Promise<number> {
   const [registered] = await on.query<{ id: number }>(
     `INSERT INTO activity.games (guild_id, universe_id, place_id, name, plugin_version, registered_at, updated_at, id)
@@ -36,7 +39,7 @@ export async function insertGame(on: Queryable, guildId: string, game: Game, now
   return registered.id;
 }
 
-/** Updates a registered place and returns its number; undefined if it is not registered. */
+/** Updates a registered place and returns its number; undefined if the place is not registered. */
 export async function updateGame(on: Queryable, guildId: string, game: Game, now: Date): Promise<number | undefined> {
   const [registered] = await on.query<{ id: number }>(
     `UPDATE activity.games SET name = $4, plugin_version = $5, updated_at = $6
@@ -57,7 +60,7 @@ export interface Action {
   occurredAt: Date;
 }
 
-/** Inserts an action; returns false if the guild has one with this ID already. */
+/** Inserts a staff action; returns false if the guild already has an action with the same ID. */
 export async function insertAction(on: Queryable, guildId: string, action: Action, now: Date): Promise<boolean> {
   const logged = await on.query(
     `INSERT INTO activity.actions (guild_id, action_id, actor_game_id, action_type, target_game_id, place_id,
