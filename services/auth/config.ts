@@ -14,7 +14,10 @@ const shape = {
   ...processConfig,
   ...databaseConfig,
   ...grpcConfig,
-  /** How long audit entries are stored; 0 = forever. The database never deletes entries younger than 30 days. */
+  /**
+   * How long, in seconds, audit entries are stored; 0 means forever. The database never deletes entries younger than 30
+   * days.
+   */
   RETENTION_AUDIT_SECONDS: number(730 * DAY).refine((value) => value === 0 || value >= MIN_AUDIT_SECONDS, {
     error: `must be 0 or at least ${MIN_AUDIT_SECONDS}`,
   }),

@@ -8,13 +8,14 @@ const inAudit = (column: string, account: UserColumn['account']): UserColumn => 
   shows: SHOWN,
 });
 
-/** The rows that are erased with a guild, and with a user. Keys contain no data about users. */
+/** The rows that are erased with a guild, and with a user. API keys contain no data about users. */
 export const erasureRules: readonly ErasureRule[] = [
   { table: 'auth.key_secrets' },
   { table: 'auth.keys' },
   {
     table: 'auth.audit',
-    // The operator, the action and the time stay in the chain, and so do the details of erasures. All other details are erased.
+    // The operator, the action and the time stay in the audit chain, and so do the details of erasures. All other
+    // details are erased.
     keptRows: `salt IS NULL OR action IN ('erase_guild', 'erase_user', 'EraseGuild', 'EraseUser')`,
     users: [inAudit('game_id', 'game'), inAudit('chat_id', 'chat')],
     functions: { guild: 'auth.erase_audit_of_guild', user: 'auth.erase_audit_of_user' },
@@ -23,6 +24,6 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'auth.audit_heads', keptRows: 'TRUE' },
   { table: 'auth.audit_checkpoints', keptRows: 'TRUE' },
   { table: 'auth.operators', belongsToInstallation: true },
-  // Holds the number of the guild's next key, so that the ID of an erased key is never assigned again.
+  // The table contains the number of the guild's next API key, so that the ID of an erased key is never assigned again.
   { table: 'auth.guilds', keptRows: 'TRUE' },
 ];

@@ -4,7 +4,7 @@ import { formatKeyId, type KeyRef } from './domain/key.ts';
 
 export type KeyAction = 'create' | 'update' | 'rotate' | 'revoke' | 'suspend' | 'resume';
 
-/** Metrics and log lines of auth. They never contain a secret or a hash. */
+/** Metrics and log lines of auth, none of which contain a secret or a hash. */
 export class AuthTelemetry {
   readonly #log: Logger;
   readonly #changed;
@@ -23,11 +23,11 @@ export class AuthTelemetry {
     );
     this.#overLimit = metrics.counter(
       'auth_keys_over_limit_total',
-      'Key creations and updates rejected because the guild already has ten active keys',
+      'API key creations and updates that were rejected because the guild already has ten active keys',
     );
     this.#verified = metrics.counter(
       'auth_keys_verified_total',
-      'Key hashes that gateways sent for verification, by whether auth knows them',
+      'API key hashes that gateways sent for verification, by whether auth knows the key',
       ['result'],
     );
     this.#operatorCalls = metrics.counterOf(
@@ -38,25 +38,28 @@ export class AuthTelemetry {
     );
     this.#auditChains = metrics.counterOf(
       'auth_audit_chains_total',
-      'Audit chains that the hourly check signed or found broken',
+      'Audit chains of guilds that the hourly verification signed or found broken',
       'result',
       ['signed', 'broken'],
     );
-    this.#watchers = metrics.gauge('auth_watchers', 'Open Watch streams, over which gateways receive key changes');
+    this.#watchers = metrics.gauge(
+      'auth_watchers',
+      'Open Watch streams, over which gateways receive changes of API keys',
+    );
   }
 
   keysChanged(action: KeyAction, keys: readonly KeyRef[]): void {
     this.#changed.inc({ action }, keys.length);
-    this.#log.info({ action, keys: keys.map(formatKeyId) }, 'keys changed');
+    this.#log.info({ action, keys: keys.map(formatKeyId) }, 'API keys changed');
   }
 
   erasureRecorded(guildId: string, action: string, state: string): void {
-    this.#log.info({ guild_id: guildId, action, state }, 'erasure recorded in the audit');
+    this.#log.info({ guild_id: guildId, action, state }, 'erasure of a guild or user recorded in the audit');
   }
 
   keyRejectedOverLimit(guildId: string): void {
     this.#overLimit.inc();
-    this.#log.info({ guild_id: guildId }, 'key rejected: the guild has the maximum number of active keys');
+    this.#log.info({ guild_id: guildId }, 'API key rejected: the guild has the maximum number of active keys');
   }
 
   guildChanged(guildId: string, action: 'suspend' | 'resume', keys: number): void {
@@ -70,7 +73,7 @@ export class AuthTelemetry {
 
   changeAuthorised(operator: string, method: string, guildId: string): void {
     this.#operatorCalls.inc({ result: 'authorised' });
-    this.#log.info({ operator, method, guild_id: guildId }, 'operator change authorised');
+    this.#log.info({ operator, method, guild_id: guildId }, 'operator authorised to change data of another service');
   }
 
   operatorRejected(operator: string, method: string): void {
@@ -103,19 +106,19 @@ export class AuthTelemetry {
 
   watcherConnected(count: number): void {
     this.#watchers.set(count);
-    this.#log.info({ watchers: count }, 'key watcher connected');
+    this.#log.info({ watchers: count }, 'gateway connected to the stream of key changes');
   }
 
   watcherDisconnected(count: number): void {
     this.#watchers.set(count);
-    this.#log.info({ watchers: count }, 'key watcher disconnected');
+    this.#log.info({ watchers: count }, 'gateway disconnected from the stream of key changes');
   }
 
   watcherTooSlow(): void {
-    this.#log.warn('key watcher disconnected: it received changes too slowly');
+    this.#log.warn('gateway disconnected: it received key changes too slowly');
   }
 
   recentChangesUnreadable(error: unknown): void {
-    this.#log.warn({ err: error }, 'failed to read recent key changes, no beats are sent until this succeeds');
+    this.#log.warn({ err: error }, 'failed to read recent key changes, gateways get no beats until this succeeds');
   }
 }

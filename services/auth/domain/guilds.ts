@@ -14,7 +14,7 @@ export interface GuildAdminOptions {
   telemetry: AuthTelemetry;
 }
 
-/** Lists, suspends and resumes guilds. `note` is the operator's note for the audit; empty for none. */
+/** Lists, suspends and resumes guilds. `note` is the operator's note for the audit; empty if there is none. */
 export class GuildAdmin {
   readonly #options: GuildAdminOptions;
 
@@ -22,22 +22,31 @@ export class GuildAdmin {
     this.#options = options;
   }
 
-  /** A page of guilds, ordered by ID, starting after the guild `after`. */
+  /** Returns a page of guilds, ordered by ID, starting after the guild `after`. */
   list(after: string, limit: number): Promise<GuildRecord[]> {
     return selectGuilds(this.#options.database, after, this.#now(), limit);
   }
 
-  /** Makes every key of the guild invalid until `resume`. NOT_FOUND if the guild never had a key. */
+  /**
+   * Suspends a guild: all API keys of the guild are invalid until `resume`. Throws NOT_FOUND if the guild never had a
+   * key.
+   */
   suspend(guildId: string, note: string): Promise<GuildRecord> {
     return this.#setSuspended(guildId, true, note);
   }
 
-  /** Makes the keys of the guild valid again. NOT_FOUND if the guild never had a key. */
+  /**
+   * Resumes a suspended guild: the API keys of the guild are valid again. Throws NOT_FOUND if the guild never had a
+   * key.
+   */
   resume(guildId: string, note: string): Promise<GuildRecord> {
     return this.#setSuspended(guildId, false, note);
   }
 
-  /** Like every change of keys, it holds the lock of the guild, and is one transaction with its audit entry. */
+  /**
+   * Suspends or resumes a guild. The change holds the lock of the guild like every change of API keys, and shares a
+   * transaction with its audit entry.
+   */
   async #setSuspended(guildId: string, isSuspended: boolean, note: string): Promise<GuildRecord> {
     const { database, telemetry } = this.#options;
     const action = isSuspended ? 'suspend' : 'resume';

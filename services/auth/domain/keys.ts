@@ -10,28 +10,34 @@ import { type OperatorAction, ownEntry } from './audit/entry.ts';
 import { encodeChange, RECENT_MS } from './changes.ts';
 import { isActive, type KeyPosition, type KeyRecord, type KeyRef, type KeySettings, MAX_ACTIVE_KEYS } from './key.ts';
 
-/** How long rotated secrets are stored after they stop working, so that changes that are read late include their hashes. */
+/**
+ * How long, in milliseconds, rotated secrets are stored after they stop working, so that key changes that are read late
+ * still include the hashes of these secrets.
+ */
 const RETIRED_SECRET_MS = 3_600_000;
 
-/** A key whose secret was just created. */
+/** An API key whose secret was just created. */
 export interface KeyWithSecret {
   key: KeyRecord;
-  /** The key as clients send it. Only its hash is stored, so it cannot be shown again. */
+  /** The secret of the API key as clients send it. Only its hash is stored, so the secret cannot be shown again. */
   secret: string;
 }
 
-/** The settings to change; a setting that is undefined stays as it is. */
+/** The settings of an API key to change; a setting that is undefined stays as it is. */
 export type SettingChanges = { [Name in keyof KeySettings]: KeySettings[Name] | undefined };
 
-/** The keys to list. With one of the times, only active keys that expire before it or were not used since it. */
+/**
+ * Selects the API keys to list. With one of the times, the list contains only active keys that expire before
+ * `expiresBefore` or were not used since `unusedSince`.
+ */
 export interface KeyListFilter {
-  /** null = all guilds. */
+  /** The guild whose API keys are listed; null for all guilds. */
   guildId: string | null;
   expiresBefore: Date | null;
   unusedSince: Date | null;
 }
 
-/** The erasure of a guild or a user, as guildctl reports its start and its end. */
+/** A report of guildctl about the start or the end of the erasure of a guild or a user. */
 export interface ErasureReport {
   guildId: string;
   what: 'guild' | 'user';
@@ -48,9 +54,9 @@ export interface KeyAdminOptions {
 }
 
 /**
- * Creates and changes keys. Each change holds the lock of the guild, and is one transaction with its audit entry and its
- * notification, so that gateways are notified if and only if the change is committed. `note` is the operator's note for
- * the audit; empty for none.
+ * Creates and changes API keys. Each change holds the lock of the guild, and shares a transaction with its audit entry
+ * and its notification, so that gateways are notified if and only if the change is committed. `note` is the operator's
+ * note for the audit; empty if there is none.
  */
 export class KeyAdmin {
   readonly #database: Database;
@@ -65,7 +71,7 @@ export class KeyAdmin {
     this.#telemetry = telemetry;
   }
 
-  /** CONFLICT if the guild has ten active keys. */
+  /** Creates an API key. Throws CONFLICT if the guild has ten active keys. */
   async create(request: { guildId: string; settings: KeySettings; note: string }): Promise<KeyWithSecret> {
     const { guildId, settings, note } = request;
     const { secret, ...stored } = this.#newSecret(guildId);
@@ -82,7 +88,10 @@ export class KeyAdmin {
     return { key, secret };
   }
 
-  /** CONFLICT if the key is revoked, or if the change would make it the eleventh active key of the guild. */
+  /**
+   * Changes the settings of an API key. Throws CONFLICT if the key is revoked, or if the change would make the key the
+   * eleventh active one of the guild.
+   */
   async update(request: { key: KeyRef; changes: SettingChanges; note: string }): Promise<KeyRecord> {
     const { key: ref, changes, note } = request;
     const key = await this.#change(ref, async (transaction, before, now) => {
@@ -103,7 +112,10 @@ export class KeyAdmin {
     return key;
   }
 
-  /** Gives a key a new secret; the current one works for `graceSeconds` more. CONFLICT if the key is revoked. */
+  /**
+   * Creates a new secret for an API key; the current secret works for `graceSeconds` more. Throws CONFLICT if the key
+   * is revoked.
+   */
   async rotate(request: { key: KeyRef; graceSeconds: number; note: string }): Promise<KeyWithSecret> {
     const { key: ref, graceSeconds, note } = request;
     const { secret, ...stored } = this.#newSecret(ref.guildId);
@@ -120,8 +132,8 @@ export class KeyAdmin {
   }
 
   /**
-   * Revokes a key. A key that is already revoked stays as it is, and `isNew` is false. `details` are written into the
-   * audit.
+   * Revokes an API key. If the key is already revoked, nothing changes, and `isNew` is false. `details` are written
+   * into the audit.
    */
   async revoke(request: {
     key: KeyRef;
@@ -140,7 +152,7 @@ export class KeyAdmin {
     return { key, isNew };
   }
 
-  /** Revokes all keys of a guild, and returns those that were not revoked before. */
+  /** Revokes all API keys of a guild, and returns the keys that were not revoked before. */
   async revokeGuild(guildId: string, note: string): Promise<KeyRecord[]> {
     const keys = await this.#database.transaction(async (transaction) => {
       await store.lockGuild(transaction, guildId);
@@ -153,8 +165,8 @@ export class KeyAdmin {
   }
 
   /**
-   * A page of keys, starting after the key `after`. Without times: the keys of the guild, those that are not revoked
-   * first, the newest first. With times: ordered by guild and number.
+   * Returns a page of API keys, starting after the key `after`. Without times in the filter: the keys of the guild,
+   * keys that are not revoked first, the newest first. With times: ordered by guild and number.
    */
   list(filter: KeyListFilter, after: KeyPosition | undefined, limit: number): Promise<KeyRecord[]> {
     const { guildId, expiresBefore, unusedSince } = filter;
@@ -163,7 +175,10 @@ export class KeyAdmin {
       : store.selectFilteredKeys(this.#database, filter, this.#now(), after, limit);
   }
 
-  /** Writes an erasure into the audit. The entry does not say which user was erased, because the audit is not erased. */
+  /**
+   * Writes the erasure of a guild or a user into the audit. The entry does not say which user was erased, because the
+   * audit is not erased.
+   */
   async recordErasure({ guildId, what, state, removed, note }: ErasureReport): Promise<void> {
     const action = what === 'guild' ? 'erase_guild' : 'erase_user';
     const rows = Object.fromEntries(removed.map((each) => [each.table, each.rows]));
@@ -173,8 +188,8 @@ export class KeyAdmin {
   }
 
   /**
-   * True if the keys of a guild may be deleted: all of them were revoked so long ago that every gateway has received the
-   * change, even one that missed the notification. CONFLICT if a key is not revoked.
+   * True if the API keys of a guild may be deleted: all of them were revoked so long ago that every gateway has
+   * received the change, even a gateway that missed the notification. Throws CONFLICT if a key is not revoked.
    */
   async mayBeDeleted(guildId: string): Promise<boolean> {
     const { areRevoked, changedAt } = await store.selectKeyStates(this.#database, guildId);
@@ -193,14 +208,18 @@ export class KeyAdmin {
     return { secret, hash: read.hash, prefix: read.prefix };
   }
 
-  /** Changes one key under the lock of its guild. NOT_FOUND if the key does not exist. */
+  /**
+   * Runs `work`, which changes one API key, under the lock of the key's guild. Throws NOT_FOUND if the key does not
+   * exist.
+   */
   #change(
     { guildId, number }: KeyRef,
     work: (transaction: Queryable, before: KeyRecord, now: Date) => Promise<KeyRecord>,
   ): Promise<KeyRecord> {
     return this.#database.transaction(async (transaction) => {
       await store.lockGuild(transaction, guildId);
-      // Read while the lock is held: a change that waited for the lock must not be older than the change before it.
+      // The time is read while the lock is held: a change that waited for the lock must not be older than the change
+      // before it.
       const now = this.#now();
       const [before] = await store.selectKeys(transaction, guildId, now, [number]);
       if (!before) throw new ApiError('NOT_FOUND', { message: 'There is no such key' });
@@ -208,7 +227,7 @@ export class KeyAdmin {
     });
   }
 
-  /** CONFLICT if the guild has the maximum number of active keys. */
+  /** Throws CONFLICT if the guild has the maximum number of active API keys. */
   async #requireFreeKey(transaction: Queryable, guildId: string, now: Date): Promise<void> {
     if ((await store.countActive(transaction, guildId, now)) < MAX_ACTIVE_KEYS) return;
     this.#telemetry.keyRejectedOverLimit(guildId);
@@ -228,7 +247,10 @@ export class KeyAdmin {
     return key;
   }
 
-  /** Writes the audit, notifies gateways when the transaction commits, and returns the keys as they are now. */
+  /**
+   * Completes a change of API keys: writes the audit entries, notifies gateways when the transaction commits, and
+   * returns the changed keys.
+   */
   async #finish(
     transaction: Queryable,
     guildId: string,
@@ -244,7 +266,7 @@ export class KeyAdmin {
   }
 }
 
-/** The settings that are not undefined, under the names that the audit uses. */
+/** Returns the settings of an API key that are not undefined, under the names that the audit uses. */
 function describe({ name, scopes, ipAllowlist, rateLimit, expiresAt }: SettingChanges): Record<string, unknown> {
   const settings = {
     name,

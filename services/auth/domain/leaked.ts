@@ -3,25 +3,25 @@ import { findSecret } from '../store/guilds.ts';
 import { formatKeyId } from './key.ts';
 import type { KeyAdmin } from './keys.ts';
 
-/** A key that was found in public. */
+/** An API key that was found in a public place. */
 export interface LeakedKey {
   guildId: string;
   hash: Buffer;
-  /** The URL at which it was found; empty if unknown. */
+  /** The URL at which the API key was found; empty if unknown. */
   url: string;
-  /** The kind of place where it was found, as the scanner names it; empty if unknown. */
+  /** The kind of place where the API key was found, in the words of the scanner; empty if unknown. */
   source: string;
 }
 
 export interface LeakedResult {
   result: 'revoked' | 'already_revoked' | 'unknown';
-  /** Empty if the key is unknown. */
+  /** The ID of the API key; empty if the key is unknown. */
   keyId: string;
 }
 
 /**
- * Revokes leaked keys, including those of which an older secret leaked. The audit entry contains the place of the leak.
- * In a dry run the result `revoked` means that the key would be revoked.
+ * Revokes leaked API keys, even if only an older secret of a key leaked. The audit entry contains the place of the
+ * leak. In a dry run nothing is revoked, and the result `revoked` means that the key would be revoked.
  */
 export async function revokeLeaked(
   database: Database,

@@ -4,14 +4,17 @@ import type { AuthTelemetry } from '../telemetry.ts';
 import type { KeyChange } from './key.ts';
 
 const SWEEP_INTERVAL_MS = 5_000;
-/** A watcher with more unsent messages is disconnected. It reconnects, and receives the recent changes. */
+/**
+ * The maximum number of unsent messages of a watcher. A watcher with more is disconnected, reconnects, and receives the
+ * recent key changes again.
+ */
 const MAX_UNSENT = 10_000;
 
-/** A gateway that receives key changes over a stream. */
+/** A connected gateway that receives key changes over a gRPC stream. */
 export interface Watcher {
   sendChange(change: KeyChange): void;
   sendBeat(): void;
-  /** The number of messages that are queued because the watcher receives them too slowly. */
+  /** The number of messages that wait in the queue because the watcher receives them too slowly. */
   readonly unsent: number;
   /** Aborted when the watcher disconnects. */
   signal: AbortSignal;
@@ -19,29 +22,30 @@ export interface Watcher {
 
 interface WatcherState {
   watcher: Watcher;
-  /** True once the watcher has received the recent changes. It gets no beats before that. */
+  /** True once the watcher has received the recent key changes. The watcher gets no beats before. */
   isReady: boolean;
   disconnect: AbortController;
 }
 
 export interface WatchersOptions {
-  /** Yields pages of the changes of the last seconds. */
+  /** Yields pages of the key changes of the last 15 seconds. */
   readRecentChanges(): AsyncIterable<KeyChange[]>;
-  /** True while notifications of changes arrive from the database. */
+  /** True while notifications of key changes arrive from the database. */
   isReceivingNotifications(): boolean;
   telemetry: AuthTelemetry;
 }
 
 /**
- * Sends every key change to all watchers, and beats while no change can be missed. A notification can be lost, so the
- * recent changes are read and sent again every five seconds; watchers ignore versions that they know.
+ * Sends every API key change to all connected gateways (watchers), and beats as long as no change can have been missed.
+ * A notification can be lost, so the recent changes are read and sent again every five seconds; watchers ignore
+ * versions that they know.
  */
 export class Watchers implements Part {
   readonly name = 'watchers';
   readonly #all = new Set<WatcherState>();
   readonly #options: WatchersOptions;
   #timer: NodeJS.Timeout | undefined;
-  /** False while a change may not have been sent. */
+  /** False while a key change may not have been sent to the watchers. */
   #isComplete = true;
   #isSweepRequested = false;
   #sweeping: Promise<void> | undefined;
@@ -58,10 +62,13 @@ export class Watchers implements Part {
     clearInterval(this.#timer);
   }
 
-  /** Sends the recent changes to the watcher, then every new one. Resolves when it disconnects or is too slow. */
+  /**
+   * Sends the recent key changes to the watcher, then every new one. Resolves when the watcher disconnects or receives
+   * too slowly.
+   */
   async watch(watcher: Watcher): Promise<void> {
     const state: WatcherState = { watcher, isReady: false, disconnect: new AbortController() };
-    // Added before the recent changes are read, so that no change is missed between the two.
+    // The watcher is added before the recent key changes are read, so that no change in between is missed.
     this.#all.add(state);
     this.#options.telemetry.watcherConnected(this.#all.size);
     try {
@@ -77,7 +84,7 @@ export class Watchers implements Part {
     }
   }
 
-  /** Sends a change to all watchers, and disconnects those that receive too slowly. */
+  /** Sends a key change to all watchers, and disconnects watchers that receive too slowly. */
   sendChange(change: KeyChange): void {
     for (const { watcher, disconnect } of this.#all) {
       watcher.sendChange(change);
@@ -87,26 +94,31 @@ export class Watchers implements Part {
     }
   }
 
-  /** Sends a beat to all watchers that are ready, unless a change may have been missed. */
+  /** Sends a beat to all watchers that have received the recent changes, unless a key change may have been missed. */
   sendBeat(): void {
     if (!this.#isComplete) void this.sweep();
     for (const { watcher, isReady } of this.#all) if (isReady && this.#canBeat) watcher.sendBeat();
   }
 
-  /** Reads the recent changes because a notification could not be decoded. No beats are sent until this succeeds. */
+  /**
+   * Reads the recent key changes, because a notification could not be decoded. No beats are sent until this succeeds.
+   */
   async rereadRecentChanges(): Promise<void> {
     this.#isComplete = false;
     await this.sweep();
   }
 
-  /** Reads and sends the recent changes, one sweep at a time. If that fails, no beats are sent until it succeeds. */
+  /**
+   * Reads the recent key changes and sends them to all watchers, one sweep at a time. After a failure no beats are sent
+   * until a sweep succeeds.
+   */
   async sweep(): Promise<void> {
     this.#isSweepRequested = true;
     this.#sweeping ??= this.#sweepWhileRequested();
     await this.#sweeping;
   }
 
-  /** Reads the recent changes and sends them to all watchers. Rejects if they cannot be read. */
+  /** Reads the recent key changes and sends them to all watchers. Rejects if the changes cannot be read. */
   async sendRecentChanges(): Promise<void> {
     if (this.#all.size === 0) return;
     for await (const changes of this.#options.readRecentChanges()) {

@@ -15,19 +15,19 @@ import { nextCursor, positionOf } from './cursors.ts';
 import { requests } from './requests.ts';
 import { auditView, guildView, keyView } from './views.ts';
 
-/** Greater than the sequence of any audit entry. */
+/** A number that is greater than the sequence number of any audit entry. */
 const NO_SEQUENCE = Number.MAX_SAFE_INTEGER;
 
 export interface KeyAdminHandlersOptions {
   database: Database;
   keys: KeyAdmin;
   guilds: GuildAdmin;
-  /** Holds the key that signs the audit's checkpoints. */
+  /** The key ring with the key that signs audit checkpoints. */
   ring: KeyRing;
   clock: Clock;
 }
 
-/** KeyAdminService, which guildctl calls. */
+/** The methods of the gRPC service KeyAdminService, which guildctl calls. */
 export function keyAdminHandlers(options: KeyAdminHandlersOptions): GrpcHandlers<typeof KeyAdminServiceService> {
   return { ...keyMethods(options), ...guildMethods(options), ...auditMethods(options) };
 }
@@ -76,7 +76,7 @@ function keyMethods({ database, keys, clock }: KeyAdminHandlersOptions): Pick<Me
         expires_before: expiresBefore,
         unused_since: unusedSince,
       });
-      // The scope excludes the times of the filters: relative times differ from page to page.
+      // The cursor's scope does not include the times of the filters: relative times differ from page to page.
       const scope = { route: 'keys', guildId: request.guild_id ?? '' };
       const filter = {
         guildId: request.guild_id,
@@ -162,7 +162,7 @@ function auditMethods({ database, keys, ring }: KeyAdminHandlersOptions): Pick<M
     listAudit: async ({ guildId: guild, isInstallation, ...message }) => {
       const request = checked(requests.audit, { ...message, guild_id: guild, is_installation: isInstallation });
       const { guild_id: guildId, since, limit, cursor } = request;
-      // The scope excludes `since`: a relative time differs from page to page.
+      // The cursor's scope does not include `since`: a relative time differs from page to page.
       const scope = { route: 'audit', guildId };
       const before = Number(positionOf(scope, cursor) ?? NO_SEQUENCE);
       const rows = await selectEntries(database, guildId, { since: new Date(since * 1000), before, limit });

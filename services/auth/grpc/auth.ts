@@ -20,7 +20,7 @@ export interface AuthHandlersOptions {
   telemetry: AuthTelemetry;
 }
 
-/** AuthService, which the gateways call. */
+/** The methods of the gRPC service AuthService, which gateways call. */
 export function authHandlers({
   database,
   clock,

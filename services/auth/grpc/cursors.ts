@@ -1,11 +1,16 @@
 import { type CursorScope, decodeCursor, encodeCursor } from '#kit/http/cursor.ts';
 
-/** The position in the cursor of a request; undefined on the first page. INVALID_REQUEST if it belongs to another list. */
+/**
+ * Returns the position in the cursor of a request; undefined for the first page. Throws INVALID_REQUEST if the cursor
+ * belongs to another list.
+ */
 export function positionOf(scope: CursorScope, cursor: string): string | undefined {
   return cursor === '' ? undefined : decodeCursor(scope, cursor, 'request.cursor');
 }
 
-/** The cursor of the page after `items`; empty if `items` is the last page, which holds fewer than `limit` items. */
+/**
+ * Returns the cursor of the page after `items`; empty if `items` is the last page, which has fewer than `limit` items.
+ */
 export function nextCursor<Item>(
   scope: CursorScope,
   items: readonly Item[],

@@ -13,12 +13,15 @@ import { selectActive } from '../store/operators.ts';
 
 export interface AuthOperatorGuardOptions {
   database: Database;
-  /** The operators' keys, which are derived from ADMIN_SECRETS. A caller that holds one of them is root. */
+  /**
+   * The operators' keys, which are derived from ADMIN_SECRETS. A caller that has one of these keys is the operator
+   * `root`.
+   */
   root: AllowedCallers;
   authority: Authority;
 }
 
-/** Guards the methods of auth that operators call: authenticates the operator and checks the role. */
+/** Guards the gRPC methods of auth that operators call: authenticates the operator and checks the operator's role. */
 export class AuthOperatorGuard implements OperatorGuard {
   readonly #options: AuthOperatorGuardOptions;
 

@@ -13,13 +13,16 @@ import { operatorView } from './views.ts';
 export interface OperatorHandlersOptions {
   authority: Authority;
   operators: Operators;
-  /** Holds the key `ticket:<service>` of each service. */
+  /** The key ring that signs tickets, with the key `ticket:<service>` of each service. */
   tickets: KeyRing;
-  /** The clock with which services check the age of tickets. */
+  /** The clock that sets the issue time of tickets; services use it to check the age of tickets. */
   clock: Clock;
 }
 
-/** OperatorAdminService: guildctl requests a ticket here before it calls another service, and manages operators. */
+/**
+ * The methods of the gRPC service OperatorAdminService: guildctl manages operators, and requests a ticket before it
+ * calls another service.
+ */
 export function operatorHandlers({
   authority,
   operators,

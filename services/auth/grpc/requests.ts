@@ -9,7 +9,10 @@ const MAX_ALLOWLIST = 100;
 const MAX_RATE_LIMIT = 1_000_000;
 const MAX_GRACE_SECONDS = 7 * 24 * 3600;
 const MAX_TABLES = 200;
-/** The end of the year 9999 in Unix seconds. A later time is most likely meant in milliseconds. */
+/**
+ * The maximum time in a request: the end of the year 9999, in Unix seconds. A later time is most likely meant in
+ * milliseconds.
+ */
 const MAX_TIME = 253_402_300_799;
 
 /** The operator's note for the audit. */
@@ -38,7 +41,7 @@ const keyId = z.string().transform((value, context) => {
   return z.NEVER;
 });
 
-/** Without duplicates, in the order of SCOPES. */
+/** A list of scopes. Duplicates are removed, and the scopes are put into the order of SCOPES. */
 const scopes = z
   .array(z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }))
   .transform((given): Scope[] => SCOPES.filter((scope) => given.includes(scope)));
@@ -72,8 +75,8 @@ const erasedTable = z.object({
 });
 
 /**
- * The schemas of the requests of operators, with the field names that faults are reported under. In updates 0 removes
- * the rate limit or the expiry, which is null in the result. `now` is in Unix milliseconds.
+ * The schemas of operators' requests, with the field names that validation errors contain. In updates 0 removes the
+ * rate limit or the expiry of an API key, and the result then contains null. `now` is in Unix milliseconds.
  */
 export const requests = {
   create: (now: number) =>

@@ -7,7 +7,7 @@ import type { AuditRow } from '../store/audit.ts';
 import type { GuildRecord } from '../store/guilds.ts';
 import type { OperatorRecord } from '../store/operators.ts';
 
-/** A key without its secret. */
+/** Returns the gRPC message for an API key without its secret. */
 export function keyView(key: KeyRecord): Key {
   return {
     id: formatKeyId(key),
@@ -54,7 +54,10 @@ export function operatorView({ name, role, createdAt, createdBy, revokedAt }: Op
   return { name, role, createdAt: unixSeconds(createdAt), createdBy, revokedAt: optionalSeconds(revokedAt) };
 }
 
-/** The grant that the gateway caches for a secret. 0 means that there is no rate limit, no expiry or no end of validity. */
+/**
+ * Returns the access that a secret gives, as a gRPC message that gateways cache. 0 means that the API key has no rate
+ * limit of its own or no expiry, or that the end of the secret's validity is not set.
+ */
 export function grantView(grant: Grant): KeyGrant {
   return {
     keyId: formatKeyId(grant),

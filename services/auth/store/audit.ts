@@ -1,28 +1,28 @@
 import { longRunning, type Queryable } from '#kit/postgres/pool.ts';
 
-/** The guild ID of entries that concern the installation and not a guild. */
+/** The guild ID of audit entries that concern the installation and not a guild. */
 export const INSTALLATION = '';
 
 export interface AuditRow {
   sequence: number;
   at: Date;
-  /** The operator. */
+  /** The name of the operator who made the change. */
   actor: string;
   action: string;
   service: string;
-  /** The full method path. */
+  /** The full path of the gRPC method that the operator called. */
   method: string;
-  /** The number of the key that it concerns; null if it concerns no key. */
+  /** The number of the API key that the entry concerns; null if it concerns no key. */
   number: number | null;
-  /** null after they were erased. */
+  /** The details of the change; null after they were erased. */
   details: Record<string, unknown> | null;
 }
 
 export type NewEntry = Omit<AuditRow, 'sequence' | 'number'>;
 
 /**
- * Appends an entry for each of the key numbers; null stands for an entry that concerns no key. A trigger of the database
- * assigns the sequence and the chain value.
+ * Appends an audit entry for each of the key numbers; null stands for an entry that concerns no API key. A database
+ * trigger assigns the sequence number and the chain value.
  */
 export async function appendEntries(
   transaction: Queryable,
@@ -46,7 +46,7 @@ export async function appendEntries(
   );
 }
 
-/** A page of a guild's entries since a time and before a sequence, the newest first. */
+/** Returns a page of a guild's audit entries since a time and before a sequence number, the newest first. */
 export function selectEntries(
   database: Queryable,
   guildId: string,
@@ -59,18 +59,18 @@ export function selectEntries(
   );
 }
 
-/** An entry of a chain, and the chain value up to it. */
+/** The position of an audit entry, and the chain value up to this entry. */
 export interface ChainPosition {
   sequence: number;
   chain: Buffer;
 }
 
-/** The end of a guild's chain. */
+/** The end of a guild's audit chain. */
 export interface Head extends ChainPosition {
   guildId: string;
 }
 
-/** The end of a guild's chain; undefined if it has no entries and never had any. */
+/** Returns the end of a guild's audit chain; undefined if the chain never had any entries. */
 export async function selectHead(database: Queryable, guildId: string): Promise<Head | undefined> {
   const [head] = await database.query<Head>(
     `SELECT guild_id AS "guildId", sequence, chain FROM auth.audit_heads WHERE guild_id = $1`,
@@ -79,7 +79,10 @@ export async function selectHead(database: Queryable, guildId: string): Promise<
   return head;
 }
 
-/** A page of the ends of all chains, ordered by guild, after the guild `after` or from the beginning. */
+/**
+ * Returns a page of the ends of all audit chains, ordered by guild, starting after the guild `after` or from the
+ * beginning.
+ */
 export function selectHeads(database: Queryable, after: string | undefined, limit: number): Promise<Head[]> {
   return database.query<Head>(
     `SELECT guild_id AS "guildId", sequence, chain FROM auth.audit_heads
@@ -88,19 +91,22 @@ export function selectHeads(database: Queryable, after: string | undefined, limi
   );
 }
 
-/** An entry with the texts that its hashes were computed from. */
+/** An audit entry with the texts that its hashes were computed from. */
 export interface LinkRow {
   sequence: number;
   salt: Buffer | null;
-  /** The details as text; null after they were erased. */
+  /** The details of the audit entry as text; null after they were erased. */
   text: string | null;
   digest: Buffer;
-  /** The text that is hashed together with the chain value of the entry before. */
+  /** The text that is hashed together with the chain value of the previous audit entry. */
   link: string;
   chain: Buffer;
 }
 
-/** Entries of a guild after a sequence, in order. `link` is the same expression as in auth.audit_link (migration 0003). */
+/**
+ * Returns the audit entries of a guild after a sequence number, in order. The SQL expression of `link` is the same as
+ * in auth.audit_link (migration 0003).
+ */
 export function selectLinks(database: Queryable, guildId: string, after: number, limit: number): Promise<LinkRow[]> {
   return database.query<LinkRow>(
     `SELECT sequence, salt, details::text AS text, digest, chain,
@@ -112,13 +118,13 @@ export function selectLinks(database: Queryable, guildId: string, after: number,
 }
 
 export interface Checkpoint extends Head {
-  /** The ID of the key of the signature. */
+  /** The ID of the key that made the signature. */
   keyId: string;
   createdAt: Date;
   signature: Buffer;
 }
 
-/** The checkpoints of a guild, in the order of their sequence. */
+/** Returns the audit checkpoints of a guild, ordered by sequence number. */
 export function selectCheckpoints(database: Queryable, guildId: string): Promise<Checkpoint[]> {
   return database.query<Checkpoint>(
     `SELECT guild_id AS "guildId", sequence, key_id AS "keyId", chain, created_at AS "createdAt", signature
@@ -127,7 +133,7 @@ export function selectCheckpoints(database: Queryable, guildId: string): Promise
   );
 }
 
-/** Returns false if another replica has already inserted the same checkpoint. */
+/** Inserts an audit checkpoint. Returns false if another replica has already inserted the same checkpoint. */
 export async function insertCheckpoint(database: Queryable, checkpoint: Checkpoint): Promise<boolean> {
   const { guildId, sequence, keyId, chain, createdAt, signature } = checkpoint;
   const inserted = await database.query(
@@ -138,7 +144,10 @@ export async function insertCheckpoint(database: Queryable, checkpoint: Checkpoi
   return inserted.length > 0;
 }
 
-/** A page of the ends of the chains that have no checkpoint at their end under a key. Pages as in selectHeads. */
+/**
+ * Returns a page of the ends of audit chains whose last entry has no checkpoint under the key `keyId`, ordered by guild
+ * and starting after the guild `after`.
+ */
 export function selectUnsignedHeads(
   database: Queryable,
   keyId: string,
@@ -156,8 +165,8 @@ export function selectUnsignedHeads(
 }
 
 /**
- * Deletes the entries up to a checkpoint, and the checkpoints before it. Returns the number of deleted entries, which is 0
- * if one of them is younger than 30 days.
+ * Deletes the audit entries up to a checkpoint, and the checkpoints before it. Returns the number of deleted entries,
+ * which is 0 if one of them is younger than 30 days.
  */
 export async function pruneTo(database: Queryable, guildId: string, sequence: number): Promise<number> {
   const [pruned] = await database.query<{ rows: number }>(longRunning('SELECT auth.prune_audit($1, $2) AS rows'), [
@@ -167,7 +176,10 @@ export async function pruneTo(database: Queryable, guildId: string, sequence: nu
   return pruned?.rows ?? 0;
 }
 
-/** The last of the entries that can be pruned: they and all entries before them are older than `before`. */
+/**
+ * Returns the position of the last audit entry that can be deleted: this entry and all entries before it are older than
+ * `before`.
+ */
 export async function selectPrunable(
   database: Queryable,
   guildId: string,

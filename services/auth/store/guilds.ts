@@ -1,6 +1,6 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 
-/** A guild that has or had keys. */
+/** A guild that has or had API keys. */
 export interface GuildRecord {
   guildId: string;
   activeKeys: number;
@@ -9,14 +9,14 @@ export interface GuildRecord {
   suspendedAt: Date | null;
 }
 
-/** Guilds `g` with the number and the last use of their keys; `$1` is now. */
+/** SQL that selects guilds `g` with the number and the last use of their API keys; `$1` is the current time. */
 const GUILD = `SELECT g.guild_id AS "guildId", g.suspended_at AS "suspendedAt", k.*
   FROM auth.guilds g CROSS JOIN LATERAL (
     SELECT count(*)::integer AS keys, max(last_used_at) AS "lastUsedAt",
       (count(*) FILTER (WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1)))::integer AS "activeKeys"
     FROM auth.keys WHERE guild_id = g.guild_id) k`;
 
-/** A page of guilds, ordered by ID, starting after the guild `after`. */
+/** Returns a page of guilds, ordered by ID, starting after the guild `after`. */
 export function selectGuilds(database: Queryable, after: string, now: Date, limit: number): Promise<GuildRecord[]> {
   return database.query<GuildRecord>(`${GUILD} WHERE g.guild_id > $2 ORDER BY g.guild_id LIMIT $3`, [
     now,
@@ -30,7 +30,9 @@ export async function selectGuild(database: Queryable, guildId: string, now: Dat
   return guild;
 }
 
-/** Locks the guild, and returns when it was suspended; undefined if auth does not know the guild. */
+/**
+ * Locks the guild, and returns the time at which it was suspended, or null; undefined if auth does not know the guild.
+ */
 export async function lockSuspension(
   transaction: Queryable,
   guildId: string,
@@ -43,8 +45,8 @@ export async function lockSuspension(
 }
 
 /**
- * Suspends the guild, or resumes it if `suspendedAt` is null. Marks its keys that are not revoked as changed, and returns
- * their numbers.
+ * Suspends the guild, or resumes it if `suspendedAt` is null. Marks the guild's API keys that are not revoked as
+ * changed, and returns the numbers of these keys.
  */
 export async function setSuspended(
   transaction: Queryable,
@@ -53,7 +55,7 @@ export async function setSuspended(
   now: Date,
 ): Promise<number[]> {
   await transaction.query('UPDATE auth.guilds SET suspended_at = $2 WHERE guild_id = $1', [guildId, suspendedAt]);
-  // Locked in the same order as in recordUse, because another order can cause deadlocks.
+  // The keys are locked in the same order as in recordUse, because another order can cause deadlocks.
   const rows = await transaction.query<{ number: number }>(
     `WITH locked AS (
        SELECT number FROM auth.keys WHERE guild_id = $1 AND revoked_at IS NULL ORDER BY number FOR NO KEY UPDATE)
@@ -65,7 +67,9 @@ export async function setSuspended(
   return rows.map(({ number }) => number);
 }
 
-/** The key that a secret belongs to, even if the secret was rotated; undefined if there is no such secret. */
+/**
+ * Returns the API key that a secret belongs to, even if the secret was rotated; undefined if there is no such secret.
+ */
 export async function findSecret(
   database: Queryable,
   guildId: string,

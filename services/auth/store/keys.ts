@@ -1,10 +1,10 @@
 import { longRunning, prepared, type Queryable } from '#kit/postgres/pool.ts';
 import type { Grant, KeyChange, KeyPosition, KeyRecord, KeyRef, KeySettings } from '../domain/key.ts';
 
-/** The channel of the notifications of key changes. */
+/** The PostgreSQL channel of the notifications of API key changes. */
 export const CHANGES_CHANNEL = 'auth_keys';
 
-/** Locks the guild and returns its next key number. Inserts the guild's row for its first key. */
+/** Locks the guild and returns the guild's next API key number. Inserts the row of a guild that has no key yet. */
 export async function takeNumber(transaction: Queryable, guildId: string): Promise<number> {
   const [row] = await transaction.query<{ number: number }>(
     `INSERT INTO auth.guilds AS g (guild_id, next_number) VALUES ($1, 2)
@@ -16,12 +16,12 @@ export async function takeNumber(transaction: Queryable, guildId: string): Promi
   return row.number;
 }
 
-/** Locks the guild against other changes of its keys until the transaction ends. */
+/** Locks the guild against other changes of its API keys until the transaction ends. */
 export async function lockGuild(transaction: Queryable, guildId: string): Promise<void> {
   await transaction.query('SELECT 1 FROM auth.guilds WHERE guild_id = $1 FOR UPDATE', [guildId]);
 }
 
-/** The number of keys of a guild that are neither revoked nor expired. */
+/** Returns the number of API keys of a guild that are neither revoked nor expired. */
 export async function countActive(transaction: Queryable, guildId: string, now: Date): Promise<number> {
   const [row] = await transaction.query<{ count: number }>(
     `SELECT count(*) AS count FROM auth.keys
@@ -31,7 +31,7 @@ export async function countActive(transaction: Queryable, guildId: string, now: 
   return row?.count ?? 0;
 }
 
-/** Stores a new key with version 1. */
+/** Stores a new API key with version 1. */
 export async function insertKey(transaction: Queryable, key: KeyRef, settings: KeySettings, now: Date): Promise<void> {
   await transaction.query(
     `INSERT INTO auth.keys
@@ -41,7 +41,7 @@ export async function insertKey(transaction: Queryable, key: KeyRef, settings: K
   );
 }
 
-/** Replaces the settings of a key. */
+/** Replaces the settings of an API key. */
 export async function updateSettings(
   transaction: Queryable,
   key: KeyRef,
@@ -60,7 +60,7 @@ function settingValues({ name, scopes, ipAllowlist, rateLimit, expiresAt }: KeyS
   return [name, scopes, ipAllowlist, rateLimit, expiresAt];
 }
 
-/** Stores a new secret as the current one of a key. */
+/** Stores a new secret as the current secret of an API key. */
 export async function insertSecret(
   transaction: Queryable,
   key: KeyRef,
@@ -72,7 +72,7 @@ export async function insertSecret(
   );
 }
 
-/** Makes the current secret of a key a rotated one, which works until `until`. */
+/** Turns the current secret of an API key into a rotated secret, which works until `until`. */
 export async function retireSecret(transaction: Queryable, key: KeyRef, until: Date, now: Date): Promise<void> {
   await transaction.query(
     `WITH changed AS (
@@ -82,7 +82,7 @@ export async function retireSecret(transaction: Queryable, key: KeyRef, until: D
   );
 }
 
-/** Deletes the rotated secrets of a key that stopped working before `before`. */
+/** Deletes the rotated secrets of an API key that stopped working before `before`. */
 export async function deleteRetiredSecrets(transaction: Queryable, key: KeyRef, before: Date): Promise<void> {
   await transaction.query('DELETE FROM auth.key_secrets WHERE guild_id = $1 AND number = $2 AND valid_until < $3', [
     key.guildId,
@@ -91,14 +91,17 @@ export async function deleteRetiredSecrets(transaction: Queryable, key: KeyRef, 
   ]);
 }
 
-/** Revokes one key of a guild, or all if `number` is null. Returns the numbers of the keys that were not revoked before. */
+/**
+ * Revokes one API key of a guild, or all keys if `number` is null. Returns the numbers of the keys that were not
+ * revoked before.
+ */
 export async function revokeKeys(
   transaction: Queryable,
   guildId: string,
   number: number | null,
   now: Date,
 ): Promise<number[]> {
-  // Locked in the same order as in recordUse, because another order can cause deadlocks.
+  // The keys are locked in the same order as in recordUse, because another order can cause deadlocks.
   const rows = await transaction.query<{ number: number }>(
     `WITH locked AS (
        SELECT number FROM auth.keys
@@ -117,13 +120,16 @@ const KEY = `k.guild_id AS "guildId", k.number, k.name, k.scopes, k.ip_allowlist
   k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt", s.prefix,
   CASE WHEN k.revoked_at IS NULL THEN s.rotated_until END AS "rotatedUntil"`;
 
-/** The current prefix of the key `k`, and when the last of its rotated secrets stops working; `$1` is now. */
+/**
+ * SQL that joins the current prefix of the API key `k` and the time at which its last rotated secret stops working;
+ * `$1` is the current time.
+ */
 const WITH_SECRETS = `CROSS JOIN LATERAL (
   SELECT max(prefix) FILTER (WHERE valid_until IS NULL) AS prefix,
     max(valid_until) FILTER (WHERE valid_until > $1) AS rotated_until
   FROM auth.key_secrets WHERE guild_id = k.guild_id AND number = k.number) s`;
 
-/** The keys of a guild with the given numbers. */
+/** Returns the API keys of a guild that have the numbers `numbers`. */
 export function selectKeys(
   database: Queryable,
   guildId: string,
@@ -137,7 +143,10 @@ export function selectKeys(
   );
 }
 
-/** A page of the keys of a guild after the key `after`, those that are not revoked first, the newest first. */
+/**
+ * Returns a page of the API keys of a guild, starting after the key `after`: keys that are not revoked first, the
+ * newest first.
+ */
 export function selectKeyPage(
   database: Queryable,
   guildId: string,
@@ -153,16 +162,19 @@ export function selectKeyPage(
   );
 }
 
-/** Greater than the number of any key. */
+/** A number that is greater than the number of any API key. */
 const MAX_NUMBER = 2_000_000_000;
 
-/** Selects active keys that expire before a time and were not used since a time; null = any. */
+/** Selects active API keys that expire before a time and were not used since a time; null stands for any time. */
 export interface KeyFilter {
   expiresBefore: Date | null;
   unusedSince: Date | null;
 }
 
-/** A page of active keys of one guild or of all (`guildId` is null), ordered by guild and number, after the key `after`. */
+/**
+ * Returns a page of the active API keys of one guild, or of all guilds if `guildId` is null, ordered by guild and
+ * number, starting after the key `after`.
+ */
 export function selectFilteredKeys(
   database: Queryable,
   { guildId, expiresBefore, unusedSince }: KeyFilter & { guildId: string | null },
@@ -181,7 +193,10 @@ export function selectFilteredKeys(
   );
 }
 
-/** True if all keys of a guild are revoked, and the time of the last change of any of them; null if it has no keys. */
+/**
+ * Returns whether all API keys of a guild are revoked, and when any of them changed last; null if the guild has no
+ * keys.
+ */
 export async function selectKeyStates(
   database: Queryable,
   guildId: string,
@@ -197,7 +212,7 @@ export async function selectKeyStates(
 const CHANGE = `k.guild_id AS "guildId", k.number, k.version, k.changed_at AS "changedAt",
   ARRAY(SELECT s.hash FROM auth.key_secrets s WHERE s.guild_id = k.guild_id AND s.number = k.number) AS hashes`;
 
-/** The keys of a guild with the given numbers, as they are sent to gateways. */
+/** Returns the API keys of a guild that have the numbers `numbers`, in the form that is sent to gateways. */
 export function selectChanges(
   transaction: Queryable,
   guildId: string,
@@ -209,10 +224,10 @@ export function selectChanges(
   );
 }
 
-/** The last change of a page. */
+/** The position of the last key change of a page. */
 export type ChangePosition = KeyRef & Pick<KeyChange, 'changedAt'>;
 
-/** A page of keys in the order of their last change, starting after a position. */
+/** Returns a page of API keys in the order of their last change, starting after a position. */
 export function selectChangesAfter(database: Queryable, after: ChangePosition, limit: number): Promise<KeyChange[]> {
   return database.query<KeyChange>(
     `SELECT ${CHANGE} FROM auth.keys k
@@ -222,7 +237,7 @@ export function selectChangesAfter(database: Queryable, after: ChangePosition, l
   );
 }
 
-/** Notifies the listeners of CHANGES_CHANNEL when the transaction commits. */
+/** Sends notifications to CHANGES_CHANNEL when the transaction commits. */
 export async function notifyChanges(transaction: Queryable, payloads: readonly string[]): Promise<void> {
   await transaction.query('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [
     CHANGES_CHANNEL,
@@ -230,7 +245,10 @@ export async function notifyChanges(transaction: Queryable, payloads: readonly s
   ]);
 }
 
-/** The LATERAL join makes the planner look up each hash in the indexes. It would otherwise scan small tables. */
+/**
+ * Finds API keys by the hashes of their secrets. The LATERAL join makes the planner look up each hash in the indexes;
+ * otherwise it would scan small tables.
+ */
 const VERIFY_HASHES = prepared(
   `SELECT found.*
    FROM unnest((SELECT $1::text[]), (SELECT $2::bytea[])) WITH ORDINALITY AS requested (guild_id, hash, position)
@@ -247,7 +265,10 @@ const VERIFY_HASHES = prepared(
    ORDER BY requested.position`,
 );
 
-/** The grant of each guild and hash, in order; null if the secret is unknown, revoked or past its grace period. */
+/**
+ * Returns the grant for each pair of guild and hash, in the same order; null if the secret is unknown, revoked or past
+ * its grace period.
+ */
 export async function verifyHashes(
   database: Queryable,
   guildIds: readonly string[],
@@ -263,8 +284,9 @@ export interface KeyUse extends KeyRef {
 }
 
 /**
- * Moves the time of last use forward, but not past `now`, and only by a minute or more. A key is therefore written at most
- * once a minute, however many gateways report it, and its time of last use is at most two minutes behind.
+ * Moves the time of last use of API keys forward, but not past `now`, and only by a minute or more. A key is therefore
+ * written at most once a minute, however many gateways report its use, and its time of last use is at most two minutes
+ * behind.
  */
 export async function recordUse(database: Queryable, uses: readonly KeyUse[], now: Date): Promise<void> {
   await database.query(

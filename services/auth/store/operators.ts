@@ -11,7 +11,7 @@ export interface OperatorRecord {
 
 const OPERATOR = `name, role, created_at AS "createdAt", created_by AS "createdBy", revoked_at AS "revokedAt"`;
 
-/** Returns the new operator; undefined if the name was ever used. */
+/** Inserts an operator and returns it; undefined if the name was used before, even by a revoked operator. */
 export async function insertOperator(
   transaction: Queryable,
   operator: Omit<OperatorRecord, 'revokedAt'> & { publicKey: Buffer },
@@ -25,7 +25,7 @@ export async function insertOperator(
   return inserted;
 }
 
-/** Locks and returns the operator; undefined if no operator has this name. */
+/** Locks the row of an operator and returns it; undefined if no operator has this name. */
 export async function lockOperator(transaction: Queryable, name: string): Promise<OperatorRecord | undefined> {
   const [found] = await transaction.query<OperatorRecord>(
     `SELECT ${OPERATOR} FROM auth.operators WHERE name = $1 FOR UPDATE`,
@@ -42,7 +42,7 @@ export async function setRevoked(transaction: Queryable, name: string, now: Date
   return revoked;
 }
 
-/** The public key and the role of an operator; undefined if there is no such operator or it was revoked. */
+/** Returns the public key and the role of an operator; undefined if the operator is unknown or revoked. */
 export async function selectActive(
   database: Queryable,
   name: string,
@@ -54,7 +54,7 @@ export async function selectActive(
   return found;
 }
 
-/** A page of operators, ordered by name, starting after the name `after`. */
+/** Returns a page of operators, ordered by name, starting after the name `after`. */
 export function selectOperators(database: Queryable, after: string, limit: number): Promise<OperatorRecord[]> {
   return database.query<OperatorRecord>(
     `SELECT ${OPERATOR} FROM auth.operators WHERE name > $1 ORDER BY name LIMIT $2`,

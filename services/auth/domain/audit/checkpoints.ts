@@ -4,25 +4,26 @@ import type { Checkpoint, Head } from '../../store/audit.ts';
 const PURPOSE = 'audit-checkpoint';
 const KEY_ID_LENGTH = 16;
 
-/** The text that a checkpoint signs. */
+/** Returns the text that the signature of an audit checkpoint covers. */
 const statementOf = ({ guildId, sequence, chain }: Head) =>
   JSON.stringify(['audit checkpoint', guildId, sequence, chain.toString('hex')]);
 
 const keyIdOf = (mac: Buffer) => mac.toString('hex').slice(0, KEY_ID_LENGTH);
-/** The key IDs of every secret of the ring, the newest first. */
+/** Returns the IDs of the signing keys of all secrets in the key ring, the newest first. */
 const keyIdsOf = (ring: KeyRing) => ring.macs(PURPOSE, 'key id').map(keyIdOf);
 
-/** The ID of the key that signs new checkpoints. */
+/** Returns the ID of the key that signs new audit checkpoints. */
 export const currentKeyId = (ring: KeyRing) => keyIdOf(ring.mac(PURPOSE, 'key id'));
 
-/** Signs the end of a chain with HMAC-SHA-256, under a key that auth uses for nothing else. */
+/** Signs the end of an audit chain with HMAC-SHA-256. Auth uses the signing key for nothing else. */
 export function signCheckpoint(ring: KeyRing, head: Head, now: Date): Checkpoint {
   return { ...head, keyId: currentKeyId(ring), createdAt: now, signature: ring.mac(PURPOSE, statementOf(head)) };
 }
 
 /**
- * Returns the first checkpoint that auth did not sign. A signature under a secret that is no longer in the ring cannot be
- * verified: such a checkpoint is accepted only if another checkpoint of the same entry has a valid signature.
+ * Returns the first audit checkpoint that auth did not sign. A signature under a secret that was removed from the key
+ * ring cannot be verified: its checkpoint is accepted only if another checkpoint of the same entry has a valid
+ * signature.
  */
 export function forgedCheckpoint(ring: KeyRing, checkpoints: readonly Checkpoint[]): Checkpoint | undefined {
   const known = keyIdsOf(ring);

@@ -9,13 +9,13 @@ import { verifyPart } from './verify.ts';
 
 const INTERVAL_MS = 3_600_000;
 /**
- * The maximum delay of the first run. It is short because a start may follow a rotation of the secret, and because
- * processes may be replaced more often than once an hour.
+ * The maximum delay of the first run after a start. The delay is short because a start may follow a rotation of the
+ * signing secret, and because processes may be replaced more often than once an hour.
  */
 const MAX_FIRST_DELAY_MS = 300_000;
-/** The number of chains that one statement reads. */
+/** The number of audit chains that one statement reads. */
 const PAGE_SIZE = 500;
-/** The maximum number of entries of a guild that one run prunes. */
+/** The maximum number of audit entries of a guild that one run deletes. */
 const MAX_PRUNED = 5_000;
 
 export interface AuditKeeperOptions {
@@ -23,13 +23,13 @@ export interface AuditKeeperOptions {
   clock: Clock;
   ring: KeyRing;
   telemetry: AuthTelemetry;
-  /** Entries that are older are pruned; 0 = never. */
+  /** The age, in seconds, from which audit entries are deleted; 0 means never. */
   retentionSeconds: number;
 }
 
 /**
- * Once an hour signs a checkpoint of every chain that has new entries, and deletes entries that are older than the
- * retention. A chain is verified before it is signed or pruned, so that tampering is not covered up.
+ * Signs, once an hour, a checkpoint of every audit chain that has new entries, and deletes entries that are older than
+ * the retention time. A chain is verified before it is signed or pruned, so that tampering is not covered up.
  */
 export class AuditKeeper implements Part {
   readonly name = 'audit keeper';
@@ -43,7 +43,7 @@ export class AuditKeeper implements Part {
   }
 
   async start(): Promise<void> {
-    // At a random time, so that replicas do not verify the same chains concurrently.
+    // The first run starts at a random time, so that replicas do not verify the same audit chains concurrently.
     this.#schedule(MAX_FIRST_DELAY_MS * Math.random());
   }
 
@@ -60,7 +60,9 @@ export class AuditKeeper implements Part {
     }, delayMs).unref();
   }
 
-  /** Signs and prunes all chains that are due. A failure is logged, and the next run tries again. */
+  /**
+   * Signs and prunes all audit chains that are due. If this fails, the failure is logged, and the next run tries again.
+   */
   async run(): Promise<void> {
     try {
       const keyId = currentKeyId(this.#options.ring);
@@ -94,7 +96,7 @@ export class AuditKeeper implements Part {
 
   async #sign(head: store.Head): Promise<void> {
     if (!(await this.#isIntact(head.guildId))) return;
-    // After a rotation of the key the earlier checkpoints need a signature under the new key too.
+    // After a rotation of the signing key, earlier checkpoints need a signature under the new key too.
     const keyId = currentKeyId(this.#options.ring);
     const checkpoints = await store.selectCheckpoints(this.#options.database, head.guildId);
     const signed = new Set(checkpoints.filter((each) => each.keyId === keyId).map(({ sequence }) => sequence));
@@ -126,7 +128,7 @@ export class AuditKeeper implements Part {
     return true;
   }
 
-  /** Signs a checkpoint. Its log line also records the chain value outside of the database. */
+  /** Signs an audit checkpoint. The log line of the checkpoint also records the chain value outside of the database. */
   async #checkpoint({ guildId, sequence, chain }: store.Head): Promise<void> {
     const { database, clock, ring, telemetry } = this.#options;
     const head = { guildId, sequence, chain };

@@ -4,35 +4,38 @@ import type { KeyRing } from '#kit/security/keyring.ts';
 import * as store from '../../store/audit.ts';
 import { forgedCheckpoint } from './checkpoints.ts';
 
-/** The number of entries that one call recomputes. */
+/** The number of audit entries that one call of verifyPart recomputes. */
 const PART_SIZE = 5_000;
-/** The chain value before the first entry. */
+/** The chain value before the first audit entry of a guild. */
 const EMPTY_CHAIN = Buffer.alloc(0);
 
-/** The first place at which a chain is broken. */
+/** The first place at which an audit chain is broken. */
 export interface ChainBreak {
-  /** The sequence of the entry that is changed or missing. */
+  /** The sequence number of the audit entry that is changed or missing. */
   sequence: number;
   reason: string;
 }
 
-/** The result of verifying a part of a chain. */
+/** The result of verifying a part of an audit chain. */
 export interface VerifiedPart {
-  /** The number of entries that are intact. */
+  /** The number of audit entries in this part that are intact. */
   entries: number;
   firstBreak: ChainBreak | undefined;
-  /** The last entry of this part, which the next part follows; undefined at the end of the chain and if it is broken. */
+  /**
+   * The last audit entry of this part, at which the next part continues; undefined at the end of the chain and if the
+   * chain is broken.
+   */
   next: store.ChainPosition | undefined;
-  /** The recorded end of the chain. */
+  /** The last position of the audit chain as the database recorded it. */
   last: store.ChainPosition;
-  /** The sequence of the newest checkpoint; 0 if there is none. */
+  /** The sequence number of the newest audit checkpoint; 0 if there is none. */
   checkpoint: number;
 }
 
 /**
- * Recomputes a part of a guild's chain from the stored entries, and compares it with the checkpoints and, at its end, with
- * the recorded head. It is computed in this process, because the database itself may have been tampered with. `from` is the
- * last entry of the part before; undefined for the first part.
+ * Recomputes a part of a guild's audit chain from the stored entries, and compares the result with the checkpoints and,
+ * at the end of the chain, with the recorded end. This process computes the chain, because the database itself may have
+ * been tampered with. `from` is the last entry of the part before; undefined for the first part.
  */
 export async function verifyPart(
   database: Queryable,
@@ -70,7 +73,10 @@ export async function verifyPart(
   return { ...result, entries: rows.length, firstBreak: undefined, next: undefined };
 }
 
-/** The position before the first entry: the beginning of the chain, or the checkpoint up to which entries were pruned. */
+/**
+ * Returns the position before the first stored audit entry: the beginning of the chain, or the checkpoint up to which
+ * entries were deleted.
+ */
 function startOf(
   first: number | undefined,
   head: store.Head,
@@ -96,8 +102,8 @@ function faultOf(
 }
 
 /**
- * `before` and `after` are the heads that were read before and after the entries, because entries may be appended in
- * between.
+ * Returns the fault at the end of an audit chain. `before` and `after` are the recorded ends that were read before and
+ * after the entries, because entries may be appended in between.
  */
 function faultOfEnd(
   end: store.ChainPosition,

@@ -14,16 +14,19 @@ export interface AuthorityOptions {
   telemetry: AuthTelemetry;
 }
 
-/** A call that an authenticated operator wants to make. */
+/** A gRPC call that an authenticated operator wants to make. */
 export interface OperatorCall extends CalledMethod {
   operator: string;
-  /** The encoded request. */
+  /** The encoded protobuf request of the call. */
   request: Buffer;
-  /** The operator's note for the audit; empty for none. */
+  /** The operator's note for the audit; empty if there is none. */
   note: string;
 }
 
-/** Decides which calls an operator may make, and writes changes of other services into the audit before they are made. */
+/**
+ * Decides which gRPC calls an operator may make. Writes changes that operators make in other services into the audit
+ * before these services are called.
+ */
 export class Authority {
   readonly #options: AuthorityOptions;
 
@@ -32,8 +35,9 @@ export class Authority {
   }
 
   /**
-   * Resolves if the operator may make the call; its audit entry is then committed if the call changes something.
-   * Throws MISSING_SCOPE if the operator's role does not include the method, NOT_FOUND if operators cannot call it.
+   * Resolves if the operator may make the call; if the call changes something, its audit entry is then committed.
+   * Throws MISSING_SCOPE if the operator's role does not include the method, NOT_FOUND if operators cannot call the
+   * method.
    */
   async allow(call: OperatorCall): Promise<void> {
     const { operator, service, method: path } = call;

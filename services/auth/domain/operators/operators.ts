@@ -15,8 +15,8 @@ export interface OperatorsOptions {
 }
 
 /**
- * Adds, revokes and lists operators. Each change is one transaction with its audit entry. `note` is the operator's note
- * for the audit; empty for none.
+ * Adds, revokes and lists operators. Each change shares a transaction with its audit entry. `note` is the operator's
+ * note for the audit; empty if there is none.
  */
 export class Operators {
   readonly #options: OperatorsOptions;
@@ -25,7 +25,7 @@ export class Operators {
     this.#options = options;
   }
 
-  /** CONFLICT if the name was ever used. */
+  /** Adds an operator. Throws CONFLICT if an operator with this name exists or existed before. */
   async add(request: { name: string; role: Role; publicKey: Buffer; note: string }): Promise<store.OperatorRecord> {
     const { name, role, publicKey, note } = request;
     const { database, clock, telemetry } = this.#options;
@@ -42,7 +42,10 @@ export class Operators {
     return operator;
   }
 
-  /** An operator that is already revoked stays as it is. NOT_FOUND if no operator has this name. */
+  /**
+   * Revokes an operator; an operator that is already revoked stays unchanged. Throws NOT_FOUND if no operator has this
+   * name.
+   */
   async revoke(name: string, note: string): Promise<store.OperatorRecord> {
     const { database, clock, telemetry } = this.#options;
     return database.transaction(async (transaction) => {
@@ -57,7 +60,7 @@ export class Operators {
     });
   }
 
-  /** A page of operators, ordered by name, starting after the name `after`. */
+  /** Returns a page of operators, ordered by name, starting after the name `after`. */
   list(after: string, limit: number): Promise<store.OperatorRecord[]> {
     return store.selectOperators(this.#options.database, after, limit);
   }

@@ -1,27 +1,31 @@
 import { isSnowflake } from '#proto/rest/schemas.ts';
 import { INSTALLATION } from '../../store/audit.ts';
 
-/** The maximum size of a request in the audit, as JSON. Of a larger request the audit contains the SHA-256 digest. */
+/**
+ * The maximum size of a request in the audit, in bytes of JSON. For a larger request the audit contains only the
+ * SHA-256 digest.
+ */
 const MAX_DETAILS_BYTES = 16 * 1024;
 
-/** Fields that an audit entry contains elsewhere. */
+/** Request fields that are excluded from the details of an audit entry, because the entry contains them elsewhere. */
 const EXCLUDED_FIELDS = ['guildId', 'actor', 'note'];
 
-/** The guild ID that moderation uses for entries of all guilds. */
+/** The guild ID that the moderation service uses for rows that apply to all guilds. */
 const EVERY_GUILD = '0';
 
 const MAX_GUILD_ID_LENGTH = 40;
 
-/** The audit's description of a request of another service. */
+/** The description of a request to another service in the audit. */
 export interface RequestDetails {
-  /** INSTALLATION if the request is not about a guild. */
+  /** The guild that the request is about; INSTALLATION if it is not about a guild. */
   guildId: string;
   details: Record<string, unknown>;
 }
 
 /**
- * Returns the guild and the fields of a decoded request. If the request names a person, `game_id` and `chat_id` are fields
- * at the top level, wherever the request has them, so that the entry is found when the data of that person is erased.
+ * Returns the guild and the fields of a decoded request for the audit. If the request names a person at any depth, the
+ * result has `game_id` and `chat_id` at the top level, so that the entry is found when the data of that person is
+ * erased.
  */
 export function describeRequest(request: unknown, digest: string): RequestDetails {
   const fields = Object.entries(request as Record<string, unknown>);
@@ -31,7 +35,8 @@ export function describeRequest(request: unknown, digest: string): RequestDetail
   const isTooLarge = Buffer.byteLength(JSON.stringify(details)) > MAX_DETAILS_BYTES;
   const { guildId: given } = request as { guildId?: unknown };
   const requested = typeof given === 'string' ? given : '';
-  // The called service rejects an invalid guild ID. Until then the entry belongs to the installation.
+  // The called service will reject an invalid guild ID. The audit entry is written before, so it belongs to the
+  // installation.
   const guildId = isSnowflake(requested) ? requested : INSTALLATION;
   if (guildId !== requested && requested !== EVERY_GUILD) {
     details['guild_id'] = requested.slice(0, MAX_GUILD_ID_LENGTH);
@@ -39,7 +44,7 @@ export function describeRequest(request: unknown, digest: string): RequestDetail
   return { guildId, details: isTooLarge ? { ...person, sha256: digest } : { ...details, ...person } };
 }
 
-/** The person that a request names, at any depth. */
+/** Returns the account IDs of the person that a request names, at any depth. */
 function personIn(value: unknown): { game_id?: number; chat_id?: string } {
   if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return {};
   const found = Object.values(value).map(personIn);
@@ -55,10 +60,10 @@ function personIn(value: unknown): { game_id?: number; chat_id?: string } {
   );
 }
 
-/** A decoded field as JSON with snake_case names; bytes become base64. */
+/** Converts a decoded protobuf field to JSON with snake_case names; bytes become base64. */
 function toJson(value: unknown): unknown {
   if (Buffer.isBuffer(value)) return value.toString('base64');
-  // PostgreSQL rejects NUL characters in JSON.
+  // NUL characters are removed, because PostgreSQL rejects them in JSON.
   if (typeof value === 'string') return value.replaceAll('\0', '');
   if (Array.isArray(value)) return value.map(toJson);
   if (typeof value !== 'object' || value === null) return value;

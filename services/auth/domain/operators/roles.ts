@@ -9,19 +9,19 @@ import { LinkAdminServiceService } from '#proto/gen/guild/lookup/v1/admin.ts';
 import { JobAdminServiceService } from '#proto/gen/guild/members/v1/admin.ts';
 import { RecordAdminServiceService, ShieldAdminServiceService } from '#proto/gen/guild/moderation/v1/admin.ts';
 
-/** The roles of operators. Each role includes the roles before it. */
+/** The roles of operators, in ascending order. Each role includes the roles before it. */
 export const ROLES = ['viewer', 'support', 'admin', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** The role that a method requires, and how its calls are audited. */
+/** The rule of a gRPC method: the role that it requires, and how its calls are audited. */
 export interface MethodRule {
   role: Role;
   /**
-   * `before`: an audit entry is committed before the call can be made. `itself`: the method belongs to auth and writes the
-   * entry in the transaction of its change. `never`: the method only reads.
+   * When calls of the method are audited. `before`: an audit entry is committed before the call can be made. `itself`:
+   * the method belongs to auth and writes the entry in the transaction of its change. `never`: the method only reads.
    */
   audited: 'before' | 'itself' | 'never';
-  /** The audit entry contains no data of the request, because the call is about erasing or exporting a user's data. */
+  /** Set if the audit entry contains no data of the request, because the call erases or exports the data of a user. */
   isAnonymous?: true;
 }
 
@@ -29,7 +29,7 @@ const read = (role: Role): MethodRule => ({ role, audited: 'never' });
 const change = (role: Role): MethodRule => ({ role, audited: 'before' });
 const changeInAuth = (role: Role): MethodRule => ({ role, audited: 'itself' });
 
-/** The services that implement a gRPC service definition, and a rule for each of its methods. */
+/** The services that implement a gRPC service definition, and the rule of each of its methods. */
 interface Rules<Definition extends DefinitionShape> {
   services: readonly string[];
   definition: Definition;
@@ -38,7 +38,7 @@ interface Rules<Definition extends DefinitionShape> {
 
 const rulesOf = <Definition extends DefinitionShape>(rules: Rules<Definition>): Rules<DefinitionShape> => rules;
 
-/** All methods that operators can call. A method without a rule does not compile. */
+/** The rules of all gRPC methods that operators can call. A method without a rule does not compile. */
 const RULES = [
   rulesOf({
     services: ['auth'],
@@ -64,7 +64,7 @@ const RULES = [
     services: ['auth'],
     definition: OperatorAdminServiceService,
     methods: {
-      // The method that the operator calls has its own rule.
+      // `authorize` checks the method that the operator wants to call, which has its own rule.
       authorize: read('viewer'),
       addOperator: changeInAuth('owner'),
       revokeOperator: changeInAuth('owner'),
@@ -130,7 +130,7 @@ const RULES = [
   }),
 ];
 
-/** A method that operators can call. */
+/** A gRPC method that operators can call, with its rule. */
 export interface AdminMethod extends MethodRule {
   /** The name of the method without its service, such as `AddEntry`. */
   name: string;
@@ -150,12 +150,12 @@ const METHODS = new Map<string, AdminMethod>(
   ),
 );
 
-/** The rule of a method of a service; undefined if operators cannot call it. */
+/** Returns the rule of a gRPC method of a service; undefined if operators cannot call the method. */
 export function adminMethod(service: string, path: string): AdminMethod | undefined {
   return METHODS.get(`${service} ${path}`);
 }
 
-/** The paths of all methods with a rule. A test checks that no method is missing. */
+/** The paths of all gRPC methods that operators can call. A test checks that no method is missing. */
 export const ADMIN_PATHS: ReadonlySet<string> = new Set([...METHODS.keys()].map((key) => key.split(' ')[1] as string));
 
 /** True if an operator with `role` may call methods that require `required`. */
