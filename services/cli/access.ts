@@ -9,7 +9,10 @@ import { dataFolder, localAddress, localAdminSecret, localProcesses } from './lo
 
 const OPERATORS_CONFIG = { INTERNAL_KEYS: processKeys().optional(), ADMIN_SECRETS: secrets().optional() };
 
-/** The address of GUILDCTL_<SERVICE>; without it, that of the system that `npm start` runs on this machine. */
+/**
+ * Returns the gRPC address of a service: the variable GUILDCTL_<SERVICE>; without it, the address in the system that
+ * `npm start` runs on this machine.
+ */
 export function readAddress(environment: Environment, service: string): string {
   const variable = `GUILDCTL_${service.toUpperCase()}`;
   readConfig({ [variable]: grpcAddress().optional(), ...OPERATORS_CONFIG }, environment);
@@ -20,8 +23,9 @@ export function readAddress(environment: Environment, service: string): string {
 export type Identity = { credential: Credential; ring?: undefined } | { credential?: undefined; ring: KeyRing };
 
 /**
- * Returns the first of these: the credential in OPERATOR_CREDENTIAL; the keys in INTERNAL_KEYS or ADMIN_SECRETS; the
- * credential in the file `secrets/operator` in DATA_DIR; the secret of the system that `npm start` runs on this machine.
+ * Returns the identity from the first of these sources: the credential in OPERATOR_CREDENTIAL; the keys in
+ * INTERNAL_KEYS or ADMIN_SECRETS; the credential in the file `secrets/operator` in DATA_DIR; the secret of the system
+ * that `npm start` runs on this machine.
  */
 export function readIdentity(environment: Environment, service: string): Identity {
   const text = environment['OPERATOR_CREDENTIAL']?.trim();
@@ -41,8 +45,8 @@ function parseCredential(text: string, source: string): Credential {
 }
 
 /**
- * The key with which operators call a service: INTERNAL_KEYS; without it, derived from ADMIN_SECRETS or from the secret of
- * the system that `npm start` runs on this machine.
+ * Returns the key ring with which operators call a service: INTERNAL_KEYS; without it, a ring derived from
+ * ADMIN_SECRETS or from the secret of the system that `npm start` runs on this machine.
  */
 export function readOperatorKeys(environment: Environment, service: string): KeyRing {
   const { INTERNAL_KEYS, ADMIN_SECRETS } = readConfig(OPERATORS_CONFIG, environment);
@@ -53,18 +57,21 @@ export function readOperatorKeys(environment: Environment, service: string): Key
   return INTERNAL_KEYS ?? new SecretRing(ADMIN_SECRETS ?? [localAdminSecret(dataFolder(environment))]);
 }
 
-/** A process, and the address of its metrics. */
+/** A process of the installation, and the address of its metrics. */
 export interface Process {
   name: string;
-  /** The origin of its admin port. If the host is a name, it stands for all replicas. */
+  /**
+   * The origin (scheme, host and port) of the process's admin port. If the host is a name, the name stands for all
+   * replicas.
+   */
   url: string;
 }
 
 const PROCESS = /^([a-z][a-z0-9-]{0,30})=(?:http:\/\/)?([^\s/@]+:[0-9]{1,5})\/?$/;
 
 /**
- * The processes that are given as `name=host:port`; without them those of GUILDCTL_ADMIN, or those of the system that
- * `npm start` runs on this machine.
+ * Returns the processes that are given as `name=host:port`; without them the processes in GUILDCTL_ADMIN, or the
+ * processes of the system that `npm start` runs on this machine.
  */
 export function readProcesses(environment: Environment, given: readonly string[]): Process[] {
   const variable = (environment['GUILDCTL_ADMIN'] ?? '').split(',').filter(Boolean);

@@ -9,19 +9,22 @@ export interface Output {
   text: string;
 }
 
-/** Writes a part of standard output. The next part is written after the returned value was awaited. */
+/** Writes a part of standard output. The caller awaits the returned value before it writes the next part. */
 export type Write = (text: string) => unknown;
 
-/** An output that is written in parts while it is read, because it may be larger than memory. */
+/**
+ * The output of a command that is written in parts while services are read, because the output may be larger than
+ * memory.
+ */
 export interface StreamedOutput {
   write(write: Write, isJson: boolean): Promise<void>;
 }
 
-/** Standard input, and the messages for a person who waits for a long command. Programs do not read these messages. */
+/** Standard input, and the messages for a person who waits for a long command. With `--json` no messages are shown. */
 export interface Terminal {
   /** Writes a line about the progress of the command to standard error. */
   report(line: string): void;
-  /** Replaces the text that was drawn before; undefined if standard output is not a terminal. */
+  /** Replaces the text that `redraw` drew before; undefined if standard output is not a terminal. */
   redraw: ((text: string) => void) | undefined;
   /** Reads standard input to its end. */
   readInput(): Promise<string>;
@@ -29,21 +32,21 @@ export interface Terminal {
 
 /** One command of guildctl. */
 export interface Command {
-  /** The words that select it, such as `keys create`. */
+  /** The words that select the command, such as `keys create`. */
   name: string;
   summary: string;
-  /** The arguments that follow the name. */
+  /** The arguments that follow the command's name, for the help text. */
   usage: string;
   /** Lines of help for arguments that the usage does not explain. */
   notes?: readonly string[];
-  /** Its options, in addition to those that every command has. */
+  /** The command's options, in addition to those that every command has. */
   options: ParseArgsOptionsConfig;
-  /** The name of its positional argument, such as `KEY_ID`. */
+  /** The name of the command's positional argument, such as `KEY_ID`. */
   argument?: string;
   run(input: Input, connections: Connections, terminal: Terminal): Promise<Output | StreamedOutput>;
 }
 
-/** A command ran to its end and found a problem: its output is printed, and the exit status is 1. */
+/** Thrown when a command ran to its end and found a problem: the output is printed, and the exit status is 1. */
 export class CommandFailure extends Error {
   readonly output: Output;
 
@@ -54,18 +57,20 @@ export class CommandFailure extends Error {
   }
 }
 
-/** The option of commands that require confirmation. */
+/** The option `--yes` of commands that require confirmation. */
 export const YES_OPTION = { yes: { type: 'boolean' } } as const;
-/** The option for the operator's note, of commands that change something. */
+/** The option `--actor` for the operator's note, of commands that change something. */
 export const ACTOR_OPTION = { actor: { type: 'string' } } as const;
 
-/** The parsed arguments of a command. Faults are collected, and thrown together by `check`. */
+/**
+ * The parsed arguments of a command. Mistakes in the arguments are collected, and `check` throws all of them together.
+ */
 export class Input {
-  /** The note of `--actor`; without it the name of the operating system's user. */
+  /** The operator's note from `--actor`; without the option, the name of the operating system's user. */
   readonly actor: string;
-  /** The note of `--actor`; empty without it. */
+  /** The operator's note from `--actor`; empty without the option. */
   readonly note: string;
-  /** The positional argument. */
+  /** The positional argument of the command; undefined if there is none. */
   readonly argument: string | undefined;
   readonly #values: Readonly<Record<string, unknown>>;
   readonly #faults: string[] = [];
@@ -90,20 +95,20 @@ export class Input {
     return typeof value === 'string' ? value : undefined;
   }
 
-  /** The text of a required option. If it is missing, it is a fault, and the text is empty. */
+  /** Returns the text of a required option. If the option is missing, adds a fault and returns an empty text. */
   requiredText(name: string): string {
     const value = this.text(name);
     if (!value) this.fault(`--${name} is required`);
     return value ?? '';
   }
 
-  /** The comma-separated items of an option. */
+  /** Returns the comma-separated items of an option; undefined without the option. */
   list(name: string): string[] | undefined {
     const items = this.text(name)?.split(',');
     return items?.map((item) => item.trim()).filter(Boolean);
   }
 
-  /** The values of an option that may be repeated. */
+  /** Returns the values of an option that may be repeated. */
   all(name: string): string[] {
     const value = this.#values[name];
     return Array.isArray(value) ? value.map(String) : [];
@@ -118,18 +123,24 @@ export class Input {
     return undefined;
   }
 
-  /** A numeric ID, such as that of a game account. */
+  /** Returns the value of an option as a numeric ID, such as that of a game account; undefined without the option. */
   numericId(name: string): number | undefined {
     return this.wholeNumber(name, { min: 1, max: Number.MAX_SAFE_INTEGER });
   }
 
-  /** A required numeric ID. If it is missing or invalid, it is a fault, and the ID is 0. */
+  /**
+   * Returns the value of a required option as a numeric ID. If the ID is missing or invalid, adds a fault and returns
+   * 0.
+   */
   requiredNumericId(name: string): number {
     this.requiredText(name);
     return this.numericId(name) ?? 0;
   }
 
-  /** A time in Unix seconds. A relative time lies before now (`ago`) or after it (`ahead`). */
+  /**
+   * Returns the value of an option as a time in Unix seconds. A relative time lies before now (`ago`) or after now
+   * (`ahead`).
+   */
   time(name: string, direction: 'ago' | 'ahead'): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
@@ -138,7 +149,7 @@ export class Input {
     return value;
   }
 
-  /** A duration such as `14d`, in seconds. */
+  /** Returns the value of an option, a duration such as `14d`, in seconds. */
   duration(name: string): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
@@ -152,14 +163,14 @@ export class Input {
     if (!this.flag('yes')) throw new ConfirmationError(consequence);
   }
 
-  /** The name of the one option that was given. If none or several were given, it is a fault. */
+  /** Returns the name of the one option that was given. If none or several of `names` were given, adds a fault. */
   oneOf(...names: string[]): string | undefined {
     const given = names.filter((name) => this.#values[name] !== undefined);
     if (given.length !== 1) this.fault(`give exactly one of ${names.map((name) => `--${name}`).join(', ')}`);
     return given.length === 1 ? given[0] : undefined;
   }
 
-  /** It is a fault if both options were given. */
+  /** Adds a fault if both options were given. */
   forbidBoth(one: string, other: string): void {
     const isGiven = (name: string) => this.flag(name) || this.text(name) !== undefined || this.all(name).length > 0;
     if (isGiven(one) && isGiven(other)) this.fault(`--${one} and --${other} exclude each other`);
@@ -169,7 +180,7 @@ export class Input {
     this.#faults.push(message);
   }
 
-  /** Throws a UsageError if there are faults. */
+  /** Throws a UsageError if any faults were found in the arguments. */
   check(): void {
     if (this.#faults.length > 0) throw new UsageError(this.#faults);
   }

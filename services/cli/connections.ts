@@ -12,11 +12,14 @@ import { Metrics } from '#kit/telemetry/metrics.ts';
 import { OperatorAdminServiceService } from '#proto/gen/guild/auth/v1/operators.ts';
 import { type Process, readAddress, readIdentity, readOperatorKeys, readProcesses } from './access.ts';
 
-/** A cluster's DNS may not know a service until five seconds after it became ready. */
+/**
+ * The deadline of a call to a service. It is long because a cluster's DNS may not know a service until five seconds
+ * after the service became ready.
+ */
 export const DEADLINE_MS = 8_000;
 
 const AUTH = 'auth';
-/** Tickets are valid for 30 s. */
+/** How long, in milliseconds, a ticket is reused; tickets are valid for 30 s. */
 const TICKET_REUSE_MS = 20_000;
 const MAX_TICKETS = 1_000;
 
@@ -32,11 +35,17 @@ export class Connections {
   readonly #note: string;
   readonly #breakers: Breakers;
   readonly #metrics = new Metrics();
-  /** By service. */
+  /** The open gRPC channels, by service. */
   readonly #channels = new Map<string, GrpcChannel>();
-  /** Read from the same variables as in the services, with a certificate for operators. */
+  /**
+   * The TLS settings with a certificate for operators, from the same variables as in the services; undefined without
+   * TLS.
+   */
   readonly #tls: InternalTls | undefined;
-  /** By call. They are reused so that a call that is repeated, as in an erasure, has one entry in the audit. */
+  /**
+   * The tickets of recent calls, by service, method and request. They are reused so that a repeated call, as in an
+   * erasure, has one entry in the audit.
+   */
   readonly #tickets = new Map<string, { ticket: string; requestedAt: number }>();
 
   constructor({ environment, note }: ConnectionsOptions) {
@@ -46,7 +55,7 @@ export class Connections {
     this.#tls = InternalTls.from(environment, { metrics: this.#metrics, log: undefined });
   }
 
-  /** A client for the administrative methods of a service. */
+  /** Returns a gRPC client for the administrative methods of a service. */
   admin<Definition extends DefinitionShape>(definition: Definition, service: string): GrpcClient<Definition> {
     const channel = this.#channels.get(service) ?? this.#connect(service);
     this.#channels.set(service, channel);
@@ -73,7 +82,10 @@ export class Connections {
     });
   }
 
-  /** Requests a ticket for a call. Before auth issues it, it checks the operator's role and writes the audit. */
+  /**
+   * Returns a ticket for a call, from auth or from an identical recent call. Before auth issues a ticket, it checks the
+   * operator's role and writes the call into the audit.
+   */
   async #ticket(service: string, { path: method }: MethodShape, request: Buffer): Promise<Record<string, string>> {
     const call = `${service} ${method} ${digestOf(request)}`;
     const cached = this.#tickets.get(call);
@@ -86,12 +98,17 @@ export class Connections {
     return { [TICKET_HEADER]: ticket };
   }
 
-  /** All processes, with the addresses of their metrics; `given` are the values of `--admin` of `top`. */
+  /**
+   * Returns all processes, with the addresses of their metrics; `given` are the values of the option `--admin` of
+   * `guildctl top`.
+   */
   processes(given: readonly string[]): Process[] {
     return readProcesses(this.#environment, given);
   }
 
-  /** A token that lets operators read a page of the admin port of a process; undefined without the operators' keys. */
+  /**
+   * Returns a token that lets operators read a page of a process's admin port; undefined without the operators' keys.
+   */
   pageToken(process: string, path: string): string | undefined {
     try {
       const ring = readOperatorKeys(this.#environment, process);
@@ -101,7 +118,7 @@ export class Connections {
     }
   }
 
-  /** The root secrets in INTERNAL_SECRETS and ADMIN_SECRETS; throws a ConfigError that lists every fault. */
+  /** Returns the root secrets in INTERNAL_SECRETS and ADMIN_SECRETS; throws a ConfigError that lists every fault. */
   roots(): Roots {
     return readRoots(this.#environment);
   }

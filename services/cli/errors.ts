@@ -1,4 +1,4 @@
-/** A command line with mistakes; `faults` lists all of them. */
+/** Thrown for a command line with mistakes; `faults` lists all of them. */
 export class UsageError extends Error {
   readonly faults: readonly string[];
 
@@ -9,7 +9,7 @@ export class UsageError extends Error {
   }
 }
 
-/** A command was not confirmed with `--yes`. The message says what the command would do. */
+/** Thrown when a command was not confirmed with `--yes`. The message says what the command would do. */
 export class ConfirmationError extends Error {
   constructor(consequence: string) {
     super(`This ${consequence}. Nothing was changed. Repeat the command with --yes to do it`);
@@ -17,7 +17,7 @@ export class ConfirmationError extends Error {
   }
 }
 
-/** A service cannot be called. The message says why, and what to do. */
+/** Thrown when a service cannot be called. The message says why, and what to do. */
 export class ConnectionError extends Error {
   constructor(message: string) {
     super(message);
@@ -25,7 +25,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** An erasure did not end, because new rows about the same guild or user keep being written. */
+/** Thrown when an erasure does not end, because new rows about the same guild or user keep being written. */
 export class UnfinishedError extends Error {
   constructor() {
     super('The erasure is not complete, because new rows keep being written. Stop the sender, and repeat the command');

@@ -8,16 +8,16 @@ import { Connections } from './connections.ts';
 import { ConfirmationError, ConnectionError, UnfinishedError, UsageError } from './errors.ts';
 import { explain } from './explain.ts';
 
-/** The environment in which a command line runs. */
+/** The environment in which a guildctl command line runs. */
 export interface GuildctlOptions {
   /** Environment variables. */
   environment: Environment;
   /** The name of the operating system's user. */
   user: string;
-  /** Standard output and standard error. */
+  /** Writes to standard output; `error` writes to standard error. */
   out: Write;
   error: (text: string) => void;
-  /** Standard input; empty by default. */
+  /** The content of standard input; empty by default. */
   input?: AsyncIterable<unknown>;
   /** True if standard output is a terminal; false by default. */
   isTerminal?: boolean;
@@ -29,8 +29,8 @@ const COMMON_OPTIONS = {
 } satisfies ParseArgsOptionsConfig;
 
 /**
- * Runs one command line. Returns the exit status: 0, or 1 after a failure was reported on standard error. Error messages
- * may quote the command line, so API keys in them are redacted.
+ * Runs one guildctl command line. Returns the exit status: 0, or 1 after a failure was reported on standard error. API
+ * keys in error messages are redacted, because the messages may quote the command line.
  */
 export async function guildctl(words: readonly string[], options: GuildctlOptions): Promise<number> {
   const { out } = options;
@@ -73,7 +73,10 @@ async function runCommand(command: Command, rest: string[], options: GuildctlOpt
 /** Escape sequences that move the cursor to the top left and clear the terminal. */
 const CLEAR = '\u001b[H\u001b[2J';
 
-/** With JSON output nothing is reported or redrawn, because a program reads the output. */
+/**
+ * Returns the terminal of a command. With JSON output nothing is reported or redrawn, because a program reads the
+ * output.
+ */
 function terminalOf({ out, error, input, isTerminal = false }: GuildctlOptions, isJson: boolean): Terminal {
   const readInput = () => readAll(input ?? []);
   if (isJson) return { report: () => undefined, redraw: undefined, readInput };
@@ -81,7 +84,10 @@ function terminalOf({ out, error, input, isTerminal = false }: GuildctlOptions, 
   return { report: (line) => error(`${line}\n`), redraw: isTerminal ? redraw : undefined, readInput };
 }
 
-/** The maximum size of standard input; a scanner's report with about 100,000 leaked keys is smaller. */
+/**
+ * The maximum size of standard input, in bytes; the report of a secret scanner with about 100,000 leaked API keys is
+ * smaller.
+ */
 const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
 async function readAll(input: AsyncIterable<unknown> | Iterable<unknown>): Promise<string> {
@@ -96,7 +102,7 @@ async function readAll(input: AsyncIterable<unknown> | Iterable<unknown>): Promi
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** Throws a UsageError for unknown options and surplus arguments. */
+/** Parses the arguments of a command. Throws a UsageError for unknown options and surplus arguments. */
 function parse({ options, argument }: Command, words: string[]) {
   try {
     const parsed = parseArgs({ args: words, options: { ...options, ...COMMON_OPTIONS }, allowPositionals: true });
@@ -125,7 +131,7 @@ function explainFailure(error: unknown, command: Command): string {
   return faults.length > 0 ? faults.map(faultText).join('\n          ') : explain(error);
 }
 
-/** The options and arguments that have another name than the field of the request. */
+/** The command-line options and arguments whose name differs from the request field. */
 const OPTION_NAMES: Record<string, string> = {
   guild_id: '--guild',
   guildId: '--guild',
@@ -136,7 +142,10 @@ const OPTION_NAMES: Record<string, string> = {
   servers: '--server',
 };
 
-/** `request.ip_allowlist[1]` as the second `--allow-ip`. */
+/**
+ * Formats a validation error with the name of the option, such as the second `--allow-ip` for
+ * `request.ip_allowlist[1]`.
+ */
 function faultText({ path, message }: Fault): string {
   const [, field = path, index] = /^request\.(\w+)(?:\[(\d+)\])?/.exec(path) ?? [];
   const option = OPTION_NAMES[field] ?? `--${field.replaceAll('_', '-')}`;

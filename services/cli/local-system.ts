@@ -9,26 +9,26 @@ const upFile = z.object({
   services: z.record(z.string(), z.object({ grpc: z.string().nullish(), admin: z.string().nullish() })),
 });
 
-/** The folder in which `npm start` stores its files. */
+/** Returns the folder in which `npm start` stores its files. */
 export function dataFolder(environment: Environment): string {
   const folder = environment['DATA_DIR'];
   return folder ? resolve(folder) : join(import.meta.dirname, '..', '..', '.data');
 }
 
-/** The gRPC address of a service of the system that `npm start` runs. */
+/** Returns the gRPC address of a service in the system that `npm start` runs. */
 export function localAddress(folder: string, service: string, variable: string): string {
   const address = readUp(folder, service, `${variable} and ADMIN_SECRETS`).services[service]?.grpc;
   if (!address) throw new ConnectionError(`${join(folder, 'up.json')} has no address of ${service}: set ${variable}`);
   return address;
 }
 
-/** The processes of the system that `npm start` runs, with the origins of their admin ports. */
+/** Returns the processes of the system that `npm start` runs, with the origins of their admin ports. */
 export function localProcesses(folder: string): { name: string; url: string }[] {
   const up = readUp(folder, 'the system', 'GUILDCTL_ADMIN or --admin');
   return Object.entries(up.services).flatMap(([name, { admin }]) => (admin ? [{ name, url: admin }] : []));
 }
 
-/** The administrators' secret that `npm start` generates. */
+/** Returns the administrators' secret that `npm start` generates. */
 export function localAdminSecret(folder: string): string {
   const path = join(folder, 'secrets', 'admin');
   try {
@@ -39,7 +39,10 @@ export function localAdminSecret(folder: string): string {
   }
 }
 
-/** Reads `up.json`. It exists while the system runs; if the system was killed, it names a process that has ended. */
+/**
+ * Reads the file `up.json`, which exists while the system that `npm start` runs is up. If the system was killed, the
+ * file names a process that has ended.
+ */
 function readUp(folder: string, wanted: string, variables: string): z.output<typeof upFile> {
   const path = join(folder, 'up.json');
   const hint = `start it with \`npm start\`, or set ${variables} to reach one that runs elsewhere`;
@@ -55,7 +58,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM means that the process exists and belongs to another user.
+    // The error EPERM means that the process exists and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

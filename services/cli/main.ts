@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { guildctl } from './guildctl.ts';
 
-/** In a container the user may have a number but no name. */
+/** Returns the name of the operating system's user. In a container the user may have a number but no name. */
 function userName(): string {
   try {
     return userInfo().username;
@@ -10,14 +10,18 @@ function userName(): string {
   }
 }
 
-/** Resolves when the text was written, so that a long list does not fill memory if its reader is slow. */
+/**
+ * Writes to standard output. Resolves when the text was written, so that a long list does not fill memory if its reader
+ * is slow.
+ */
 function print(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
   });
 }
 
-// A reader such as `head` closes the pipe when it has read enough.
+// A program that reads the output, such as `head`, closes the pipe when it has read enough; guildctl then ends without
+// an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
 process.exitCode = await guildctl(process.argv.slice(2), {

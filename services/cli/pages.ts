@@ -1,18 +1,18 @@
 import type { Input, StreamedOutput, Write } from './command.ts';
 import { Table } from './text.ts';
 
-/** The maximum size of a page, and its size without `--limit`. */
+/** The maximum number of items in a page; DEFAULT_PAGE is the number without `--limit`. */
 const MAX_PAGE = 1_000;
 const DEFAULT_PAGE = 100;
 
-/** The options of every list, for `Command.options`. */
+/** The command-line options of every list, for `Command.options`. */
 export const PAGE_OPTIONS = {
   limit: { type: 'string' },
   cursor: { type: 'string' },
   all: { type: 'boolean' },
 } as const;
 
-/** The usage and the notes of PAGE_OPTIONS, for `Command.usage` and `Command.notes`. */
+/** The help texts for PAGE_OPTIONS: the usage for `Command.usage`, and the notes for `Command.notes`. */
 export const PAGE_USAGE = '[--limit N | --all] [--cursor CURSOR]';
 export const PAGE_NOTES: readonly string[] = [
   `--limit N        the size of the page: 1 to ${MAX_PAGE}; ${DEFAULT_PAGE} by default`,
@@ -21,9 +21,9 @@ export const PAGE_NOTES: readonly string[] = [
 ];
 
 export interface PageRequest {
-  /** 1 to 1000. */
+  /** The maximum number of items in the page: 1 to 1000. */
   limit: number;
-  /** Empty for the first page. */
+  /** The cursor of the page; empty for the first page. */
   cursor: string;
 }
 
@@ -42,13 +42,13 @@ export interface ListOptions<Item> {
   none: string;
   headings: readonly string[];
   cells(item: Item): readonly string[];
-  /** The item in the JSON document. */
+  /** Returns a list item as it appears in the JSON document. */
   document(item: Item): unknown;
-  /** Requests one page of the service. */
+  /** Requests one page of the list from the service. */
   page(request: PageRequest): Promise<Page<Item>>;
 }
 
-/** Reads `--limit`, `--cursor` and `--all`. Call it before `input.check()`. */
+/** Reads `--limit`, `--cursor` and `--all`. Call this function before `input.check()`. */
 export function readPageOptions(input: Input): { first: PageRequest; isAll: boolean } {
   input.forbidBoth('limit', 'all');
   const isAll = input.flag('all');
@@ -57,9 +57,9 @@ export function readPageOptions(input: Input): { first: PageRequest; isAll: bool
 }
 
 /**
- * The output of a list: one page, or all pages with `--all`. Pages are written as they arrive, so that memory does not grow
- * with the list. With `--json` it is one document, `{<field>: […], next_cursor}`. If a later page fails, the document stays
- * incomplete, so that no program accepts a part as the whole list.
+ * Returns the output of a list: one page, or all pages with `--all`. Pages are written as they arrive, so that memory
+ * does not grow with the list. With `--json` the output is one document, `{<field>: […], next_cursor}`. If a later page
+ * fails, the document stays incomplete, so that no program accepts a part as the whole list.
  */
 export function listOutput<Item>(
   { first, isAll }: { first: PageRequest; isAll: boolean },
@@ -73,7 +73,10 @@ export function listOutput<Item>(
   };
 }
 
-/** Yields the first page, or all pages. Throws if a service repeats a cursor, because the list would never end. */
+/**
+ * Yields the first page of a list, or all its pages. Throws if a service repeats a cursor, because the list would never
+ * end.
+ */
 export async function* pagesOf<Item>(
   { page }: Pick<ListOptions<Item>, 'page'>,
   first: PageRequest,
@@ -90,7 +93,8 @@ export async function* pagesOf<Item>(
 }
 
 async function writeJson<Item>(write: Write, pages: AsyncIterable<Page<Item>>, options: ListOptions<Item>) {
-  // Written together with the first page, so that nothing is printed if the first page fails.
+  // The opening of the document is written together with the first page, so that nothing is printed if the first page
+  // fails.
   let opening = openingOf(options);
   let separator = '';
   let next: string | undefined;
@@ -104,7 +108,7 @@ async function writeJson<Item>(write: Write, pages: AsyncIterable<Page<Item>>, o
   await write(`],"next_cursor":${JSON.stringify(next || null)}}\n`);
 }
 
-/** The JSON document up to its first item. */
+/** Returns the JSON document of a list up to its first item. */
 function openingOf({ head = {}, field }: Pick<ListOptions<unknown>, 'head' | 'field'>): string {
   const fields = Object.entries(head).map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)},`);
   return `{${fields.join('')}${JSON.stringify(field)}:[`;

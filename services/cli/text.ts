@@ -1,4 +1,4 @@
-/** A table that is printed page by page. Columns are as wide as their widest cell so far. */
+/** A text table that is printed page by page. Columns are as wide as their widest cell so far. */
 export class Table {
   readonly #headings: readonly string[];
   readonly #widths: number[];
@@ -9,7 +9,7 @@ export class Table {
     this.#widths = headings.map(({ length }) => length);
   }
 
-  /** The text of more rows, without a final newline. The first call also returns the headings. */
+  /** Returns further rows of the table as text, without a final newline. The first call also returns the headings. */
   rows(rows: readonly (readonly string[])[]): string {
     for (const row of rows)
       for (const [column, cell] of row.entries())
@@ -27,12 +27,12 @@ export class Table {
   }
 }
 
-/** A table with columns as wide as their widest cell. */
+/** Returns a text table with columns as wide as their widest cell. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   return new Table(headings).rows(rows);
 }
 
-/** Lines of names and values, with the values aligned. */
+/** Returns lines of names and values, with the values aligned. */
 export function properties(values: readonly (readonly [string, string])[]): string {
   const width = Math.max(...values.map(([name]) => name.length));
   return values.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');

@@ -3,7 +3,7 @@ const DURATION = /^([0-9]{1,9})([smhdw])$/;
 const UNIX_SECONDS = /^[0-9]{1,12}$/;
 const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
-/** The formats of times, for help texts and errors. */
+/** The formats of times on the command line, for help texts and errors. */
 export const TIME_FORMATS =
   'Unix seconds, a date (2026-11-21, 2026-11-21T09:30:00Z) or relative: 90s, 30m, 1h, 14d, 2w';
 

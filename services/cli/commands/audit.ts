@@ -6,7 +6,7 @@ import { properties, time } from '../text.ts';
 import { TIME_FORMATS } from '../times.ts';
 
 const HEADS_PAGE_SIZE = 1_000;
-/** The maximum number of broken chains that are listed. All of them are counted. */
+/** The maximum number of broken audit chains that are listed. All broken chains are counted. */
 const MAX_REPORTED = 100;
 
 const OWNER_OPTIONS = { guild: { type: 'string' }, installation: { type: 'boolean' } } as const;
@@ -47,7 +47,7 @@ const list: Command = {
   },
 };
 
-/** The result of verifying one chain, as JSON. */
+/** The result of verifying one audit chain, as JSON. */
 interface VerifiedChain {
   guild_id: string | null;
   entries: number;
@@ -105,7 +105,7 @@ async function* allOwners(connections: Connections): AsyncGenerator<string, void
   }
 }
 
-/** Verifies a chain part by part, because it may be long. */
+/** Verifies an audit chain part by part, because the chain may be long. */
 async function verifyChain(connections: Connections, guildId: string): Promise<VerifiedChain> {
   let entries = 0;
   for (let cursor = ''; ; ) {

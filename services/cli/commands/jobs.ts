@@ -80,7 +80,7 @@ function named(input: Input) {
   return { guildId, id: input.argument ?? '', actor: input.actor };
 }
 
-/** Messages are optional in protobuf's types. */
+/** Returns the job of a response. The generated protobuf types allow it to be missing; throws if it is. */
 function required(job: Job | undefined): Job {
   if (!job) throw new Error('the response of the service contains no job');
   return job;

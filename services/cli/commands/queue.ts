@@ -4,7 +4,7 @@ import type { Connections } from '../connections.ts';
 import { listOutput, PAGE_NOTES, PAGE_OPTIONS, PAGE_USAGE, readPageOptions } from '../pages.ts';
 import { time } from '../text.ts';
 
-/** Services with queues, in the order in which their items are listed. */
+/** The services with queues, in the order in which `guildctl queue` lists their items. */
 const SERVICES = ['moderation', 'members'];
 
 const SERVICE = { service: { type: 'string' } } as const;
@@ -104,7 +104,8 @@ const retry: Command = {
       const response = await admin(connections, service).retryQueueItems({ queue, guildId, id, queuedBeforeMs });
       retried += response.retried;
       isMore = response.isMore;
-      // Items that become dead letters again meanwhile are not retried again.
+      // Each call only retries items queued before the first call, so that an item which becomes a dead letter again
+      // meanwhile is not retried twice.
       queuedBeforeMs = response.startedAtMs;
     }
     return {
@@ -153,7 +154,7 @@ function serviceOf(input: Input): string | undefined {
   return service;
 }
 
-/** A cursor is a service and a position in its list. */
+/** Splits a cursor of `guildctl queue` into a service and a position in the list of this service. */
 function readCursor(input: Input, cursor: string): { service: string; position: string } | undefined {
   const [, service, position] = /^([a-z]+):(.*)$/.exec(cursor) ?? [];
   if (service !== undefined && position !== undefined && SERVICES.includes(service)) return { service, position };

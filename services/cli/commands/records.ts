@@ -105,10 +105,10 @@ const showBindings: Command = {
   },
 };
 
-/** Commands that show the records of one account, player or guild. */
+/** Commands of guildctl that show the records of one account, player or guild. */
 export const recordCommands: readonly Command[] = [showLink, showBans, showBindings];
 
-/** The common fields of bans, mutes and log entries. */
+/** The fields that bans, mutes and log entries have in common. */
 type Decision = Pick<
   Punishment,
   'reason' | 'moderatorGameId' | 'moderatorChatId' | 'placeId' | 'createdAt' | 'expiresAt'
@@ -173,9 +173,9 @@ function targetText(target: Binding['target']): string {
   return `${type}: ${values.join(', ')}`;
 }
 
-/** A table; empty without rows. */
+/** Returns a table as text; an empty text if there are no rows. */
 const section = (headings: readonly string[], rows: readonly (readonly string[])[]) =>
   rows.length > 0 ? table(headings, rows) : '';
 
-/** Texts with an empty line between them, without the empty texts. */
+/** Joins texts with an empty line between them. Leaves out empty texts. */
 const sections = (...texts: readonly string[]) => texts.filter(Boolean).join('\n\n');

@@ -3,7 +3,7 @@ import { internalKeysOf } from '#kit/security/process-keys.ts';
 import { KEY_HOLDERS } from '#kit/security/purposes.ts';
 import type { Command, Input } from '../command.ts';
 
-/** The value of INTERNAL_KEYS for each process, by its name. */
+/** The value of the variable INTERNAL_KEYS for each process, by the name of the process. */
 type KeysByProcess = Readonly<Record<string, string>>;
 
 const FORMATS: Record<string, (keys: KeysByProcess, prefix: string) => string> = {
@@ -23,7 +23,7 @@ const FORMATS: Record<string, (keys: KeysByProcess, prefix: string) => string> =
 };
 
 const DEFAULT_PREFIX = 'guild-data-keys';
-/** A prefix of a Kubernetes name; it leaves space for the longest name of a process. */
+/** The pattern of a prefix for names in Kubernetes; it leaves space for the longest name of a process. */
 const PREFIX = /^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$/;
 
 const generate: Command = {

@@ -80,8 +80,8 @@ interface UserErasure {
 }
 
 /**
- * Erases a user from one guild, or counts the rows in a dry run. The linked account may occur in other services than the
- * selected one, so all services are called.
+ * Erases a user from one guild; in a dry run counts the rows instead. All services are called, because the account that
+ * is linked to the selected one may occur in other services.
  */
 async function eraseFromGuild(
   guildId: string,
@@ -91,14 +91,15 @@ async function eraseFromGuild(
   const eraseBatch: EraseBatch = (client, dry) => client.eraseUser({ guildId, ...accounts, dryRun: dry });
   const erasing = new Erasing({ connections, terminal, eraseBatch });
   if (dryRun) return { accounts, removed: await erasing.count() };
-  // Rows about all guilds have no guild in whose audit the erasure could be recorded. Each service's call is audited.
+  // Rows about all guilds belong to no guild in whose audit the erasure could be recorded. The call of each service is
+  // audited in any case.
   const removed = meansEveryGuild(guildId)
     ? await erasing.run()
     : await eraseWithAudit(connections, { guildId, what: 'user', actor: note }, erasing);
   return { accounts, removed };
 }
 
-/** Erases a user from all guilds. Repeating it after an interruption finds the remaining rows. */
+/** Erases a user from all guilds. If an erasure was interrupted, repeating it finds the remaining rows. */
 async function eraseEverywhere(request: UserErasure): Promise<Output> {
   const { account, dryRun, connections, terminal } = request;
   const removed = new Map<string, RemovedRows>();
@@ -113,7 +114,7 @@ async function eraseEverywhere(request: UserErasure): Promise<Output> {
   return output(user, dryRun, [...removed.values()]);
 }
 
-/** Records the erasure in the audit before it starts, and its result after it ended. */
+/** Records an erasure in the audit before it starts, and records its result after it has ended. */
 async function eraseWithAudit(
   connections: Connections,
   report: { guildId: string; what: string; actor: string },
@@ -127,7 +128,7 @@ async function eraseWithAudit(
   return removed;
 }
 
-/** Reads `--dry-run` and `--yes`. It is a fault unless exactly one of them is given. */
+/** Reads `--dry-run` and `--yes`; returns true for `--dry-run`. Adds a fault unless exactly one of the two is given. */
 const readDryRun = (input: Input) => input.oneOf('dry-run', 'yes') === 'dry-run';
 
 function output(subject: Record<string, unknown>, dryRun: boolean, removed: readonly RemovedRows[]): Output {

@@ -6,16 +6,19 @@ import type { Connections } from '../../connections.ts';
 import { UnfinishedError } from '../../errors.ts';
 
 /**
- * All services with tables. Lookup is the last one, because it has the links between the accounts of a user: after an
- * interruption each account can still be found by the other.
+ * All services with tables, in the order of the erasure. Lookup is the last one, because it stores the links between
+ * the accounts of a user: after an interruption each account can still be found through the other.
  */
 export const SERVICES: readonly string[] = ['moderation', 'activity', 'members', 'bindings', 'auth', 'lookup'];
-/** Requests that are in flight may write new rows, so services are called again until one round finds no rows. */
+/**
+ * The maximum number of rounds of an erasure. Requests in flight may write new rows, so services are called again until
+ * one round finds no rows.
+ */
 const MAX_ROUNDS = 3;
 const PAUSE_MS = 1_000;
 
 export type ErasureClient = GrpcClient<typeof ErasureServiceService>;
-/** A call that erases one batch of a service's rows, or in a dry run counts all of them. */
+/** Calls a service to erase one batch of its rows, or in a dry run to count all rows. */
 export type EraseBatch = (client: ErasureClient, dryRun: boolean) => Promise<EraseUserResponse>;
 
 /** The number of rows that were or would be removed from a table. */
@@ -35,7 +38,7 @@ export interface ErasingOptions {
 export class Erasing {
   readonly #clients = new Map<string, ErasureClient>();
   readonly #options: ErasingOptions;
-  /** By table. */
+  /** The number of removed rows, by table. */
   readonly #removed = new Map<string, RemovedRows>();
 
   constructor(options: ErasingOptions) {
@@ -48,7 +51,9 @@ export class Erasing {
     return [...this.#removed.values()];
   }
 
-  /** Erases until a round finds no more rows. Throws an UnfinishedError after MAX_ROUNDS rounds with rows. */
+  /**
+   * Erases in rounds until a round finds no more rows. Throws an UnfinishedError if MAX_ROUNDS rounds all found rows.
+   */
   async run(): Promise<RemovedRows[]> {
     for (let round = 0; round < MAX_ROUNDS; round++) {
       let found = 0;

@@ -37,14 +37,15 @@ export const exportCommands: readonly Command[] = [exportUser];
 interface UserExport {
   connections: Connections;
   terminal: Terminal;
-  /** undefined = all guilds. */
+  /** The guild whose data about the user is exported; undefined for all guilds. */
   guildId: string | undefined;
   account: Account;
 }
 
 async function writeExport(write: Write, { connections, terminal, guildId: only, account }: UserExport): Promise<void> {
   const guilds = only === undefined ? guildsWithProgress(connections, account, terminal) : [only];
-  // Written together with the first guild, so that nothing is printed if the first call fails.
+  // The opening of the document is written together with the first guild, so that nothing is printed if the first call
+  // fails.
   const opening = `${JSON.stringify(accountsDocument(accountsOf(account))).slice(0, -1)},"guilds":[`;
   let separator = opening;
   for await (const guildId of guilds) {
@@ -58,7 +59,10 @@ async function writeExport(write: Write, { connections, terminal, guildId: only,
   await write(`${separator === opening ? opening : ''}]}\n`);
 }
 
-/** Writes `"service":{"schema.table":[row,…],…},…`, without the services that have no rows about the user. */
+/**
+ * Writes the rows about a user as `"service":{"schema.table":[row,…],…},…`. Omits services that have no rows about the
+ * user.
+ */
 async function writeServices(
   write: Write,
   connections: Connections,

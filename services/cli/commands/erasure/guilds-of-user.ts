@@ -4,7 +4,10 @@ import type { Connections } from '../../connections.ts';
 import { SERVICES } from './erasing.ts';
 import { type Account, type Accounts, accountsOf, meansEveryGuild } from './user-accounts.ts';
 
-/** Yields every guild in which a service has rows about an account, and reports the progress before each of them. */
+/**
+ * Yields every guild in which a service has rows about an account. Before each guild reports the progress on the
+ * terminal.
+ */
 export async function* guildsWithProgress(
   connections: Connections,
   account: Account,
@@ -14,7 +17,8 @@ export async function* guildsWithProgress(
   let total = 0;
   for await (const _ of guildsOfUser(connections, accounts)) total++;
   let count = 0;
-  // Listed a second time instead of stored, so that memory does not grow with the number of guilds.
+  // The guilds are listed a second time instead of stored after the count, so that memory does not grow with their
+  // number.
   for await (const guildId of guildsOfUser(connections, accounts)) {
     count++;
     const guild = meansEveryGuild(guildId) ? 'rows about all guilds' : `guild ${guildId}`;

@@ -11,7 +11,7 @@ import { TIME_FORMATS } from '../../times.ts';
 import { commandCells, commandDocument, commandServerJson, HEADINGS, serverCells, summaryOf } from './views.ts';
 
 const MAX_TTL_SECONDS = 7 * 24 * 3600;
-/** The types of commands that require a target player. */
+/** The types of commands to game servers that require a target player. */
 const TYPES_WITH_TARGET = ['kick', 'ban', 'unban', 'mute', 'unmute', 'message'];
 
 const admin = (connections: Connections) => connections.admin(CommandAdminServiceService, 'activity');
@@ -112,7 +112,8 @@ const show: Command = {
     const pages = readPageOptions(input);
     input.check();
     const read = (limit: number, cursor: string) => admin(connections).readCommand({ ...request, limit, cursor });
-    // The command is printed before the table of its servers. Its response contains their first page.
+    // The output starts with the command, followed by the table of its servers. The response with the command already
+    // contains the first page of the table.
     const { limit, cursor } = pages.first;
     const first = await read(limit, cursor);
     const command = required(first.command, 'command');

@@ -1,10 +1,10 @@
 import type { CommandServer, Command as GameCommand } from '#proto/gen/guild/activity/v1/admin.ts';
 import { optionalTime, time } from '../../text.ts';
 
-/** The headings of a table of commands. */
+/** The headings of a table of commands to game servers. */
 export const HEADINGS = ['CREATED', 'COMMAND', 'FOR', 'TYPE', 'TARGET', 'STATE', 'SERVERS', 'OUTCOME', 'ISSUED BY'];
 
-/** A command in a table under HEADINGS. */
+/** Returns the cells of a command to game servers in a table with the headings HEADINGS. */
 export const commandCells = (command: GameCommand) => [
   time(command.createdAt),
   command.commandId,
@@ -17,25 +17,25 @@ export const commandCells = (command: GameCommand) => [
   command.issuedBy ?? '',
 ];
 
-/** A command as lines of text. */
+/** Returns a command to game servers as lines of text. */
 export const summaryOf = (command: GameCommand): string[] => [
   `${command.type} for ${targetServers(command)}, ${command.state}, sent ${time(command.createdAt)}`,
   `Servers: ${command.outcome?.servers ?? 0}; ${outcomeText(command) || 'no response yet'}`,
 ];
 
-/** The servers that a command was sent to. */
+/** Describes the game servers that a command was sent to. */
 function targetServers({ serverId, placeId }: GameCommand): string {
   if (serverId !== '') return serverId;
   return placeId === undefined ? 'all servers' : `place ${placeId}`;
 }
 
-/** The counts that are not 0, such as `2 delivered, 1 succeeded`. */
+/** Returns the outcome of a command as text with the counts that are not 0, such as `2 delivered, 1 succeeded`. */
 function outcomeText({ outcome }: GameCommand): string {
   const counts = Object.entries(outcome ?? {}).filter(([name, count]) => name !== 'servers' && Number(count) > 0);
   return counts.map(([name, count]) => `${count} ${name}`).join(', ');
 }
 
-/** A command as JSON. */
+/** Returns a command to game servers as JSON. */
 export function commandDocument({ target, ...command }: GameCommand) {
   return {
     command_id: command.commandId,
@@ -53,7 +53,7 @@ export function commandDocument({ target, ...command }: GameCommand) {
   };
 }
 
-/** The state of a command on a server, in a table. */
+/** Returns the cells of a table row with the state of a command on one game server. */
 export const serverCells = (server: CommandServer) => [
   server.serverId,
   server.state,
@@ -62,7 +62,7 @@ export const serverCells = (server: CommandServer) => [
   server.error ?? '',
 ];
 
-/** The state of a command on a server, as JSON. */
+/** Returns the state of a command on one game server as JSON. */
 export const commandServerJson = (server: CommandServer) => ({
   server_id: server.serverId,
   state: server.state,

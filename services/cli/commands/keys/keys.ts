@@ -10,10 +10,13 @@ import { revokeLeaked } from './leaked.ts';
 import { readReport } from './leaked-report.ts';
 import { HEADINGS, keyCells, keyDocument, keyOutput, newKeyDocument, secretOutput } from './views.ts';
 
-/** The maximum of the fields of the requests. The services reject smaller values with the exact limit. */
+/**
+ * The maximum of number fields in requests, which are int32. The services have lower limits, and state them when they
+ * reject a value.
+ */
 const INT32_MAX = 2_147_483_647;
 
-/** The options for the settings of a key. */
+/** The command-line options for the settings of an API key. */
 const SETTING_OPTIONS = {
   name: { type: 'string' },
   scopes: { type: 'string' },
@@ -139,7 +142,7 @@ const update: Command = {
   },
 };
 
-/** Pairs of options that exclude each other. */
+/** Pairs of command-line options that exclude each other. */
 const EXCLUSIVE_OPTIONS = [
   ['scopes', 'all-scopes'],
   ['expires-at', 'no-expiry'],

@@ -4,10 +4,10 @@ import type { Connections } from '../../connections.ts';
 import { table } from '../../text.ts';
 import type { LeakedKey } from './leaked-report.ts';
 
-/** The number of keys in one call. */
+/** The maximum number of leaked API keys in one call of auth. */
 const BATCH_SIZE = 64;
 
-/** Revokes leaked keys, or looks them up with `--dry-run`. Only their hashes are sent to auth. */
+/** Revokes leaked API keys, or only looks them up with `--dry-run`. Only the hashes of the keys are sent to auth. */
 export async function revokeLeaked(
   input: Input,
   connections: Connections,

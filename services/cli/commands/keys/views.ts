@@ -2,7 +2,7 @@ import type { Key } from '#proto/gen/guild/auth/v1/admin.ts';
 import type { Output } from '../../command.ts';
 import { optionalTime, properties, time } from '../../text.ts';
 
-/** A key as JSON, with the fields that a new key has. */
+/** Returns an API key as JSON, with the fields that a new key has. */
 export function newKeyDocument(key: Key) {
   return {
     id: key.id,
@@ -17,7 +17,7 @@ export function newKeyDocument(key: Key) {
   };
 }
 
-/** A key as JSON. */
+/** Returns an API key as JSON with all fields. */
 export function keyDocument(key: Key) {
   return {
     ...newKeyDocument(key),
@@ -28,7 +28,7 @@ export function keyDocument(key: Key) {
   };
 }
 
-/** The output of a command that creates a secret. */
+/** Returns the output of a command that creates the secret of an API key. */
 export function secretOutput(key: Key, secret: string, { id, ...rest }: { id: string }): Output {
   const text = `${describe(key)}\n\nThe key, which is not shown again:\n${secret}`;
   return { document: { id, key: secret, ...rest }, text };
@@ -38,10 +38,10 @@ export function keyOutput(key: Key): Output {
   return { document: keyDocument(key), text: describe(key) };
 }
 
-/** The headings of a table of keys. */
+/** The headings of a table of API keys. */
 export const HEADINGS = ['ID', 'NAME', 'STATE', 'SCOPES', 'LIMIT', 'ALLOWED FROM', 'LAST USED', 'PREFIX'];
 
-/** A key in a table under HEADINGS. */
+/** Returns the cells of an API key in a table with the headings HEADINGS. */
 export const keyCells = (key: Key) => [
   key.id,
   key.name || '-',

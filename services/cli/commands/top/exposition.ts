@@ -1,4 +1,4 @@
-/** One sample of a metric. */
+/** One value of a metric, with its labels. */
 export interface Line {
   labels: Readonly<Record<string, string>>;
   value: number;
@@ -7,13 +7,13 @@ export interface Line {
 const LINE = /^([A-Za-z_:][A-Za-z0-9_:]*)(?:\{(.*)\})? (\S+)(?: \d+)?$/;
 const LABEL = /([A-Za-z_][A-Za-z0-9_]*)="((?:\\.|[^"\\])*)"/g;
 
-/** The metrics of a process at one time. */
+/** The metrics that a process reported at one time. */
 export class Page {
-  /** Unix milliseconds. */
+  /** When the metrics were read, in Unix milliseconds. */
   readonly at: number;
   readonly #lines = new Map<string, Line[]>();
 
-  /** `text` is in the Prometheus text format. Comments and invalid lines are ignored. */
+  /** Parses metrics in the Prometheus text format. Comments and invalid lines are ignored. */
   constructor(text: string, at: number) {
     this.at = at;
     for (const line of text.split('\n')) {
@@ -25,7 +25,7 @@ export class Page {
     }
   }
 
-  /** The names of all metrics. */
+  /** Returns the names of all metrics. */
   get names(): string[] {
     return [...this.#lines.keys()];
   }
@@ -34,7 +34,9 @@ export class Page {
     return this.#lines.get(name) ?? [];
   }
 
-  /** The sum of the lines of a metric that match `isWanted`; undefined if the metric does not exist. */
+  /**
+   * Returns the sum of the values of a metric whose labels match `isWanted`; undefined if the metric does not exist.
+   */
   sum(name: string, isWanted: (labels: Line['labels']) => boolean = () => true): number | undefined {
     const lines = this.#lines.get(name);
     return lines?.filter(({ labels }) => isWanted(labels)).reduce((sum, { value }) => sum + value, 0);

@@ -2,12 +2,15 @@ import { ERRORS, type ErrorCode } from '#kit/errors.ts';
 import { ROUTES } from '#proto/rest/index.ts';
 import type { Line, Page } from './exposition.ts';
 
-/** The load of a process. Rates are measured between two times; all else is at the later time. null = not applicable. */
+/**
+ * The load of a process, measured at two times. Rates cover the time between the two; all other figures are from the
+ * later time. A figure is null if the process does not have it.
+ */
 export interface Figures {
   requests_per_second: number;
-  /** Responses with status 500 and above, and the corresponding gRPC errors. */
+  /** HTTP responses with status 500 and above, and gRPC errors that correspond to such a status. */
   errors_per_second: number;
-  /** Without long polls and streams. */
+  /** The 99th percentile of the duration of requests, except for long polls and streams. */
   p99_seconds: number | null;
   in_flight: number | null;
   event_loop_ratio: number | null;
@@ -21,7 +24,7 @@ export interface Figures {
   unacknowledged_commands: number | null;
   oldest_command_seconds: number | null;
   unfinished_jobs: number | null;
-  /** Such as a listener that receives no notifications, or an outdated schema. */
+  /** Problems of the process, such as a listener that receives no notifications, or an outdated schema. */
   faults: string[];
 }
 
@@ -29,13 +32,13 @@ type Labels = Line['labels'];
 type Wanted = (labels: Labels) => boolean;
 
 const POLLS = new Set(ROUTES.filter(({ longPoll }) => longPoll).map(({ name }) => name));
-/** True for long polls and streams, whose duration says nothing about load. */
+/** True for the labels of long polls and streams, whose duration says nothing about load. */
 const isPoll = ({ route = '', method = '' }: Labels) => POLLS.has(route) || method.endsWith('/Watch');
 const isError = ({ code = '' }: Labels) => Number(code) >= 500 || (ERRORS[code as ErrorCode]?.http ?? 0) >= 500;
 const REQUESTS = ['http_requests_total', 'grpc_server_handled_total'];
 const DURATIONS = ['http_request_duration_seconds_bucket', 'grpc_server_handling_seconds_bucket'];
 
-/** The figures of a process, from its metrics at two times. */
+/** Returns the load figures of a process, computed from its metrics at two times. */
 export function figuresOf(before: Page, after: Page): Figures {
   const seconds = Math.max(0.001, (after.at - before.at) / 1000);
   const increase = (name: string, isWanted?: Wanted) => counterIncrease(before, after, name, isWanted);
@@ -65,7 +68,10 @@ export function figuresOf(before: Page, after: Page): Figures {
   };
 }
 
-/** The increase of a counter. A smaller value than before means that the process has restarted. */
+/**
+ * Returns the increase of a counter between two times. A smaller value than before means that the process has
+ * restarted.
+ */
 function counterIncrease(before: Page, after: Page, name: string, isWanted?: Wanted): number | undefined {
   const earlier = before.sum(name, isWanted) ?? 0;
   const later = after.sum(name, isWanted);
@@ -101,7 +107,10 @@ function faultsOf(page: Page): string[] {
   ];
 }
 
-/** Estimates a quantile by linear interpolation within its bucket, like Prometheus; null without observations. */
+/**
+ * Estimates a quantile of request durations by linear interpolation within a histogram bucket, like Prometheus; null
+ * without observations.
+ */
 function quantile(share: number, before: Page, after: Page): number | null {
   const bounds = new Set(DURATIONS.flatMap((name) => after.lines(name).map(({ labels }) => labels['le'] ?? '')));
   const buckets = [...bounds]

@@ -15,18 +15,21 @@ const KEYS_PATH = '/keys';
 const keyCount = z.object({ key_id: z.string(), requests: z.number(), refused: z.number() });
 const keysPage = z.object({ data: z.object({ busiest: z.array(keyCount), refused: z.array(keyCount) }) });
 
-/** The metrics of a process, or the reason why they could not be read. */
+/** The metrics of a process, or the reason why the metrics could not be read. */
 export interface Sample {
   process: Process;
   page?: Page;
-  /** null if the gateway rejects the token, or there is none. Empty for other processes. */
+  /**
+   * The most active API keys of a gateway; null if the gateway rejects the token or there is no token. Empty for other
+   * processes.
+   */
   keys: KeyCount[] | null;
   reason?: string;
 }
 
 export interface Sampling {
   now: () => number;
-  /** Returns the token with which operators read a page of a process; undefined if there is none. */
+  /** Returns the token with which operators read a page of a process's admin port; undefined if there is no token. */
   tokenFor: (process: string, path: string) => string | undefined;
   find?: Lookup;
 }
@@ -41,7 +44,7 @@ export async function takeSamples(processes: readonly Process[], sampling: Sampl
   return (await Promise.all(samples)).flat();
 }
 
-/** Empty if the name is unknown or DNS does not respond. */
+/** Returns the replicas of a process; an empty list if the host name is unknown or DNS does not respond. */
 function findReplicas(process: Process, find?: Lookup): Promise<Process[]> {
   return within(TIMEOUT_MS, replicasOf(process, find)).catch(() => []);
 }
@@ -51,7 +54,7 @@ async function takeSample(process: Process, { now, tokenFor }: Sampling): Promis
     const metrics = await read(`${process.url}/metrics`);
     if (!metrics.ok) return { process, keys: [], reason: `HTTP status ${metrics.status}` };
     const page = new Page(metrics.text, now());
-    // Only gateways have this metric.
+    // Only gateways have the metric gateway_limiter_degraded, and only gateways report the requests of API keys.
     const keys =
       page.lines('gateway_limiter_degraded').length > 0 ? await readKeys(process, tokenFor(GATEWAY, KEYS_PATH)) : [];
     return { process, page, keys };
@@ -76,7 +79,7 @@ async function read(
   return { ok: response.ok, status: response.status, text: await response.text() };
 }
 
-/** Compares two rounds of samples. A replica that is only in the later one has no figures yet. */
+/** Builds the view from two rounds of samples. A replica that is only in the later round has no figures yet. */
 export function viewOf(before: readonly Sample[], after: readonly Sample[], now: number): View {
   const processes = after.map(({ process, page, reason }) => {
     const earlier = before.find((sample) => sample.process.url === process.url)?.page;
@@ -86,7 +89,10 @@ export function viewOf(before: readonly Sample[], after: readonly Sample[], now:
   return { at: Math.floor(now / 1000), processes, keys: keysOf(after) };
 }
 
-/** The busiest and the most rejected keys of all gateways; null if a gateway rejected the token. */
+/**
+ * Returns the API keys with the most requests and the most rejected requests of all gateways; null if a gateway
+ * rejected the token.
+ */
 function keysOf(samples: readonly Sample[]): View['keys'] {
   if (samples.some(({ keys }) => keys === null)) return null;
   const sums = new Map<string, KeyCount>();

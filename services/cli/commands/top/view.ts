@@ -1,20 +1,20 @@
 import { table } from '../../text.ts';
 import type { Figures } from './figures.ts';
 
-/** The requests with a key in the last minute, as gateways report them. */
+/** The number of requests with an API key in the last minute, as gateways report it. */
 export interface KeyCount {
   key_id: string;
   requests: number;
   refused: number;
 }
 
-/** The data of one view. */
+/** The data that `guildctl top` shows at one time. */
 export interface View {
-  /** Unix seconds. */
+  /** The time of the data, in Unix seconds. */
   at: number;
-  /** `figures` is null if the process could not be queried; `reason` says why. */
+  /** The processes and their load. `figures` is null if the process could not be queried; `reason` says why. */
   processes: { name: string; address: string; figures: Figures | null; reason: string | null }[];
-  /** null without the operators' keys. */
+  /** The API keys with the most requests and the most rejected requests; null without the operators' keys. */
   keys: { busiest: KeyCount[]; refused: KeyCount[] } | null;
 }
 
@@ -23,7 +23,7 @@ const HEADINGS = ['PROCESS', 'REQ/S', 'ERR/S', 'P99 MS', 'FLIGHT', 'LOOP', 'POOL
 const KEY_HEADINGS = ['BUSIEST KEYS', 'REQ/MIN', 'REJECTED'];
 const REJECTED_HEADINGS = ['MOST REJECTED KEYS', 'REQ/MIN', 'REJECTED'];
 
-/** Formats a view as text with at most 100 columns. */
+/** Formats the view of `guildctl top` as text with at most 100 columns. */
 export function viewText({ at, processes, keys }: View): string {
   const rows = processes.map(({ name, figures, reason }) =>
     figures ? [name, ...columns(figures), notes(figures)] : [name, '-', '-', '-', '-', '-', '-', `DOWN: ${reason}`],
@@ -45,7 +45,7 @@ function columns(figures: Figures): string[] {
   ];
 }
 
-/** Problems come first, because the line may be truncated. */
+/** Returns the notes at the end of a process's line. Problems come first, because the line may be truncated. */
 function notes(figures: Figures): string {
   const { breakers_open: open, limiter_degraded: degraded, key_cache_hit_ratio: hits } = figures;
   const all: (string | null)[] = [
@@ -73,7 +73,7 @@ function short(value: number): string {
   return value.toFixed(value >= 10 ? 1 : 2);
 }
 
-/** The two tables of keys side by side. */
+/** Returns the lines of the two tables of API keys, side by side. */
 function keyLines(shown: View['keys']): string[] {
   if (shown === null)
     return ['Keys are only shown to operators: ADMIN_SECRETS is missing, or differs from that of the gateways.'];
