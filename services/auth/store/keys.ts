@@ -4,7 +4,7 @@ import type { Grant, KeyChange, KeyPosition, KeyRecord, KeyRef, KeySettings } fr
 /** The PostgreSQL channel of the notifications of API key changes. */
 export const CHANGES_CHANNEL = 'auth_keys';
 
-/** Locks the guild and returns the guild's next API key number. Inserts the row of a guild that has no key yet. */
+/** Locks the guild and returns its next API key number. Inserts the row of a guild without keys. */
 export async function takeNumber(transaction: Queryable, guildId: string): Promise<number> {
   const [row] = await transaction.query<{ number: number }>(
     `INSERT INTO auth.guilds AS g (guild_id, next_number) VALUES ($1, 2)
@@ -41,7 +41,6 @@ export async function insertKey(transaction: Queryable, key: KeyRef, settings: K
   );
 }
 
-/** Replaces the settings of an API key. */
 export async function updateSettings(
   transaction: Queryable,
   key: KeyRef,
@@ -91,10 +90,7 @@ export async function deleteRetiredSecrets(transaction: Queryable, key: KeyRef, 
   ]);
 }
 
-/**
- * Revokes one API key of a guild, or all keys if `number` is null. Returns the numbers of the keys that were not
- * revoked before.
- */
+/** Revokes one API key of a guild, or all if `number` is null. Returns the numbers of the newly revoked keys. */
 export async function revokeKeys(
   transaction: Queryable,
   guildId: string,
@@ -120,10 +116,7 @@ const KEY = `k.guild_id AS "guildId", k.number, k.name, k.scopes, k.ip_allowlist
   k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt", s.prefix,
   CASE WHEN k.revoked_at IS NULL THEN s.rotated_until END AS "rotatedUntil"`;
 
-/**
- * SQL that joins the current prefix of the API key `k` and the time at which its last rotated secret stops working;
- * `$1` is the current time.
- */
+/** SQL: the current prefix of API key `k`, and when its last rotated secret stops working; `$1` is the current time. */
 const WITH_SECRETS = `CROSS JOIN LATERAL (
   SELECT max(prefix) FILTER (WHERE valid_until IS NULL) AS prefix,
     max(valid_until) FILTER (WHERE valid_until > $1) AS rotated_until
@@ -143,10 +136,7 @@ export function selectKeys(
   );
 }
 
-/**
- * Returns a page of the API keys of a guild, starting after the key `after`: keys that are not revoked first, the
- * newest first.
- */
+/** Returns a page of a guild's API keys after the key `after`: unrevoked keys first, the newest first. */
 export function selectKeyPage(
   database: Queryable,
   guildId: string,
@@ -193,10 +183,7 @@ export function selectFilteredKeys(
   );
 }
 
-/**
- * Returns whether all API keys of a guild are revoked, and when any of them changed last; null if the guild has no
- * keys.
- */
+/** Returns whether all API keys of a guild are revoked, and the time of their last change; null without keys. */
 export async function selectKeyStates(
   database: Queryable,
   guildId: string,
@@ -237,7 +224,7 @@ export function selectChangesAfter(database: Queryable, after: ChangePosition, l
   );
 }
 
-/** Sends notifications to CHANGES_CHANNEL when the transaction commits. */
+/** Notifies the listeners of CHANGES_CHANNEL of key changes when the transaction commits. */
 export async function notifyChanges(transaction: Queryable, payloads: readonly string[]): Promise<void> {
   await transaction.query('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [
     CHANGES_CHANNEL,
