@@ -14,14 +14,16 @@ export interface ListedItem extends ItemKey {
 
 export interface ItemFilter {
   guildId?: string | undefined;
-  /** `dead`: only dead letters. `queued`: only items that are waiting or in flight. Otherwise both. */
+  /**
+   * Filters by state: `dead` lists only dead letters, `queued` only items that wait or are in flight; unset lists both.
+   */
   state?: 'dead' | 'queued' | undefined;
 }
 
-/** Below every ID of a type. */
+/** For each type of ID column, a value that sorts before every item's ID. The first page of a list starts after it. */
 const FIRST = { bigint: '0', uuid: '00000000-0000-0000-0000-000000000000', text: '' } as const;
 
-/** The statements of operators on the items of one queue. */
+/** Lists, retries and discards the items of one queue for operators. */
 export class QueueAdminStore {
   readonly #database: Database;
   readonly #definition: AdministeredQueue;
@@ -33,7 +35,7 @@ export class QueueAdminStore {
     this.#columns = columnsOf(definition.table);
   }
 
-  /** Up to `limit` items that are not finished, after a position, by guild and ID. */
+  /** Returns up to `limit` unfinished items after a position, ordered by guild and item ID. */
   list(filter: ItemFilter, after: ItemKey | undefined, limit: number): Promise<ListedItem[]> {
     const { table, id, idType, runAt, attempts, dead } = this.#columns;
     const { conditions, values } = this.#conditions(filter);
@@ -49,15 +51,15 @@ export class QueueAdminStore {
     );
   }
 
-  /** The database's time, in Unix milliseconds. */
+  /** Returns the database's current time in Unix milliseconds. */
   async now(): Promise<number> {
     const [row] = await this.#database.query<{ now: Date }>('SELECT clock_timestamp() AS now');
     return row?.now.getTime() ?? 0;
   }
 
   /**
-   * Queues up to `limit` dead letters again that were queued before a time. Returns how many it found and how many of
-   * these it queued again: the definition may reject single ones.
+   * Queues up to `limit` dead letters again that were queued before `queuedBeforeMs`. Returns the number of dead
+   * letters found and the number queued again; the two differ if the queue's definition rejects some of them.
    */
   async retryDead(
     guildId: string | undefined,
@@ -86,8 +88,8 @@ export class QueueAdminStore {
   }
 
   /**
-   * Makes a dead letter, or an item that waits for its next attempt, due; false if there is no such item or it is in
-   * flight. CONFLICT if the definition rejects it.
+   * Makes a dead letter, or an item that waits for its next attempt, due immediately. Returns false if there is no such
+   * item or the item is in flight. Throws CONFLICT if the queue's definition rejects the retry.
    */
   retry({ guildId, id }: ItemKey): Promise<boolean> {
     return this.#database.transaction(async (transaction) => {
@@ -101,7 +103,7 @@ export class QueueAdminStore {
     });
   }
 
-  /** Discards an item; false if there is no such item or it is in flight. */
+  /** Discards an item. Returns false if there is no such item or the item is in flight. */
   async skip(transaction: Queryable, { guildId, id }: ItemKey): Promise<boolean> {
     const { table, state, finishedAt, unleased } = this.#columns;
     const skipped = await transaction.query(
@@ -124,8 +126,9 @@ export class QueueAdminStore {
   }
 
   /**
-   * An item that comes back may be its guild's new head while a later one is in flight. In an ordered queue it is due
-   * after one lease: the attempt in flight has ended by then, so that only one item is handled at a time.
+   * The SQL assignments that queue an item again. In an ordered queue a retried dead letter may be its guild's oldest
+   * item while a later item is in flight. The dead letter becomes due after one lease: by then that attempt has ended,
+   * so only one item of the guild is handled at a time.
    */
   get #requeue(): string {
     const { state, runAt, attempts, dead, unleased } = this.#columns;
@@ -135,7 +138,7 @@ export class QueueAdminStore {
       ${state} = 'queued'`;
   }
 
-  /** The item of the first two parameters, unless it is finished or in flight. */
+  /** An SQL condition for the item with guild $1 and ID $2, unless the item is finished or in flight. */
   get #idle(): string {
     const { id, idType, open, dead } = this.#columns;
     return `guild_id = $1 AND ${id} = $2::${idType} AND ((${open}) OR (${dead}))

@@ -8,7 +8,7 @@ import type { Logger } from '../telemetry/log.ts';
 import { type ListedItem, QueueAdminStore } from './admin-store.ts';
 import type { AdministeredQueue, ItemKey } from './definition.ts';
 
-/** The maximum number of items in one call. */
+/** The maximum number of items that one operator call lists, or retries. */
 const MAX_ITEMS = 1_000;
 
 const guildId = z.string().regex(/^[1-9][0-9]{16,19}$/, { error: 'must be a guild ID' });
@@ -33,10 +33,10 @@ const skip = z.object({ queue, guildId, id: z.string().min(1).max(100) });
 
 export interface QueueAdminOptions {
   database: Database;
-  /** All queues of the service. */
+  /** The definitions of all queues of the service. */
   definitions: readonly AdministeredQueue[];
   log: Logger;
-  /** Called when items have become due. */
+  /** Called when an operator's call may have made items due, so that workers look for due items. */
   wake: () => void;
 }
 
@@ -74,7 +74,9 @@ export function queueAdminMethods({ database, definitions, log, wake }: QueueAdm
       return { items: page.map(itemMessage), nextPosition: last ? positions.write(last) : '' };
     },
 
-    /** Retries one item by its guild and ID, or up to 1,000 dead letters of the guild or of all guilds. */
+    /**
+     * Retries one item by its guild and ID, or without an ID up to 1,000 dead letters of the guild or of all guilds.
+     */
     async retryQueueItems(message: z.input<typeof retry>) {
       const request = checked(retry, message, 'request');
       const { definition, store } = named(request.queue);
@@ -88,7 +90,7 @@ export function queueAdminMethods({ database, definitions, log, wake }: QueueAdm
         'queue items retried',
       );
       wake();
-      // A further call would only find the ones again that were rejected.
+      // If all dead letters found were rejected, a further call would find the same ones again, so `isMore` is false.
       return { retried, isMore: found === MAX_ITEMS && retried > 0, startedAtMs };
     },
 
@@ -110,10 +112,13 @@ const noIdleItem = () =>
 
 const ID_PATTERNS = { bigint: /^[0-9]{1,18}$/, uuid: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, text: /^/ };
 
-/** Positions in the list of all queues. */
+/** Encodes and reads the positions of pages in the list of the items of all queues. */
 const positions = positionCodec({ queue: /[^_]+/, guildId: /[^_]+/, id: /.+/ });
 
-/** NOT_FOUND for an ID that no item of the queue can have. */
+/**
+ * Returns the key of an item. Throws NOT_FOUND for an ID that no item of the queue can have, and INVALID_REQUEST
+ * without a guild.
+ */
 function itemOf({ table }: AdministeredQueue, ofGuild: string | undefined, id: string): ItemKey {
   if (ofGuild === undefined) {
     throw new ApiError('INVALID_REQUEST', { message: 'guild_id is required with id: both together name an item' });

@@ -19,12 +19,18 @@ import {
 import type { QueueMetrics } from './metrics.ts';
 import type { Failure, QueueStore } from './store.ts';
 
-/** A success within this time shows that what the queue needs is up, so that an item's failure is its own. */
+/**
+ * Milliseconds. If another item succeeded within this time, the services that the queue calls are up, so an outage
+ * error counts as a failed attempt of the item.
+ */
 const EVIDENCE_MS = 60_000;
 const MAX_ERROR_LENGTH = 300;
 const RENEWALS_PER_LEASE = 3;
 
-/** `over`: nothing more is to be done now. `unavailable`: what the item needs may be down for all items. */
+/**
+ * The result of one attempt. `over`: the item needs nothing more now. `retry`: the item is tried again later.
+ * `unavailable`: a service that the handler calls may be down, for all items.
+ */
 export type AttemptResult = 'over' | 'retry' | 'unavailable';
 
 export interface AttemptOptions {
@@ -36,7 +42,7 @@ export interface AttemptOptions {
   log: Logger;
 }
 
-/** Takes items and handles them: one attempt at a time, whose outcome is recorded in the item's row. */
+/** Leases an item, calls its handler once, and records the outcome of this attempt in the item's row. */
 export class Attempts {
   readonly #options: AttemptOptions;
   readonly #retry: RetryPolicy;
@@ -54,26 +60,31 @@ export class Attempts {
     };
   }
 
-  /** Asks handlers to stop early. */
+  /** Aborts the `signal` of all items in flight, so that their handlers stop early. */
   interrupt(): void {
     this.#stopping.abort();
   }
 
-  /** Takes and handles an item, or a guild's head; undefined when there was nothing to take. */
+  /**
+   * Leases and handles one item; without an item ID, the guild's oldest item. Returns undefined if there was no such
+   * item to lease.
+   */
   async next(guildId: string, itemId?: string): Promise<AttemptResult | undefined> {
     const { definition, store } = this.#options;
     const { leaseMs, handleMs } = definition;
     const startedAt = performance.now();
     const taken = await store.take(guildId, itemId, leaseMs);
     if (!taken) return undefined;
-    // The lease began during the call. After a slow call another process could get the item before this one is done.
+    // The item's lease began during the database call. After a slow call the lease could end, and another process take
+    // the item, before this process has handled it.
     if (performance.now() - startedAt > leaseMs - (handleMs ?? leaseMs / 2)) return this.#putBack(taken);
     const { maxAttempts } = this.#retry.limits;
     const lost = new AbortController();
     const signal =
       handleMs === undefined ? AbortSignal.any([this.#stopping.signal, lost.signal]) : this.#stopping.signal;
     const item = { ...taken, signal };
-    // Its last workers ended without recording an outcome; it may be what ended them.
+    // The item has no attempt left: its last workers ended without recording an outcome, and the item itself may have
+    // killed them.
     if (maxAttempts !== null && item.attempts > maxAttempts) {
       return this.#fail(item, new Error('the workers died while handling it'));
     }
@@ -103,7 +114,7 @@ export class Attempts {
   #renewing(item: ClaimedItem, lose: () => void): Promise<unknown> {
     const { definition, store } = this.#options;
     const renew = async () => {
-      // If the call fails, the next one may get through before the lease ends.
+      // A failed renewal is ignored, because the next renewal may succeed before the lease ends.
       if (!(await store.renew(item, definition.leaseMs))) lose();
     };
     return whileRenewing(definition.leaseMs / RENEWALS_PER_LEASE, renew, () => definition.handle(item));
@@ -141,7 +152,10 @@ export class Attempts {
     return isUnavailable ? 'unavailable' : 'retry';
   }
 
-  /** Writes an outcome, in one transaction with what the queue's definition writes about it. */
+  /**
+   * Writes the outcome of an attempt. If the queue's definition has a `recorded` callback, the callback writes in the
+   * same transaction.
+   */
   #record<Result>(
     item: ClaimedItem,
     write: (store: QueueStore) => Promise<Result>,
@@ -182,8 +196,8 @@ export class Attempts {
 }
 
 /**
- * Whether the part that the handler called is down, or rejects every call of this process, as while keys are replaced:
- * that is no item's fault, and all items would become dead letters.
+ * True if the service that the handler called is down, or rejects every call of this process, for example during a key
+ * rotation. An attempt that failed this way does not count, because otherwise all items would become dead letters.
  */
 function isOutageOrRejection(error: ApiError): boolean {
   return error.code === 'UNAVAILABLE' || error.code === 'TIMEOUT' || isRejectedCall(error);

@@ -1,6 +1,6 @@
 import type { QueueTable } from './definition.ts';
 
-/** A queue table's names and conditions for SQL. */
+/** The column names and SQL conditions of a queue table, from which statements are built. */
 export interface Columns {
   table: string;
   id: string;
@@ -9,16 +9,16 @@ export interface Columns {
   runAt: string;
   attempts: string;
   finishedAt: string;
-  /** Items to be handled. */
+  /** The SQL condition for items that wait or are in flight. */
   open: string;
-  /** Dead letters. */
+  /** The SQL condition for dead letters. */
   dead: string;
-  /** Items to be handled, and dead letters. */
+  /** The SQL condition for items that wait or are in flight, and for dead letters. */
   unfinished: string;
-  /** The column whose value names a lease, and its type. */
+  /** The column whose value identifies the current lease of an item; `leaseType` is the SQL type of this column. */
   lease: string;
   leaseType: string;
-  /** Assignments that end a lease. */
+  /** The SQL assignments that end an item's lease. */
   unleased: string;
 }
 

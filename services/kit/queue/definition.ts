@@ -9,135 +9,176 @@ import type { Queryable } from '../postgres/pool.ts';
  * enqueues an item by inserting a row in the transaction that makes the work necessary.
  */
 export interface QueueTable {
-  /** With its schema. */
+  /** The name of the queue's table, with its schema. */
   name: string;
-  /** The column that completes the primary key after `guild_id`. An ordered queue handles IDs in ascending order. */
+  /**
+   * The ID column of an item; `guild_id` and this column are the primary key. An ordered queue handles the items of a
+   * guild in ascending order of this column.
+   */
   id: string;
   idType: 'bigint' | 'uuid' | 'text';
-  /** Columns that have another name in this table. */
+  /** The names of queue columns that are called differently in this table. */
   columns?: { state?: string; runAt?: string; attempts?: string; finishedAt?: string };
   /**
-   * A uuid column, null while the item is not leased, that names the lease; without one the exact value of
-   * `leased_until` names it. Required where leases are renewed, and with `oneLeasedPerGuild`.
+   * A uuid column that identifies the lease of an item, null while the item is not leased. Without such a column the
+   * exact value of `leased_until` identifies the lease. Required if leases are renewed, and with `oneLeasedPerGuild`.
    */
   holder?: string;
   /**
-   * The name of a unique index on `guild_id` of unfinished rows with a holder. All processes together then have at most
-   * one item of a guild in flight, and an item whose process died is handled before its guild's others.
+   * The name of a unique index on `guild_id` over unfinished rows with a lease holder. With the index, all processes
+   * together have at most one item of a guild in flight, and an item whose process died is handled before the guild's
+   * other items.
    */
   oneLeasedPerGuild?: string;
-  /** SQL conditions for items to be handled and for dead letters, where they do not follow from the columns above. */
+  /**
+   * SQL conditions for open items (waiting or in flight) and for dead letters, if they differ from the defaults on
+   * `finished_at` and `state`.
+   */
   conditions?: { open: string; dead: string };
-  /** An SQL expression: the time from which `QueueLimits.maxOutageSeconds` counts. By default `queued_at`. */
+  /** An SQL expression for the time from which `QueueLimits.maxOutageSeconds` counts. By default `queued_at`. */
   waitingSince?: string;
-  /** A select list of the item's data, from `taken` (the row) and the joined tables. */
+  /** An SQL select list for the item's `data`. It can use `taken` (the item's row) and the tables of `join`. */
   data?: string;
-  /** A join of `taken` with other tables of the same guild. */
+  /**
+   * An SQL join of `taken` (the item's row) with other tables, for `data`. The joined rows must have the same guild.
+   */
   join?: string;
 }
 
-/** Names an item of a queue. */
+/** Identifies an item of a queue. */
 export interface ItemKey {
   guildId: string;
-  /** As text, whatever the column's type. */
+  /** The value of the item's ID column, as text for every column type. */
   id: string;
 }
 
-/** An item while this process holds its lease. */
+/** A queue item while this process holds the item's lease, as the handler gets it. */
 export interface ClaimedItem<Data extends object = object> extends ItemKey {
-  /** Attempts since it was queued, this one included. A handler that stores progress may set it to 1, also in the row. */
+  /**
+   * The number of attempts since the item was queued, including the current one. A handler that stores progress may
+   * reset the number to 1, here and in the item's row.
+   */
   attempts: number;
-  /** Names the lease: an item that another process takes later gets another lease. */
+  /** Identifies this lease of the item; if another process takes the item later, the item gets another lease. */
   lease: string;
-  /** Aborted when the process stops, and when a lease that is renewed was lost. Throw `Interrupted` to stop early. */
+  /**
+   * Aborted when the process stops, and when this process has lost a lease that it renews. A handler that stops early
+   * throws `Interrupted`.
+   */
   signal: AbortSignal;
   data: Data;
 }
 
-/** An item that was taken, before its handler is called. */
+/** A leased item before its handler is called. */
 export type TakenItem = Omit<ClaimedItem, 'signal'>;
 
-/** Thrown by a handler that stopped because of `signal`: the item is due immediately, and the attempt does not count. */
+/**
+ * Thrown by a handler that stopped because `signal` was aborted. The item becomes due immediately, and the attempt does
+ * not count.
+ */
 export class Interrupted extends Error {}
 
-/** How an attempt ended. `lost`: another process, a newer version of the item or an operator took the lease away. */
+/**
+ * The end of an attempt. `released`: the handler was interrupted. `lost`: another process, a newer version of the item
+ * or an operator took the lease away.
+ */
 export interface AttemptEnd {
   outcome: 'done' | 'retried' | 'dead' | 'released' | 'lost';
-  /** Why it failed. */
+  /** The error with which a failed attempt ended. */
   error?: ApiError;
 }
 
-/** What happens after a failed attempt. */
+/** Decides if and when a failed item is tried again. */
 export interface RetryPolicy {
-  /** Milliseconds until the next attempt, after this many. */
+  /** Returns the milliseconds until the next attempt, after `attempts` attempts. */
   delayMs(attempts: number, error: ApiError): number;
-  /** Whether another attempt cannot succeed, so that the item becomes a dead letter immediately. */
+  /** Returns true if another attempt cannot succeed, so that the item becomes a dead letter immediately. */
   isPermanent(error: ApiError): boolean;
   /**
-   * Whether the error may mean that no item can be handled now. The queue then pauses for a moment, and the attempt
-   * does not count unless other items succeeded within the last minute.
+   * Returns true if the error may mean that no item can be handled now. Then the queue pauses for a moment, and the
+   * attempt does not count unless another item succeeded within the last minute.
    */
   isOutage(error: ApiError): boolean;
   limits: QueueLimits;
 }
 
 export interface QueueDefinition<Data extends object = object> {
-  /** For metrics, logs and guildctl. */
+  /** The name of the queue in metrics, logs and guildctl. */
   name: string;
   table: QueueTable;
-  /** One item of a guild at a time, in the order of their IDs. Otherwise items are independent of each other. */
+  /**
+   * If true, the items of a guild are handled one at a time, in the order of their IDs. If false, items are independent
+   * of each other.
+   */
   ordered: boolean;
   /** The maximum number of items in flight in one process. */
   concurrency: number;
-  /** The maximum number of items of one guild in flight in one process, by default `concurrency`; not for ordered queues. */
+  /**
+   * The maximum number of items of one guild in flight in one process; by default `concurrency`. Ignored in ordered
+   * queues.
+   */
   maxPerGuild?: number;
-  /** How long other processes leave an item alone that a worker has taken. */
+  /** Milliseconds for which a worker leases an item; other processes do not take a leased item. */
   leaseMs: number;
   /**
-   * The maximum duration of `handle`; an attempt that could last longer than its lease is not started. Without it the
-   * lease is renewed while `handle` runs. Required for ordered queues.
+   * The maximum duration of `handle` in milliseconds. An attempt that could outlast its lease is not started. If
+   * undefined, the lease is renewed while `handle` runs. Required for ordered queues.
    */
   handleMs?: number;
-  /** Done items are deleted. */
+  /** If true, the rows of done items are deleted. */
   deletesDone?: boolean;
-  /** `handle` marks the row as done in its own transaction, so that it is no longer open when the attempt has ended. */
+  /**
+   * If true, `handle` itself marks the item's row as done, in a transaction of its own. The row is then no longer open
+   * at the end of the attempt, and the lease does not count as lost.
+   */
   handlerFinishes?: boolean;
-  /** In place of the default: permanent below 500, else backoff from 0.5 s up to a minute and the service's limits. */
+  /**
+   * Overrides parts of the default retry policy: errors with a status below 500 are permanent, the backoff grows from
+   * 0.5 s to a minute, and the service's limits apply.
+   */
   retry?: Partial<RetryPolicy>;
-  /** Does the work; it may be called again for the same item. */
+  /** Does the work of an item; may be called more than once for the same item. */
   handle(item: ClaimedItem<Data>): Promise<unknown>;
-  /** Called in the transaction that records that an item is done, will be retried or is dead. */
+  /** Called in the transaction that records that an attempt ended as done, retried or dead. */
   recorded?(transaction: Queryable, item: ClaimedItem<Data>, end: AttemptEnd): Promise<void>;
-  /** Called after each attempt, in place of the queue's own log lines. Must not throw. */
+  /** Called after each attempt; replaces the queue's own log lines. Must not throw. */
   settled?(item: ClaimedItem<Data>, end: AttemptEnd): void;
-  /** Called every few seconds with the figures of all guilds. */
+  /** Called every few seconds with the item counts and ages of the queue in all guilds. */
   statsRead?(stats: QueueStats): Promise<void> | void;
-  /** Called in the transaction in which an operator queues an item again, before the item's row is locked. */
+  /**
+   * Called in the transaction in which an operator queues an item again, before the item's row is locked. A queue that
+   * needs other locks takes them here.
+   */
   retrying?(transaction: Queryable, item: ItemKey): Promise<void>;
-  /** Called in that transaction after the row was changed; throws where that is not possible. */
+  /**
+   * Called in the transaction in which an operator queues an item again, after the item's row was changed; throws if
+   * the item cannot be queued again.
+   */
   retried?(transaction: Queryable, item: ItemKey): Promise<void>;
   /** Called in the transaction in which an operator discards an item. */
   skipped?(transaction: Queryable, item: ItemKey): Promise<void>;
 }
 
-/** The part of a queue's definition that its operators' methods need. */
+/** The part of a queue's definition that operators' calls (list, retry, skip) need. */
 export type AdministeredQueue = Pick<
   QueueDefinition,
   'name' | 'table' | 'ordered' | 'leaseMs' | 'retrying' | 'retried' | 'skipped'
 >;
 
-/** When a queue gives an item up; null: never. */
+/** Limits after which a queue gives an item up as a dead letter; null means no limit. */
 export interface QueueLimits {
-  /** Failed attempts after which an item is a dead letter. */
+  /** The number of failed attempts after which an item is a dead letter. */
   maxAttempts: number | null;
-  /** Seconds in the queue after which the next failure makes an item a dead letter, also during an outage. */
+  /**
+   * Seconds in the queue after which the next failure makes an item a dead letter, even if the failure is an outage.
+   */
   maxOutageSeconds: number | null;
 }
 
 export interface QueueStats {
-  /** Open and dead items, 10,000 at most. */
+  /** `queued` and `dead` count the items that wait or are in flight, and the dead letters, each up to 10,000. */
   queued: number;
   dead: number;
-  /** The age of the oldest open item; null when there is none. */
+  /** The age in seconds of the oldest item that waits or is in flight; null if there is none. */
   oldestSeconds: number | null;
 }

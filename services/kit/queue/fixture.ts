@@ -12,10 +12,13 @@ export const LIMITS = { maxAttempts: 3, maxOutageSeconds: 3_600 };
 
 export const TASKS: QueueTable = { name: 'fleet.tasks', id: 'id', idType: 'bigint', data: 'taken.what' };
 
-/** In place of a maximum duration, leases are renewed. */
+/** Settings for a test queue whose leases are renewed, because its handler has no maximum duration. */
 export const RENEWING = { table: { ...TASKS, holder: 'holder' }, handleMs: undefined } as const;
 
-/** In all processes together, one task of a guild at a time whose name begins with "alone". */
+/**
+ * Settings for a test queue in which, in all processes together, at most one task of a guild whose name begins with
+ * "alone" is in flight.
+ */
 export const ALONE = { ...RENEWING, table: { ...RENEWING.table, oneLeasedPerGuild: 'tasks_running' } } as const;
 
 export interface Task {
@@ -23,16 +26,16 @@ export interface Task {
 }
 type TaskQueue = QueueDefinition<Task>;
 
-/** A real table of tasks, and workers on it as in several processes. */
+/** A test queue: a real table of tasks, and several workers that act like separate processes. */
 export class QueueFixture {
   testDatabase!: TestDatabase;
   database!: Database;
   time!: DatabaseTime;
   readonly metrics = new Metrics();
   readonly log = pino({ level: 'silent' });
-  /** The tasks that were handled, in order. */
+  /** The names of the handled tasks, in the order of handling. */
   readonly handled: string[] = [];
-  /** By task: what handling it does instead of succeeding. */
+  /** By task name, a function that the handler calls before it succeeds, for example to fail or to wait. */
   readonly behaviour = new Map<string, () => unknown>();
   #workers: QueueWorker[] = [];
   #pools: Database[] = [];
@@ -107,7 +110,7 @@ export class QueueFixture {
     await this.behaviour.get(what)?.();
   }
 
-  /** Starts a worker as another process would. */
+  /** Starts a further worker on the table, as another process would. */
   async startWorker(
     own: Partial<TaskQueue> = {},
     limits: QueueLimits = LIMITS,
@@ -129,7 +132,7 @@ export class QueueFixture {
     return row?.id ?? '';
   }
 
-  /** Inserts many tasks. */
+  /** Inserts `count` tasks named `prefix` and a number. */
   async enqueueMany(count: number, guildId = GUILD, prefix = 'task'): Promise<void> {
     await this.database.query(
       `INSERT INTO fleet.tasks (guild_id, what) SELECT $1, $3 || ' ' || n FROM generate_series(1, $2::int) n`,
@@ -137,7 +140,7 @@ export class QueueFixture {
     );
   }
 
-  /** A task's row. */
+  /** Reads the row of a task. */
   async task(what: string): Promise<Record<string, unknown>> {
     const [row] = await this.database.query(
       'SELECT *, run_at - clock_timestamp() > $2::interval AS later FROM fleet.tasks WHERE what = $1',

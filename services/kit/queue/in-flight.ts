@@ -1,4 +1,4 @@
-/** The work in flight in this process, bounded in all and for each guild. */
+/** Counts the queue items in flight in this process and limits them, in total and for each guild. */
 export class InFlight {
   readonly #max: number;
   readonly #maxPerGuild: number;
@@ -14,17 +14,17 @@ export class InFlight {
     return this.#running.has(key);
   }
 
-  /** Whether another item of the guild may be started now. */
+  /** Returns true if another item of the guild may be started now. */
   hasSlot(guildId: string): boolean {
     return this.#running.size < this.#max && (this.#guilds.get(guildId) ?? 0) < this.#maxPerGuild;
   }
 
-  /** Returns once there is a slot for some guild. */
+  /** Waits until fewer items are in flight than the total limit. */
   async untilFree(): Promise<void> {
     while (this.#running.size >= this.#max) await Promise.race(this.#running.values());
   }
 
-  /** Starts work that never rejects, and returns when it has ended and its slot is free. */
+  /** Starts `work`, which must never reject, and returns when the work has ended and its slot is free. */
   add(guildId: string, key: string, work: () => Promise<void>): Promise<void> {
     this.#guilds.set(guildId, (this.#guilds.get(guildId) ?? 0) + 1);
     const running = work().finally(() => {
@@ -37,7 +37,7 @@ export class InFlight {
     return running;
   }
 
-  /** Returns when all the work in flight has ended. */
+  /** Waits until all items in flight have ended. */
   async all(): Promise<void> {
     await Promise.all(this.#running.values());
   }

@@ -3,13 +3,13 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { QueueStats } from './definition.ts';
 
 /**
- * How an attempt ended: `done`; `retried` and `dead` after a failure; `unavailable` when what the item needs is down for
- * all items, so that the attempt does not count.
+ * The outcome of an attempt to handle a queue item: `done`, `retried` or `dead` after a failure, `unavailable` if a
+ * service that the handler calls is down for all items, so that the attempt does not count.
  */
 export type AttemptOutcome = 'done' | 'retried' | 'unavailable' | 'dead';
 const OUTCOMES: readonly AttemptOutcome[] = ['done', 'retried', 'unavailable', 'dead'];
 
-/** The metrics of one queue. */
+/** The Prometheus metrics of one queue. */
 export class QueueMetrics {
   readonly #queue: string;
   readonly #attempts;
@@ -34,7 +34,7 @@ export class QueueMetrics {
     );
   }
 
-  /** 0 when there is no open item. */
+  /** The age in seconds of the oldest item that waits or is in flight; 0 if there is none. */
   get oldestSeconds(): number {
     const { oldestSeconds } = this.#stats;
     return oldestSeconds === null ? 0 : Math.max(0, oldestSeconds) + (performance.now() - this.#readAt) / 1000;

@@ -7,11 +7,14 @@ import { InFlight } from './in-flight.ts';
 import { QueueMetrics } from './metrics.ts';
 import { itemKey, QueueStore } from './store.ts';
 
-/** Guilds that are read together. */
+/** The number of guilds that one query for due items reads. */
 const GUILDS_PAGE = 100;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5_000;
-/** After this many items of a guild in an ordered queue, other guilds get the slot. */
+/**
+ * The maximum number of items of one guild that an ordered queue handles one after the other, before other guilds get
+ * the slot.
+ */
 const MAX_ITEMS_IN_A_ROW = 20;
 
 export interface RunnerOptions {
@@ -32,11 +35,15 @@ export class QueueRunner {
   #dispatching: Promise<void> | undefined;
   #isWanted = false;
   /**
-   * The last guild that was reached when a pause ended a walk through the guilds; empty otherwise. The next walk continues
-   * there, so that guilds whose items always fail do not use up each moment between two pauses.
+   * The last guild that a search for due items reached before a pause ended the search; empty if the search was
+   * complete. The next search continues after this guild, so that guilds whose items always fail do not use up each
+   * moment between two pauses.
    */
   #reached = '';
-  /** Something due was not started, because it or its guild was in flight or there was no free slot. */
+  /**
+   * True if a due item was not started, because the item or its guild was in flight or there was no free slot. The
+   * runner then looks for due items again when an attempt ends.
+   */
   #isMoreDue = false;
   #isStopped = false;
   #pauseMs = 0;
@@ -52,21 +59,21 @@ export class QueueRunner {
     this.#log = log;
   }
 
-  /** Looks for due items. */
+  /** Starts a search for due items. If a search or a pause is in progress, the search starts after it. */
   wake(): void {
     this.#isWanted = true;
     if (this.#isStopped || this.#pauseTimer) return;
     this.#dispatching ??= this.#dispatch().finally(() => {
       this.#dispatching = undefined;
-      // It was woken after it had looked for the last time.
+      // If `wake` was called after the last search for due items began, another search is needed.
       if (this.#isWanted) this.wake();
     });
   }
 
   /**
-   * Attempts an item of an unordered queue that was just committed, without looking for it, and returns when the attempt
-   * has ended or another process has the item. Returns false without an attempt if there is no free slot: the item then
-   * waits like any other. Never rejects.
+   * Attempts an item of an unordered queue immediately after the commit that enqueued the item, without a search for
+   * due items. Returns true when the attempt has ended or another process has the item; false without an attempt if
+   * there is no free slot, in which case the item waits like any other. Never rejects.
    */
   async begin(item: ItemKey): Promise<boolean> {
     const key = itemKey(item);
@@ -78,14 +85,14 @@ export class QueueRunner {
     return true;
   }
 
-  /** Reads the figures for the metrics. */
+  /** Reads the number and age of the queue's items for the metrics. */
   async readStats(): Promise<void> {
     const stats = await this.#store.stats();
     this.metrics.read(stats);
     await this.definition.statsRead?.(stats);
   }
 
-  /** Starts no more attempts, and waits for those in flight. */
+  /** Stops starting attempts, and waits for those in flight. */
   async drain(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#pauseTimer);
@@ -111,7 +118,10 @@ export class QueueRunner {
     }
   }
 
-  /** Starts the due items of all guilds after the one that was reached, until a pause. */
+  /**
+   * Searches for due items guild by guild, after the guild that the last search reached, and starts them. Ends at a
+   * pause.
+   */
   async #walk(): Promise<void> {
     for (let found = GUILDS_PAGE; found === GUILDS_PAGE; ) {
       const guilds = await (this.definition.ordered ? this.#startGuilds() : this.#startItems());
@@ -122,7 +132,10 @@ export class QueueRunner {
     this.#reached = '';
   }
 
-  /** Starts each guild of a page whose head is due. Returns the page; undefined if a pause began meanwhile. */
+  /**
+   * Starts handling the items of each guild of a page whose oldest item is due (ordered queues). Returns the guilds of
+   * the page, or undefined if a pause began meanwhile.
+   */
   async #startGuilds(): Promise<readonly { guildId: string }[] | undefined> {
     const heads = await this.#store.heads(this.#reached, GUILDS_PAGE);
     for (const { guildId, isDue } of heads) {
@@ -133,8 +146,8 @@ export class QueueRunner {
   }
 
   /**
-   * Starts due items of a page of guilds: first one of each guild, then a second one of each, so that no guild waits for
-   * another's items. Returns the page; undefined if a pause began meanwhile.
+   * Starts due items of a page of guilds: first one item of each guild, then a second item of each, so that no guild
+   * waits for all items of another. Returns the guilds of the page, or undefined if a pause began meanwhile.
    */
   async #startItems(): Promise<readonly { guildId: string }[] | undefined> {
     const { concurrency, maxPerGuild = concurrency } = this.definition;
@@ -148,7 +161,10 @@ export class QueueRunner {
     return guilds;
   }
 
-  /** Waits for a free slot; starts nothing if the guild has no slot by then. False if a pause began meanwhile. */
+  /**
+   * Waits for a free slot and then starts the work, unless the guild is at its own limit or the same item is in flight.
+   * Returns false if a pause began meanwhile.
+   */
   async #startWhenFree(guildId: string, key: string, work: () => Promise<unknown>): Promise<boolean> {
     await this.#inFlight.untilFree();
     if (!this.#mayStart) return false;
@@ -176,7 +192,7 @@ export class QueueRunner {
     return result;
   }
 
-  /** Handles a guild's items one after the other, until there are none, one has to wait, or it is other guilds' turn. */
+  /** Handles the items of a guild one after the other, until no item is left or one has to wait for a retry. */
   async #handleGuild(guildId: string): Promise<void> {
     for (let handled = 0; handled < MAX_ITEMS_IN_A_ROW; handled++) {
       if (this.#isStopped || (await this.#attempt(guildId)) !== 'over') return;
@@ -184,7 +200,10 @@ export class QueueRunner {
     this.#isMoreDue = true;
   }
 
-  /** If what the queue needs may be down, nothing is started for a moment, longer each time. */
+  /**
+   * Pauses the queue for a moment if a service that the handler calls may be down; the pause doubles with each such
+   * failure.
+   */
   #pauseAfter(result: AttemptResult | undefined): void {
     if (result === 'over') this.#pauseMs = 0;
     if (result !== 'unavailable' || this.#pauseTimer || this.#isStopped) return;
@@ -196,9 +215,9 @@ export class QueueRunner {
   }
 }
 
-/** One item of each guild, then a second one of each, and so on; a guild's items are shuffled. */
+/** Yields one item of each guild, then a second one of each, and so on; the items of a guild are in random order. */
 function* inTurn(guilds: readonly { guildId: string; ids: readonly string[] }[]): Generator<ItemKey> {
-  // Several processes read the same items; in random order they seldom try the same one first.
+  // Several processes read the same due items; in random order they seldom try the same item first.
   const shuffled = guilds.map(({ guildId, ids }) => ({
     guildId,
     ids: ids.map((id) => ({ id, at: Math.random() })).toSorted((left, right) => left.at - right.at),

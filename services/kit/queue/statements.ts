@@ -2,22 +2,30 @@ import { type Prepared, prepared } from '../postgres/pool.ts';
 import { columnsOf } from './columns.ts';
 import type { QueueTable } from './definition.ts';
 
-/** Counting stops here: a gauge needs no more, and a long queue must not make it slow. */
+/**
+ * The maximum number of items that a count for the metrics reads, so that a long queue does not make the count slow.
+ */
 const MAX_COUNTED = 10_000;
-/** Not VOLATILE, so that an index can be searched for it. */
+/** The database's time as a subquery. The bare function is VOLATILE, so PostgreSQL would not search an index for it. */
 const NOW = '(SELECT clock_timestamp())';
 const IS_FREE = `(leased_until IS NULL OR leased_until <= ${NOW})`;
 
-/** The statements of a worker on one table. Each one that writes changes a row of one guild. */
+/**
+ * The SQL statements with which a worker reads and changes one queue table. Each statement that writes changes one row
+ * of one guild.
+ */
 export interface QueueStatements {
-  /** The heads of $2 guilds after the guild $1. */
+  /** Selects the oldest open item of each of $2 guilds after the guild $1. */
   heads: string;
-  /** Up to $3 due items of each of $2 guilds after the guild $1. */
+  /** Selects up to $3 due items of each of $2 guilds after the guild $1. */
   due: string;
-  /** Claim for $2 milliseconds: the head of the guild $1, or its item $4. $3 names the lease. */
+  /**
+   * `takeHead` leases the oldest item of the guild $1, `takeItem` its item $4, for $2 milliseconds. $3 is a new UUID
+   * for the lease.
+   */
   takeHead: Prepared;
   takeItem: Prepared;
-  /** Of the item $2 of the guild $1, while its lease is $3. */
+  /** `renew`, `finish`, `delete`, `release` and `fail` change the item $2 of the guild $1 while its lease is $3. */
   renew: Prepared;
   finish: Prepared;
   delete: Prepared;
@@ -46,7 +54,7 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
              AND other.${id} <> item.${id})`;
 
   const leaseEnd = `clock_timestamp() + $2::float8 * interval '1 millisecond'`;
-  // Without a holder $3 is passed too, so that both kinds of tables have the same parameters.
+  // Tables without a `holder` column get $3 too, so that the statements have the same parameters for all tables.
   const holds = holder === undefined ? '' : `, ${holder} = $3::uuid`;
   const take = (chosen: string) =>
     prepared(`WITH chosen AS MATERIALIZED (${chosen}), taken AS (
@@ -83,7 +91,7 @@ export function statementsOf(queueTable: QueueTable): QueueStatements {
       FROM page`,
     takeHead: take(`SELECT ${id} AS id FROM ${table} WHERE guild_id = $1 AND ${open} ORDER BY ${id} LIMIT 1`),
     takeItem: take(`SELECT $4::${idType} AS id`),
-    // Writes no indexed column, so that it is a HOT update.
+    // A lease renewal writes no indexed column, so it is a HOT update without new index entries.
     renew: prepared(
       `UPDATE ${table} SET leased_until = clock_timestamp() + $4::float8 * interval '1 millisecond'
        WHERE ${held} RETURNING 1`,

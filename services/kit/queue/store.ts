@@ -3,31 +3,31 @@ import { isUniqueViolation, type Prepared, type Queryable } from '../postgres/po
 import type { ItemKey, QueueLimits, QueueStats, QueueTable, TakenItem } from './definition.ts';
 import { type QueueStatements, statementsOf } from './statements.ts';
 
-/** A guild's oldest open item. */
+/** The oldest item of a guild in an ordered queue that is not finished or dead. */
 export interface Head {
   guildId: string;
   isDue: boolean;
 }
 
-/** The items of a guild that are due. */
+/** The IDs of the due items of a guild. */
 export interface GuildItems {
   guildId: string;
   ids: string[];
 }
 
 export interface Failure extends QueueLimits {
-  /** `CODE: message` */
+  /** The error of the failed attempt, as `CODE: message`. */
   error: string;
-  /** The item becomes a dead letter whatever its attempts. */
+  /** If true, the item becomes a dead letter, regardless of its number of attempts. */
   isPermanent: boolean;
-  /** Whether the attempt counts. */
+  /** If true, the failed attempt counts towards `maxAttempts`. */
   counts: boolean;
   delayMs: number;
 }
 
 type TakenRow = Record<string, unknown> & Omit<TakenItem, 'data'>;
 
-/** Reads and changes the rows of a queue for a worker. All times are the database's. */
+/** Reads and changes the rows of a queue for a worker. All times are by the database's clock. */
 export class QueueStore {
   readonly #database: Queryable;
   readonly #table: QueueTable;
@@ -39,25 +39,31 @@ export class QueueStore {
     this.#statements = statements;
   }
 
-  /** The same store in a transaction. */
+  /** Returns a store for the same queue that runs its statements in a transaction. */
   in(transaction: Queryable): QueueStore {
     return new QueueStore(transaction, this.#table, this.#statements);
   }
 
-  /** The heads of up to `limit` guilds after a guild: one index lookup for each, however long their queues are. */
+  /**
+   * Returns the oldest open item of each of up to `limit` guilds after a guild. Needs one index lookup per guild,
+   * however long the guilds' queues are.
+   */
   heads(afterGuildId: string, limit: number): Promise<Head[]> {
     return this.#database.query(this.#statements.heads, [afterGuildId, limit]);
   }
 
   /**
-   * Up to `limit` guilds after a guild that have open items, and of each up to `perGuild` items that are due; another
-   * process may take them first. Two index lookups for each guild, however long their queues are.
+   * Returns up to `limit` guilds after a guild that have open items, with up to `perGuild` due items of each; another
+   * process may take these items first. Needs two index lookups per guild, however long the guilds' queues are.
    */
   due(afterGuildId: string, limit: number, perGuild: number): Promise<GuildItems[]> {
     return this.#database.query(this.#statements.due, [afterGuildId, limit, perGuild]);
   }
 
-  /** Takes an item, or a guild's head; undefined when it is not due or another process has it. */
+  /**
+   * Leases an item, or without an item ID the guild's oldest item. Returns undefined if the item is not due or another
+   * process has it.
+   */
   async take(guildId: string, itemId: string | undefined, leaseMs: number): Promise<TakenItem | undefined> {
     const { takeHead, takeItem } = this.#statements;
     const { oneLeasedPerGuild } = this.#table;
@@ -68,33 +74,33 @@ export class QueueStore {
         : this.#database.query<TakenRow>(takeItem, [...values, itemId]));
       return row && itemOf(row);
     } catch (error) {
-      // Another process took another item of the guild at the same moment.
+      // Another process leased another item of the same guild at the same moment.
       if (oneLeasedPerGuild !== undefined && isUniqueViolation(error, oneLeasedPerGuild)) return undefined;
       throw error;
     }
   }
 
-  /** Extends the lease; false when it was lost. */
+  /** Extends the item's lease. Returns false if the lease was lost. */
   renew(item: TakenItem, leaseMs: number): Promise<boolean> {
     return this.#change(this.#statements.renew, item, leaseMs);
   }
 
-  /** The work is done; false when the lease was lost. */
+  /** Marks the item as done. Returns false if the lease was lost. */
   finish(item: TakenItem): Promise<boolean> {
     return this.#change(this.#statements.finish, item);
   }
 
-  /** The work is done and the row is deleted; false when the lease was lost. */
+  /** Deletes the row of an item that is done. Returns false if the lease was lost. */
   delete(item: TakenItem): Promise<boolean> {
     return this.#change(this.#statements.delete, item);
   }
 
-  /** The item is due immediately, and this attempt does not count; false when the lease was lost. */
+  /** Makes the item due immediately, without counting this attempt. Returns false if the lease was lost. */
   release(item: TakenItem): Promise<boolean> {
     return this.#change(this.#statements.release, item);
   }
 
-  /** Ends an attempt that failed; returns the item's new state, undefined when the lease was lost. */
+  /** Records a failed attempt. Returns the item's new state, or undefined if the lease was lost. */
   async fail(item: TakenItem, failure: Failure): Promise<'queued' | 'dead' | undefined> {
     const { error, counts, delayMs, isPermanent, maxAttempts, maxOutageSeconds } = failure;
     const [row] = await this.#database.query<{ state: 'queued' | 'dead' }>(this.#statements.fail, [
@@ -125,5 +131,5 @@ function itemOf({ guildId, id, attempts, lease, ...data }: TakenRow): TakenItem 
   return { guildId, id, attempts, lease, data };
 }
 
-/** Names an item among those of all guilds. */
+/** Returns a key that identifies an item among the items of all guilds of a queue. */
 export const itemKey = ({ guildId, id }: ItemKey) => `${guildId} ${id}`;

@@ -2,14 +2,17 @@ import type { Part } from '../service/lifecycle.ts';
 import type { ItemKey, QueueDefinition } from './definition.ts';
 import { QueueRunner, type RunnerOptions } from './runner.ts';
 
-/** Items left by other processes, and items that become due, are found within this time, plus or minus a half. */
+/**
+ * The mean time between polls in milliseconds; each wait varies by plus or minus a half. A poll finds items that have
+ * become due and items of processes that died.
+ */
 const POLL_MS = 1_000;
-/** The figures for the metrics are read once in this many polls. */
+/** The number of polls after which the counts and ages of queue items are read again for the metrics. */
 const POLLS_PER_STATS = 5;
 
 /**
- * The one worker loop of a process: polls all of its queues with jitter, and immediately when woken after a commit. A
- * queue that is slow or down delays no other.
+ * The only queue worker of a process. Polls all of the process's queues with jitter, and immediately when `wake` is
+ * called after a commit. A queue that is slow or down does not delay the others.
  */
 export class QueueWorker implements Part {
   readonly name = 'queue worker';
@@ -22,17 +25,17 @@ export class QueueWorker implements Part {
     this.#runners = definitions.map((definition) => new QueueRunner(definition, options));
   }
 
-  /** Looks for due items of a queue, or of all queues: call it after a commit that enqueues something. */
+  /** Looks for due items of a queue, or of all queues. Call it after each commit that enqueues an item. */
   wake(queue?: string): void {
     for (const runner of this.#runners) if (queue === undefined || runner.definition.name === queue) runner.wake();
   }
 
-  /** See `QueueRunner.begin`. */
+  /** Attempts an item of an unordered queue that was just committed; see `QueueRunner.begin`. */
   async begin(queue: string, item: ItemKey): Promise<boolean> {
     return (await this.#runner(queue)?.begin(item)) ?? false;
   }
 
-  /** The age of the oldest item of a queue that is not done; 0 when there is none. */
+  /** The age in seconds of the oldest item of a queue that waits or is in flight; 0 if there is none. */
   oldestSeconds(queue: string): number {
     return this.#runner(queue)?.metrics.oldestSeconds ?? 0;
   }
@@ -55,7 +58,7 @@ export class QueueWorker implements Part {
     if (this.#isStopped) return;
     this.wake();
     if (this.#polls++ % POLLS_PER_STATS === 0) {
-      // If that fails, metrics show the previous figures until the next time.
+      // If reading the figures fails, the metrics show the previous figures until the next time.
       for (const runner of this.#runners) void runner.readStats().catch(() => undefined);
     }
     this.#timer = setTimeout(() => this.#poll(), POLL_MS * (0.5 + Math.random())).unref();
