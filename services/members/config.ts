@@ -24,17 +24,17 @@ const shape = {
   ...chatPlatformConfig,
   LOOKUP_GRPC_ADDRESS: grpcAddress(),
   BINDINGS_GRPC_ADDRESS: grpcAddress(),
-  /** How long responses to writes with an Idempotency-Key are stored and repeated. */
+  /** Seconds for which responses to writes with an Idempotency-Key are stored, to repeat them. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
-  /** How long verification tokens are stored after they have expired. */
+  /** Seconds for which verification tokens are stored after they have expired. */
   RETENTION_TOKENS_SECONDS: number(DAY, HOUR),
-  /** How long finished changes of links are stored. */
+  /** Seconds for which finished link changes are stored. */
   RETENTION_INTENTS_SECONDS: number(DAY, HOUR),
-  /** How long unfinished role tasks are stored, including dead letters; attempts end after about a day. */
+  /** Seconds for which unfinished role tasks are stored, including dead letters; attempts end after about a day. */
   RETENTION_ROLE_TASKS_SECONDS: number(30 * DAY, HOUR),
-  /** How long jobs are stored after their end. */
+  /** Seconds for which synchronisation jobs are stored after their end. */
   RETENTION_JOBS_SECONDS: number(30 * DAY, HOUR),
-  /** A job that makes no progress for this long has failed. */
+  /** Seconds without progress after which a synchronisation job fails permanently. */
   JOBS_GIVE_UP_SECONDS: number(DAY, 60),
 };
 

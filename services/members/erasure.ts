@@ -3,7 +3,9 @@ import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.t
 const byChatId = [{ column: 'chat_id', account: 'chat' }] as const;
 const byBoth = [...byChatId, { column: 'game_id', account: 'game' }] as const;
 
-/** Columns of jobs that name a user: errors, the cause of a pause, and the position. */
+/**
+ * Columns of synchronisation jobs that can name a user: the errors, the cause of a pause, and the position (a chat ID).
+ */
 const inJobs: readonly UserColumn[] = [
   {
     column: 'errors',
@@ -22,7 +24,8 @@ const inJobs: readonly UserColumn[] = [
     matches: `cause->>'chat_id' = $user`,
     empty: { cause: `cause || '{"chat_id": null}'` },
   },
-  // The position of a running job moves on within seconds, so only finished jobs are changed.
+  // The position of a running synchronisation job moves on within seconds, so only the positions of finished jobs are
+  // erased.
   {
     column: 'position',
     account: 'chat',
@@ -31,7 +34,7 @@ const inJobs: readonly UserColumn[] = [
   },
 ];
 
-/** The rows that are erased with a guild and with a user. Roles on the chat platform are not changed. */
+/** The rows that are deleted when a guild or a user is erased. Roles on the chat platform are not changed. */
 export const erasureRules: readonly ErasureRule[] = [
   { table: 'members.role_tasks', users: byChatId },
   { table: 'members.intents', users: byBoth },
@@ -39,6 +42,6 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'members.verification_tokens', users: byBoth },
   { table: 'members.grants', users: byChatId },
   { table: 'members.member_locks', users: byChatId },
-  // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day.
+  // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day anyway.
   { table: 'members.idempotency' },
 ];

@@ -22,34 +22,39 @@ const MAIN = join(import.meta.dirname, 'main.ts');
 export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
 
-/** Accounts that no other test of the file uses; the game platform does not know the player. */
+/**
+ * Returns IDs of accounts that no other test of the file uses. The simulated game platform does not know the game
+ * account.
+ */
 export function newAccounts(): { chatId: string; gameId: number } {
   const number = ++lastAccount;
   return { chatId: String(930000000000000000n + BigInt(number)), gameId: 1_000_000 + number };
 }
 let lastAccount = 0;
 
-/** The statuses of the responses, in ascending order. */
+/** Returns the HTTP statuses of the responses, in ascending order. */
 export function statusesOf(responses: SealedResponse[]): number[] {
   return responses.map(({ status }) => status).sort((a, b) => a - b);
 }
 
-/** The port in `host:port`. */
+/** Returns the port of an address `host:port`. */
 export const portOf = (address = '') => Number(address.split(':').at(-1));
 
 interface Request {
   body?: unknown;
   key?: string;
   guildId?: string;
-  /** The replica to call; the first one if left out. */
+  /** The replica of members to call; the first one if left out. */
   at?: RunningService;
 }
 
-/** Runs members, bindings and lookup with one clock on a real database, and simulators of the platforms. */
+/**
+ * Runs the services members, bindings and lookup with one clock on a real database, and simulators of the platforms.
+ */
 export class MembersFixture {
   readonly clock = new ManualClock(Date.now());
   database!: TestDatabase;
-  /** The database's clock, which determines leases, locks and tasks. */
+  /** Controls the database's clock, which determines leases, locks and due times. */
   time!: DatabaseTime;
   simulators!: Simulators;
   lookup!: RunningService;
@@ -73,32 +78,32 @@ export class MembersFixture {
     await this.database.drop();
   }
 
-  /** Advances the clock of the services and that of the database. */
+  /** Advances the clocks of the services and of the database. */
   async advance(milliseconds: number): Promise<void> {
     this.clock.advance(milliseconds);
     await this.time.advance(milliseconds);
     this.#shiftMs += milliseconds;
   }
 
-  /** The database's time, in Unix milliseconds. */
+  /** Returns the database's time in Unix milliseconds. */
   async databaseNow(): Promise<number> {
     const [row] = await this.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now');
     return Number(row?.['now']);
   }
 
-  /** Sets both clocks back to the real time, which child processes use. */
+  /** Sets the clocks of the services and of the database back to the real time, which child processes use. */
   async returnToRealTime(): Promise<void> {
     await this.time.advance(-this.#shiftMs);
     this.#shiftMs = 0;
     this.clock.advance(Date.now() - this.clock.now());
   }
 
-  /** Stops lookup, so that calls to it fail. */
+  /** Stops the lookup service, so that calls to it fail. */
   stopLookup(): Promise<void> {
     return this.lookup.stop();
   }
 
-  /** Starts lookup again on the same port. */
+  /** Starts the lookup service again on the same port. */
   async restartLookup(): Promise<void> {
     this.lookup = await this.startLookup({ GRPC_PORT: String(portOf(this.lookup.addresses.grpc)) });
   }
@@ -108,7 +113,7 @@ export class MembersFixture {
     return startService(lookupService, { ...testEnvironment(this.database.url), ...environment }, { clock });
   }
 
-  /** Starts members as a child process, which can be killed, and waits until it is ready. */
+  /** Starts the members service as a child process, which can be killed, and waits until the process is ready. */
   startMembersProcess(environment: Environment = {}): Promise<ReplicaProcess> {
     return startReplicaProcess(MAIN, { ...this.environment(), ...environment });
   }
@@ -117,7 +122,7 @@ export class MembersFixture {
     return startService(bindingsService, { ...this.#platforms(), ...environment }, { clock: this.clock });
   }
 
-  /** The environment of a replica of members. */
+  /** Returns the environment variables of a replica of members. */
   environment(): Environment {
     return { ...this.#platforms(), BINDINGS_GRPC_ADDRESS: this.bindings.addresses.grpc };
   }
@@ -155,7 +160,7 @@ export class MembersFixture {
     return sealedFetch(service, { guildId }, { method, path, body, headers });
   }
 
-  /** Creates a token with its code. */
+  /** Creates a verification token and its code through the REST API. */
   async token(chatId: string, fields: object = {}): Promise<{ token: string; code: string; expires_at: number }> {
     const response = await this.post('/verification/tokens', { guild_id: GUILD, chat_id: chatId, ...fields });
     return response.body.data;
@@ -178,7 +183,7 @@ export class MembersFixture {
   unlink = (account: object, request: Request = {}) =>
     this.post('/verification/unlink', { guild_id: GUILD, ...account }, request);
 
-  /** Inserts a rank binding directly into the database. */
+  /** Inserts a rank binding directly into the database of bindings. */
   async bindRank(chatRoleId: string, ranks: { min: number; max?: number; groupId?: number }, guildId = GUILD) {
     await this.query(
       `INSERT INTO bindings.bindings (guild_id, chat_role_id, type, game_group_id, min_rank, max_rank, created_at, updated_at)
@@ -187,7 +192,7 @@ export class MembersFixture {
     );
   }
 
-  /** The link in lookup. */
+  /** Returns the link of a chat account, as lookup has stored it. */
   linkOf(chatId: string): Promise<{ chatId: string; gameId: number } | undefined> {
     return this.#withLookup(async (lookup) => {
       const { links } = await lookup.getLinks({ guildId: GUILD, chatIds: [chatId], gameIds: [] });
@@ -195,7 +200,7 @@ export class MembersFixture {
     });
   }
 
-  /** Creates a link directly in lookup. */
+  /** Creates a link directly in lookup, without the members service. */
   linkPastMembers(chatId: string, gameId: number, guildId = GUILD): Promise<unknown> {
     const link = { chatId, gameId, gameUsername: 'Player' };
     return this.#withLookup((lookup) => lookup.createLink({ guildId, operationId: randomUUID(), ...link }));
@@ -217,7 +222,7 @@ export class MembersFixture {
     return (await this.#client.query(text, values)).rows;
   }
 
-  /** The number of unfinished intents. */
+  /** Returns the number of unfinished link changes (intents). */
   async openIntents(): Promise<number> {
     const [row] = await this.query('SELECT count(*)::int AS open FROM members.intents WHERE finished_at IS NULL');
     return Number(row?.['open']);

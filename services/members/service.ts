@@ -46,7 +46,10 @@ import { RoleTaskTelemetry } from './telemetry/tasks.ts';
 
 const DAY = 24 * 3600;
 
-/** The bindings service responds within 6 s; the gateway's timeout for the whole request is 8 s. */
+/**
+ * The deadline in milliseconds of calls to bindings, which responds within 6 s; the gateway's timeout for the whole
+ * request is 8 s.
+ */
 const EVALUATE_MS = 6_500;
 
 /** Verifies players, changes links, lists the members of a guild, and synchronises their roles and nicknames. */
@@ -58,7 +61,7 @@ export const membersService: ServiceDefinition<MembersConfig> = {
     const database = service.database(config);
     const { clock } = service;
     const lookup = service.client(LookupServiceService, 'lookup', config.LOOKUP_GRPC_ADDRESS, {
-      // Writes are repeatable too, because they carry the ID of their operation.
+      // Writes to lookup are repeatable too, because each carries the ID of its operation.
       repeatable: ['getLinks', 'countLinks', 'listLinks', 'listHistory', 'createLink', 'deleteLink'],
     });
     const bindings = service.client(BindingsServiceService, 'bindings', config.BINDINGS_GRPC_ADDRESS, {
@@ -141,11 +144,11 @@ export const membersService: ServiceDefinition<MembersConfig> = {
   },
 };
 
-/** When the rows of each table are deleted. */
+/** The age in seconds, counted from a time column, at which the rows of each table are deleted. */
 export const retentionRules = (config: MembersConfig): RetentionRule[] => [
   { table: 'members.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'members.verification_tokens', column: 'expires_at', seconds: config.RETENTION_TOKENS_SECONDS },
-  // Locks that killed processes left behind.
+  // Only killed processes leave locks behind; all other locks are released.
   { table: 'members.member_locks', column: 'taken_at', seconds: DAY },
   { table: 'members.role_tasks', column: 'created_at', seconds: config.RETENTION_ROLE_TASKS_SECONDS },
   { table: 'members.sync_jobs', column: 'finished_at', seconds: config.RETENTION_JOBS_SECONDS },

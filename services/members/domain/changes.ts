@@ -18,13 +18,16 @@ import { completeToken, releaseToken, reserveToken } from '../store/tokens.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 import type { RoleTasks } from './role-tasks.ts';
 
-/** After this time the request that wrote an intent has given up, and a worker of any replica finishes it. */
+/**
+ * Milliseconds after which the request that stored a link change has given up; from then on, a worker of any replica
+ * may finish the change.
+ */
 const ABANDONED_MS = 10_000;
-/** How often a change starts over because another change reserved its token first. */
+/** The maximum number of times that a link change starts; it starts over if another change reserves its token first. */
 const MAX_STARTS = 5;
-/** How long an unlink waits for the removal of the granted roles. */
+/** Milliseconds for which an unlink request waits for the removal of the granted roles. */
 const MAX_REVOKE_WAIT_MS = 3_000;
-/** The batch size for open intents of an account, which seldom has more than one. */
+/** The number of unfinished link changes of an account that one query reads. An account seldom has more than one. */
 const EARLIER_BATCH = 20;
 
 type Kind = Change['kind'];
@@ -38,7 +41,7 @@ export interface ChangesOptions<Views extends ChangeViews> {
   idempotency: Idempotency;
   lookup: GrpcClient<typeof LookupServiceService>;
   clock: Clock;
-  /** Returns UUIDs. */
+  /** Returns a new UUID, which identifies a link change in lookup. */
   newOperationId: () => string;
   roleTasks: RoleTasks;
   telemetry: MembersTelemetry;
@@ -47,9 +50,10 @@ export interface ChangesOptions<Views extends ChangeViews> {
 }
 
 /**
- * Changes links, which are stored in lookup, while tokens and idempotent responses are stored here. An intent is
- * written first, lookup is called with the intent's ID until it responds, and then intent, token and stored response
- * are settled in one transaction. deploy/decisions/0001-link-changes.md explains why every step is safe.
+ * Changes links. Links are stored in the lookup service; tokens and responses for idempotency keys are stored in this
+ * service's database. First an intent (the plan of the change) is stored, then lookup is called with the intent's ID
+ * until it responds, and then one transaction settles the intent, the token and the stored response.
+ * deploy/decisions/0001-link-changes.md explains why every step is safe.
  */
 export class LinkChanges<Views extends ChangeViews = ChangeViews> {
   readonly #options: ChangesOptions<Views>;
@@ -61,8 +65,9 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
   }
 
   /**
-   * Makes a change, or repeats the response of an earlier request with the same Idempotency-Key. `prepare` returns the
-   * change, or throws if there is nothing to change; it is called again if another change reserved the token first.
+   * Makes a link change, or repeats the response of an earlier request with the same Idempotency-Key. `prepare` returns
+   * the change, or throws if there is nothing to change; `prepare` is called again if another change reserved the token
+   * first.
    */
   async perform<Of extends Kind>(
     write: IdempotentWrite,
@@ -95,21 +100,27 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
     throw busy;
   }
 
-  /** If lookup fails, marks the intent as abandoned, so that a repeated request can finish it immediately. */
+  /**
+   * Finishes a stored link change for a request. If that fails, marks the change as abandoned, so that a repeated
+   * request can finish it immediately.
+   */
   async #finishFor(claim: Claim | undefined, intent: NewIntent): Promise<Outcome> {
     const { database, idempotency } = this.#options;
     try {
       return await this.finish(intent);
     } catch (error) {
-      // If this fails too, a worker finishes the intent after ABANDONED_MS.
+      // If marking fails too, a worker finishes the link change after ABANDONED_MS.
       await store.abandonIntent(database, intent, asApiError(error).code).catch(() => undefined);
-      // If the release fails, the claim expires.
+      // If the release of the idempotency claim fails, the claim expires.
       if (claim) await idempotency.release(database, claim).catch(() => undefined);
       throw error;
     }
   }
 
-  /** Calls lookup and settles the intent. Safe to repeat by any process. Throws if lookup or the database fails. */
+  /**
+   * Calls lookup and then settles the stored link change. Safe to repeat in any process. Throws if lookup or the
+   * database fails.
+   */
   finish(intent: NewIntent): Promise<Outcome> {
     const inFlight = this.#running.get(intent.operationId);
     if (inFlight) return inFlight;
@@ -119,7 +130,8 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
   }
 
   /**
-   * An operator has discarded an intent: releases its token and stores a CONFLICT as the response to repeated requests.
+   * Called when an operator has discarded a stored link change: releases its token and stores a CONFLICT as the
+   * response to repeated requests.
    */
   async discard(transaction: Queryable, guildId: string, operationId: string): Promise<void> {
     const intent = await store.findIntent(transaction, guildId, operationId);
@@ -135,7 +147,10 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
     return database.transaction((transaction) => idempotency.claim(transaction, write));
   }
 
-  /** Nothing is written yet, so every error is the final response and settles the claim. */
+  /**
+   * Prepares a link change before any write. Every error here is the final response to the request and is stored under
+   * its Idempotency-Key.
+   */
   async #prepare<Of extends Kind>(
     guildId: string,
     claim: Claim | undefined,
@@ -151,8 +166,8 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
   }
 
   /**
-   * Finishes the open intents of both accounts, because they could undo this change later. If one of them is the same
-   * change, abandoned by its request, returns its outcome as the outcome of this change.
+   * Finishes the unfinished link changes of both accounts first, because they could undo the new change later. If the
+   * request of an identical earlier change gave up, returns the outcome of that change as the outcome of the new one.
    */
   async #finishEarlier(guildId: string, change: Change): Promise<Outcome | undefined> {
     const { database } = this.#options;
@@ -169,7 +184,8 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
   }
 
   /**
-   * Writes the intent and reserves its token; undefined if the token is reserved already. May throw after the commit.
+   * Stores the intent (the plan of a link change) and reserves its token. Returns undefined if another change has
+   * reserved the token. May throw although the commit succeeded.
    */
   #begin(guildId: string, change: Change, claim: Claim | undefined): Promise<NewIntent | undefined> {
     const { database, clock, newOperationId } = this.#options;
@@ -177,7 +193,7 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
     const intent: NewIntent = {
       ...change,
       guildId,
-      // A repeated request finds the intent by the ID of the claim.
+      // The intent gets the ID of the idempotency claim, by which a repeated request finds the intent.
       operationId: claim?.id ?? newOperationId(),
       claim: claim ?? null,
     };
@@ -185,7 +201,8 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
       const { tokenId, operationId } = intent;
       if (tokenId !== null && !(await reserveToken(transaction, guildId, tokenId, operationId, now))) return undefined;
       if (await store.insertIntent(transaction, intent, ABANDONED_MS)) return intent;
-      // The first request was delayed beyond the lease of its claim and has just written the intent.
+      // The first request with this Idempotency-Key was delayed beyond its claim's lease, and has stored the intent by
+      // now.
       return store.findIntent(transaction, guildId, operationId);
     });
   }
@@ -202,7 +219,9 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
     }
   }
 
-  /** Lookup returns the same outcome to every call with this operation ID. */
+  /**
+   * Creates or deletes the link in lookup. Lookup returns the same outcome to every call with the same operation ID.
+   */
   async #callLookup(intent: NewIntent): Promise<Outcome> {
     const { lookup } = this.#options;
     const { guildId, operationId, chatId, gameId, gameUsername } = intent;
@@ -222,12 +241,12 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
       const error = asApiError(thrown);
       if (isServerError(error)) throw error;
       if (error.code === 'CONFLICT' || error.code === 'NOT_FOUND') return error;
-      // A permanent rejection, so a retry is useless.
+      // Lookup rejected the call permanently, so a retry would fail too.
       return new ApiError('INTERNAL', { cause: error });
     }
   }
 
-  /** Exactly one of the processes that finish an intent settles it. */
+  /** Stores the outcome of a link change. If several processes finish the same change, only one of them settles it. */
   async #settle(intent: NewIntent, outcome: Outcome): Promise<void> {
     const { database, idempotency, clock, roleTasks, telemetry } = this.#options;
     const { guildId, tokenId } = intent;
@@ -248,7 +267,7 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
     if (settled.roles) await this.#followUp(intent.kind, settled.roles);
   }
 
-  /** Synchronises the roles in the background; an unlink waits for the first attempt. */
+  /** Starts a role synchronisation in the background after a link change. An unlink waits for the first attempt. */
   async #followUp(kind: Kind, task: RoleTask): Promise<void> {
     const { roleTasks } = this.#options;
     roleTasks.begin(task);

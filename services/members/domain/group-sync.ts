@@ -15,13 +15,13 @@ import { planRoles, type RoleFailure } from './role-plan.ts';
 import { changing, MAX_STARTS } from './role-sync.ts';
 import { evaluate, type VerdictScope, verdictsByRole } from './verdicts.ts';
 
-/** The maximum number of members that bindings evaluates in one call. */
+/** The maximum number of members that the bindings service evaluates in one call. */
 const CHUNK = 100;
-/** Failed attempts after which a job continues without a member for which a platform fails. */
+/** The number of failed attempts after which a synchronisation job skips a member for which a platform fails. */
 const MAX_ATTEMPTS_PER_MEMBER = 4;
-/** When the game platform returned data of some members only, the others are queried again after this time. */
+/** Milliseconds to wait before members are queried again whose data the game platform did not return. */
 const QUERY_AGAIN_MS = 1_000;
-/** The maximum number of errors that a job reports. */
+/** The maximum number of errors that a synchronisation job stores and reports. */
 const MAX_ERRORS = 100;
 
 /** A member on a page of the chat platform, with its roles on that page and its link. */
@@ -31,14 +31,14 @@ interface VerifiedMember {
   link: Link;
 }
 
-/** A job that this process runs. */
+/** A synchronisation job that this process runs. */
 export interface JobRun {
   job: Pick<SyncJob, 'guildId' | 'id' | 'gameGroupId' | 'attempts'>;
-  /** Changes while the job runs; stored by `save`. */
+  /** The job's current progress, which changes while the job runs. `save` stores it. */
   progress: JobProgress;
-  /** Commits the progress and sets `job.attempts` to 0; throws when this process has lost the job. */
+  /** Commits the progress and sets `job.attempts` to 0. Throws if this process has lost the job's lease. */
   save(): Promise<void>;
-  /** Aborted when the run has to end at the next member. */
+  /** Aborted when the run of the job must end before the next member. */
   signal: AbortSignal;
 }
 
@@ -51,9 +51,10 @@ export interface GroupSyncOptions {
 }
 
 /**
- * Synchronises the roles of all verified members of a guild, as far as a binding of one group governs them. It reads the
- * chat platform's list in the order of chat IDs, so that one ID is the position of a job. Members whose roles are right
- * need no call; the others are read live and changed under their lock, as in any other sync.
+ * Runs synchronisation jobs: changes the roles of all verified members of a guild, but only roles that a binding of one
+ * group governs. Members are read from the chat platform in the order of chat IDs, so one chat ID is a job's position.
+ * Members with the right roles need no further call; the others are read again without a cache and changed under their
+ * lock.
  */
 export class GroupSync {
   readonly #options: GroupSyncOptions;
@@ -62,7 +63,10 @@ export class GroupSync {
     this.#options = options;
   }
 
-  /** Continues a job from its position; false if it had to stop before the end. Any error pauses the job. */
+  /**
+   * Continues a synchronisation job from its position. Returns false if the job was stopped before the end. Any error
+   * pauses the job.
+   */
   async run(run: JobRun): Promise<boolean> {
     const { chat } = this.#options;
     const { guildId } = run.job;
@@ -80,7 +84,7 @@ export class GroupSync {
     return true;
   }
 
-  /** The roles that a binding of the group governs. */
+  /** Returns the IDs of the chat roles that a rank binding of the job's group governs. */
   async #governedRoles({ guildId, gameGroupId }: JobRun['job']): Promise<string[]> {
     const { bindings } = await this.#options.bindings.listBindings({ guildId });
     const governing = bindings.filter(
@@ -89,7 +93,10 @@ export class GroupSync {
     return [...new Set(governing.map(({ chatRoleId }) => chatRoleId))];
   }
 
-  /** The verified members of a page, by chat ID. Reads all their links in one call. */
+  /**
+   * Returns the verified members of a page of the member list, ordered by chat ID. One call to lookup reads all their
+   * links.
+   */
   async #join(guildId: string, members: readonly { chatId: string; roles: string[] }[]): Promise<VerifiedMember[]> {
     if (members.length === 0) return [];
     const chatIds = members.map(({ chatId }) => chatId);
@@ -103,7 +110,7 @@ export class GroupSync {
       .sort((left, right) => (isAbove(left.chatId, right.chatId) ? 1 : -1));
   }
 
-  /** False if the run had to stop. */
+  /** Synchronises the roles of up to 100 members. Returns false if the run of the job had to stop. */
   async #syncMembers(run: JobRun, chunk: readonly VerifiedMember[], roleIds: string[]): Promise<boolean> {
     const { database } = this.#options;
     const { guildId } = run.job;
@@ -137,8 +144,9 @@ export class GroupSync {
   }
 
   /**
-   * The verdicts for all of the members. If the game platform returned data of some members only, as when its rate
-   * limit is below the number of members, the others are queried again as long as each call returns more of them.
+   * Returns the bindings' verdicts for all members. If the game platform returned the data of some members only, for
+   * example because of its rate limit, the other members are queried again as long as each call returns the data of
+   * more members.
    */
   async #evaluate(run: JobRun, links: readonly Link[], scope: VerdictScope): Promise<MemberVerdicts[]> {
     const { bindings } = this.#options;
@@ -161,7 +169,7 @@ export class GroupSync {
     return verdicts;
   }
 
-  /** The guild's roles, read again if one of the given ones is not among the cached ones. */
+  /** Returns the guild's roles from the cache, or reads them again if the cache lacks one of `roleIds`. */
   async #guildRoles(guildId: string, roleIds: readonly string[]): Promise<ChatRole[]> {
     const { chat } = this.#options;
     const cached = await chat.roles(guildId);
@@ -169,7 +177,10 @@ export class GroupSync {
     return roleIds.every((id) => known.has(id)) ? cached : chat.roles(guildId, { fresh: true });
   }
 
-  /** Repeats a change while another sync holds the member's lock; undefined if the run had to stop meanwhile. */
+  /**
+   * Repeats a change of a member's roles while another synchronisation holds the member's lock. Returns undefined if
+   * the job had to stop meanwhile.
+   */
   async #whenUnlocked(run: JobRun, change: () => Promise<Changes>): Promise<Changes | undefined> {
     while (!run.signal.aborted) {
       try {
@@ -181,7 +192,10 @@ export class GroupSync {
     return undefined;
   }
 
-  /** If the member's link changes meanwhile, evaluates it again; the roles of an unlinked member are the unlink's. */
+  /**
+   * Changes the roles of one member. If the member's link changes meanwhile, evaluates the bindings again. If the
+   * member was unlinked, changes nothing, because the role task of the unlink removes the roles.
+   */
   async #change(
     guildId: string,
     { chatId, link }: VerifiedMember,
@@ -205,15 +219,15 @@ export class GroupSync {
   }
 }
 
-/** A member that has just left the guild has no roles to change. */
+/** Treats NOT_FOUND as success without changes: a member that has just left the guild has no roles to change. */
 function noChangesIfNotFound(error: unknown) {
   if (!(error instanceof ApiError) || error.code !== 'NOT_FOUND') throw error;
   return { changes: { added: [], removed: [], failed: [] } };
 }
 
 /**
- * Throws if the game platform did not return the data of some members, so that the job is retried: always if more than
- * half are missing, otherwise a few times, because it may never return some of them.
+ * Throws if the game platform did not return the data of some members, so that the job is retried: always if half of
+ * the members or more are missing, otherwise a few times only, because the platform may never return some of them.
  */
 function rejectIncomplete({ job }: JobRun, verdicts: readonly MemberVerdicts[]): void {
   const incomplete = verdicts.filter((member) => member.incomplete).length;
@@ -226,7 +240,9 @@ async function advance(run: JobRun, position: string): Promise<void> {
   await run.save();
 }
 
-/** Roles that the bot cannot assign need no lookup of what the members own. */
+/**
+ * Limits an evaluation to some roles. For roles that the bot cannot assign, the items that members own are not queried.
+ */
 function scopeOf(roleIds: string[], guildRoles: readonly ChatRole[]): VerdictScope {
   const assignable = new Set(guildRoles.filter((role) => role.assignable).map(({ id }) => id));
   return { chatRoleIds: roleIds, rolesOnly: true, withoutOwnership: roleIds.filter((id) => !assignable.has(id)) };

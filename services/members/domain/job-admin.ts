@@ -17,7 +17,7 @@ export const CANCELLED: JobError = {
 export interface JobAdminOptions {
   database: Database;
   telemetry: JobTelemetry;
-  /** Called when there is a job to run. */
+  /** Called when a retried job is due, so that the worker looks for it immediately. */
   wake: () => void;
 }
 
@@ -29,7 +29,10 @@ export class JobAdmin {
     this.#options = options;
   }
 
-  /** A page of a guild's jobs, the newest first; INVALID_REQUEST for a position that no page returned. */
+  /**
+   * Returns a page of a guild's synchronisation jobs, the newest first. Throws INVALID_REQUEST for a position that no
+   * page returned.
+   */
   async list(
     guildId: string,
     { limit, position, unfinished }: { limit: number; position: string; unfinished: boolean },
@@ -41,7 +44,7 @@ export class JobAdmin {
     return { jobs, next: last ? positions.write({ createdAt: last.position, id: last.id }) : '' };
   }
 
-  /** NOT_FOUND and CONFLICT as the contract of RetryJob says. */
+  /** Queues a paused, failed or cancelled job again. Throws NOT_FOUND and CONFLICT as the contract of RetryJob says. */
   async retry(name: JobName, actor: string): Promise<ListedJob> {
     const { database, telemetry, wake } = this.#options;
     const job = await database.transaction(async (transaction) => {
@@ -55,7 +58,7 @@ export class JobAdmin {
     return job;
   }
 
-  /** NOT_FOUND and CONFLICT as the contract of CancelJob says. */
+  /** Cancels an unfinished job. Throws NOT_FOUND and CONFLICT as the contract of CancelJob says. */
   async cancel(name: JobName, actor: string): Promise<ListedJob> {
     const { database, telemetry } = this.#options;
     const job = jobOrThrow(await store.cancelJob(database, name, CANCELLED), 'cancelled');
@@ -74,13 +77,16 @@ function jobOrThrow(outcome: ListedJob | JobRefusal, what: string): ListedJob {
 const anotherIsUnfinished = () =>
   new ApiError('CONFLICT', { message: 'Another job of the guild for the same group is not finished' });
 
-/** An operator has queued a job's item again; CONFLICT when another job of its group, or too many, are unfinished. */
+/**
+ * Updates a job after an operator has retried the job's item in the queue. Throws CONFLICT if another job of the same
+ * group, or too many jobs of the guild, are unfinished.
+ */
 export async function continueJob(transaction: Queryable, name: JobName): Promise<void> {
   if (!(await store.requeuedJob(transaction, name))) throw anotherIsUnfinished();
   await rejectTooMany(transaction, name.guildId);
 }
 
-/** CONFLICT when a retried job is one too many. */
+/** Throws CONFLICT if the guild has more unfinished jobs than the maximum, now that a job was queued again. */
 async function rejectTooMany(transaction: Queryable, guildId: string): Promise<void> {
   if ((await countUnfinished(transaction, guildId)) <= MAX_JOBS) return;
   throw new ApiError('CONFLICT', { message: `The guild has ${MAX_JOBS} unfinished jobs, which is the maximum` });

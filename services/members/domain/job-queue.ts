@@ -19,14 +19,19 @@ export interface JobQueueOptions {
   database: Database;
   groupSync: GroupSync;
   telemetry: JobTelemetry;
-  /** A job that has made no progress for this long has failed. */
+  /** Seconds without progress after which a synchronisation job fails permanently. */
   giveUpSeconds: number;
 }
 
-/** Thrown when another process has the job, or an operator cancelled it. */
+/**
+ * Thrown when this process has lost a job's lease, because another process took the job or an operator cancelled it.
+ */
 class LostJob extends Error {}
 
-/** Runs synchronisation jobs: one of a guild at a time. Any error pauses a job, which later continues at its position. */
+/**
+ * The queue that runs synchronisation jobs, one job of a guild at a time. Any error pauses a job, which later continues
+ * at its stored position.
+ */
 export function jobQueue(options: JobQueueOptions): QueueDefinition<JobData> {
   const { database, telemetry, giveUpSeconds } = options;
   return {
@@ -39,7 +44,8 @@ export function jobQueue(options: JobQueueOptions): QueueDefinition<JobData> {
     retry: {
       delayMs,
       isPermanent: () => false,
-      // The number of attempts decides when a job continues without a member for which a platform fails.
+      // Every failure counts as an attempt, because after several attempts a job skips a member for which a platform
+      // fails.
       isOutage: () => false,
       limits: { maxAttempts: null, maxOutageSeconds: giveUpSeconds },
     },
@@ -47,14 +53,18 @@ export function jobQueue(options: JobQueueOptions): QueueDefinition<JobData> {
     recorded: (transaction, item, end) => record(transaction, item, end),
     settled: (item, end) => telemetry.settled(item, end),
     statsRead: async () => telemetry.counted(await store.unfinishedJobs(database)),
-    // A new job of the guild takes the same locks in this order.
+    // The lock on a guild's jobs is taken before the job's row is locked, in the same order as for a new job, to avoid
+    // deadlocks.
     retrying: (transaction, { guildId }) => store.lockJobs(transaction, guildId),
     retried: continueJob,
     skipped: (transaction, item) => skippedJob(transaction, item, CANCELLED),
   };
 }
 
-/** Waits longer after each attempt without progress, and at least as long as the failed part asks for. */
+/**
+ * Returns the milliseconds until a failed job is retried: longer after each attempt without progress, and at least the
+ * `Retry-After` of the failed call, up to a minute.
+ */
 function delayMs(attempts: number, { retryAfter = 0 }: ApiError): number {
   return Math.max(backoffMs(attempts, BACKOFF), Math.min(BACKOFF.maxMs, 1000 * retryAfter));
 }

@@ -3,7 +3,7 @@ import type { GrpcClient } from '#kit/grpc/client.ts';
 import type { ChatMember, ChatPlatform, ChatRole } from '#platforms/chat.ts';
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 
-/** A member, and the link to a game account if there is one. */
+/** A member of a guild, and the member's link to a game account if there is one. */
 export interface LinkedMember {
   member: ChatMember;
   link: Link | undefined;
@@ -15,18 +15,22 @@ export interface MemberFilters {
 }
 
 /**
- * The position in a list: the platform's page that begins after one ID, and in it the members with IDs above another.
+ * The position in a list of members: `after` is the chat ID after which a page of the chat platform begins, and the
+ * list continues with members of that page whose chat IDs are above `above`.
  */
 interface Position {
   after: string;
   above: string;
 }
 
-/** A page of the platform has 1,000 members, so two are always enough for one of our pages. */
+/**
+ * The maximum number of chat platform pages that one of our pages reads. A platform page has 1,000 members, so two are
+ * always enough.
+ */
 const MAX_PAGES = 2;
 const START = '0';
 
-/** The members and roles of a guild. */
+/** Reads the members and roles of guilds from the chat platform, and the members' links from lookup. */
 export class Members {
   readonly #chat: ChatPlatform;
   readonly #lookup: GrpcClient<typeof LookupServiceService>;
@@ -36,7 +40,7 @@ export class Members {
     this.#lookup = lookup;
   }
 
-  /** One member, never cached. Throws NOT_FOUND if the account is not in the guild. */
+  /** Returns one member, read without a cache. Throws NOT_FOUND if the account is not in the guild. */
   async get(guildId: string, chatId: string): Promise<LinkedMember> {
     const [member, { links }] = await Promise.all([
       this.#chat.member(guildId, chatId),
@@ -46,12 +50,12 @@ export class Members {
     return { member, link: links[0] };
   }
 
-  /** The guild's roles, highest first. */
+  /** Returns the guild's roles, the highest first. */
   roles(guildId: string): Promise<ChatRole[]> {
     return this.#chat.roles(guildId);
   }
 
-  /** A member's current roles, highest first; undefined if the account is not in the guild. */
+  /** Returns a member's current roles, the highest first; undefined if the account is not in the guild. */
   async rolesOf(guildId: string, chatId: string): Promise<ChatRole[] | undefined> {
     const [member, roles] = await Promise.all([this.#chat.member(guildId, chatId), this.#chat.roles(guildId)]);
     if (!member) return undefined;
@@ -62,9 +66,9 @@ export class Members {
   }
 
   /**
-   * Members in the order of their chat IDs. `next` is the position of the next page, undefined on the last page. With a
-   * filter only one page of the platform is searched, so a page may have fewer members than `limit`. Without a filter
-   * every page except the last is full.
+   * Returns a page of members in the order of their chat IDs. `next` is the position of the next page, undefined on the
+   * last page. With a filter only one page of the chat platform is searched, so a page may have fewer members than
+   * `limit`. Without a filter every page except the last is full.
    */
   async list(
     guildId: string,
@@ -79,7 +83,9 @@ export class Members {
     return { members, next: nextPosition(matching.length > limit ? members.at(-1) : undefined, after) };
   }
 
-  /** The members after a position that match the role filter, and the start of the platform's next page. */
+  /**
+   * Returns the members after a position that match the role filter, and the start of the chat platform's next page.
+   */
   async #walk(guildId: string, start: Position, limit: number, filters: MemberFilters) {
     const isFiltered = filters.roleId !== undefined || filters.verified !== undefined;
     const found: (ChatMember & Position)[] = [];
@@ -95,7 +101,7 @@ export class Members {
     return { found, after };
   }
 
-  /** Adds the links with one call to lookup. */
+  /** Adds to each member the link from lookup, with one call for all members. */
   async #withLinks(guildId: string, members: readonly (ChatMember & Position)[]) {
     if (members.length === 0) return [];
     const chatIds = members.map(({ chatId }) => chatId);
@@ -107,7 +113,10 @@ export class Members {
   }
 }
 
-/** The position after `last` if the page has more members, otherwise the start of the platform's next page, if any. */
+/**
+ * Returns the position of the next page: after the member `last` if more members are read already, otherwise the start
+ * of the chat platform's next page, if there is one.
+ */
 function nextPosition(last: Position | undefined, after: string | null): string | undefined {
   if (last) return `${last.after} ${last.above}`;
   return after === null ? undefined : `${after} ${after}`;
@@ -120,7 +129,7 @@ function readPosition(position: string): Position {
   throw invalidRequest([{ path: 'query.cursor', message: 'is not a next_cursor of this list' }]);
 }
 
-/** Compares snowflakes by their numeric value. */
+/** Returns true if the snowflake `id` is greater than `other`, by numeric value. */
 export function isAbove(id: string, other: string): boolean {
   return id.length === other.length ? id > other : id.length > other.length;
 }

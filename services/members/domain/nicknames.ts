@@ -8,20 +8,23 @@ import type { BindingsServiceService } from '#proto/gen/guild/bindings/v1/bindin
 import type { Link, LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { MembersTelemetry } from '../telemetry/members.ts';
 
-/** The chat platform's limit for nicknames. */
+/** The maximum number of characters in a nickname on the chat platform. */
 const MAX_CHARACTERS = 32;
 const REASON = 'Guild Data: nickname synchronised';
 const NOT_PERMITTED = "The bot lacks the permission to manage this member's nickname";
 /** The game platform's name for the rank of users who are not in a group. */
 const NO_RANK = 'Guest';
 
-/** The nickname to set, or a template for it. */
+/** A request to set a member's nickname, given as the nickname itself or as a template for it. */
 export interface NicknameRequest {
   chatId: string;
   /** null removes the nickname. */
   nickname: string | null | undefined;
   template: string | undefined;
-  /** The group whose rank fills the template; if undefined, the group of the guild's first rank binding. */
+  /**
+   * The group whose rank name fills `{rank_name}` in the template; if undefined, the group of the guild's first rank
+   * binding.
+   */
   gameGroupId: number | undefined;
 }
 
@@ -40,7 +43,7 @@ export interface NicknamesOptions {
   telemetry: MembersTelemetry;
 }
 
-/** Sets nicknames on the chat platform. */
+/** Sets the nicknames of members on the chat platform. */
 export class Nicknames {
   readonly #options: NicknamesOptions;
 
@@ -49,8 +52,8 @@ export class Nicknames {
   }
 
   /**
-   * Sets a member's nickname unless it is set already. Throws NOT_FOUND if the account is not in the guild, and
-   * NOT_APPLICABLE if the bot cannot set the nickname.
+   * Sets a member's nickname if it differs from the current one. Throws NOT_FOUND if the account is not in the guild,
+   * and NOT_APPLICABLE if the bot cannot set the nickname.
    */
   sync(write: IdempotentWrite, request: NicknameRequest): Promise<WriteOutcome<NicknameChange>> {
     const { idempotency } = this.#options;
@@ -77,7 +80,7 @@ export class Nicknames {
   async #write(guildId: string, member: ChatMember, nickname: string | null): Promise<void> {
     const { chat } = this.#options;
     const { chatId } = member;
-    // The rights are checked first, because the platform counts rejected requests.
+    // The bot's permissions are checked before the call, because the chat platform counts rejected requests.
     const [{ ownerId, managesNicknames }, roles] = await Promise.all([chat.standing(guildId), chat.roles(guildId)]);
     if (chatId === ownerId) throw notApplicable('The member owns the guild, and nobody else can change its nickname');
     if (!managesNicknames) throw notApplicable(NOT_PERMITTED);
@@ -108,14 +111,14 @@ export class Nicknames {
     throw new ApiError('NOT_FOUND', { message: 'The user is not verified in this guild' });
   }
 
-  /** The group of the guild's first rank binding. */
+  /** Returns the group of the guild's first rank binding. Throws NOT_APPLICABLE if there is none. */
   async #groupOf(guildId: string): Promise<number> {
     const { bindings } = await this.#options.bindings.listBindings({ guildId });
     for (const { target } of bindings) if (target?.$case === 'groupRank') return target.value.gameGroupId;
     throw notApplicable('No binding of this guild names a group: give game_group_id');
   }
 
-  /** The name of the user's highest role in the group. */
+  /** Returns the name of the user's highest role in the group on the game platform. */
   async #rankName(gameId: number, groupId: number): Promise<string> {
     const { game } = this.#options;
     const [group, ranks] = await Promise.all([game.group(groupId), game.ranksIn(gameId, groupId)]);
@@ -130,7 +133,7 @@ export class Nicknames {
   }
 }
 
-/** The nickname without surrounding spaces, null if it is empty. Throws NOT_APPLICABLE if it is too long. */
+/** Returns the nickname without surrounding spaces, or null if it is empty. Throws NOT_APPLICABLE if it is too long. */
 function normalized(nickname: string | null | undefined): string | null {
   const text = nickname?.trim() ?? '';
   if (Array.from(text).length > MAX_CHARACTERS) {

@@ -9,25 +9,25 @@ import type { MembersTelemetry } from '../telemetry/members.ts';
 import { type HeldLock, MemberBusy, type MemberLocks } from './member-locks.ts';
 import { planRoles, type RoleFailure, type RolePlan, type RoleVerdicts } from './role-plan.ts';
 
-/** A member, identified by one of the two accounts. */
+/** A member, identified by the chat account or by the game account. */
 export interface MemberAccount {
   chatId: string | undefined;
   gameId: number | undefined;
 }
 
-/** The IDs of the roles that were assigned and removed, and the roles for which that failed. */
+/** The changes made to a member's roles: IDs of assigned and removed roles, and the roles that could not be changed. */
 export interface Changes {
   added: string[];
   removed: string[];
   failed: RoleFailure[];
 }
 
-/** The outcome of a synchronisation of one member. */
+/** The outcome of a role synchronisation of one member. */
 export interface Done {
   /** IDs of governed roles that the member keeps. */
   unchanged: string[];
   changes: Changes;
-  /** True if the account is not in the guild. */
+  /** True if the chat account is not in the guild. */
   isAbsent: boolean;
 }
 
@@ -40,7 +40,7 @@ export interface RoleChangesOptions {
   telemetry: MembersTelemetry;
 }
 
-/** Assigns and removes the roles of one member while holding its lock. */
+/** Assigns and removes the roles of one member while holding the member's lock. */
 export class RoleChanges {
   readonly #options: RoleChangesOptions;
 
@@ -56,9 +56,9 @@ export class RoleChanges {
   }
 
   /**
-   * Makes a member's roles match verdicts that were evaluated for a link. Returns undefined if the link has changed
-   * since. With `only`, which jobs use, only these roles are changed, and the guild's roles may come from the cache.
-   * Throws MemberBusy if another process holds the member's lock until `until` (performance.now()).
+   * Makes a member's roles match verdicts that the bindings gave for a link. Returns undefined if the link has changed
+   * since. With `only`, which synchronisation jobs use, only these roles are changed, and the guild's roles may come
+   * from the cache. Throws MemberBusy if another process holds the member's lock until `until` (performance.now()).
    */
   applyVerdicts(
     member: store.MemberName,
@@ -73,13 +73,14 @@ export class RoleChanges {
     });
   }
 
-  /** The changes that a synchronisation would make; undefined if the account is not in the guild. */
+  /** Returns the role changes that a synchronisation would make; undefined if the account is not in the guild. */
   async preview(member: store.MemberName, verdicts: RoleVerdicts): Promise<RolePlan | undefined> {
     return this.#plan(member, verdicts, await store.listGrants(this.#options.database, member));
   }
 
   /**
-   * Reads the member without a cache. Reloads the guild's roles if a role of a binding is not among the cached roles.
+   * Plans a member's role changes. Reads the member without a cache, and reloads the guild's roles if a role of a
+   * binding is not among the cached roles.
    */
   async #plan(
     { guildId, chatId }: store.MemberName,
@@ -108,7 +109,7 @@ export class RoleChanges {
     const changes: Changes = { added: [], removed: [], failed: [] };
     const all = await store.listGrants(database, member);
     const granted = only ? all.filter((roleId) => only.has(roleId)) : all;
-    // The usual case after an unlink: no role was granted, so the platform need not be queried.
+    // The usual case after an unlink: the member has no granted role, so the chat platform need not be called.
     if (!link && granted.length === 0) return { unchanged: [], changes, isAbsent: false };
     const plan = await this.#plan(member, verdicts, granted, only === undefined);
     if (!plan) {
@@ -140,13 +141,16 @@ export class RoleChanges {
     if (outcome === 'no such member') throw notInGuild();
     if (outcome === 'done') (give ? changes.added : changes.removed).push(roleId);
     else changes.failed.push({ role_id: roleId, ...failureOf(outcome) });
-    // After a fault of the platform the change may have been made, so the grant stays stored.
+    // After a fault of the chat platform the role may have been changed, so the grant stays stored.
     const isHeld = give ? outcome === 'done' : outcome === 'not permitted';
     if (!(outcome instanceof ApiError) && !isHeld) await store.deleteGrants(database, change, [roleId]);
   }
 }
 
-/** Returns a fault of the platform; rethrows every other error, for example when the lock was lost. */
+/**
+ * Returns the error if it is a fault of the chat platform; rethrows every other error, for example when the lock was
+ * lost.
+ */
 function faultOf(thrown: unknown): ApiError {
   if (thrown instanceof MemberBusy) throw thrown;
   const error = asApiError(thrown);

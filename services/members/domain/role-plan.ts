@@ -1,40 +1,42 @@
 import type { ChatRole } from '#platforms/chat.ts';
 
-/** The reason why a role cannot be assigned or removed. */
+/** A role that could not be assigned or removed, and the reason. */
 export interface RoleFailure {
   role_id: string;
   code: 'ROLE_ABOVE_BOT' | 'ROLE_MANAGED' | 'ROLE_UNKNOWN' | 'MISSING_PERMISSION' | 'PLATFORM_ERROR';
-  /** A sentence for people. */
+  /** The reason as a sentence for people. */
   message: string;
 }
 
-/** By role ID, the verdict of the bindings for every role that they govern. */
+/** By chat role ID, the bindings' verdict on each role that they govern: if the member should have the role. */
 export type RoleVerdicts = ReadonlyMap<string, 'wanted' | 'not_wanted' | 'unknown'>;
 
-/** The facts from which the role changes of a member are planned. Roles are IDs, except for the guild's roles. */
+/**
+ * The facts from which a member's role changes are planned. `held`, `granted` and the keys of `verdicts` are role IDs.
+ */
 export interface RoleSituation {
   guildRoles: readonly ChatRole[];
   held: readonly string[];
-  /** Roles that a synchronisation has assigned. */
+  /** IDs of the roles that an earlier synchronisation assigned to the member. */
   granted: readonly string[];
   verdicts: RoleVerdicts;
 }
 
-/** The changes to make. Roles are IDs. */
+/** The role changes that a synchronisation of a member will make. Roles are given by ID. */
 export interface RolePlan {
   add: string[];
   remove: string[];
-  /** Roles of bindings that the member keeps. */
+  /** Roles that the member has and keeps. */
   unchanged: string[];
   /** Roles that the bot cannot assign or remove. */
   failed: RoleFailure[];
-  /** Granted roles that the member has lost in another way; their grants have to be deleted. */
+  /** Granted roles that the member has lost in another way; the stored grants of these roles have to be deleted. */
   forget: string[];
 }
 
 /**
- * Plans the changes. A role is assigned if a binding wants it. It is removed if a binding governs it or a
- * synchronisation has assigned it, no binding wants it, and no verdict about it is unknown.
+ * Plans a member's role changes. A role is assigned if a binding wants it. A role is removed if a binding governs it or
+ * a synchronisation has assigned it, no binding wants it, and no verdict about it is unknown.
  */
 export function planRoles({ guildRoles, held, granted, verdicts }: RoleSituation): RolePlan {
   const plan: RolePlan = { add: [], remove: [], unchanged: [], failed: [], forget: [] };
@@ -53,7 +55,7 @@ export function planRoles({ guildRoles, held, granted, verdicts }: RoleSituation
 
 const NO_MANAGE_ROLES = 'The bot lacks the permission Manage Roles in this guild';
 
-/** The reason why the bot cannot assign or remove a role; undefined if it can. */
+/** Returns the reason why the bot cannot assign or remove a role; undefined if the bot can. */
 function failureOf(roleId: string, guildRoles: readonly ChatRole[]): RoleFailure | undefined {
   const role = guildRoles.find(({ id }) => id === roleId);
   if (!role) return { role_id: roleId, code: 'ROLE_UNKNOWN', message: 'The role no longer exists in the guild' };

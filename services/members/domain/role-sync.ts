@@ -11,7 +11,10 @@ import { type Changes, type MemberAccount, notInGuild, type RoleChanges } from '
 import type { RoleFailure } from './role-plan.ts';
 import { evaluate, verdictOf, verdictsByRole } from './verdicts.ts';
 
-/** How often a synchronisation starts over because the member's link changed during it. */
+/**
+ * The maximum number of times that a role synchronisation starts; it starts over if the member's link changed during
+ * it.
+ */
 export const MAX_STARTS = 3;
 
 export interface RoleSyncResult {
@@ -32,7 +35,7 @@ export interface RoleSyncOptions {
   telemetry: MembersTelemetry;
 }
 
-/** Synchronises members' roles with the bindings. */
+/** Makes members' roles match the bindings of the guild. */
 export class RoleSync {
   readonly #options: RoleSyncOptions;
 
@@ -40,7 +43,10 @@ export class RoleSync {
     this.#options = options;
   }
 
-  /** Throws NOT_FOUND if the account is not verified or not in the guild. A dry run returns the planned changes. */
+  /**
+   * Synchronises the roles of one member; a dry run only returns the planned changes. Throws NOT_FOUND if the account
+   * is not verified or not in the guild.
+   */
   sync(
     write: IdempotentWrite,
     account: MemberAccount,
@@ -64,9 +70,10 @@ export class RoleSync {
   }
 
   /**
-   * Synchronises the roles after a change of a member's link: with a link they follow the bindings, without one the
-   * granted roles are removed. Throws a fault such as UNAVAILABLE if that has to be retried, and NOT_APPLICABLE if the
-   * bot may not remove a granted role. Does nothing for an account that is not in the guild.
+   * Synchronises a member's roles after a change of the member's link: with a link, the roles follow the bindings;
+   * without a link, the granted roles are removed. Throws a fault such as UNAVAILABLE if the synchronisation has to be
+   * retried, and NOT_APPLICABLE if the bot may not remove a granted role. Does nothing for an account that is not in
+   * the guild.
    */
   async follow(member: MemberName): Promise<void> {
     const { guildId, chatId } = member;

@@ -10,7 +10,10 @@ import type { RoleSync } from './role-sync.ts';
 export const ROLE_TASK_QUEUE = 'role-tasks';
 const LEASE_MS = 5_000;
 const CONCURRENCY = 8;
-/** Many members of one guild that redeem codes at the same time delay no other guild. */
+/**
+ * The maximum number of role tasks of one guild in flight in one process, so that a guild whose members redeem many
+ * codes at the same time does not delay other guilds.
+ */
 const MAX_PER_GUILD = 2;
 const BACKOFF = { minMs: 1_000, maxMs: 720_000 };
 /** About a day of attempts, after which the task is a dead letter. */
@@ -20,22 +23,22 @@ type TaskItem = ClaimedItem<Pick<RoleTask, 'version'>>;
 
 export interface RoleTasksOptions {
   roles: Pick<RoleSync, 'follow'>;
-  /** Returns a UUID. */
+  /** Returns a new UUID for the version of a role task. */
   newId: () => string;
   telemetry: RoleTaskTelemetry;
   /**
-   * Attempts an item of this queue that was just committed, and returns when the attempt has ended; false without an
-   * attempt if this process has no free slot. Never rejects.
+   * Attempts a role task that was just committed. Returns true when the attempt has ended; false without an attempt if
+   * this process has no free slot. Never rejects.
    */
   begin: (item: ItemKey) => Promise<boolean>;
 }
 
-/** Synchronises the roles of members whose link has changed, in the background. */
+/** The queue that synchronises, in the background, the roles of members whose link has changed. */
 export class RoleTasks {
   readonly #options: RoleTasksOptions;
-  /** By a task's version: resolved after its first attempt in this process. */
+  /** By the version of a role task, a promise that resolves after the first attempt at the task in this process. */
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
-  /** By a task's version: the attempt that `begin` started. */
+  /** By the version of a role task, the attempt that `begin` started. */
   readonly #begun = new Map<string, Promise<boolean>>();
 
   constructor(options: RoleTasksOptions) {
@@ -54,9 +57,10 @@ export class RoleTasks {
       deletesDone: true,
       retry: {
         delayMs: (attempts) => backoffMs(attempts, BACKOFF),
-        // An operator of the guild may move a role or grant a permission at any time.
+        // No error is permanent: an administrator of the guild may move a role or grant a permission at any time.
         isPermanent: () => false,
-        // The attempts last for a day, which is longer than an outage; one guild's errors must not delay the others.
+        // No error pauses the queue: the attempts last for a day, longer than an outage, and one guild's errors must
+        // not delay other guilds.
         isOutage: () => false,
         limits: { maxAttempts: MAX_ATTEMPTS, maxOutageSeconds: null },
       },
@@ -66,25 +70,30 @@ export class RoleTasks {
     };
   }
 
-  /** Queues a member in the transaction that changes its link. Call `begin` after the commit. */
+  /**
+   * Queues a role task for a member, in the transaction that changes the member's link. Call `begin` after the commit.
+   */
   async queue(transaction: Queryable, member: MemberName): Promise<RoleTask> {
     const task = { ...member, version: this.#options.newId() };
     await insertTask(transaction, task);
     return task;
   }
 
-  /** Attempts a task that was just committed if this process has a free slot; otherwise the task waits for one. */
+  /**
+   * Starts attempting a role task that was just committed if this process has a free slot; otherwise the task waits.
+   */
   begin({ guildId, chatId, version }: RoleTask): void {
     const begun = this.#options.begin({ guildId, id: chatId }).finally(() => this.#begun.delete(version));
     this.#begun.set(version, begun);
   }
 
-  /** Returns after the first attempt of a task in this process, or after `timeoutMs`; never rejects. */
+  /** Waits for the first attempt at a role task in this process, but at most `timeoutMs`. Never rejects. */
   async attempted({ version }: RoleTask, timeoutMs: number): Promise<void> {
     const waiting = this.#waiting.get(version) ?? Promise.withResolvers<void>();
     this.#waiting.set(version, waiting);
     const timer = setTimeout(waiting.resolve, timeoutMs);
-    // Without an attempt here if another process has taken the task, and later if there was no free slot.
+    // The result of `begin` is true also if another process took the task. If it is false, there was no free slot and
+    // the attempt comes later.
     if (!(await Promise.race([waiting.promise, this.#begun.get(version)]))) await waiting.promise;
     clearTimeout(timer);
     this.#waiting.delete(version);

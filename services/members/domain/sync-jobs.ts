@@ -8,21 +8,21 @@ import type { LookupServiceService } from '#proto/gen/guild/lookup/v1/lookup.ts'
 import * as store from '../store/sync-jobs.ts';
 import type { JobTelemetry } from '../telemetry/jobs.ts';
 
-/** The maximum number of unfinished jobs of a guild. */
+/** The maximum number of unfinished synchronisation jobs of a guild. */
 export const MAX_JOBS = 20;
 
 export interface SyncJobsOptions {
   database: Queryable;
   idempotency: Idempotency;
   lookup: GrpcClient<typeof LookupServiceService>;
-  /** Returns a UUID. */
+  /** Returns a new UUID for a synchronisation job. */
   newJobId: () => string;
-  /** Called when sync job queued. */
+  /** Called when a synchronisation job was queued, so that the worker looks for it immediately. */
   wake: () => void;
   telemetry: JobTelemetry;
 }
 
-/** Starts and shows jobs for API keys. */
+/** Starts and shows synchronisation jobs for clients of the REST API. */
 export class SyncJobs {
   readonly #options: SyncJobsOptions;
 
@@ -30,7 +30,10 @@ export class SyncJobs {
     this.#options = options;
   }
 
-  /** Starts a job or returns the group's unfinished one; CONFLICT when the guild has too many unfinished jobs. */
+  /**
+   * Starts a synchronisation job for a group, or returns the group's unfinished job. Throws CONFLICT if the guild has
+   * too many unfinished jobs.
+   */
   async start(write: IdempotentWrite, gameGroupId: number): Promise<WriteOutcome<{ job_id: string; total: number }>> {
     const { idempotency, lookup, newJobId, wake, telemetry } = this.#options;
     const { guildId } = write;
@@ -55,7 +58,7 @@ export class SyncJobs {
     return outcome;
   }
 
-  /** NOT_FOUND when the guild has no such job. */
+  /** Returns a synchronisation job for a REST response. Throws NOT_FOUND if the guild has no such job. */
   async get(name: store.JobName) {
     const job = await store.findJob(this.#options.database, name);
     if (!job) throw new ApiError('NOT_FOUND', { message: 'No such job in this guild' });
@@ -73,7 +76,10 @@ export class SyncJobs {
   }
 }
 
-/** An error that says for how many failed members there is none; empty if there are no such members. */
+/**
+ * Returns one entry that says how many failed members have no entry in `errors`; an empty list if every failed member
+ * has one.
+ */
 function errorsLeftOut({ failed, errors }: store.SyncJob): store.JobError[] {
   const members = failed - new Set(errors.map((error) => error.chat_id)).size;
   if (members <= 0) return [];

@@ -13,7 +13,10 @@ import { newCode, newToken, readCode } from './codes.ts';
 
 const PURPOSE = 'verification-token';
 const DEFAULT_TTL_SECONDS = 900;
-/** Even two collisions in a row are very improbable. */
+/**
+ * The maximum number of attempts to insert a random token and code that the guild does not have yet. Even two
+ * collisions in a row are very improbable.
+ */
 const MAX_COLLISIONS = 5;
 
 export interface CreatedToken {
@@ -22,21 +25,21 @@ export interface CreatedToken {
   expires_at: number;
 }
 
-/** The token or the code with which a token is redeemed. */
+/** The secret with which a verification token is redeemed: the token itself or its short code. */
 export type Secret = { token: string } | { code: string };
 
 export interface TokensOptions {
   lookup: Pick<GrpcClient<typeof LookupServiceService>, 'getLinks'>;
   database: Queryable;
   idempotency: Idempotency;
-  /** Tokens and codes are stored only as MACs with the keys of this ring. */
+  /** Keys for MACs. Verification tokens and codes are stored only as MACs with these keys. */
   ring: KeyRing;
   clock: Clock;
   random: RandomBytes;
   telemetry: MembersTelemetry;
 }
 
-/** The tokens with which players prove that they own a game account. */
+/** Creates and finds the verification tokens with which players prove that they own a game account. */
 export class VerificationTokens {
   readonly #options: TokensOptions;
 
@@ -45,8 +48,8 @@ export class VerificationTokens {
   }
 
   /**
-   * Creates a token for a chat account. Older tokens of the account stay valid. Throws CONFLICT with `details.conflict`
-   * if the account is linked.
+   * Creates a verification token for a chat account. Older tokens of the account stay valid. Throws CONFLICT with
+   * `details.conflict` if the account is linked already.
    */
   create(
     write: IdempotentWrite,
@@ -77,7 +80,7 @@ export class VerificationTokens {
     });
   }
 
-  /** The status of a token. Throws NOT_FOUND for an unknown token. */
+  /** Returns the status of a verification token. Throws NOT_FOUND for an unknown token. */
   async status(guildId: string, token: string) {
     const found = await this.find(guildId, { token });
     if (!found) throw new ApiError('NOT_FOUND', { message: 'No such token in this guild' });
@@ -89,7 +92,10 @@ export class VerificationTokens {
     };
   }
 
-  /** Finds the guild's token with any key of the ring, because the keys may have been rotated since it was created. */
+  /**
+   * Finds a guild's verification token by its token or code. Tries every key of the ring, because the keys may have
+   * been rotated since the token was created.
+   */
   find(guildId: string, secret: Secret): Promise<store.TokenRow | undefined> {
     const { database, ring } = this.#options;
     const [by, text] =
@@ -97,7 +103,7 @@ export class VerificationTokens {
     return store.findToken(database, guildId, by, ring.macs(PURPOSE, text));
   }
 
-  /** True if the token can be redeemed, or could be if the change that has reserved it fails. */
+  /** Returns true if the token can be redeemed, or could be if the link change that has reserved it fails. */
   isOpen(token: store.TokenRow): boolean {
     return token.operationId !== null || this.#statusOf(token) === 'pending';
   }

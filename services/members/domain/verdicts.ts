@@ -10,22 +10,25 @@ import type { RoleVerdicts } from './role-plan.ts';
 
 type Bindings = GrpcClient<typeof BindingsServiceService>;
 
-/** The accounts of a member, as the bindings service needs them. */
+/** The chat and game account of a member whom the bindings service evaluates. */
 export interface EvaluatedMember {
   chatId: string;
   gameId: number;
 }
 
 export interface VerdictScope {
-  /** If empty or left out, every role that a binding governs. */
+  /** The IDs of the chat roles to evaluate; if empty or undefined, all roles that a binding governs. */
   chatRoleIds?: string[];
-  /** Only the verdicts of roles are needed, so the bindings service queries only facts that decide one. */
+  /**
+   * If true, the caller needs only the verdicts per role, so the bindings service queries only the facts that decide a
+   * role.
+   */
   rolesOnly?: boolean;
-  /** With `rolesOnly`: roles for which ownership is not queried. */
+  /** With `rolesOnly`, the IDs of roles for which the bindings service does not query what the members own. */
   withoutOwnership?: string[];
 }
 
-/** The verdicts of the bindings for each of the members (at most 100), in the same order. */
+/** Requests the verdicts of the bindings on up to 100 members; returns one result per member, in the same order. */
 export async function evaluate(
   bindings: Bindings,
   guildId: string,
@@ -40,14 +43,14 @@ export async function evaluate(
     rolesOnly,
     withoutOwnershipRoleIds: withoutOwnership,
   });
-  // Missing verdicts must not look like roles that no binding wants.
+  // Verdicts for all members must be present, because a missing verdict would look like a role that no binding wants.
   const isComplete =
     verdicts.length === accounts.length && verdicts.every(({ chatId }, index) => chatId === accounts[index]?.chatId);
   if (!isComplete) throw new ApiError('INTERNAL', { cause: new Error('bindings returned no verdicts for a member') });
   return verdicts;
 }
 
-/** Converts a verdict; every unexpected value is `unknown`. */
+/** Converts a verdict of the gRPC message to a string; every unexpected value becomes `unknown`. */
 export function verdictOf({ verdict }: { verdict: Verdict }): 'wanted' | 'not_wanted' | 'unknown' {
   if (verdict === Verdict.VERDICT_WANTED) return 'wanted';
   return verdict === Verdict.VERDICT_NOT_WANTED ? 'not_wanted' : 'unknown';

@@ -27,8 +27,8 @@ export class Verification<Views extends ChangeViews> {
   }
 
   /**
-   * Links the token's chat account to the player. Throws NOT_FOUND if the token or code is wrong, used, expired or of
-   * another guild, and CONFLICT if either account is linked already.
+   * Redeems a verification token: links the token's chat account to the player. Throws NOT_FOUND if the token or code
+   * is wrong, used, expired or of another guild, and CONFLICT if either account is linked already.
    */
   redeem(write: IdempotentWrite, secret: Secret, player: { gameId: number; gameUsername: string }) {
     return this.#changes.perform(write, async () => {
@@ -42,8 +42,8 @@ export class Verification<Views extends ChangeViews> {
   }
 
   /**
-   * Links two accounts. If no name is given, it is requested from the game platform; throws INVALID_TARGET if there is
-   * no such user, and CONFLICT if either account is linked already.
+   * Links a chat account and a game account. If no username is given, reads it from the game platform. Throws
+   * INVALID_TARGET if the game platform has no such user, and CONFLICT if either account is linked already.
    */
   link(write: IdempotentWrite, link: { chatId: string; gameId: number; gameUsername: string | undefined }) {
     return this.#changes.perform(write, async () => {
@@ -52,7 +52,7 @@ export class Verification<Views extends ChangeViews> {
     });
   }
 
-  /** Removes the link of one of the two accounts. Throws NOT_FOUND if it is not linked. */
+  /** Removes the link of a chat account or of a game account. Throws NOT_FOUND if the account is not linked. */
   unlink(write: IdempotentWrite, { chatId, gameId }: { chatId: string | undefined; gameId: number | undefined }) {
     return this.#changes.perform(write, async () => ({
       kind: 'unlink',

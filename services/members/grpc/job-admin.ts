@@ -17,7 +17,7 @@ const listJobs = z.object({
 });
 const changeJob = z.object({ guildId, id, actor });
 
-/** The methods of guild.members.v1.JobAdminService, which guildctl calls. */
+/** The gRPC methods of guild.members.v1.JobAdminService, which guildctl calls. */
 export function jobAdminMethods(admin: JobAdmin): GrpcHandlers<typeof JobAdminServiceService> {
   return {
     async listJobs(message) {

@@ -8,7 +8,7 @@ import type { Members } from '../domain/members.ts';
 const listGuildRoles = z.object({ guildId });
 const getMemberRoles = z.object({ guildId, chatId });
 
-/** The methods of guild.members.v1.MembersService. */
+/** The gRPC methods of guild.members.v1.MembersService. */
 export function membersMethods(members: Members): GrpcHandlers<typeof MembersServiceService> {
   return {
     async listGuildRoles(message) {

@@ -5,7 +5,7 @@ import type { guildsRoutes } from '#proto/rest/guilds.ts';
 import type { Members } from '../domain/members.ts';
 import { memberView, roleView } from './views.ts';
 
-/** The routes of proto/rest/guilds.ts. */
+/** The handlers of the REST routes in proto/rest/guilds.ts. */
 export function guildsHandlers({ members }: { members: Members }): HttpHandlers<typeof guildsRoutes> {
   return {
     async listMembers({ guildId, query }) {

@@ -9,7 +9,7 @@ import type { Secret, VerificationTokens } from '../domain/tokens.ts';
 import type { Verification } from '../domain/verification.ts';
 import { type changeViews, linkView, unlinkedView } from './views.ts';
 
-/** The maximum number of entries in the history of a chat account's links. */
+/** The maximum number of entries that a response shows of the link history of a chat account. */
 const MAX_CHANGES = 100;
 
 export interface MembersHandlersOptions {
@@ -18,7 +18,7 @@ export interface MembersHandlersOptions {
   verification: Verification<typeof changeViews>;
 }
 
-/** The routes of proto/rest/members.ts. */
+/** The handlers of the REST routes in proto/rest/members.ts. */
 export function membersHandlers({
   lookup,
   tokens,
@@ -58,12 +58,15 @@ export function membersHandlers({
   };
 }
 
-/** The schema ensures that exactly one of the two is set. */
+/** Returns the code or token of a redeem request. The request schema ensures that exactly one of the two is set. */
 function secretOf({ code, token }: { code?: string; token?: string }): Secret {
   return code === undefined ? { token: token ?? '' } : { code };
 }
 
-/** Lookup rejects the position of a forged cursor; the error for the client names the cursor. */
+/**
+ * Turns lookup's rejection of a position into an error about the cursor: the client sent a forged cursor, and does not
+ * know positions.
+ */
 function rethrowInvalidPosition(error: unknown): never {
   if (!(error instanceof ApiError) || error.code !== 'INVALID_REQUEST') throw error;
   throw invalidRequest([{ path: 'query.cursor', message: 'is not a next_cursor of this list' }]);

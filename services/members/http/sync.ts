@@ -11,7 +11,7 @@ export interface SyncHandlersOptions {
   jobs: SyncJobs;
 }
 
-/** The routes of proto/rest/sync.ts. */
+/** The handlers of the REST routes in proto/rest/sync.ts. */
 export function syncHandlers({ roles, nicknames, jobs }: SyncHandlersOptions): HttpHandlers<typeof syncRoutes> {
   return {
     syncRoles: ({ write, body }) =>

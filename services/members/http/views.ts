@@ -3,7 +3,7 @@ import type { Link, Unlinked } from '#proto/gen/guild/lookup/v1/lookup.ts';
 import type { ChangeViews } from '../domain/changes.ts';
 import type { LinkedMember } from '../domain/members.ts';
 
-/** A link in REST responses. */
+/** Converts a link to its form in REST responses. */
 export function linkView({ chatId, gameId, gameUsername }: Link) {
   return { chat_id: chatId, game_id: gameId, game_username: gameUsername, verified: true };
 }
@@ -12,7 +12,7 @@ function unlinkView({ chatId, gameId }: Link) {
   return { unlinked: true as const, chat_id: chatId, game_id: gameId };
 }
 
-/** A removed link in REST responses. */
+/** Converts a removed link to its form in REST responses. */
 export function unlinkedView({ chatId, gameId, unlinkedAt }: Unlinked) {
   return { chat_id: chatId, game_id: gameId, unlinked_at: unlinkedAt };
 }
@@ -20,7 +20,7 @@ export function unlinkedView({ chatId, gameId, unlinkedAt }: Unlinked) {
 /** The response to a successful change of a link. */
 export const changeViews = { redeem: linkView, link: linkView, unlink: unlinkView } satisfies ChangeViews;
 
-/** A member in REST responses. */
+/** Converts a member and the member's link to their form in REST responses. */
 export function memberView({ member, link }: LinkedMember) {
   return {
     chat_id: member.chatId,
@@ -34,7 +34,7 @@ export function memberView({ member, link }: LinkedMember) {
   };
 }
 
-/** A role in REST responses. */
+/** Converts a chat role to its form in REST responses. */
 export function roleView({ id, name, position, color, managed, assignable }: ChatRole) {
   return { id, name, position, color, managed, assignable };
 }

@@ -2,31 +2,33 @@ import type { Claim } from '#kit/postgres/idempotency.ts';
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { QueueTable } from '#kit/queue/definition.ts';
 
-/** A change of a link. A redeem and a link name both accounts, an unlink only one of them. */
+/** A requested change of a link. A redeem and a link name both accounts, an unlink only one of them. */
 export interface Change {
   kind: 'redeem' | 'link' | 'unlink';
   chatId: string | null;
   gameId: number | null;
   gameUsername: string | null;
-  /** Only for a redeem. */
+  /** The ID of the redeemed verification token; null for other kinds of change. */
   tokenId: number | null;
 }
 
-/** A change of a link that is being made in two stores. */
+/** The stored plan of a link change, which is made in two databases: lookup's and this service's. */
 export interface Intent extends Change {
   guildId: string;
-  /** A UUID that names the change in lookup. */
+  /** A UUID that identifies the change in lookup, so that lookup makes the change only once. */
   operationId: string;
-  /** The claim on the stored response that it settles, if the request had an Idempotency-Key. */
+  /**
+   * The idempotency claim of the request, whose stored response this change settles; null without an Idempotency-Key.
+   */
   claim: Claim | null;
-  /** The request that started it has failed or given up, by the database's clock. */
+  /** True if the request that started the change has failed, or has given up by the database's clock. */
   isAbandoned: boolean;
 }
 
-/** An intent before it is stored. */
+/** The plan of a link change before it is stored. */
 export type NewIntent = Omit<Intent, 'isAbandoned'>;
 
-/** Whether two changes are the same. */
+/** Returns true if two link changes have the same kind, accounts and token. */
 export function isSameChange(one: Change, other: Change): boolean {
   const fields = ['kind', 'chatId', 'gameId', 'gameUsername', 'tokenId'] as const;
   return fields.every((field) => one[field] === other[field]);
@@ -37,8 +39,9 @@ const INTENT = `guild_id AS "guildId", operation_id AS "operationId", kind, chat
   (failures > 0 OR last_error IS NOT NULL OR due_at <= clock_timestamp()) AS "isAbandoned"`;
 
 /**
- * Intents as a queue: the request that stores an intent holds its lease, and a worker takes intents that were left
- * unfinished. It needs no order: each change of an account first finishes the open intents on it, dead letters too.
+ * The queue of link changes. The request that stores an intent (the plan of a change) holds the lease; a worker takes
+ * intents that their requests left unfinished. The queue needs no order: each change of an account first finishes the
+ * account's unfinished intents, including dead letters.
  */
 export const INTENTS: QueueTable = {
   name: 'members.intents',
@@ -49,7 +52,10 @@ export const INTENTS: QueueTable = {
     game_username AS "gameUsername", token_id AS "tokenId", claim`,
 };
 
-/** Stores an intent and leases it to the request; false if its operation already has one. */
+/**
+ * Stores the intent of a link change and leases it to the request for `leaseMs`. Returns false if the operation already
+ * has an intent.
+ */
 export async function insertIntent(on: Queryable, intent: NewIntent, leaseMs: number): Promise<boolean> {
   const written = await on.query(
     `INSERT INTO members.intents
@@ -71,7 +77,7 @@ export async function insertIntent(on: Queryable, intent: NewIntent, leaseMs: nu
   return written.length > 0;
 }
 
-/** The intent of an operation, finished or not; undefined when there is none. */
+/** Returns the intent (stored link change) of an operation, finished or not; undefined if there is none. */
 export async function findIntent(on: Queryable, guildId: string, operationId: string): Promise<Intent | undefined> {
   const [intent] = await on.query<Intent>(
     `SELECT ${INTENT} FROM members.intents WHERE guild_id = $1 AND operation_id = $2`,
@@ -80,7 +86,7 @@ export async function findIntent(on: Queryable, guildId: string, operationId: st
   return intent;
 }
 
-/** The oldest unfinished intents on either account. */
+/** Returns the oldest unfinished intents (stored link changes) of either account. */
 export function openIntents(
   on: Queryable,
   guildId: string,
@@ -95,7 +101,7 @@ export function openIntents(
   );
 }
 
-/** Finishes an intent; true for only one of concurrent callers. */
+/** Marks an intent (stored link change) as finished. Returns true to only one of several concurrent callers. */
 export async function finishIntent(
   on: Queryable,
   { guildId, operationId }: Pick<Intent, 'guildId' | 'operationId'>,
@@ -108,7 +114,10 @@ export async function finishIntent(
   return finished.length > 0;
 }
 
-/** The request that started an intent has failed: a repeat may finish it immediately, and a worker when it is due. */
+/**
+ * Marks an intent (stored link change) as abandoned by its request: a repeated request may finish it immediately, and a
+ * worker when it is due.
+ */
 export async function abandonIntent(
   on: Queryable,
   { guildId, operationId }: Pick<Intent, 'guildId' | 'operationId'>,
@@ -121,7 +130,10 @@ export async function abandonIntent(
   );
 }
 
-/** Without the request's body: only the response is settled later. */
+/**
+ * Returns the stored form of an idempotency claim, without the hash of the request's body: only the response is settled
+ * later.
+ */
 function storedClaim({ id, until, write: { guildId, method, path, key, status, message } }: Claim) {
   return { id, until, write: { guildId, method, path, key, status, message } };
 }

@@ -1,7 +1,7 @@
 import { isUniqueViolation, type Queryable } from '#kit/postgres/pool.ts';
 import type { JobError, JobName, JobState } from './sync-jobs.ts';
 
-/** A job as operators see it. */
+/** A synchronisation job as operators see it. */
 export interface ListedJob {
   id: string;
   gameGroupId: number;
@@ -18,9 +18,9 @@ export interface ListedJob {
   finishedAt: Date | null;
 }
 
-/** A position in a guild's list of jobs, the newest first. */
+/** A position in a guild's list of synchronisation jobs, which is ordered by creation time, the newest first. */
 export interface JobPosition {
-  /** Unix microseconds. */
+  /** The creation time of the job in Unix microseconds, as a decimal string. */
   createdAt: string;
   id: string;
 }
@@ -28,7 +28,7 @@ export interface JobPosition {
 const LISTED = `id, game_group_id AS "gameGroupId", state, total, done, changed, failed, attempts, cause,
   created_at AS "createdAt", started_at AS "startedAt", progressed_at AS "progressedAt", finished_at AS "finishedAt"`;
 
-/** Up to `limit` jobs of a guild after a position, the newest first. */
+/** Returns up to `limit` synchronisation jobs of a guild after a position, the newest first. */
 export function listJobs(
   on: Queryable,
   guildId: string,
@@ -46,13 +46,13 @@ export function listJobs(
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** Why a job cannot be retried or cancelled. */
+/** The reason why a job cannot be retried or cancelled; `state` is the state that prevents it. */
 export type JobRefusal = { state: JobState } | 'no such job' | 'another is unfinished';
 
-/** Assignments of a job that continues at its stored position with all of its attempts. */
+/** The SQL assignments that queue a job again: the job continues at its stored position with all of its attempts. */
 const REQUEUED = `state = 'queued', attempts = 0, cause = NULL, finished_at = NULL, progressed_at = clock_timestamp()`;
 
-/** A paused, failed or cancelled job is queued again. */
+/** Queues a paused, failed or cancelled job again. Returns the job, or the reason why it cannot be queued. */
 export async function requeueJob(on: Queryable, { guildId, id }: JobName): Promise<ListedJob | JobRefusal> {
   try {
     const [job] = await on.query<ListedJob>(
@@ -68,7 +68,10 @@ export async function requeueJob(on: Queryable, { guildId, id }: JobName): Promi
   }
 }
 
-/** An operator has queued the job's item again. False when another job of its group is unfinished: roll back then. */
+/**
+ * Updates a job after an operator has retried the job's item in the queue. Returns false if another job of the same
+ * group is unfinished; the caller must then roll back the transaction.
+ */
 export async function requeuedJob(transaction: Queryable, { guildId, id }: JobName): Promise<boolean> {
   try {
     await transaction.query(`UPDATE members.sync_jobs SET ${REQUEUED} WHERE guild_id = $1 AND id = $2`, [guildId, id]);
@@ -79,7 +82,7 @@ export async function requeuedJob(transaction: Queryable, { guildId, id }: JobNa
   }
 }
 
-/** An operator has discarded the job's item: a job that was not finished has failed. */
+/** Marks an unfinished job as failed after an operator has discarded the job's item in the queue. */
 export async function skippedJob(transaction: Queryable, { guildId, id }: JobName, cause: JobError): Promise<void> {
   await transaction.query(
     `UPDATE members.sync_jobs SET state = 'failed', cause = $3
@@ -88,7 +91,7 @@ export async function skippedJob(transaction: Queryable, { guildId, id }: JobNam
   );
 }
 
-/** Ends a job that is not finished. The process that runs it notices at the next member. */
+/** Cancels an unfinished job. The process that runs the job notices the cancellation before the next member. */
 export async function cancelJob(
   on: Queryable,
   { guildId, id }: JobName,

@@ -2,13 +2,13 @@ import type { Queryable } from '#kit/postgres/pool.ts';
 import type { QueueTable } from '#kit/queue/definition.ts';
 import type { MemberName } from './roles.ts';
 
-/** A member whose roles have to be synchronised. */
+/** A task to synchronise the roles of a member whose link has changed. */
 export interface RoleTask extends MemberName {
-  /** A UUID for each change of the link. */
+  /** A UUID that is new for each change of the member's link. */
   version: string;
 }
 
-/** Role tasks as a queue: the item of a member, whose ID is the member's chat ID. */
+/** The queue of role tasks. A member has at most one task, whose ID is the member's chat ID. */
 export const ROLE_TASKS: QueueTable = {
   name: 'members.role_tasks',
   id: 'chat_id',
@@ -18,8 +18,8 @@ export const ROLE_TASKS: QueueTable = {
 };
 
 /**
- * Queues a task for a member, due immediately. It replaces the member's earlier task; an attempt in flight loses its
- * lease, so that it does not delete the new task.
+ * Queues a role task for a member, due immediately. The new task replaces the member's earlier task. An attempt in
+ * flight at the earlier task loses its lease, so that it does not delete the new task.
  */
 export async function insertTask(on: Queryable, { guildId, chatId, version }: RoleTask): Promise<void> {
   await on.query(

@@ -6,7 +6,7 @@ export interface MemberName {
   chatId: string;
 }
 
-/** Acquires a member's lock with a lease by the database's clock. Returns false while another holder has it. */
+/** Acquires a member's lock with a lease by the database's clock. Returns false while another holder has the lock. */
 export async function acquireLock(
   on: Queryable,
   { guildId, chatId }: MemberName,
@@ -25,7 +25,7 @@ export async function acquireLock(
   return acquired.length > 0;
 }
 
-/** Renews the lease of a lock from now on. Returns false if the holder has lost the lock. */
+/** Extends the lease of a member's lock to `leaseMs` from now. Returns false if the holder has lost the lock. */
 export async function renewLock(
   on: Queryable,
   { guildId, chatId }: MemberName,
@@ -49,7 +49,8 @@ export async function releaseLock(on: Queryable, { guildId, chatId }: MemberName
 }
 
 /**
- * The IDs of the roles that synchronisations have assigned to the member. There are never more than bindings governed.
+ * Returns the IDs of the roles that synchronisations have assigned to the member. The number is bounded by the number
+ * of roles that bindings have governed.
  */
 export async function listGrants(on: Queryable, { guildId, chatId }: MemberName): Promise<string[]> {
   const grants = await on.query<{ roleId: string }>(
@@ -59,7 +60,7 @@ export async function listGrants(on: Queryable, { guildId, chatId }: MemberName)
   return grants.map(({ roleId }) => roleId);
 }
 
-/** By chat ID, those of the given roles that synchronisations have assigned to the members (at most 100). */
+/** Returns, by chat ID, which of the roles `roleIds` synchronisations have assigned to the members (at most 100). */
 export async function listGrantsOf(
   on: Queryable,
   guildId: string,

@@ -1,49 +1,52 @@
 import type { Queryable } from '#kit/postgres/pool.ts';
 import type { ClaimedItem, QueueTable } from '#kit/queue/definition.ts';
 
-/** Something that a job could not do; `chat_id` and `role_id` are null if it does not concern a single one. */
+/**
+ * An error of a synchronisation job; `chat_id` and `role_id` are null if the error does not concern a single member or
+ * role.
+ */
 export interface JobError {
   chat_id: string | null;
   role_id: string | null;
   code: string;
-  /** A sentence for a person. */
+  /** The error as a sentence for people. */
   message: string;
 }
 
-/** The position of a job in the list of members, and its counts up to there. */
+/** The position of a synchronisation job in the list of members, and the counts of members up to there. */
 export interface JobProgress {
-  /** The chat ID of the last member that was handled; `0` at the start. */
+  /** The chat ID of the last member that the job handled; `0` at the start. */
   position: string;
   done: number;
   changed: number;
   failed: number;
-  /** The first ones. */
+  /** The first errors of the job; later errors are only counted. */
   errors: JobError[];
 }
 
 export interface JobName {
   guildId: string;
-  /** A UUID. */
+  /** The UUID of the job. */
   id: string;
 }
 
 export type JobState = 'queued' | 'running' | 'paused' | 'done' | 'failed';
 
-/** A synchronisation of all members for the roles of a group. */
+/** A job that synchronises the roles of all members of a guild, as far as they depend on one group. */
 export interface SyncJob extends JobName, JobProgress {
   gameGroupId: number;
   state: JobState;
   total: number;
-  /** Why it is paused or has failed. */
+  /** The error because of which the job is paused or has failed. */
   cause: JobError | null;
-  /** The number of failed attempts since it last made progress. */
+  /** The number of failed attempts since the job last made progress. */
   attempts: number;
   createdAt: Date;
   startedAt: Date | null;
   finishedAt: Date | null;
 }
 
-/** Jobs as a queue: an item is a job that is not finished, and a dead letter is one that has failed. */
+/** The queue of synchronisation jobs: an open item is an unfinished job, and a dead letter is a failed job. */
 export const SYNC_JOBS: QueueTable = {
   name: 'members.sync_jobs',
   id: 'id',
@@ -64,12 +67,15 @@ export type JobItem = ClaimedItem<JobData>;
 const JOB = `guild_id AS "guildId", id, game_group_id AS "gameGroupId", state, total, done, changed, failed, errors, cause,
   position, attempts, created_at AS "createdAt", started_at AS "startedAt", finished_at AS "finishedAt"`;
 
-/** Until the transaction ends, other transactions that add jobs of the guild wait here. */
+/**
+ * Locks the creation of a guild's jobs: other transactions that call this function for the guild wait until this
+ * transaction ends.
+ */
 export async function lockJobs(transaction: Queryable, guildId: string): Promise<void> {
   await transaction.query("SELECT pg_advisory_xact_lock(hashtextextended('members.sync_jobs ' || $1, 0))", [guildId]);
 }
 
-/** The guild's unfinished job for a group. */
+/** Returns the guild's unfinished job for a group; undefined if there is none. */
 export async function findUnfinished(
   on: Queryable,
   guildId: string,
@@ -90,7 +96,7 @@ export async function countUnfinished(on: Queryable, guildId: string): Promise<n
   return row?.count ?? 0;
 }
 
-/** Queues a job, due immediately. An earlier job of the group that has failed is no dead letter any more. */
+/** Queues a new job, due immediately. A failed earlier job of the same group stops being a dead letter. */
 export async function insertJob(
   on: Queryable,
   { guildId, id, gameGroupId, total }: Pick<SyncJob, 'guildId' | 'id' | 'gameGroupId' | 'total'>,
@@ -115,11 +121,11 @@ export async function findJob(on: Queryable, { guildId, id }: JobName): Promise<
   return job;
 }
 
-/** The job, while the item's lease is held; a finished job has no holder. */
+/** An SQL condition for the job with guild $1 and ID $2 while $3 holds its lease; a finished job has no holder. */
 const HELD = 'guild_id = $1 AND id = $2 AND holder = $3';
 const lease = ({ guildId, id, lease: holder }: JobItem) => [guildId, id, holder];
 
-/** The job runs; false when its lease was lost. */
+/** Marks a job as running. Returns false if the job's lease was lost. */
 export async function startJob(on: Queryable, item: JobItem): Promise<boolean> {
   const started = await on.query(
     `UPDATE members.sync_jobs SET state = 'running', started_at = coalesce(started_at, clock_timestamp())
@@ -130,8 +136,8 @@ export async function startJob(on: Queryable, item: JobItem): Promise<boolean> {
 }
 
 /**
- * Stores the progress of a job; false when its lease was lost. `errors` stay as they are when undefined. For
- * the queue the attempt in flight is the first one again, so that the backoff starts again.
+ * Stores the progress of a job. Returns false if the job's lease was lost. If `errors` is undefined, the stored errors
+ * stay. The queue then counts the attempt in flight as the first one, so that the backoff starts again.
  */
 export async function saveProgress(
   on: Queryable,
@@ -149,7 +155,7 @@ export async function saveProgress(
   return saved.length > 0;
 }
 
-/** An attempt failed: the queue retries the job later, or has given it up. */
+/** Records a failed attempt at a job: the job is paused and will be retried, or has failed permanently. */
 export async function endAttempt(
   transaction: Queryable,
   { guildId, id }: JobName,
@@ -164,7 +170,7 @@ export async function endAttempt(
   );
 }
 
-/** The queue has finished the job: all members count as handled, including those that are not in the guild. */
+/** Marks a job as done. All members count as handled, including linked users who are not in the guild. */
 export async function completeJob(transaction: Queryable, { guildId, id }: JobName): Promise<void> {
   await transaction.query(
     `UPDATE members.sync_jobs SET state = 'done', cause = NULL, done = total WHERE guild_id = $1 AND id = $2`,
@@ -172,17 +178,17 @@ export async function completeJob(transaction: Queryable, { guildId, id }: JobNa
   );
 }
 
-/** The unfinished jobs of all guilds in one state. */
+/** The number and ages of the unfinished synchronisation jobs of all guilds that are in one state. */
 export interface UnfinishedJobs {
   state: JobState;
   count: number;
-  /** Seconds since the oldest one was created. */
+  /** Seconds since the oldest of these jobs was created. */
   oldestSeconds: number;
-  /** The longest time in seconds since a started job made progress, or was started; 0 if none is started. */
+  /** The longest time in seconds since one of the started jobs made progress, or was started; 0 if none is started. */
   stalledSeconds: number;
 }
 
-/** Counts the unfinished jobs of all guilds by state. */
+/** Counts the unfinished synchronisation jobs of all guilds by state. */
 export function unfinishedJobs(on: Queryable): Promise<UnfinishedJobs[]> {
   return on.query(
     `SELECT state, count(*)::int AS count,

@@ -4,7 +4,9 @@ export interface TokenRow {
   id: number;
   chatId: string;
   expiresAt: Date;
-  /** The intent that has reserved the token to redeem it. */
+  /**
+   * The operation ID of the link change that has reserved the token to redeem it; null if the token is not reserved.
+   */
   operationId: string | null;
   completedAt: Date | null;
   gameId: number | null;
@@ -18,7 +20,7 @@ export interface NewToken {
   expiresAt: Date;
 }
 
-/** Returns false if the guild has the same token or code already. */
+/** Stores a new verification token. Returns false if the guild has the same token or code already. */
 export async function insertToken(on: Queryable, guildId: string, token: NewToken): Promise<boolean> {
   const inserted = await on.query(
     `INSERT INTO members.verification_tokens (guild_id, token_mac, code_mac, chat_id, created_at, expires_at)
@@ -28,7 +30,10 @@ export async function insertToken(on: Queryable, guildId: string, token: NewToke
   return inserted.length > 0;
 }
 
-/** Finds the guild's token by the MACs of its token or of its code, one MAC for each key of the ring. */
+/**
+ * Finds a guild's verification token by the MACs of the token or of the code; `macs` has one MAC for each key of the
+ * ring.
+ */
 export async function findToken(
   on: Queryable,
   guildId: string,
@@ -44,7 +49,7 @@ export async function findToken(
   return token;
 }
 
-/** Reserves a token for an intent. Returns false if the token is reserved, used or expired. */
+/** Reserves a verification token for a link change. Returns false if the token is reserved, used or expired. */
 export async function reserveToken(
   on: Queryable,
   guildId: string,
@@ -61,7 +66,7 @@ export async function reserveToken(
   return reserved.length > 0;
 }
 
-/** Marks a token as used, after its intent has linked the player. */
+/** Marks a verification token as used, after its link change has linked the player. */
 export async function completeToken(
   on: Queryable,
   guildId: string,
@@ -76,7 +81,7 @@ export async function completeToken(
   );
 }
 
-/** Makes a token usable again, after its intent was rejected. */
+/** Makes a verification token usable again, after its link change was rejected. */
 export async function releaseToken(on: Queryable, guildId: string, id: number): Promise<void> {
   await on.query('UPDATE members.verification_tokens SET operation_id = NULL WHERE guild_id = $1 AND id = $2', [
     guildId,

@@ -17,7 +17,7 @@ export class JobTelemetry {
   constructor(metrics: Metrics, log: Logger) {
     this.#members = metrics.counterOf(
       'members_sync_job_members_total',
-      'Members that synchronisation jobs handled, changed, or failed to change',
+      'Members that synchronisation jobs handled (done), changed, or failed to change (failed)',
       'outcome',
       ['done', 'changed', 'failed'],
     );
@@ -60,23 +60,23 @@ export class JobTelemetry {
     this.#log.info({ guild_id: guildId, job_id: id, game_group_id: gameGroupId }, 'sync job queued');
   }
 
-  /** The unfinished jobs of all guilds were counted. */
+  /** Stores the counts of unfinished jobs of all guilds for the gauges. */
   counted(jobs: readonly UnfinishedJobs[]): void {
     this.#unfinished = jobs;
   }
 
   taken(item: JobItem): void {
-    this.#log.info(namesOf(item), 'a job was taken');
+    this.#log.info(namesOf(item), 'sync job taken for an attempt');
   }
 
-  /** Members handled since the last call; a member can be both changed and failed. */
+  /** Counts the members that a job has handled since the last call; a member can be both changed and failed. */
   advanced({ done, changed, failed }: { done: number; changed: number; failed: number }): void {
     this.#members.inc({ outcome: 'done' }, done);
     this.#members.inc({ outcome: 'changed' }, changed);
     this.#members.inc({ outcome: 'failed' }, failed);
   }
 
-  /** An attempt has ended. */
+  /** Counts and logs how an attempt at a synchronisation job ended. */
   settled(item: JobItem, { outcome, error }: AttemptEnd): void {
     const line = { ...namesOf(item), code: error?.code };
     switch (outcome) {
@@ -93,14 +93,14 @@ export class JobTelemetry {
         return this.#log[level]({ ...line, err: error }, 'sync job paused, will retry');
       }
       case 'lost':
-        return this.#log.warn(namesOf(item), 'job was taken over by another process, or cancelled');
+        return this.#log.warn(namesOf(item), 'sync job was taken over by another process or cancelled');
       default:
-        return this.#log.info(namesOf(item), 'job was released for another process to continue');
+        return this.#log.info(namesOf(item), 'sync job released, so that another process continues it');
     }
   }
 
   changedByOperator(what: 'retried' | 'cancelled', { guildId, id }: JobName, actor: string): void {
-    this.#log.info({ guild_id: guildId, job_id: id, actor }, `job ${what} by an operator`);
+    this.#log.info({ guild_id: guildId, job_id: id, actor }, `sync job ${what} by an operator`);
   }
 }
 

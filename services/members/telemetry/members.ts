@@ -50,25 +50,28 @@ export class MembersTelemetry {
     this.#log.info({ guild_id: guildId, chat_id: chatId }, 'verification token created');
   }
 
-  /** A code or token was wrong, used or expired. Many of these in a short time are attempts to guess codes. */
+  /**
+   * Counts and logs a verification code or token that was wrong, used or expired. Many of these in a short time are
+   * attempts to guess codes.
+   */
   secretRejected(guildId: string, gameId: number): void {
     this.#changes.inc({ kind: 'redeem', outcome: 'not found' });
     this.#log.info({ guild_id: guildId, game_id: gameId }, 'verification code rejected');
   }
 
-  /** A redeem, link or unlink succeeded. */
+  /** Counts and logs a link change (redeem, link or unlink) that succeeded. */
   changeDone(intent: NewIntent, { chatId, gameId }: Link): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'done' });
     this.#log.info({ ...fieldsOf(intent), chat_id: chatId, game_id: gameId }, `${intent.kind} done`);
   }
 
-  /** Lookup rejected the change because an account is linked already, or is not linked. */
+  /** Counts and logs a link change that lookup rejected because an account is linked already, or is not linked. */
   changeRejected(intent: NewIntent, { code }: { code: string }): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'refused' });
     this.#log.info({ ...fieldsOf(intent), code }, `${intent.kind} rejected`);
   }
 
-  /** Lookup or our database failed, so the change is finished later. */
+  /** Counts and logs a link change that lookup or the database failed to finish; a worker finishes the change later. */
   changeFailed(intent: NewIntent, error: unknown): void {
     this.#changes.inc({ kind: intent.kind, outcome: 'failed' });
     this.#log.warn(
@@ -77,7 +80,7 @@ export class MembersTelemetry {
     );
   }
 
-  /** `changes` contains role IDs. */
+  /** Counts and logs the roles that one synchronisation of a member changed; `changes` contains role IDs. */
   rolesSynced(guildId: string, chatId: string, changes: RoleChanges): void {
     const { added, removed, failed } = changes;
     this.#roles.inc({ outcome: 'given' }, added.length);
@@ -87,7 +90,8 @@ export class MembersTelemetry {
   }
 
   /**
-   * A member without a link still has granted roles. The removal is retried until the role task becomes a dead letter.
+   * Counts and logs granted roles that a member still has after an unlink. The removal is retried until the role task
+   * becomes a dead letter.
    */
   rolesNotRevoked({ guildId, chatId }: MemberName, failed: readonly { role_id: string; code: string }[]): void {
     for (const { code } of failed) this.#notRevoked.inc({ code });

@@ -14,36 +14,41 @@ export class RoleTaskTelemetry {
   constructor(metrics: Metrics, log: Logger) {
     this.#attempts = metrics.counterOf(
       'members_role_task_attempts_total',
-      'Attempts of this process at role tasks, by outcome',
+      'Attempts of this process to synchronise the roles of a member after a link change, by outcome',
       'outcome',
       ['done', 'failed', 'dead'],
     );
-    metrics.gauge('members_role_tasks', 'Role tasks of all guilds, counted up to 10,000', ['state'], (gauge) => {
-      gauge.set({ state: 'queued' }, this.#stats.queued);
-      gauge.set({ state: 'dead' }, this.#stats.dead);
-    });
+    metrics.gauge(
+      'members_role_tasks',
+      'Role tasks of all guilds by state (queued, or dead letter), counted up to 10,000',
+      ['state'],
+      (gauge) => {
+        gauge.set({ state: 'queued' }, this.#stats.queued);
+        gauge.set({ state: 'dead' }, this.#stats.dead);
+      },
+    );
     metrics.gauge(
       'members_role_task_oldest_queued_seconds',
-      'Time since the oldest role task that is not done was queued; 0 when there is none',
+      'Time since the oldest role task that waits or is in flight was queued; 0 when there is none',
       [],
       (gauge) => gauge.set(Math.max(0, this.#stats.oldestSeconds ?? 0)),
     );
     this.#log = log;
   }
 
-  /** An attempt has ended. */
+  /** Counts and logs how an attempt at a role task ended. */
   settled({ guildId, chatId, attempts }: AttemptedTask, { outcome, error }: AttemptEnd): void {
     const line = { guild_id: guildId, chat_id: chatId, attempts, code: error?.code };
     if (outcome === 'dead') {
       this.#attempts.inc({ outcome: 'dead' });
-      this.#log.error(line, 'role task failed for the last time and is a dead letter');
+      this.#log.error(line, 'role task failed for the last time and became a dead letter');
     } else if (error) {
       this.#attempts.inc({ outcome: 'failed' });
       this.#log.warn(line, 'role task failed, will retry');
     } else if (outcome !== 'released') this.#attempts.inc({ outcome: 'done' });
   }
 
-  /** The tasks of all guilds were counted. */
+  /** Stores the counts of the role tasks of all guilds for the gauges. */
   statsRead(stats: QueueStats): void {
     this.#stats = stats;
   }
