@@ -19,21 +19,24 @@ const shape = {
   ...grpcConfig,
   ...httpConfig,
   ...queueConfig,
-  /** Decisions are delivered to this service. While it is down they wait in the outbox. */
+  /**
+   * The address of the activity service, to which decisions are delivered. While it is down, decisions wait in the
+   * outbox.
+   */
   ACTIVITY_GRPC_ADDRESS: grpcAddress(),
-  /** How long the status of a player is cached; 0 reads the database for every check. */
+  /** Seconds for which the status of a player is cached; with 0, every check reads the database. */
   STATUS_CACHE_SECONDS: number(10, 0, 10),
-  /** The maximum number of cached statuses. */
+  /** The maximum number of cached player statuses. */
   STATUS_CACHE_ENTRIES: number(100_000, 1, 10_000_000),
   /** The maximum number of entries in a guild's own flagged list. */
   MAX_SHIELD_ENTRIES: number(100_000, 1, 10_000_000),
-  /** How long a response to a write with an Idempotency-Key is stored for repeats of the request. */
+  /** Seconds for which the response to a write with an Idempotency-Key is stored, for repeats of the request. */
   RETENTION_IDEMPOTENCY_SECONDS: number(DAY, HOUR),
-  /** How long a decision stays in the outbox after its delivery. */
+  /** Seconds for which a decision stays in the outbox after its delivery. */
   RETENTION_OUTBOX_SECONDS: number(DAY, HOUR),
 };
 
-/** Reads the configuration of moderation; throws a ConfigError that lists every fault. */
+/** Reads the configuration of the moderation service. Throws a ConfigError that lists every fault. */
 export const readModerationConfig = (environment: Environment) => readConfig(shape, environment);
 
 export type ModerationConfig = ReturnType<typeof readModerationConfig>;

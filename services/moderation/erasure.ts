@@ -1,13 +1,16 @@
 import type { ErasureRule, UserColumn } from '#kit/personal-data/erasure-rules.ts';
 
 /**
- * Finds bans and mutes through the log, which has a row for each. An index on their own columns would slow down every
- * status check. Therefore the log must be erased after them.
+ * Returns an SQL condition that finds bans and mutes through the log, which has a row for each. An index on the columns
+ * of punishments would slow down every status check. Therefore the log must be erased after the punishments.
  */
 const inLog = (column: string) =>
   `${column} = $user AND id IN (SELECT punishment_id FROM moderation.log WHERE guild_id = $1 AND ${column} = $user)`;
 
-/** The columns that name a user. A decision stays when its moderator is erased, but no longer names the moderator. */
+/**
+ * The columns of decisions that name a user. A decision stays when its moderator is erased, but no longer names the
+ * moderator.
+ */
 const DECISIONS: readonly UserColumn[] = [
   { column: 'game_id', account: 'game' },
   { column: 'moderator_game_id', account: 'game', empty: { moderator_game_id: 'NULL' } },
@@ -19,14 +22,14 @@ const DECISIONS: readonly UserColumn[] = [
  * bans.
  */
 export const erasureRules: readonly ErasureRule[] = [
-  // Its rows name no user, and are deleted with their log rows.
+  // Outbox rows name no user, and are deleted with their log rows.
   { table: 'moderation.outbox' },
   { table: 'moderation.punishments', users: DECISIONS.map((user) => ({ ...user, matches: inLog(user.column) })) },
   { table: 'moderation.log', users: DECISIONS },
-  // Entries for all guilds do not belong to a guild and are not erased with one.
+  // Flagged-list entries for all guilds belong to no guild and are not erased with one.
   { table: 'moderation.shield', users: [{ column: 'game_id', account: 'game' }] },
-  // The last record number. A guild that returns starts with 1 again.
+  // This table has each guild's last record number. A guild that returns after its erasure starts with 1 again.
   { table: 'moderation.counters' },
-  // Encrypted responses under keys that clients chose; they are deleted within a day.
+  // Stored responses are encrypted, under idempotency keys that clients chose; they are deleted within a day.
   { table: 'moderation.idempotency' },
 ];

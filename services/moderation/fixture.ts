@@ -14,11 +14,11 @@ export const GUILD = '900000000000000001';
 export const OTHER_GUILD = '900000000000000002';
 export const [ADMIN_SECRET = ''] = TEST_ADMIN_SECRETS;
 
-/** A player that no other test of the file uses. */
+/** Returns the game ID of a player that no other test of the file uses. */
 export const newPlayer = () => ++lastPlayer;
 let lastPlayer = 7_000;
 
-/** A guild that no other test of the file uses. */
+/** Returns the ID of a guild that no other test of the file uses. */
 export const newGuild = () => String(910_000_000_000_000_000n + BigInt(++lastGuild));
 let lastGuild = 0;
 
@@ -26,21 +26,21 @@ interface Request {
   body?: unknown;
   key?: string;
   guildId?: string;
-  /** The replica that gets the request; the first one by default. */
+  /** The replica of moderation that gets the request; the first one by default. */
   at?: RunningService;
 }
 
-/** A real moderation service on a real database, and a fake activity service that tests control. */
+/** Runs a real moderation service on a real database, with a fake activity service that tests control. */
 export class ModerationFixture {
   readonly clock: Clock;
   readonly activity: FakeActivityService;
   database!: TestDatabase;
-  /** Stops the database's clock too, if `clock` is a ManualClock. */
+  /** Controls the database's clock, which stands still too if `clock` is a ManualClock. */
   time: DatabaseTime | undefined;
   moderation!: RunningService;
   #client: Client | undefined;
 
-  /** By default the clocks of the service and of the database stand still. */
+  /** By default the clocks of the service and of the database stand still, and tests move them. */
   constructor(clock: Clock = new ManualClock(Date.now())) {
     this.clock = clock;
     this.activity = new FakeActivityService(clock);
@@ -63,7 +63,7 @@ export class ModerationFixture {
     await this.database.drop();
   }
 
-  /** The environment variables of a replica. */
+  /** Returns the environment variables of a replica of moderation. */
   environment(): Environment {
     return {
       ...testEnvironment(this.database.url),
@@ -75,12 +75,12 @@ export class ModerationFixture {
     return startService(moderationService, { ...this.environment(), ...environment }, { clock: this.clock });
   }
 
-  /** Starts a replica as a separate process, and waits until it is ready. */
+  /** Starts a replica of moderation as a separate process, and waits until the process is ready. */
   startProcess(environment: Environment = {}): Promise<ReplicaProcess> {
     return startReplicaProcess(join(import.meta.dirname, 'main.ts'), { ...this.environment(), ...environment });
   }
 
-  /** Moves the clocks, which must stand still, by milliseconds. */
+  /** Moves the clocks of the service and of the database, which must stand still, by milliseconds. */
   async advance(milliseconds: number): Promise<void> {
     if (!(this.clock instanceof ManualClock) || !this.time) throw new Error('a running clock cannot be moved');
     this.clock.advance(milliseconds);
@@ -100,13 +100,13 @@ export class ModerationFixture {
     return sealedFetch(service, { guildId }, { method, path, body, headers });
   }
 
-  /** Sends a `ban`, `unban`, `mute` or `unmute`. Bans and mutes have a default reason. */
+  /** Sends a REST request to `ban`, `unban`, `mute` or `unmute` a player. Bans and mutes have a default reason. */
   decide(action: string, body: Record<string, unknown>, request: Request = {}): Promise<SealedResponse> {
     const reason = action.startsWith('un') ? {} : { reason: 'Cheats' };
     return this.post(`/moderation/${request.guildId ?? GUILD}/game/${action}`, { ...reason, ...body }, request);
   }
 
-  /** The `data` of a player's ban status. */
+  /** Requests a player's ban status and returns the `data` of the response. */
   async banStatus(gameId: number, query = '', request: Request = {}) {
     const response = await this.get(`/moderation/${request.guildId ?? GUILD}/ban-status/${gameId}${query}`, request);
     return response.body.data;
@@ -121,7 +121,7 @@ export class ModerationFixture {
     return (await this.#client.query(text, values)).rows;
   }
 
-  /** The number of decisions that wait in the outbox, without dead letters. */
+  /** Returns the number of decisions that wait in the outbox, without dead letters. */
   async undelivered(guildId = GUILD): Promise<number> {
     const [row] = await this.query<{ open: number }>(
       "SELECT count(*)::int AS open FROM moderation.outbox WHERE guild_id = $1 AND delivered_at IS NULL AND state = 'queued'",

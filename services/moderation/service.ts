@@ -29,10 +29,10 @@ import { moderationHandlers } from './http/moderation.ts';
 import type { Delivery } from './store/outbox.ts';
 import { ModerationTelemetry } from './telemetry.ts';
 
-/** Carries the IDs of guilds whose bans, mutes or flags have changed. */
+/** The PostgreSQL notification channel that carries the IDs of guilds whose bans, mutes or flags have changed. */
 const CHANGES_CHANNEL = 'moderation_changes';
 
-/** The service for bans, mutes, the log of decisions and the flagged list. */
+/** The moderation service: bans, mutes, the log of decisions and the flagged list. */
 export const moderationService: ServiceDefinition<ModerationConfig> = {
   name: 'moderation',
   readConfig: readModerationConfig,
@@ -56,7 +56,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
       onNotification: (payload) => readNames(payload).forEach((guildId) => cache.invalidate(guildId)),
       onListening: async () => cache.invalidateAll(),
       onVerified: () => undefined,
-      // The lost replica may have died between a commit and its notification.
+      // A replica that was lost may have died between a commit and its notification, so cached entries may be stale.
       onPeerLost: () => cache.invalidateAll(),
     });
     const notifier = new Notifier({ database, channel: CHANGES_CHANNEL, log });
@@ -67,7 +67,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
     const worker = new QueueWorker(definitions, { database, limits: queueLimits(config), metrics, log });
     metrics.gauge(
       'moderation_outbox_oldest_seconds',
-      'Age of the oldest decision that is not delivered yet; 0 if there is none',
+      'Age of the oldest decision that is not delivered to activity yet; 0 if there is none',
       [],
       (gauge) => gauge.set(worker.oldestSeconds(DECISIONS)),
     );
@@ -102,7 +102,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
   },
 };
 
-/** The age at which rows are deleted. */
+/** The age in seconds, counted from a time column, at which the rows of each table are deleted. */
 export const retentionRules = (config: ModerationConfig): RetentionRule[] => [
   { table: 'moderation.idempotency', column: 'created_at', seconds: config.RETENTION_IDEMPOTENCY_SECONDS },
   { table: 'moderation.outbox', column: 'delivered_at', seconds: config.RETENTION_OUTBOX_SECONDS },

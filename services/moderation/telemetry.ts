@@ -4,7 +4,7 @@ import type { Action, Punishment } from './domain/punishment.ts';
 import type { ShieldEntry } from './domain/shield-entry.ts';
 import type { Delivery } from './store/outbox.ts';
 
-/** Counters and log lines for what happens in moderation. Reasons are not logged. */
+/** The metrics and log lines of moderation. The reasons of bans and mutes are never logged. */
 export class ModerationTelemetry {
   readonly #checks;
   readonly #decisions;
@@ -26,7 +26,7 @@ export class ModerationTelemetry {
     );
     this.#deliveries = metrics.counterOf(
       'moderation_deliveries_total',
-      'Attempts to deliver a decision to activity, by outcome',
+      'Attempts to deliver a decision to the activity service, by outcome',
       'outcome',
       ['delivered', 'failed', 'refused', 'superseded'],
     );
@@ -42,7 +42,7 @@ export class ModerationTelemetry {
     this.#log = log;
   }
 
-  /** Counts players whose status was found in the cache, and players whose status was read from the database. */
+  /** Counts players whose status was found in the cache (`cached`) or read from the database (`read`). */
   checked(cached: number, read: number): void {
     this.#checks.inc({ source: 'memory' }, cached);
     this.#checks.inc({ source: 'database' }, read);
@@ -59,22 +59,27 @@ export class ModerationTelemetry {
     this.#log.info({ guild_id: guildId, game_id: gameId, code }, 'decision rejected');
   }
 
-  /** `delay` is the time from the decision to its delivery, in milliseconds. */
+  /** Counts and logs a delivered decision. `delay` is the time from the decision to its delivery, in milliseconds. */
   delivered(delivery: Delivery, delay: number): void {
     this.#deliveries.inc({ outcome: 'delivered' });
     this.#deliverySeconds.observe({}, Math.max(0, delay) / 1000);
     this.#log.debug(fieldsOf(delivery), 'decision delivered');
   }
 
-  /** Counts a failed delivery, or one that activity rejected permanently. The queue writes the log line. */
+  /** Counts a delivery that failed, or that activity rejected permanently. The queue writes the log line. */
   notDelivered(isRetryable: boolean): void {
     this.#deliveries.inc({ outcome: isRetryable ? 'failed' : 'refused' });
   }
 
-  /** Counts a decision that is not delivered, because that would undo a later decision on game servers. */
+  /**
+   * Counts and logs a decision that is not delivered, because the delivery would undo a later decision on game servers.
+   */
   superseded(delivery: Delivery): void {
     this.#deliveries.inc({ outcome: 'superseded' });
-    this.#log.info(fieldsOf(delivery), 'decision not delivered, a later one was delivered before');
+    this.#log.info(
+      fieldsOf(delivery),
+      'decision not delivered, because a later decision about the player was delivered before',
+    );
   }
 
   shieldChanged(change: 'add' | 'remove', { guildId, gameId, category }: ShieldEntry, actor: string): void {

@@ -6,22 +6,23 @@ import type { ModerationTelemetry } from '../telemetry.ts';
 
 export const DECISIONS = 'decisions';
 
-/** The maximum number of guilds to which one process delivers concurrently. */
+/** The maximum number of guilds whose decisions one process delivers concurrently. */
 const MAX_GUILDS = 8;
-/** Calls to activity have a deadline of 3 s. */
+/** The maximum duration of one delivery in milliseconds; calls to activity have a deadline of 3 s. */
 const HANDLE_MS = 3_500;
 const LEASE_MS = 5_000;
 
 export interface DecisionQueueOptions {
   clock: Clock;
-  /** Delivers a decision to activity; delivering it again changes nothing. */
+  /** Delivers a decision to activity. Delivering the same decision again has no effect. */
   deliver: (delivery: Delivery) => Promise<unknown>;
   events: ModerationTelemetry;
 }
 
 /**
- * Delivers the decisions of each guild to activity in the order of its log. A decision that activity rejects, or for which
- * it always fails, becomes a dead letter, and the guild's next decisions are delivered: a ban must reach its servers.
+ * The queue that delivers the decisions of each guild to activity, in the order of the guild's log. A decision that
+ * activity rejects, or that fails in every attempt, becomes a dead letter, and the guild's next decisions are
+ * delivered, because one broken decision must not stop later bans.
  */
 export function decisionQueue({ clock, deliver, events }: DecisionQueueOptions): QueueDefinition<Event> {
   return {
@@ -33,7 +34,7 @@ export function decisionQueue({ clock, deliver, events }: DecisionQueueOptions):
     handleMs: HANDLE_MS,
     async handle({ guildId, attempts: attempt, data }) {
       const delivery = { ...data, guildId, attempt };
-      // An operator has retried a dead letter, but game servers already have a later decision.
+      // An operator has retried a dead letter, but game servers already have a later decision about the same player.
       if (data.isSuperseded) return events.superseded(delivery);
       try {
         await deliver(delivery);

@@ -24,7 +24,10 @@ const PARTICIPLES = { ban: 'banned', mute: 'muted' } as const satisfies Record<K
 export interface DecisionsOptions {
   idempotency: Idempotency;
   telemetry: ModerationTelemetry;
-  /** Called with the guild after each commit, and after an error that leaves open whether the commit succeeded. */
+  /**
+   * Called with the guild ID after each committed decision, and after an error that leaves open if the commit
+   * succeeded.
+   */
   onChange: (guildId: string) => void;
 }
 
@@ -34,14 +37,15 @@ interface AppliedAction {
 }
 
 interface DecisionResult<Data> {
-  /** The data of the response. */
+  /** The `data` of the REST response. */
   data: Data;
-  /** In the order of the log. */
+  /** The actions that the decision consists of, in the order of the log. */
   applied: AppliedAction[];
 }
 
 /**
- * Bans, mutes and their lifts. One transaction writes the decision, its log rows and its events for the game servers.
+ * Bans and mutes players, and lifts bans and mutes. One transaction writes a decision, its log rows and its outbox rows
+ * for the game servers.
  */
 export class Decisions {
   readonly #options: DecisionsOptions;
@@ -50,7 +54,10 @@ export class Decisions {
     this.#options = options;
   }
 
-  /** Bans or mutes a player. CONFLICT if a punishment of the kind is in force in the scope, unless `replace` is set. */
+  /**
+   * Bans or mutes a player. Throws CONFLICT if a punishment of the same kind is in force in the scope, unless `replace`
+   * is set, which lifts that punishment first.
+   */
   punish<Data>(
     write: IdempotentWrite,
     punishment: NewPunishment,
@@ -72,8 +79,8 @@ export class Decisions {
   }
 
   /**
-   * Unbans or unmutes a player in one scope or in all. NOT_FOUND if nothing is in force. `view` gets the primary one of
-   * the lifted punishments.
+   * Unbans or unmutes a player in one scope or in all scopes. Throws NOT_FOUND if no punishment is in force. `view`
+   * gets the most important one of the lifted punishments: the global one, otherwise the newest.
    */
   lift<Data>(
     write: IdempotentWrite,

@@ -4,9 +4,9 @@ import type { Queryable } from '#kit/postgres/pool.ts';
 import * as store from '../store/reads.ts';
 import type { Kind, LogEntry, Punishment } from './punishment.ts';
 
-/** Where a page begins. Every page reports the server time of the first one. */
+/** The position in a list at which a page begins. Every page reports the server time of the first page. */
 interface Position {
-  /** The column by which the list is ordered, in Unix milliseconds; null stands for permanent, which is last. */
+  /** The value of the sort column in Unix milliseconds. null stands for a permanent punishment, which sorts last. */
   at: number | null;
   id: number;
   serverTime: number;
@@ -15,36 +15,42 @@ interface Position {
 export interface ListQuery {
   guildId: string;
   kind: Kind;
-  /** The place whose punishments are listed together with global ones; undefined: all. */
+  /**
+   * The ID of the place whose punishments are listed together with the global ones; if undefined, all punishments are
+   * listed.
+   */
   placeId: number | undefined;
   limit: number;
-  /** The `next` of the previous page. */
+  /** The `next` of the previous page; undefined for the first page. */
   position: string | undefined;
 }
 
 export interface PunishmentPage {
   punishments: Punishment[];
-  /** Punishments that were lifted before they expired; undefined in a list without changes. */
+  /** Punishments that were lifted before they expired; undefined in a list of active punishments. */
   lifted?: LiftedPunishment[];
-  /** Unix milliseconds. A client that requests the changes since this time misses none. */
+  /** The server time in Unix milliseconds. A client that later requests the changes since this time misses none. */
   serverTime: number;
   next: string | undefined;
 }
 
 export type LiftedPunishment = Punishment & { liftedAt: Date };
 
-/** Lists of punishments and of the log. */
+/** Lists punishments and log entries, page by page. */
 export class Lists {
   readonly #database: Queryable;
   readonly #marginMs: number | undefined;
 
-  /** `marginMs` is subtracted from the server time of responses; by default the margin of `readChangeTime`. */
+  /**
+   * `marginMs` milliseconds are subtracted from the server time of responses; by default the margin of
+   * `readChangeTime`.
+   */
   constructor(database: Queryable, marginMs?: number) {
     this.#database = database;
     this.#marginMs = marginMs;
   }
 
-  /** The punishments in force. */
+  /** Returns a page of the punishments in force. */
   async active({ guildId, kind, placeId, limit, position }: ListQuery): Promise<PunishmentPage> {
     const { at, id, serverTime } = await this.#start(position, ({ now }) => now);
     const after = { expiresAt: at === null ? null : new Date(at), id };
@@ -56,7 +62,7 @@ export class Lists {
     return { punishments, serverTime, next };
   }
 
-  /** The punishments that were created or lifted after `since`, in Unix milliseconds. */
+  /** Returns a page of the punishments that were created or lifted after `since`, in Unix milliseconds. */
   async changed(query: ListQuery, since: number): Promise<PunishmentPage & { lifted: LiftedPunishment[] }> {
     const { guildId, kind, placeId, limit, position } = query;
     const { at, id, serverTime } = await this.#start(position, () => since);
@@ -72,7 +78,7 @@ export class Lists {
     };
   }
 
-  /** The punishments in force against a player in any place, and the newest entries of the player's log. */
+  /** Returns the punishments in force against a player in any place, and the newest log entries about the player. */
   async player(
     guildId: string,
     gameId: number,
@@ -85,7 +91,7 @@ export class Lists {
     return { punishments, entries };
   }
 
-  /** A page of the log, the newest entries first; `from` and `to` are in Unix seconds, both inclusive. */
+  /** Returns a page of the log, the newest entries first; `from` and `to` are in Unix seconds, both inclusive. */
   async log(
     guildId: string,
     { from, to, ...filters }: Omit<store.LogFilters, 'from' | 'before'> & { from?: number; to?: number },
@@ -103,7 +109,7 @@ export class Lists {
     return { entries, next: last && encodePosition({ at: last.createdAt.getTime(), id: last.id, serverTime: 0 }) };
   }
 
-  /** The given position, or the start of the list. The server time must be read before any row. */
+  /** Decodes a position, or returns the start of the list. The server time must be read before any row of the list. */
   async #start(position: string | undefined, from: (time: ChangeTime) => number): Promise<Position> {
     if (position !== undefined) return decodePosition(position);
     const time = await readChangeTime(this.#database, this.#marginMs);
@@ -113,14 +119,17 @@ export class Lists {
 
 const POSITION = /^([0-9]{1,16}|never)_([0-9]{1,16})_([0-9]{1,16})$/;
 
-/** The last time that a Date can hold, in Unix milliseconds. */
+/** The last time that a JavaScript Date can hold, in Unix milliseconds. */
 const MAX_TIME_MS = 8.64e15;
 
 function encodePosition({ at, id, serverTime }: Position): string {
   return `${at ?? 'never'}_${id}_${serverTime}`;
 }
 
-/** Rejects a malformed position: cursors are not encrypted, so a client can make one up. */
+/**
+ * Decodes the position in a cursor. Rejects a malformed position: cursors are not encrypted, so a client can make one
+ * up.
+ */
 function decodePosition(position: string): Position {
   const [, at, id, serverTime] = POSITION.exec(position) ?? [];
   if (at === undefined || Number(at) > MAX_TIME_MS) {

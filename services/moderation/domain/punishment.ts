@@ -1,10 +1,13 @@
 export type Kind = 'ban' | 'mute';
 export type Action = 'ban' | 'unban' | 'mute' | 'unmute';
 
-/** The action that lifts a punishment of a kind. */
+/** For each kind of punishment, the action that lifts it. */
 export const LIFT_ACTIONS = { ban: 'unban', mute: 'unmute' } as const satisfies Record<Kind, Action>;
 
-/** The moderator who decided, and the game server that the decision came from; null where the request did not say. */
+/**
+ * The moderator who made a decision, and the game server from which the decision came; null where the request did not
+ * say.
+ */
 export interface Decider {
   moderatorGameId: number | null;
   moderatorChatId: string | null;
@@ -18,10 +21,10 @@ export interface Punishment extends Decider {
   gameId: number;
   gameUsername: string | null;
   reason: string;
-  /** null: everywhere. */
+  /** The ID of the place in which the punishment counts; null means everywhere. */
   placeId: number | null;
   createdAt: Date;
-  /** null: permanent. */
+  /** The time at which the punishment expires; null means that the punishment is permanent. */
   expiresAt: Date | null;
 }
 
@@ -31,9 +34,9 @@ export interface NewPunishment extends Decider {
   gameId: number;
   gameUsername: string | null;
   reason: string;
-  /** null: everywhere. */
+  /** The ID of the place in which the punishment is to count; null means everywhere. */
   placeId: number | null;
-  /** null: permanent. */
+  /** The duration of the punishment in seconds; null means permanent. */
   durationSeconds: number | null;
 }
 
@@ -42,11 +45,14 @@ export interface NewLift extends Decider {
   kind: Kind;
   gameId: number;
   reason: string | null;
-  /** null: the punishment that counts everywhere; undefined: those of all scopes. */
+  /**
+   * The scope to lift: a place ID, null for the punishment that counts everywhere, undefined for the punishments of all
+   * scopes.
+   */
   placeId: number | null | undefined;
 }
 
-/** A decision in the log. */
+/** A decision as stored in the moderation log. */
 export interface LogEntry extends Decider {
   id: number;
   action: Action;
@@ -59,15 +65,17 @@ export interface LogEntry extends Decider {
   createdAt: Date;
 }
 
-/** The scope that clients see for a place; null stands for everywhere. */
+/** Returns the scope that clients see for a place ID; null stands for everywhere. */
 export const scopeOf = (placeId: number | null): 'global' | 'place' => (placeId === null ? 'global' : 'place');
 
-/** The one moderator ID that clients see: the chat ID if there is one, otherwise the game ID, otherwise null. */
+/**
+ * Returns the one moderator ID that clients see: the chat ID if there is one, otherwise the game ID, otherwise null.
+ */
 export function moderatorOf({ moderatorGameId, moderatorChatId }: Omit<Decider, 'sourceServerId'>): string | null {
   return moderatorChatId ?? (moderatorGameId === null ? null : String(moderatorGameId));
 }
 
-/** The punishment that a response shows if there are several: the global one, otherwise the newest. */
+/** Returns the punishment that a response shows if a player has several: the global one, otherwise the newest. */
 export function primaryPunishment(punishments: readonly Punishment[]): Punishment | undefined {
   return punishments.find(({ placeId }) => placeId === null) ?? newest(punishments);
 }
@@ -76,7 +84,7 @@ function newest(punishments: readonly Punishment[]): Punishment | undefined {
   return punishments.toSorted((a, b) => b.id - a.id)[0];
 }
 
-/** The punishment of a kind that is in force at a time, in Unix milliseconds. */
+/** Returns a player's punishment of a kind that is in force at the time `now`, in Unix milliseconds. */
 export function punishmentInForce(punishments: readonly Punishment[], kind: Kind, now: number): Punishment | undefined {
   return primaryPunishment(
     punishments.filter((one) => one.kind === kind && (one.expiresAt === null || one.expiresAt.getTime() > now)),

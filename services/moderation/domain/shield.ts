@@ -8,14 +8,14 @@ import { ALL_GUILDS, type ShieldEntry } from './shield-entry.ts';
 export interface ShieldOptions {
   database: Database;
   clock: Clock;
-  /** The maximum number of entries in a guild's own list. The list for all guilds has no maximum. */
+  /** The maximum number of entries in a guild's own flagged list. The flagged list for all guilds has no maximum. */
   maxEntries: number;
   telemetry: ModerationTelemetry;
-  /** Called with the guild after each change. */
+  /** Called with the guild ID after each change of the flagged list. */
   onChange: (guildId: string) => void;
 }
 
-/** The flagged list, which operators maintain. */
+/** Adds, removes and lists entries of the flagged list, which operators maintain. */
 export class Shield {
   readonly #options: ShieldOptions;
 
@@ -23,7 +23,10 @@ export class Shield {
     this.#options = options;
   }
 
-  /** Adds an entry, or replaces the player's entry. QUOTA_EXCEEDED if the entry is new and the list is full. */
+  /**
+   * Adds an entry to the flagged list, or replaces the player's entry. Throws QUOTA_EXCEEDED if the entry is new and
+   * the list is full.
+   */
   async add(entry: Omit<ShieldEntry, 'flaggedAt'>): Promise<ShieldEntry> {
     const { database, clock, maxEntries, telemetry, onChange } = this.#options;
     const added = { ...entry, flaggedAt: new Date(clock.now()) };
@@ -41,7 +44,7 @@ export class Shield {
     return added;
   }
 
-  /** Removes the entry of a player; NOT_FOUND if there is none. `actor` is the operator. */
+  /** Removes a player's entry from the flagged list; `actor` is the operator. Throws NOT_FOUND if there is no entry. */
   async remove(guildId: string, gameId: number, actor: string): Promise<ShieldEntry> {
     const { database, telemetry, onChange } = this.#options;
     const removed = await store.deleteEntry(database, guildId, gameId);
@@ -51,7 +54,7 @@ export class Shield {
     return removed;
   }
 
-  /** A page of the list, ordered by player. Includes expired entries. */
+  /** Returns a page of the flagged list, ordered by the player's game ID. Includes expired entries. */
   list(guildId: string, limit: number, afterGameId: number): Promise<ShieldEntry[]> {
     return store.listEntries(this.#options.database, guildId, limit, afterGameId);
   }

@@ -2,10 +2,15 @@ import type { Clock } from '#kit/clock.ts';
 import { ALL_GUILDS } from './shield-entry.ts';
 import type { Standing } from './standing.ts';
 
-/** The maximum number of guilds with a generation of their own. One more change invalidates the whole cache. */
+/**
+ * The maximum number of guilds for which the cache has a generation of their own. A change in one more guild
+ * invalidates the whole cache.
+ */
 const MAX_GENERATIONS = 10_000;
 
-/** The state of the cache when a read of the database began. */
+/**
+ * The state of the cache when a read of the database began: the guild's generation, and the time in Unix milliseconds.
+ */
 export interface PendingLoad {
   generation: number;
   startedAt: number;
@@ -20,19 +25,20 @@ interface Entry {
 export interface StandingCacheOptions {
   clock: Clock;
   ttlMs: number;
-  /** The maximum number of entries. The least recently used one is evicted. */
+  /** The maximum number of cached standings. Above it, the least recently used one is evicted. */
   max: number;
 }
 
 /**
- * Caches standings by guild, player and place. A change in a guild starts a new generation of it. Entries of an older
- * generation are invalid, as are the results of reads that began before the change.
+ * Caches standings (a player's bans, mutes and flags) by guild, player and place. A change in a guild starts a new
+ * generation of this guild. Cached standings of an older generation are invalid, and so are the results of reads that
+ * began before the change.
  */
 export class StandingCache {
   readonly #options: StandingCacheOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #generations = new Map<string, number>();
-  /** The generation of guilds without a change since the whole cache was invalidated. */
+  /** The generation of all guilds that have not changed since the whole cache was invalidated. */
   #baseGeneration = 0;
   #latestGeneration = 0;
 
@@ -51,12 +57,12 @@ export class StandingCache {
     return entry.standing;
   }
 
-  /** Must be called before the query is sent to the database. */
+  /** Records the state of the cache for a read. Must be called before the query is sent to the database. */
   beginLoad(guildId: string): PendingLoad {
     return { generation: this.#generationOf(guildId), startedAt: this.#options.clock.now() };
   }
 
-  /** Caches the result of a read, unless the guild has changed since the read began. */
+  /** Caches the standing that a read returned, unless the guild has changed since the read began. */
   store(
     { generation, startedAt }: PendingLoad,
     guildId: string,
@@ -73,13 +79,13 @@ export class StandingCache {
     if (this.#entries.size > max && leastRecent !== undefined) this.#entries.delete(leastRecent);
   }
 
-  /** Invalidates the entries of a guild, or all entries for ALL_GUILDS. */
+  /** Invalidates the cached standings of a guild, or with ALL_GUILDS the whole cache. */
   invalidate(guildId: string): void {
     if (guildId === ALL_GUILDS || this.#generations.size >= MAX_GENERATIONS) return this.invalidateAll();
     this.#generations.set(guildId, ++this.#latestGeneration);
   }
 
-  /** For cases in which changes may have been missed. */
+  /** Invalidates the whole cache, because notifications of changes may have been missed. */
   invalidateAll(): void {
     this.#entries.clear();
     this.#generations.clear();

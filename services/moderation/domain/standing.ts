@@ -1,12 +1,12 @@
 import { type Kind, type Punishment, punishmentInForce } from './punishment.ts';
 import { effectiveEntry, type ShieldEntry } from './shield-entry.ts';
 
-/** A row that counts for a player: a punishment or an entry of the flagged list. */
+/** A database row that counts for a player: a punishment or an entry of the flagged list. */
 export type StandingRow = Punishment | (ShieldEntry & { kind: 'flag' });
 
 /**
- * The punishments and flags of a player that count everywhere or in one place. Each method evaluates at the given time
- * which of them have expired, so that a cached standing stays correct.
+ * A player's standing: the punishments and flags that count everywhere or in one place. Each method checks at the time
+ * `now` which of them have expired, so that a cached standing stays correct.
  */
 export class Standing {
   readonly #punishments: readonly Punishment[];
@@ -17,12 +17,12 @@ export class Standing {
     this.#entries = rows.filter((row) => row.kind === 'flag');
   }
 
-  /** The ban or mute in force at a time, in Unix milliseconds. */
+  /** Returns the ban or mute in force at the time `now`, in Unix milliseconds. */
   punishment(kind: Kind, now: number): Punishment | undefined {
     return punishmentInForce(this.#punishments, kind, now);
   }
 
-  /** The entry of the flagged list at a time, in Unix milliseconds. */
+  /** Returns the flagged-list entry that counts at the time `now`, in Unix milliseconds. */
   entry(now: number): ShieldEntry | undefined {
     return effectiveEntry(this.#entries, now);
   }

@@ -8,9 +8,9 @@ import type { StandingCache } from './standing-cache.ts';
 export interface StandingQuery {
   guildId: string;
   gameIds: readonly number[];
-  /** null: only what counts everywhere. */
+  /** The ID of the place for which punishments count too; null for only those that count everywhere. */
   placeId: number | null;
-  /** Always read the database. */
+  /** If true, the cache is not used, and the database is read. */
   noCache?: boolean;
 }
 
@@ -18,12 +18,14 @@ export interface StandingsOptions {
   database: Queryable;
   cache: StandingCache;
   clock: Clock;
-  /** True if this replica receives the change notifications of other replicas. */
+  /**
+   * Returns true if this replica receives the change notifications of other replicas. Otherwise the cache is not used.
+   */
   isReceiving: () => boolean;
   telemetry: ModerationTelemetry;
 }
 
-/** The standings of players, from the cache as long as it is sure to be invalidated by changes. */
+/** Finds the standings (bans, mutes and flags) of players. The cache is used only while change notifications arrive. */
 export class Standings {
   readonly #options: StandingsOptions;
 
@@ -31,7 +33,7 @@ export class Standings {
     this.#options = options;
   }
 
-  /** The standing of each player. One statement reads all that are not cached. */
+  /** Returns the standing of each player. One SQL statement reads the standings of all players that are not cached. */
   async find({ guildId, gameIds, placeId, noCache = false }: StandingQuery): Promise<Map<number, Standing>> {
     const { cache, telemetry, isReceiving } = this.#options;
     const canUseCache = !noCache && isReceiving();

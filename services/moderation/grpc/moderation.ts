@@ -58,7 +58,7 @@ export interface ModerationMethodsOptions {
   clock: Clock;
 }
 
-/** The methods of guild.moderation.v1.ModerationService. */
+/** The gRPC methods of guild.moderation.v1.ModerationService. */
 export function moderationMethods({
   standings,
   decisions,
@@ -95,7 +95,8 @@ export function moderationMethods({
 }
 
 /**
- * gRPC calls have no idempotency key. They are safe to repeat: a second ban is a CONFLICT, a second unban NOT_FOUND.
+ * Returns the write of a gRPC call, which has no idempotency key. gRPC calls are safe to repeat: a second ban is a
+ * CONFLICT, a second unban NOT_FOUND.
  */
 const writeWithoutKey = (guildId: string): IdempotentWrite => ({
   guildId,

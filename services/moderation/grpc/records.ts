@@ -6,12 +6,12 @@ import { gameId, guildId } from '#proto/rest/schemas.ts';
 import type { Lists } from '../domain/lists.ts';
 import { logMessage, punishmentMessage } from './views.ts';
 
-/** The maximum number of punishments and of log entries in a response. */
+/** The maximum number of punishments, and of log entries, in one response. */
 const MAX_ROWS = 100;
 
 const showPlayer = z.object({ guildId, gameId });
 
-/** The methods of guild.moderation.v1.RecordAdminService. */
+/** The gRPC methods of guild.moderation.v1.RecordAdminService. */
 export function recordMethods(lists: Lists): GrpcHandlers<typeof RecordAdminServiceService> {
   return {
     async showPlayer(message) {

@@ -11,17 +11,26 @@ import { ALL_GUILDS } from '../domain/shield-entry.ts';
 import { orNull } from './schemas.ts';
 import { flaggedEntryMessage } from './views.ts';
 
-/** The end of the year 9999, in Unix seconds. A greater number was probably meant as milliseconds. */
+/**
+ * The maximum expiry time: the end of the year 9999, in Unix seconds. A greater number was probably meant as
+ * milliseconds.
+ */
 const MAX_TIMESTAMP = 253_402_300_799;
 const MAX_PAGE_SIZE = 1_000;
 const FUTURE_ERROR = 'must be Unix seconds in the future';
 
 const listOwner = z.union([z.literal('').transform(() => ALL_GUILDS), guildId]);
-/** A note for the audit of auth, which reads it from the request. The entry names the authenticated operator. */
+/**
+ * The actor that guildctl sends, which the auth service writes to its audit log. The entry itself names the
+ * authenticated operator.
+ */
 const actor = text(1, 100);
 const label = text(1, 50);
 
-/** The names of fields are those of the contract, because guildctl derives its options from the paths of faults. */
+/**
+ * Returns the schema of a new flagged-list entry. Its field names are those of the .proto file, because guildctl
+ * derives its option names from the paths of validation errors.
+ */
 const addEntry = (now: number) =>
   z.object({
     guild_id: listOwner,
@@ -45,7 +54,7 @@ const listEntries = z.object({
   after_game_id: z.int().min(0),
 });
 
-/** The methods of guild.moderation.v1.ShieldAdminService. */
+/** The gRPC methods of guild.moderation.v1.ShieldAdminService. */
 export function shieldMethods(shield: Shield, clock: Clock): GrpcHandlers<typeof ShieldAdminServiceService> {
   return {
     async addEntry({ guildId: guild, gameId: game, gameUsername, expiresAt, ...message }) {

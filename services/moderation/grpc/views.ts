@@ -6,7 +6,7 @@ import { type LogEntry, moderatorOf, type Punishment, scopeOf } from '../domain/
 import { ALL_GUILDS, type ShieldEntry } from '../domain/shield-entry.ts';
 import type { Delivery } from '../store/outbox.ts';
 
-/** A ban or mute. */
+/** Converts a ban or mute to its gRPC message. */
 export function punishmentMessage(punishment: Punishment): PunishmentMessage {
   const { id, gameId, reason, createdAt, expiresAt } = punishment;
   return {
@@ -23,7 +23,7 @@ export function punishmentMessage(punishment: Punishment): PunishmentMessage {
   };
 }
 
-/** A decision in the log. */
+/** Converts a log entry to its gRPC message. */
 export function logMessage(entry: LogEntry): LogMessage {
   const { id, action, reason, moderatorGameId, moderatorChatId, placeId, expiresAt, createdAt } = entry;
   return {
@@ -38,7 +38,7 @@ export function logMessage(entry: LogEntry): LogMessage {
   };
 }
 
-/** An entry of the flagged list. */
+/** Converts a flagged-list entry to its gRPC message. */
 export function flaggedEntryMessage(entry: ShieldEntry): ShieldMessage {
   const { guildId, gameId, gameUsername, flaggedAt, expiresAt, reason, category, source, actor } = entry;
   return {
@@ -54,7 +54,7 @@ export function flaggedEntryMessage(entry: ShieldEntry): ShieldMessage {
   };
 }
 
-/** The request that delivers a decision to activity. Its payload is JSON that game servers receive. */
+/** Builds the request that delivers a decision to activity. Its `payload` is JSON that game servers receive. */
 export function decisionMessage(delivery: Delivery): DeliverDecisionRequest {
   const { action, gameId, gameUsername, placeId, expiresAt } = delivery;
   const expiresAtSeconds = expiresAt === null ? undefined : unixSeconds(expiresAt);

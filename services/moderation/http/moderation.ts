@@ -28,13 +28,13 @@ export interface HandlerOptions {
   clock: Clock;
 }
 
-/** The handlers of the routes in proto/rest/moderation.ts. */
+/** The handlers of the REST routes in proto/rest/moderation.ts. */
 export function moderationHandlers(options: HandlerOptions): Handlers {
   return { ...statusHandlers(options), ...decisionHandlers(options), ...listHandlers(options) };
 }
 
 function statusHandlers({ standings, clock }: HandlerOptions) {
-  /** The player's punishment of a kind. */
+  /** Returns the player's ban or mute that is in force; undefined if there is none. */
   const check = async ({ guildId, params, query }: Request<'getBanStatus' | 'getMuteStatus'>, kind: Kind) => {
     const gameId = params.identifier;
     const place = { placeId: query.place_id ?? null, noCache: query.no_cache === 'true' };

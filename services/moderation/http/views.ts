@@ -4,12 +4,12 @@ import type { ShieldEntry } from '../domain/shield-entry.ts';
 
 const secondsOrNull = (time: Date | null) => (time === null ? null : unixSeconds(time));
 
-/** The moderator fields of a punishment or of a log entry. */
+/** Returns the moderator fields of a punishment or of a log entry, as in REST responses. */
 function deciderView({ moderatorGameId, moderatorChatId }: Pick<Punishment, 'moderatorGameId' | 'moderatorChatId'>) {
   return { moderator_game_id: moderatorGameId, moderator_chat_id: moderatorChatId };
 }
 
-/** A ban or mute with all its fields. */
+/** Converts a ban or mute, with all fields, to its form in REST responses. */
 export function punishmentView(punishment: Punishment) {
   const { id, gameId, gameUsername, reason, placeId, createdAt, expiresAt, sourceServerId } = punishment;
   return {
@@ -27,17 +27,20 @@ export function punishmentView(punishment: Punishment) {
   };
 }
 
-/** The response to a lift: the primary one of the lifted punishments. */
+/**
+ * Builds the data of the response to an unban or unmute: the most important lifted punishment, and the number of lifted
+ * ones.
+ */
 export function liftedPunishmentView(punishment: Punishment, liftedAt: Date, count: number) {
   return { ...punishmentView(punishment), lifted_at: unixSeconds(liftedAt), lifted_count: count };
 }
 
-/** A lifted punishment in a list of changes. */
+/** Converts a lifted punishment to its form in a list of changes. */
 export function liftedChangeView({ id, gameId, placeId, liftedAt }: Punishment & { liftedAt: Date }) {
   return { id, game_id: gameId, scope: scopeOf(placeId), place_id: placeId, lifted_at: unixSeconds(liftedAt) };
 }
 
-/** A decision in the log. */
+/** Converts a log entry to its form in REST responses. */
 export function logView(entry: LogEntry) {
   return {
     id: entry.id,
@@ -55,7 +58,7 @@ export function logView(entry: LogEntry) {
   };
 }
 
-/** The fields that a status shows of a ban or mute. */
+/** Returns the fields of a ban or mute that a status response shows. */
 function infoView({ reason, createdAt, expiresAt }: Punishment) {
   return {
     reason,
@@ -68,7 +71,7 @@ function infoView({ reason, createdAt, expiresAt }: Punishment) {
 export const banInfoView = (ban: Punishment) => ({ ...infoView(ban), banned_by: moderatorOf(ban) });
 export const muteInfoView = (mute: Punishment) => ({ ...infoView(mute), muted_by: moderatorOf(mute) });
 
-/** An entry of the flagged list. Clients do not see which operator added it. */
+/** Converts a flagged-list entry to its form in REST responses. Clients do not see which operator added the entry. */
 export function shieldView({ gameId, gameUsername, reason, category, source, flaggedAt }: ShieldEntry) {
   return {
     game_id: gameId,

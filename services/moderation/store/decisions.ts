@@ -3,10 +3,10 @@ import { LIFT_ACTIONS, type NewLift, type NewPunishment, type Punishment } from 
 import { EVERYWHERE, PUNISHMENT_COLUMNS } from './columns.ts';
 
 /**
- * Serializes the decisions about a player until the transaction ends. Returns the time of this decision by the clock of
- * the database, which is later than that of the previous decision because the lock is taken first. The transaction gets
- * its ID before that time, so that readers that do not see its rows yet know that it is writing
- * (kit/postgres/change-time.ts).
+ * Locks a player until the transaction ends, so that decisions about the player happen one after the other. Returns the
+ * time of this decision by the database's clock. The time is read after the lock is taken, so it is later than that of
+ * the previous decision. The transaction gets its ID before that time, so that readers that cannot see its rows yet
+ * know that the transaction is writing (kit/postgres/change-time.ts).
  */
 export async function lockUser(on: Queryable, guildId: string, gameId: number): Promise<Date> {
   const [row] = await on.query<{ now: Date }>(
@@ -18,9 +18,9 @@ export async function lockUser(on: Queryable, guildId: string, gameId: number): 
 }
 
 /**
- * Allocates `count` record numbers of the guild; the result has the last of them, and no row for a count of 0. They are
- * above every number in use, even if the counter was erased with its guild, or if a process of the previous release
- * inserted rows without it.
+ * Builds SQL that allocates `count` record numbers of guild $1 and returns the last of them, or no row for a count of
+ * 0. The numbers are above every number in use, even if the counter was erased with its guild, or if a process of the
+ * previous release inserted rows without the counter.
  */
 const allocateNumbers = (count: string) => `
   INSERT INTO moderation.counters AS counter (guild_id, last_id)
@@ -30,7 +30,7 @@ const allocateNumbers = (count: string) => `
   ON CONFLICT (guild_id) DO UPDATE SET last_id = GREATEST(counter.last_id + ${count}, excluded.last_id)
   RETURNING last_id`;
 
-/** Marks an expired punishment as ended, so that a new one can be inserted in its scope. */
+/** Marks a player's expired punishment as ended, so that a new punishment can be inserted in the same scope. */
 export async function endExpired(
   on: Queryable,
   guildId: string,
@@ -45,8 +45,8 @@ export async function endExpired(
 }
 
 /**
- * Inserts a punishment, its log row and its event in the outbox in one statement. Returns undefined if a punishment of
- * the kind is in force in the scope already.
+ * Inserts a punishment, its log row and its outbox row in one statement. Returns undefined if a punishment of the same
+ * kind is in force in the scope already.
  */
 export async function insertPunishment(
   on: Queryable,
@@ -91,7 +91,7 @@ export async function insertPunishment(
 }
 
 /**
- * Lifts the punishments in force in the scope, or in all scopes, and inserts their log rows and events in the outbox in
+ * Lifts a player's punishments in force in one scope, or in all scopes, and inserts their log rows and outbox rows in
  * one statement. Returns the lifted punishments.
  */
 export function liftPunishments(on: Queryable, guildId: string, lift: NewLift, now: Date): Promise<Punishment[]> {

@@ -1,9 +1,9 @@
 import type { QueueTable } from '#kit/queue/definition.ts';
 import type { Action, Decider } from '../domain/punishment.ts';
 
-/** A decision that game servers are to receive. */
+/** A decision that waits in the outbox for its delivery to game servers. */
 export interface Event extends Decider {
-  /** A UUID. */
+  /** A UUID that identifies the decision, so that activity stores a repeated delivery only once. */
   eventId: string;
   action: Action;
   punishmentId: number;
@@ -14,7 +14,7 @@ export interface Event extends Decider {
   durationSeconds: number | null;
   expiresAt: Date | null;
   createdAt: Date;
-  /** A later decision about the same player and scope was delivered while this one was a dead letter. */
+  /** True if a later decision about the same player and scope was delivered while this decision was a dead letter. */
   isSuperseded: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface Delivery extends Event {
   attempt: number;
 }
 
-/** The outbox as a queue: an item is a decision, whose data is in the log. */
+/** The queue of undelivered decisions. An item is an outbox row; its data is read from the log. */
 export const OUTBOX: QueueTable = {
   name: 'moderation.outbox',
   id: 'log_id',

@@ -2,27 +2,25 @@ import type { Queryable } from '#kit/postgres/pool.ts';
 import type { Action, Kind, LogEntry, Punishment } from '../domain/punishment.ts';
 import { EVERYWHERE, PUNISHMENT_COLUMNS } from './columns.ts';
 
-/** The maximum of a bigint column. */
+/** The maximum value of a bigint column, which sorts after every ID. */
 const MAX_ID = '9223372036854775807';
 
 /** A position in the list of active punishments. */
 export interface ActivePosition {
-  /** null: permanent. */
+  /** The time at which the punishment at the position expires; null if it is permanent. */
   expiresAt: Date | null;
   id: number;
 }
 
-/**
- * Up to `limit` punishments in force after a position, ordered by the time at which they expire, permanent ones last.
- */
+/** Returns up to `limit` punishments in force after a position, ordered by expiry time, permanent ones last. */
 export function listActive(
   on: Queryable,
   guildId: string,
   { kind, placeId }: { kind: Kind; placeId: number | undefined },
   { after, limit }: { after: ActivePosition; limit: number },
 ): Promise<Punishment[]> {
-  // One condition instead of two, because PostgreSQL may start the index scan at the less selective one and then skip
-  // over all expired rows.
+  // A single row comparison skips expired rows and rows before the position. With two separate conditions PostgreSQL
+  // may start the index scan at the less selective one and then skip over all expired rows.
   const at = `COALESCE($3::timestamptz, 'infinity')`;
   const now = '(SELECT clock_timestamp())';
   const rows = (place: string) => `
@@ -38,15 +36,16 @@ export function listActive(
 }
 
 /**
- * A query for the punishments that count everywhere together with those of one place; for all punishments if no place
- * is given. It consists of two ordered index scans, because a single one would skip over the rows of all other places.
+ * Builds a query for the punishments that count everywhere and those of one place, or without a place for all
+ * punishments. The query consists of two ordered index scans, because a single scan would skip over the rows of all
+ * other places.
  */
 function withPlaceFilter(rows: (place: string) => string, parameter: string | undefined): string {
   if (parameter === undefined) return rows('');
   return `(${rows(`AND place_id = ${EVERYWHERE}`)}) UNION ALL (${rows(`AND place_id = ${parameter}`)})`;
 }
 
-/** Up to `limit` punishments in force against a player, in any place. */
+/** Returns up to `limit` punishments in force against a player, in any place. */
 export function listPlayerPunishments(
   on: Queryable,
   guildId: string,
@@ -62,13 +61,13 @@ export function listPlayerPunishments(
 
 export interface ChangedPunishment extends Punishment {
   updatedAt: Date;
-  /** It is neither lifted nor expired, by the clock of the database. */
+  /** True if the punishment is neither lifted nor expired, by the database's clock. */
   isInForce: boolean;
-  /** null if it was not lifted. */
+  /** The time at which the punishment was lifted; null if it was not lifted. */
   liftedAt: Date | null;
 }
 
-/** Up to `limit` punishments that were created or lifted after a position, the least recently changed first. */
+/** Returns up to `limit` punishments that were created or lifted after a position, the least recently changed first. */
 export function listChanged(
   on: Queryable,
   guildId: string,
@@ -93,12 +92,12 @@ export interface LogFilters {
   gameId?: number | undefined;
   moderatorGameId?: number | undefined;
   action?: Action | undefined;
-  /** From this time on, inclusive, up to `before`, exclusive. */
+  /** Selects log entries created from the time `from`, inclusive, up to the time `before`, exclusive. */
   from?: Date | undefined;
   before?: Date | undefined;
 }
 
-/** Up to `limit` log entries before a position, the newest first. */
+/** Returns up to `limit` log entries older than a position, the newest first. */
 export function listLog(
   on: Queryable,
   guildId: string,
@@ -108,14 +107,14 @@ export function listLog(
   const values: unknown[] = [guildId];
   const parameter = (value: unknown) => `$${values.push(value)}`;
   const conditions = ['guild_id = $1'];
-  // Conditions only for the given filters, so that PostgreSQL plans each combination separately.
+  // The statement has conditions only for filters that are set, so that PostgreSQL plans each combination separately.
   if (filters.gameId !== undefined) conditions.push(`game_id = ${parameter(filters.gameId)}`);
   if (filters.moderatorGameId !== undefined)
     conditions.push(`moderator_game_id = ${parameter(filters.moderatorGameId)}`);
   if (filters.action !== undefined) conditions.push(`action = ${parameter(filters.action)}`);
   if (filters.from) conditions.push(`created_at >= ${parameter(filters.from)}`);
-  // One upper bound instead of two, because PostgreSQL may start the index scan at the higher one and then skip over
-  // all rows in between.
+  // Only the lower one of the two upper bounds is used. With both, PostgreSQL may start the index scan at the higher
+  // one and then skip over all rows in between.
   if (after && !(filters.before && filters.before <= after.createdAt)) {
     conditions.push(`(created_at, id) < (${parameter(after.createdAt)}, ${parameter(after.id)})`);
   } else if (filters.before) conditions.push(`created_at < ${parameter(filters.before)}`);

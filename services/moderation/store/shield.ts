@@ -4,15 +4,15 @@ import type { ShieldEntry } from '../domain/shield-entry.ts';
 const ENTRY = `guild_id AS "guildId", game_id AS "gameId", game_username AS "gameUsername", reason, category, source,
   actor, flagged_at AS "flaggedAt", NULLIF(expires_at, 'infinity') AS "expiresAt"`;
 
-/** Lets only one transaction at a time add entries to the guild's list. */
+/** Locks a guild's flagged list until the transaction ends, so that only one transaction at a time adds entries. */
 export async function lockList(transaction: Queryable, guildId: string): Promise<void> {
   const name = `moderation.shield\n${guildId}`;
   await transaction.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
 }
 
 /**
- * Inserts an entry, or replaces the one of the player. Returns false and changes nothing if the entry is new and the
- * list has `maxEntries` already. If there is a maximum, the list must be locked.
+ * Inserts a flagged-list entry, or replaces the player's entry. Returns false and changes nothing if the entry is new
+ * and the list has `maxEntries` entries already. With a maximum, the caller must have locked the list with `lockList`.
  */
 export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: number | undefined): Promise<boolean> {
   const put = await on.query(
@@ -44,7 +44,7 @@ export async function putEntry(on: Queryable, entry: ShieldEntry, maxEntries: nu
   return put.length > 0;
 }
 
-/** Deletes an entry and returns it; undefined if there was none. */
+/** Deletes a player's entry from the flagged list and returns the entry; undefined if there was none. */
 export async function deleteEntry(on: Queryable, guildId: string, gameId: number): Promise<ShieldEntry | undefined> {
   const [entry] = await on.query<ShieldEntry>(
     `DELETE FROM moderation.shield WHERE guild_id = $1 AND game_id = $2 RETURNING ${ENTRY}`,
@@ -53,7 +53,7 @@ export async function deleteEntry(on: Queryable, guildId: string, gameId: number
   return entry;
 }
 
-/** Up to `limit` entries of a list, ordered by player, after the given player. */
+/** Returns up to `limit` entries of a flagged list, ordered by the player's game ID, after the player `afterGameId`. */
 export function listEntries(
   on: Queryable,
   guildId: string,

@@ -21,8 +21,8 @@ const FIND_STANDINGS = prepared(
 );
 
 /**
- * The punishments in force against players and the unexpired entries of the flagged list for them, read in one
- * statement: those that count everywhere, and with `placeId` also those of the place.
+ * Reads, in one statement, the punishments in force against players and the players' unexpired flagged-list entries.
+ * Includes punishments that count everywhere, and with `placeId` also those of the place.
  */
 export function findStandings(
   on: Queryable,
