@@ -28,7 +28,8 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'moderation.log', users: DECISIONS },
   // Flagged-list entries for all guilds belong to no guild and are not erased with one.
   { table: 'moderation.shield', users: [{ column: 'game_id', account: 'game' }] },
-  // This table has each guild's last record number. A guild that returns after its erasure starts with 1 again.
+  // The counters table holds each guild's last record number. A guild that returns after its erasure starts with 1
+  // again.
   { table: 'moderation.counters' },
   // Stored responses are encrypted, under idempotency keys that clients chose; they are deleted within a day.
   { table: 'moderation.idempotency' },

@@ -40,7 +40,7 @@ export class ModerationFixture {
   moderation!: RunningService;
   #client: Client | undefined;
 
-  /** By default the clocks of the service and of the database stand still, and tests move them. */
+  /** By default the clocks of the service and of the database stand still, and tests move the clocks. */
   constructor(clock: Clock = new ManualClock(Date.now())) {
     this.clock = clock;
     this.activity = new FakeActivityService(clock);

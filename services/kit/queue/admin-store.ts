@@ -4,7 +4,7 @@ import { type Columns, columnsOf } from './columns.ts';
 import type { AdministeredQueue, ItemKey } from './definition.ts';
 
 export interface ListedItem extends ItemKey {
-  /** `queued`, `leased` or `dead`. */
+  /** The state of the item: `queued`, `leased` (in flight) or `dead` (a dead letter). */
   state: string;
   attempts: number;
   runAt: Date;
@@ -20,7 +20,10 @@ export interface ItemFilter {
   state?: 'dead' | 'queued' | undefined;
 }
 
-/** For each type of ID column, a value that sorts before every item's ID. The first page of a list starts after it. */
+/**
+ * For each type of ID column, a value that sorts before every item's ID; used as the position of the first page of a
+ * list.
+ */
 const FIRST = { bigint: '0', uuid: '00000000-0000-0000-0000-000000000000', text: '' } as const;
 
 /** Lists, retries and discards the items of one queue for operators. */

@@ -83,8 +83,8 @@ export class Attempts {
     const signal =
       handleMs === undefined ? AbortSignal.any([this.#stopping.signal, lost.signal]) : this.#stopping.signal;
     const item = { ...taken, signal };
-    // The item has no attempt left: its last workers ended without recording an outcome, and the item itself may have
-    // killed them.
+    // The item has no attempt left: the last workers that took the item ended without recording an outcome, and may
+    // have been killed by the item itself.
     if (maxAttempts !== null && item.attempts > maxAttempts) {
       return this.#fail(item, new Error('the workers died while handling it'));
     }
@@ -196,8 +196,8 @@ export class Attempts {
 }
 
 /**
- * True if the service that the handler called is down, or rejects every call of this process, for example during a key
- * rotation. An attempt that failed this way does not count, because otherwise all items would become dead letters.
+ * Returns true for an error of a service that is down, or that rejects every call of this process, for example during a
+ * key rotation. Such an attempt does not count, because otherwise all items would become dead letters.
  */
 function isOutageOrRejection(error: ApiError): boolean {
   return error.code === 'UNAVAILABLE' || error.code === 'TIMEOUT' || isRejectedCall(error);

@@ -17,7 +17,7 @@ export interface QueueTable {
    */
   id: string;
   idType: 'bigint' | 'uuid' | 'text';
-  /** The names of queue columns that are called differently in this table. */
+  /** The names of the queue's columns that differ from the default names, such as `state` and `run_at`. */
   columns?: { state?: string; runAt?: string; attempts?: string; finishedAt?: string };
   /**
    * A uuid column that identifies the lease of an item, null while the item is not leased. Without such a column the
@@ -69,7 +69,7 @@ export interface ClaimedItem<Data extends object = object> extends ItemKey {
   data: Data;
 }
 
-/** A leased item before its handler is called. */
+/** An item that a worker has leased, before the queue calls the item's handler. */
 export type TakenItem = Omit<ClaimedItem, 'signal'>;
 
 /**

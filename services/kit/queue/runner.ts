@@ -7,7 +7,7 @@ import { InFlight } from './in-flight.ts';
 import { QueueMetrics } from './metrics.ts';
 import { itemKey, QueueStore } from './store.ts';
 
-/** The number of guilds that one query for due items reads. */
+/** The number of guilds that one query for due queue items reads. */
 const GUILDS_PAGE = 100;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5_000;
@@ -59,7 +59,7 @@ export class QueueRunner {
     this.#log = log;
   }
 
-  /** Starts a search for due items. If a search or a pause is in progress, the search starts after it. */
+  /** Starts a search for due items, immediately or after the current search or pause. */
   wake(): void {
     this.#isWanted = true;
     if (this.#isStopped || this.#pauseTimer) return;
@@ -92,7 +92,7 @@ export class QueueRunner {
     await this.definition.statsRead?.(stats);
   }
 
-  /** Stops starting attempts, and waits for those in flight. */
+  /** Stops starting attempts, and waits for the attempts in flight. */
   async drain(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#pauseTimer);
@@ -118,10 +118,7 @@ export class QueueRunner {
     }
   }
 
-  /**
-   * Searches for due items guild by guild, after the guild that the last search reached, and starts them. Ends at a
-   * pause.
-   */
+  /** Searches the guilds after the last one reached for due items, and starts the items found. Ends at a pause. */
   async #walk(): Promise<void> {
     for (let found = GUILDS_PAGE; found === GUILDS_PAGE; ) {
       const guilds = await (this.definition.ordered ? this.#startGuilds() : this.#startItems());
@@ -192,7 +189,10 @@ export class QueueRunner {
     return result;
   }
 
-  /** Handles the items of a guild one after the other, until no item is left or one has to wait for a retry. */
+  /**
+   * Handles the items of a guild one after the other, until no item is left, one has to wait for a retry, or other
+   * guilds get the slot.
+   */
   async #handleGuild(guildId: string): Promise<void> {
     for (let handled = 0; handled < MAX_ITEMS_IN_A_ROW; handled++) {
       if (this.#isStopped || (await this.#attempt(guildId)) !== 'over') return;

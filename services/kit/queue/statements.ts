@@ -6,7 +6,10 @@ import type { QueueTable } from './definition.ts';
  * The maximum number of items that a count for the metrics reads, so that a long queue does not make the count slow.
  */
 const MAX_COUNTED = 10_000;
-/** The database's time as a subquery. The bare function is VOLATILE, so PostgreSQL would not search an index for it. */
+/**
+ * The database's time as a subquery. PostgreSQL cannot use an index for a comparison with the bare clock_timestamp(),
+ * which is VOLATILE.
+ */
 const NOW = '(SELECT clock_timestamp())';
 const IS_FREE = `(leased_until IS NULL OR leased_until <= ${NOW})`;
 

@@ -25,7 +25,7 @@ export class QueueWorker implements Part {
     this.#runners = definitions.map((definition) => new QueueRunner(definition, options));
   }
 
-  /** Looks for due items of a queue, or of all queues. Call it after each commit that enqueues an item. */
+  /** Looks for due items of a queue, or of all queues. Must be called after each commit that enqueues an item. */
   wake(queue?: string): void {
     for (const runner of this.#runners) if (queue === undefined || runner.definition.name === queue) runner.wake();
   }

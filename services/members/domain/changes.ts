@@ -23,7 +23,7 @@ import type { RoleTasks } from './role-tasks.ts';
  * may finish the change.
  */
 const ABANDONED_MS = 10_000;
-/** The maximum number of times that a link change starts; it starts over if another change reserves its token first. */
+/** The maximum number of starts of a link change, which starts over if another change reserves the token first. */
 const MAX_STARTS = 5;
 /** Milliseconds for which an unlink request waits for the removal of the granted roles. */
 const MAX_REVOKE_WAIT_MS = 3_000;
@@ -109,7 +109,7 @@ export class LinkChanges<Views extends ChangeViews = ChangeViews> {
     try {
       return await this.finish(intent);
     } catch (error) {
-      // If marking fails too, a worker finishes the link change after ABANDONED_MS.
+      // If marking the link change as abandoned fails too, a worker finishes the change after ABANDONED_MS.
       await store.abandonIntent(database, intent, asApiError(error).code).catch(() => undefined);
       // If the release of the idempotency claim fails, the claim expires.
       if (claim) await idempotency.release(database, claim).catch(() => undefined);

@@ -18,7 +18,7 @@ const NO_RANK = 'Guest';
 /** A request to set a member's nickname, given as the nickname itself or as a template for it. */
 export interface NicknameRequest {
   chatId: string;
-  /** null removes the nickname. */
+  /** The nickname to set; null removes the member's nickname, undefined means that `template` is used. */
   nickname: string | null | undefined;
   template: string | undefined;
   /**

@@ -24,7 +24,7 @@ export interface Changes {
 
 /** The outcome of a role synchronisation of one member. */
 export interface Done {
-  /** IDs of governed roles that the member keeps. */
+  /** IDs of roles that a binding governs and that the member keeps. */
   unchanged: string[];
   changes: Changes;
   /** True if the chat account is not in the guild. */

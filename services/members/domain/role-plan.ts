@@ -4,11 +4,11 @@ import type { ChatRole } from '#platforms/chat.ts';
 export interface RoleFailure {
   role_id: string;
   code: 'ROLE_ABOVE_BOT' | 'ROLE_MANAGED' | 'ROLE_UNKNOWN' | 'MISSING_PERMISSION' | 'PLATFORM_ERROR';
-  /** The reason as a sentence for people. */
+  /** The reason why the role could not be changed, as a sentence for people. */
   message: string;
 }
 
-/** By chat role ID, the bindings' verdict on each role that they govern: if the member should have the role. */
+/** By chat role ID, the bindings' verdict on each role that a binding governs: if the member should have the role. */
 export type RoleVerdicts = ReadonlyMap<string, 'wanted' | 'not_wanted' | 'unknown'>;
 
 /**

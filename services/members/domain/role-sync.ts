@@ -11,10 +11,7 @@ import { type Changes, type MemberAccount, notInGuild, type RoleChanges } from '
 import type { RoleFailure } from './role-plan.ts';
 import { evaluate, verdictOf, verdictsByRole } from './verdicts.ts';
 
-/**
- * The maximum number of times that a role synchronisation starts; it starts over if the member's link changed during
- * it.
- */
+/** The maximum number of starts of a role synchronisation, which starts over if the member's link changed meanwhile. */
 export const MAX_STARTS = 3;
 
 export interface RoleSyncResult {

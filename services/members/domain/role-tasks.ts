@@ -92,8 +92,8 @@ export class RoleTasks {
     const waiting = this.#waiting.get(version) ?? Promise.withResolvers<void>();
     this.#waiting.set(version, waiting);
     const timer = setTimeout(waiting.resolve, timeoutMs);
-    // The result of `begin` is true also if another process took the task. If it is false, there was no free slot and
-    // the attempt comes later.
+    // If `begin` returned false, there was no free slot, and the attempt comes later. Otherwise the attempt has ended,
+    // or another process has taken the task.
     if (!(await Promise.race([waiting.promise, this.#begun.get(version)]))) await waiting.promise;
     clearTimeout(timer);
     this.#waiting.delete(version);

@@ -21,7 +21,10 @@ export interface Intent extends Change {
    * The idempotency claim of the request, whose stored response this change settles; null without an Idempotency-Key.
    */
   claim: Claim | null;
-  /** True if the request that started the change has failed, or has given up by the database's clock. */
+  /**
+   * True if the request that started the link change has failed, or has taken so long (by the database's clock) that it
+   * has given up.
+   */
   isAbandoned: boolean;
 }
 

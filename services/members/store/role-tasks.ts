@@ -18,8 +18,8 @@ export const ROLE_TASKS: QueueTable = {
 };
 
 /**
- * Queues a role task for a member, due immediately. The new task replaces the member's earlier task. An attempt in
- * flight at the earlier task loses its lease, so that it does not delete the new task.
+ * Queues a role task for a member, due immediately. The new task replaces the member's earlier task, and ends the lease
+ * of an attempt in flight, so that this attempt does not delete the new task.
  */
 export async function insertTask(on: Queryable, { guildId, chatId, version }: RoleTask): Promise<void> {
   await on.query(

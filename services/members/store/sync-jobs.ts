@@ -32,7 +32,7 @@ export interface JobName {
 
 export type JobState = 'queued' | 'running' | 'paused' | 'done' | 'failed';
 
-/** A job that synchronises the roles of all members of a guild, as far as they depend on one group. */
+/** A job that synchronises the roles of all members of a guild that depend on one group of the game platform. */
 export interface SyncJob extends JobName, JobProgress {
   gameGroupId: number;
   state: JobState;
@@ -182,9 +182,11 @@ export async function completeJob(transaction: Queryable, { guildId, id }: JobNa
 export interface UnfinishedJobs {
   state: JobState;
   count: number;
-  /** Seconds since the oldest of these jobs was created. */
+  /** Seconds since the oldest unfinished job in this state was created. */
   oldestSeconds: number;
-  /** The longest time in seconds since one of the started jobs made progress, or was started; 0 if none is started. */
+  /**
+   * The longest time in seconds since a started, unfinished job made progress, or was started; 0 if no job is started.
+   */
   stalledSeconds: number;
 }
 

@@ -37,7 +37,7 @@ interface AppliedAction {
 }
 
 interface DecisionResult<Data> {
-  /** The `data` of the REST response. */
+  /** The `data` field of the REST response to a decision. */
   data: Data;
   /** The actions that the decision consists of, in the order of the log. */
   applied: AppliedAction[];

@@ -25,7 +25,7 @@ interface Entry {
 export interface StandingCacheOptions {
   clock: Clock;
   ttlMs: number;
-  /** The maximum number of cached standings. Above it, the least recently used one is evicted. */
+  /** The maximum number of cached standings. If the cache is full, the least recently used standing is evicted. */
   max: number;
 }
 

@@ -8,7 +8,7 @@ import type { StandingCache } from './standing-cache.ts';
 export interface StandingQuery {
   guildId: string;
   gameIds: readonly number[];
-  /** The ID of the place for which punishments count too; null for only those that count everywhere. */
+  /** The ID of a place whose punishments count too; null for only the punishments that count everywhere. */
   placeId: number | null;
   /** If true, the cache is not used, and the database is read. */
   noCache?: boolean;

@@ -21,7 +21,7 @@ export interface Event extends Decider {
 /** A decision of a guild that is being delivered to game servers. */
 export interface Delivery extends Event {
   guildId: string;
-  /** Delivery attempt, starting at 1. */
+  /** The number of the delivery attempt, starting at 1. */
   attempt: number;
 }
 
