@@ -31,9 +31,11 @@ const MAX_REVOKE_WAIT_MS = 3_000;
 const EARLIER_BATCH = 20;
 
 type Kind = Change['kind'];
-/** The functions that return the response to each kind of change. */
+/** For each kind of link change, the function that converts the link to the data of the successful response. */
 export type ChangeViews = Record<Kind, (link: Link) => object>;
-/** The result of a change in lookup: the link that was created or removed, or the error that rejected the change. */
+/**
+ * The result of a link change in lookup: the link that was created or removed, or the error that rejected the change.
+ */
 type Outcome = Link | ApiError;
 
 export interface ChangesOptions<Views extends ChangeViews> {
@@ -57,7 +59,7 @@ export interface ChangesOptions<Views extends ChangeViews> {
  */
 export class LinkChanges<Views extends ChangeViews = ChangeViews> {
   readonly #options: ChangesOptions<Views>;
-  /** By operation ID; concurrent requests for one intent share one call. */
+  /** The calls to lookup in flight, by operation ID. Concurrent requests for one link change share one call. */
   readonly #running = new Map<string, Promise<Outcome>>();
 
   constructor(options: ChangesOptions<Views>) {

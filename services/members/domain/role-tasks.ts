@@ -16,7 +16,7 @@ const CONCURRENCY = 8;
  */
 const MAX_PER_GUILD = 2;
 const BACKOFF = { minMs: 1_000, maxMs: 720_000 };
-/** About a day of attempts, after which the task is a dead letter. */
+/** The maximum number of attempts at a role task, which take about a day; then the task is a dead letter. */
 const MAX_ATTEMPTS = 150;
 
 type TaskItem = ClaimedItem<Pick<RoleTask, 'version'>>;

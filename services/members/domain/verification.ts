@@ -12,7 +12,7 @@ export interface VerificationOptions<Views extends ChangeViews> {
   telemetry: MembersTelemetry;
 }
 
-/** Verifies players, links accounts and unlinks them. */
+/** Redeems verification tokens, links accounts and unlinks them. */
 export class Verification<Views extends ChangeViews> {
   readonly #tokens: VerificationTokens;
   readonly #changes: LinkChanges<Views>;

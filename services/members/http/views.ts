@@ -17,7 +17,7 @@ export function unlinkedView({ chatId, gameId, unlinkedAt }: Unlinked) {
   return { chat_id: chatId, game_id: gameId, unlinked_at: unlinkedAt };
 }
 
-/** The response to a successful change of a link. */
+/** By kind of link change, the conversion of the link to the data of the successful REST response. */
 export const changeViews = { redeem: linkView, link: linkView, unlink: unlinkView } satisfies ChangeViews;
 
 /** Converts a member and the member's link to their form in REST responses. */
