@@ -4,7 +4,7 @@ import { type Address, AddressList } from '../downstream/client-address.ts';
 
 /** Checks client addresses against the IP allowlists of API keys. */
 export class Allowlists {
-  /** The parsed allowlist of each cached grant. Parsing a list of a hundred entries takes longer than all other steps. */
+  /** The parsed allowlist of each cached grant: parsing a hundred entries takes longer than all other steps. */
   readonly #parsed = new WeakMap<KeyGrant, AddressList>();
 
   /** IP_NOT_ALLOWED if the API key has an allowlist without the client address. A malformed address is on no list. */
