@@ -44,7 +44,7 @@ export function respondToProtocolErrors(server: Server, { refused, methodsOf, me
     if (!exchange || (exchange.response.closed && exchange.request.complete)) endWith(socket, refusal, { isHead });
     else closeAfterResponse(exchange, refusal, socket);
   });
-  // The Expect header is checked in the request listener, after the checks that come before it.
+  // The request listener checks the Expect header together with all other headers.
   for (const event of ['checkContinue', 'checkExpectation']) {
     server.on(event, (request, response) => server.emit('request', request, response));
   }
