@@ -19,7 +19,10 @@ const cidr = z.string().refine((value) => ipaddr.isValid(value) || ipaddr.isVali
   error: 'must hold IP addresses or CIDRs',
 });
 
-/** Where to report a vulnerability (RFC 9116), the preferred contact first. */
+/**
+ * Parses the list of contacts (`mailto:` or `https:` URIs) for reports of vulnerabilities (RFC 9116), the preferred one
+ * first.
+ */
 export const securityContacts = () =>
   list(
     z.string().regex(/^(?:mailto:|https:\/\/|tel:)[\x21-\x7e]+$/, {
@@ -27,20 +30,20 @@ export const securityContacts = () =>
     }),
   );
 
-/** Reads the gateway's variables. Throws a ConfigError that lists every error. */
+/** Reads the gateway's environment variables. Throws a ConfigError that lists every invalid variable. */
 export const readGatewayConfig = (environment: Environment) =>
   readConfig(
     {
       ...processConfig,
       ...redisConfig,
       ...keysConfig,
-      /** The public listener. */
+      /** The port of the public listener, to which clients connect. */
       GATEWAY_PORT: port(8080),
-      /** The URL in the OpenAPI document, under which clients reach the gateway. Default: this machine. */
+      /** The public URL of the gateway, which the OpenAPI document names as its server. Default: this machine. */
       PUBLIC_URL: baseUrl('http', 'https').optional(),
-      /** Contacts in `/.well-known/security.txt`, which does not exist without them. */
+      /** The contacts in `/.well-known/security.txt`. Without a contact the gateway has no such file. */
       SECURITY_CONTACT: securityContacts(),
-      /** Proxies whose X-Forwarded-For is trusted. */
+      /** The addresses of proxies whose X-Forwarded-For header is trusted. */
       TRUSTED_PROXIES: list(cidr),
       AUTH_GRPC_ADDRESS: grpcAddress(),
       LOOKUP_HTTP_URL: origin('http', 'https'),
@@ -48,21 +51,29 @@ export const readGatewayConfig = (environment: Environment) =>
       MEMBERS_HTTP_URL: origin('http', 'https'),
       ACTIVITY_HTTP_URL: origin('http', 'https'),
       MODERATION_HTTP_URL: origin('http', 'https'),
-      /** The scope that changing bindings requires, because they determine the roles of a sync. Default: none. */
+      /**
+       * The scope that an API key needs to change role bindings, because bindings determine who gets which role.
+       * Default: none.
+       */
       BINDINGS_WRITE_SCOPE: z.enum(SCOPES, { error: `must be one of ${SCOPES.join(', ')}` }).optional(),
       /** The number of gateways that share the rate limits while Redis is unavailable. */
       GATEWAY_REPLICAS: number(1, 1, 1000),
       /** The maximum number of requests in flight; more get 503. One guild, or one address without a known key, holds a tenth. */
       MAX_IN_FLIGHT: number(2_000, 1, 1_000_000),
-      /** Polls that may wait in a service at the same time. One guild holds a tenth, or 2,000 where that is more. */
+      /**
+       * The maximum number of polls that wait in a service at the same time. One guild may hold a tenth, or 2,000 if
+       * that is more.
+       */
       MAX_WAITING_POLLS: number(20_000, 1, 1_000_000),
-      /** Open client connections. */
+      /** The maximum number of open client connections. */
       MAX_CONNECTIONS: number(20_000, 1, 1_000_000),
-      /** A client that reads none of the bytes written to it for this long is disconnected. */
+      /** A client that reads none of the bytes sent to it for this many milliseconds is disconnected. */
       CLIENT_WRITE_TIMEOUT_MS: number(10_000, 100, 600_000),
-      /** The timeout of a request to a service. */
+      /** The timeout of a request from the gateway to a service, in milliseconds. */
       SERVICE_TIMEOUT_MS: number(8_000, 1, 60_000),
-      /** Must be longer than the keep-alive of the load balancer in front. */
+      /**
+       * How long an idle client connection stays open, in seconds. Must be longer than in the load balancer in front.
+       */
       KEEP_ALIVE_SECONDS: number(75, 1, 3600),
     },
     environment,

@@ -39,13 +39,13 @@ export interface PipelineParts {
   usage: KeyUsage;
   limiter: Limiter;
   proxy: Proxy;
-  /** Responds to the gateway's own routes; `response.locals.grant` holds the client's key. */
+  /** Responds to the gateway's own routes, such as /healthz; `response.locals.grant` holds the client's API key. */
   ownResponses: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Paths that need no key and count towards no limit. */
+  /** Paths that need no API key and count towards no rate limit. */
   publicPaths: readonly string[];
   trustedProxies: AddressList;
   connections: ClientConnections;
-  /** The limit on requests in flight, and on requests that wait for an earlier one of their connection. */
+  /** The limit on requests in flight. The same limit applies to pipelined requests that wait for an earlier one. */
   maxInFlight: number;
   maxWaitingPolls: number;
   ring: KeyRing;
@@ -57,21 +57,24 @@ export interface PipelineParts {
 interface RequestState extends Held {
   request: IncomingMessage;
   response: ServerResponse;
-  /** An object of its own, because whatever is created during a request, such as a connection, keeps its context alive. */
+  /**
+   * The request context is an object of its own, because things created during a request, such as a connection, keep it
+   * in memory.
+   */
   context: RequestContext;
-  /** X-Forwarded-For as it was received. */
+  /** The value of the X-Forwarded-For header as the client sent it. */
   forwarded: string | undefined;
-  /** The client's address, once it was determined. */
+  /** The client's address; undefined until it has been determined. */
   address: Address | undefined;
-  /** performance.now() when the pipeline began with the request. */
+  /** When the pipeline began with the request, by performance.now(). */
   started: number;
-  /** Milliseconds that a service took, whether it succeeded or failed. */
+  /** The milliseconds that a service took to respond or to fail. */
   upstreamMs: number;
 }
 
-/** Takes every request through the same ordered steps (contract, section 2). */
+/** Takes every request through the same ordered steps, from authentication to the service (contract, section 2). */
 export class Pipeline {
-  /** Counts the requests that the gateway works on. */
+  /** Counts the requests in flight and rejects requests above the limits. */
   readonly admission: Admission;
   readonly #parts: PipelineParts;
   readonly #connectionQueue;
@@ -86,7 +89,8 @@ export class Pipeline {
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     const requestId = requestIdOf(oneHeader(request, REQUEST_ID_HEADER));
     const context = { requestId, route: 'none' };
-    // Read before stripReserved: a client that names X-Forwarded-For in Connection must not remove its address.
+    // X-Forwarded-For is read before stripReserved: a client that names it in Connection must not remove its own
+    // address.
     const forwarded = oneHeader(request, 'x-forwarded-for');
     const state: RequestState = {
       request,
@@ -110,25 +114,30 @@ export class Pipeline {
 
   async #run(state: RequestState): Promise<void> {
     const { request, response, context } = state;
-    // While the request waited for its turn, a protocol error in the rest of its body may have been answered.
+    // While the request waited in the pipeline queue, the gateway may already have responded to a protocol error in its
+    // body.
     if (response.writableEnded) return;
     state.started = performance.now();
     const rejection = await this.#steps(state).catch(asApiError);
     try {
       if (rejection) sendError(response, rejection, expectsContinue(request) ? ['connection', 'close'] : []);
-      // The response is written, or its client is gone. How long the client reads is limited by its connection.
+      // The response is written, or the client has disconnected. The connection, not the request, limits how long the
+      // client may read.
       this.admission.leave(state);
       const { started, upstreamMs } = state;
       this.#parts.telemetry.responded(request, response, context, { started, upstreamMs, rejection });
     } catch (error) {
-      // Not rethrown: an unhandled rejection would end the process, and with it all other requests.
+      // The error is not rethrown: an unhandled rejection would end the process, and with it all other requests.
       response.destroy();
       this.admission.leave(state);
       this.#parts.telemetry.failed(error);
     }
   }
 
-  /** Returns the error of the first step that rejects the request, or undefined after the response is written. */
+  /**
+   * Runs the steps of a request. Returns the error of the first step that rejects it, or undefined after the response
+   * is written.
+   */
   async #steps(state: RequestState): Promise<Rejection> {
     const { request, response } = state;
     const { matcher, authenticate } = this.#parts;
@@ -173,13 +182,13 @@ export class Pipeline {
   async #admit(state: RequestState, route: Route, grant: KeyGrant, waitMs: number): Promise<Rejection> {
     const { response } = state;
     this.#parts.usage.record(grant);
-    // A protocol error in the rest of its body may have been answered meanwhile.
+    // The gateway may already have responded to a protocol error in the request's body.
     if (response.writableEnded) return undefined;
     if (route.service === 'gateway') return this.#respondHere(state, grant);
     return this.#receive(state) ?? this.#forward(state, route, grant, waitMs);
   }
 
-  /** While its body arrives, at the client's pace, the request does not count as in flight. */
+  /** While the client is still sending the body, at its own pace, the request does not count as in flight. */
   #receive(state: RequestState): Rejection {
     const { request } = state;
     if (request.complete || !hasBody(request)) return undefined;
@@ -188,7 +197,7 @@ export class Pipeline {
     return overload;
   }
 
-  /** Forwards the request to its service together with the sealed principal. */
+  /** Forwards the request to its service together with the sealed principal (who the client is and what it may do). */
   async #forward(state: RequestState, route: Route, grant: KeyGrant, waitMs: number): Promise<undefined> {
     const { proxy, ring, clock } = this.#parts;
     const { request, response } = state;
@@ -202,7 +211,7 @@ export class Pipeline {
       this.admission.wait(state);
       closeWithClient(request, response);
     }
-    // After all checks, so that a client whose request is rejected need not send its body.
+    // 100 Continue is sent after all checks, so that a client whose request is rejected need not send its body.
     if (expectsContinue(request)) response.writeContinue();
     const started = performance.now();
     try {
@@ -220,7 +229,9 @@ export class Pipeline {
     this.#parts.ownResponses(request, response);
   }
 
-  /** The address that the request counts towards: the client's, or the peer's if X-Forwarded-For is malformed. */
+  /**
+   * Returns the address that the request counts towards: the client's, or the socket's if X-Forwarded-For is malformed.
+   */
   #callerAddress(state: RequestState): Address | undefined {
     return this.#clientAddress(state) ?? peerAddress(state.request.socket.remoteAddress ?? '');
   }
@@ -233,14 +244,14 @@ export class Pipeline {
 }
 
 /**
- * Closes a poll's connection when the client ends its side. Other half-closed clients still get their response, but a
- * client that ends its side while it waits for commands is most likely gone.
+ * Closes a poll's connection when the client ends its sending side. Other clients that do so still get their response,
+ * but a client that ends its side while it waits for commands has most likely gone.
  */
 function closeWithClient({ socket }: IncomingMessage, response: ServerResponse): void {
   const close = () => void socket.destroy();
   if (socket.readableEnded) return close();
   socket.once('end', close);
-  // Later requests of the connection are served normally.
+  // The listener is removed with the response, so that later requests of the connection are served normally.
   response.once('close', () => socket.off('end', close));
 }
 
@@ -249,7 +260,7 @@ function oneHeader(request: IncomingMessage, name: string): string | undefined {
   return Array.isArray(value) ? value.join(',') : value;
 }
 
-/** The milliseconds that a long poll asks to wait; 0 for a value that the service will reject. */
+/** Returns the milliseconds that a long poll asks to wait; 0 for a value that the service will reject. */
 function waitMsOf({ longPoll, query: schema }: Route, query: string): number {
   if (!longPoll || query === '') return 0;
   const wait = schema?.shape['wait']?.safeParse(readQuery(query).value['wait']).data;

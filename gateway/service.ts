@@ -27,7 +27,7 @@ import { Matcher } from './steps/match.ts';
 import { GatewayTelemetry } from './telemetry/telemetry.ts';
 import { Proxy } from './upstream/proxy.ts';
 
-/** The timeout of a key verification. */
+/** The timeout of an API key verification in auth, in milliseconds. */
 const VERIFY_MS = 1_000;
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -45,9 +45,9 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       repeatable: ['verify'],
     });
     const { keys, usage, parts } = createKeys({ client, clock, random: Math.random, metrics, log, config });
-    // The limiter has its own timeout for each decision.
+    // Commands to Redis get no timeout here, because the rate limiter has its own timeout for each decision.
     const redis = service.redis(config, { commandTimeoutMs: null });
-    if (!redis) log.warn('REDIS_URL is not set: limits are counted in this process alone');
+    if (!redis) log.warn('REDIS_URL is not set: rate limits are counted in this process alone');
     const limiter = new GatewayLimiter({ redis, replicas: config.GATEWAY_REPLICAS, clock, log, metrics, breakers });
     const routes = routesFor(config);
     const services = {
@@ -103,21 +103,21 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
       port: config.GATEWAY_PORT,
       handler: pipeline.handle,
       IncomingMessage: ClientRequest,
-      // The guard rejects a missing Host itself, with an error in the envelope.
+      // Node must accept requests without a Host header: the gateway rejects them itself, with its own error response.
       requireHostHeader: false,
       maxHeaderSize: MAX_HEADER_BYTES,
       requestTimeout: REQUEST_MS,
       headersTimeout: HEADERS_MS,
       connectionsCheckingInterval: CHECK_EVERY_MS,
       keepAliveTimeout: config.KEEP_ALIVE_SECONDS * 1000,
-      // Requests without a body never emit 'end', 'close' or 'aborted' and are destroyed from the start. Listen to the
-      // response's 'close' instead.
+      // Node then creates no body stream for requests without a body. Such requests never emit 'end', 'close' or
+      // 'aborted', so code must listen to 'close' of the response.
       optimizeEmptyRequests: true,
       onFailure: (error) => log.error({ err: error }, 'HTTP handler failed, connection closed'),
     });
-    // Half-closed clients still get their response. httpAllowHalfOpen is missing in Node's types.
+    // Clients that end their sending side still get their response. httpAllowHalfOpen is missing in Node's types.
     Object.assign(listener.server, { maxConnections: config.MAX_CONNECTIONS, httpAllowHalfOpen: true });
-    // One more than the limit, so that the guard can detect too many headers although Node drops the rest.
+    // Node may read one header more than the limit, so that the gateway can detect that a request has too many.
     listener.server.maxHeadersCount = MAX_HEADERS + 1;
     respondToProtocolErrors(listener.server, {
       refused: (code) => telemetry.rejectedByParser(code),
@@ -131,7 +131,7 @@ export const gatewayService: ServiceDefinition<GatewayConfig> = {
   },
 };
 
-/** Shows how much of the limits on concurrent requests is used. */
+/** Exposes metrics that show how much of the limits on concurrent requests is used. */
 function showAdmission(metrics: Metrics, admission: Admission, config: GatewayConfig): void {
   const show = (name: string, help: string, read: () => number) =>
     metrics.gauge(name, help, [], (gauge) => gauge.set(read()));
@@ -146,7 +146,7 @@ function showAdmission(metrics: Metrics, admission: Admission, config: GatewayCo
     .set(config.MAX_WAITING_POLLS);
 }
 
-/** Throws a ConfigError unless all services use mutual TLS, or none does. */
+/** Throws a ConfigError unless the URLs of all services use mutual TLS, or none does. */
 function requireOneProtocol(services: Readonly<Record<string, string>>, isTls: boolean): void {
   const wanted = isTls ? 'https://' : 'http://';
   const wrong = Object.entries(services).filter(([, address]) => !address.startsWith(wanted));

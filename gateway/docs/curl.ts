@@ -4,8 +4,8 @@ import { type Components, type Operation, type Parameter, resolveRef } from '../
 const GUILD = '$GUILD';
 
 /**
- * A curl command that calls an operation, for a POSIX shell with the variables API, KEY and GUILD. It has the required
- * parameters and the body, with the example values of the document.
+ * Returns a curl command that calls an operation, for a POSIX shell with the variables API, KEY and GUILD. The command
+ * has the required parameters and the body, with the example values of the OpenAPI document.
  */
 export function curlOf(method: string, path: string, operation: Operation, components: Components): string {
   const parameters = (operation.parameters ?? []).map((parameter) => resolveRef<Parameter>(components, parameter));
@@ -29,7 +29,7 @@ function withValues(path: string, required: Parameter[]): string {
   return `${filled}?${query.map(({ name, example }) => `${name}=${encodeURIComponent(String(example))}`).join('&')}`;
 }
 
-/** Quotes JSON with single quotes, except the guild ID, which is a shell variable. */
+/** Quotes a JSON body for the shell with single quotes, except the guild ID, which is a shell variable. */
 function quoteJson(body: unknown): string {
   const withGuild =
     typeof body === 'object' && body !== null && 'guild_id' in body ? { ...body, guild_id: GUILD } : body;

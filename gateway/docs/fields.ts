@@ -2,17 +2,17 @@ import { type Components, type JsonSchema, resolveRef } from '../openapi/documen
 import { type Html, html } from './html.ts';
 import { inline } from './markdown.ts';
 
-/** One row of a table of fields. */
+/** One row of the table of fields on the documentation page. */
 export interface Field {
-  /** The dotted path, with `[]` for the items of a list. */
+  /** The dotted path of a field, with `[]` for the items of a list. */
   name: string;
   schema: JsonSchema;
   need: 'required' | 'one of these' | 'optional';
-  /** The place of a parameter: path, query or header. */
+  /** Where a request parameter is sent: path, query or header. */
   place?: string;
 }
 
-/** Every field of an object and of its nested objects. */
+/** Returns every field of an object schema, including the fields of nested objects. */
 export function fieldsOf(schema: JsonSchema, components: Components, prefix = ''): Field[] {
   const { properties = {}, required = [], oneOf = [] } = withReference(schema, components);
   const choices = oneOf.flatMap((choice) => choice.required ?? []);
@@ -26,7 +26,7 @@ export function fieldsOf(schema: JsonSchema, components: Components, prefix = ''
   });
 }
 
-/** The object schemas nested in a field. */
+/** Returns the object schemas nested in a field: its own, and those of list items, map values and alternatives. */
 function objectsIn(field: JsonSchema, components: Components): [suffix: string, part: JsonSchema][] {
   const alternatives = (field.anyOf ?? []).flatMap((part) => objectsIn(withReference(part, components), components));
   const values = typeof field.additionalProperties === 'object' ? field.additionalProperties : undefined;
@@ -49,7 +49,7 @@ function withReference(schema: JsonSchema, components: Components): JsonSchema {
   return { ...resolveRef(components, schema), ...beside };
 }
 
-/** A table of the fields or parameters of a request. */
+/** Renders the table of the fields or parameters of a request as HTML. */
 export function fieldTable(title: string, fields: Field[], components: Components): Html | undefined {
   if (fields.length === 0) return undefined;
   const rows = fields.map(
@@ -63,7 +63,7 @@ export function fieldTable(title: string, fields: Field[], components: Component
 <tbody>${rows}</tbody></table></div>`;
 }
 
-/** A table of the fields of a response, which has no column for required fields. */
+/** Renders the table of the fields of a response as HTML. The table has no column for required fields. */
 export function responseTable(fields: Field[], components: Components): Html {
   const rows = fields.map(
     ({ name, schema }) => html`<tr><td><code>${name}</code></td><td>${typeOf(schema, components)}</td>

@@ -1,4 +1,4 @@
-/** A piece of HTML. Only `html` creates it. */
+/** A piece of HTML that is safe to send. Only the template tag `html` creates such pieces. */
 export class Html {
   readonly text: string;
 
@@ -9,7 +9,7 @@ export class Html {
 
 type Piece = Html | string | number | undefined | Piece[];
 
-/** A template tag that escapes its values unless they are `Html`. Lists are joined and undefined is left out. */
+/** A template tag for HTML. Escapes each value unless it is `Html`, joins lists, and leaves out undefined. */
 export function html(strings: TemplateStringsArray, ...values: Piece[]): Html {
   return new Html(strings.map((string, index) => string + render(values[index])).join(''));
 }
@@ -23,7 +23,7 @@ function render(piece: Piece): string {
 
 const ESCAPES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-/** Escapes text for an element's content or a quoted attribute. */
+/** Escapes text, so that it can be used as the content of an HTML element or in a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
 }

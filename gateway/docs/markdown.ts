@@ -12,17 +12,17 @@ export function markdown(text: string): Html[] {
   });
 }
 
-/** The headings of a Markdown text. */
+/** Returns the headings of a Markdown text. */
 export function headings(text: string): string[] {
   return [...text.matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading);
 }
 
-/** Renders one line of Markdown. */
+/** Renders one line of Markdown as HTML. */
 export function inline(text: string): (Html | string)[] {
   return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 }
 
-/** Converts a text to an element ID. */
+/** Converts the text of a heading to the ID of an HTML element. */
 export function slug(text: string): string {
   return text
     .toLowerCase()

@@ -11,14 +11,14 @@ import { type Field, fieldsOf, fieldTable, responseTable } from './fields.ts';
 import { type Html, html } from './html.ts';
 import { inline, markdown } from './markdown.ts';
 
-/** An operation with its method and path. */
+/** An operation of the API with its HTTP method and path. */
 export interface Endpoint {
   method: string;
   path: string;
   operation: Operation;
 }
 
-/** The section of one operation. */
+/** Renders the section of one operation on the documentation page. */
 export function operationSection({ method, path, operation }: Endpoint, components: Components): Html {
   const { operationId, summary, description, deprecated } = operation;
   const body = operation.requestBody?.content['application/json'].schema;
@@ -56,7 +56,7 @@ ${fields.length > 0 ? html`<details><summary>Fields of <code>data</code></summar
   });
 }
 
-/** The errors that are specific to the operation, and a link to the common ones. */
+/** Renders the errors that are specific to an operation, and a link to the errors that operations share. */
 function errorsOf(operation: Operation, components: Components): Html {
   const all = responses(operation, components, (status) => status >= 400);
   const own = all.filter(([, { isShared }]) => !isShared);
@@ -83,7 +83,7 @@ function responses(
   return all.filter(([status]) => isWanted(status));
 }
 
-/** A table of errors: what each one means and what to do about it. */
+/** Renders a table of error responses: what each error means and what a client can do about it. */
 export function errorTable(responses: [status: number, response: OpenApiResponse][]): Html {
   const rows = responses.flatMap(([status, response]) =>
     Object.values(response.content['application/json'].examples ?? {}).map(({ summary, description, value }) => {

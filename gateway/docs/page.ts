@@ -5,11 +5,11 @@ import { headings, inline, markdown, slug } from './markdown.ts';
 import { type Endpoint, errorTable, operationSection } from './operation.ts';
 import { STYLE } from './style.ts';
 
-/** The content security policy of the page, which allows only its own style sheet. */
+/** The Content-Security-Policy header of the documentation page, which allows only the page's own style sheet. */
 export const DOCS_SECURITY_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Renders an OpenAPI document as one HTML page that loads no other resources. */
+/** Renders an OpenAPI document as one HTML page that loads no other files. */
 export function docsPage(document: OpenApiDocument): string {
   const { info, components } = document;
   const groups = document.tags.map(({ name, description }) => ({
@@ -97,7 +97,7 @@ GUILD='900000000000000001'`;
 ${operation && curlOf(method, path, operation, document.components)}</code></pre>`;
 }
 
-/** The error responses that operations share, by status. */
+/** Returns the error responses that all operations share, with their statuses. */
 function sharedErrors({ paths, components }: OpenApiDocument): [number, OpenApiResponse][] {
   const found = new Map<number, OpenApiResponse>();
   for (const operation of Object.values(paths).flatMap((item) => Object.values<Operation>(item))) {

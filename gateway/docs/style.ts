@@ -1,4 +1,4 @@
-/** The style sheet of the page. It loads no fonts or images. */
+/** The style sheet of the documentation page. It loads no fonts or images. */
 export const STYLE = `
 :root { color-scheme: light dark;
   --paper: #fdfdfc; --card: #ffffff; --ink: #1d2430; --quiet: #5d6777; --line: #e1e4ea; --code: #f3f4f7;

@@ -5,19 +5,19 @@ import { SERVERS_PER_GUILD, SharedSlots, shareOf } from './slots.ts';
 
 export interface AdmissionOptions {
   /**
-   * The maximum number of requests in flight. Waiting polls and requests whose body is still arriving are not included.
+   * The maximum number of requests in flight, without waiting polls and without requests whose body is still arriving.
    */
   maxInFlight: number;
   /** The maximum number of polls that wait in a service. */
   maxWaitingPolls: number;
 }
 
-/** The slots that a request holds at the moment. */
+/** The admission slots that one request holds at the moment. */
 export interface Held {
   slot: 'none' | 'in flight' | 'receiving' | 'waiting';
-  /** The guild to whose share the request counts. */
+  /** The guild whose share of the slots the request uses. */
   sharedBy: string | undefined;
-  /** True if it counts to the share of waiting polls. */
+  /** True if the request uses a slot of the guild's share of waiting polls. */
   isPoll: boolean;
 }
 
@@ -46,17 +46,17 @@ export class Admission {
     return this.#inFlight;
   }
 
-  /** The number of admitted requests whose body is still arriving. */
+  /** The number of admitted requests whose body is still arriving from the client. */
   get receiving(): number {
     return this.#receiving;
   }
 
-  /** The number of polls that wait in a service, or are about to. */
+  /** The number of long polls that wait in a service or will wait there in a moment. */
   get waitingPolls(): number {
     return this.#polls.taken;
   }
 
-  /** Takes an in-flight slot. */
+  /** Takes an in-flight slot for a request. Returns an OverloadError if none is free. */
   enter(held: Held): OverloadError | undefined {
     if (this.#inFlight >= this.#maxInFlight) return OVERLOADS.in_flight;
     this.#inFlight++;
@@ -64,10 +64,10 @@ export class Admission {
     return undefined;
   }
 
-  /** Counts the request to the share of its address until `found`, the lookup of its key, is settled. */
+  /** Counts a request towards the share of its client address until `found`, the lookup of its API key, is settled. */
   whileUnauthenticated<Found>(network: Network, found: Promise<Found>): Promise<Found> | OverloadError {
     if (!this.#unauthenticated.take(network)) {
-      // The lookup has no other consumer, and its failure must not be an unhandled rejection.
+      // A lookup of an API key that nobody else awaits must not cause an unhandled rejection.
       found.catch(() => undefined);
       return OVERLOADS.address;
     }
@@ -75,7 +75,8 @@ export class Admission {
   }
 
   /**
-   * Counts the request to its guild's share: of the waiting polls if it may wait, otherwise of the requests in flight.
+   * Counts a request towards its guild's share: of the waiting polls if it is a poll, otherwise of the requests in
+   * flight.
    */
   share(held: Held, guildId: string, isPoll: boolean): Rejection {
     if (isPoll && this.#polls.isFull) return OVERLOADS.polls;
@@ -86,13 +87,16 @@ export class Admission {
     return undefined;
   }
 
-  /** Called before a poll waits: it no longer counts as in flight. */
+  /** Called before a poll waits in a service: the poll no longer counts as in flight. */
   wait(held: Held): void {
     this.#leaveSlot(held);
     held.slot = 'waiting';
   }
 
-  /** Called while the body is still arriving. Until it is complete, the request does not count as in flight. */
+  /**
+   * Called while the body of a request is still arriving. Until it is complete, the request does not count as in
+   * flight.
+   */
   receive(held: Held): Rejection {
     if (held.slot !== 'in flight') return undefined;
     if (this.#receiving >= this.#maxInFlight) return OVERLOADS.receiving;
@@ -102,7 +106,10 @@ export class Admission {
     return undefined;
   }
 
-  /** Called when the body is complete. The request counts as in flight again, even above the limit: it was admitted. */
+  /**
+   * Called when the body of a request is complete. The request counts as in flight again, even above the limit, because
+   * it was already admitted.
+   */
   received(held: Held): void {
     if (held.slot !== 'receiving') return;
     this.#receiving--;
@@ -110,7 +117,7 @@ export class Admission {
     held.slot = 'in flight';
   }
 
-  /** Releases all slots of the request. */
+  /** Releases all admission slots that the request holds. */
   leave(held: Held): void {
     this.#leaveSlot(held);
     if (held.sharedBy === undefined) return;

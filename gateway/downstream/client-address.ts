@@ -5,11 +5,11 @@ import { trimSpacesAndTabs } from './headers.ts';
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Range = [Address, number];
 
-/** A parsed list of CIDRs and single addresses. */
+/** A list of CIDRs and single IP addresses that other addresses can be checked against. */
 export class AddressList {
   readonly #ranges: Range[];
 
-  /** Throws for an entry that is neither an address nor a CIDR. */
+  /** Throws if one of the entries is neither an IP address nor a CIDR. */
   constructor(entries: readonly string[]) {
     this.#ranges = entries.map(parseRange);
   }
@@ -19,7 +19,7 @@ export class AddressList {
   }
 }
 
-/** Parses an address. IPv4-mapped IPv6 (`::ffff:`) becomes IPv4. Undefined if it is malformed. */
+/** Parses an IP address. IPv4-mapped IPv6 (`::ffff:`) becomes IPv4. Returns undefined if the address is malformed. */
 export function parseAddress(text: string): Address | undefined {
   // ipaddr.js also accepts 10.1, 0x7f.1 and ::ffff:010.1.1.1, which must not be accepted from a header.
   if (isIP(text) === 0) return undefined;
@@ -30,9 +30,9 @@ export function parseAddress(text: string): Address | undefined {
 const COMPATIBLE = /^::\d+\.\d+\.\d+\.\d+$/;
 
 /**
- * The client's address. That is the address of the socket, unless it is a trusted proxy: then it is the first address
- * in X-Forwarded-For, from the right, that is not a trusted proxy. Undefined if X-Forwarded-For is malformed or has too
- * many trusted proxies.
+ * Returns the client's address. That is the address of the socket, unless the socket belongs to a trusted proxy: then
+ * it is the first address in X-Forwarded-For, from the right, that is not a trusted proxy. Returns undefined if
+ * X-Forwarded-For is malformed or has too many trusted proxies.
  */
 export function clientAddress(
   socketAddress: string | undefined,
@@ -52,7 +52,10 @@ export function clientAddress(
   return address;
 }
 
-/** A list with more trusted proxies counts as malformed. It exists only to cost CPU time. */
+/**
+ * The maximum number of trusted proxies in X-Forwarded-For. A longer list counts as malformed, because somebody only
+ * sends it to cost CPU time.
+ */
 const MAX_TRUSTED_HOPS = 32;
 
 /**
@@ -64,14 +67,18 @@ export function peerAddress(text: string): Address | undefined {
 }
 
 /**
- * The key by which client addresses are counted: the 32 bits of an IPv4 address, or the /64 of an IPv6 address in hex.
+ * The key by which requests of a client address are counted: the 32 bits of an IPv4 address, or the /64 of an IPv6
+ * address in hex.
  */
 export type Network = number | string;
 
-/** A provider commonly assigns a /64 to one customer, who can use any address in it (RFC 6177). */
+/**
+ * The number of bytes of an IPv6 /64. Providers assign a whole /64 to one customer, who can use any address in it (RFC
+ * 6177).
+ */
 const IPV6_NETWORK_BYTES = 8;
 
-/** The network that counts as one client address. Clients without a valid address are counted together. */
+/** Returns the network that counts as one client address. Clients without a valid address are counted together. */
 export function networkOf(address: Address | undefined): Network {
   if (!address) return '';
   if (!('octets' in address)) return Buffer.from(address.toByteArray().slice(0, IPV6_NETWORK_BYTES)).toString('hex');
@@ -79,7 +86,7 @@ export function networkOf(address: Address | undefined): Network {
   return (first << 24) | (second << 16) | (third << 8) | fourth;
 }
 
-/** Removes the port, which some proxies add to the client's address. */
+/** Removes the port that some proxies add to the client's address in X-Forwarded-For. */
 function withoutPort(hop: string): string {
   if (!hop.includes(':') && !hop.startsWith('[')) return hop;
   const [, bracketed] = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(hop) ?? [];

@@ -5,38 +5,38 @@ import type { Metrics } from '#kit/telemetry/metrics.ts';
 import { type AddressList, type Network, networkOf, peerAddress } from './client-address.ts';
 import { SERVERS_PER_GUILD, SharedSlots, shareOf } from './slots.ts';
 
-/** The number of checks of a connection within the write timeout. */
+/** How often a client connection is checked within the write timeout. */
 const CHECKS = 10;
-/** A game server uses one connection to poll and another one for heartbeats. */
+/** The number of connections of one game server: one to poll for commands and one for heartbeats. */
 const CONNECTIONS_PER_SERVER = 2;
 
 export interface ClientConnectionsOptions {
-  /** The maximum number of connections of the listener. */
+  /** The maximum number of open connections of the public listener. */
   maxConnections: number;
-  /** A client that reads nothing for this long, although bytes are waiting for it, is disconnected. */
+  /** A client that reads nothing for this many milliseconds, although bytes are waiting for it, is disconnected. */
   writeTimeoutMs: number;
-  /** Their connections carry requests of many clients and are exempt from the shares. */
+  /** Proxies whose connections carry requests of many clients, so that no share of a guild or address limits them. */
   trustedProxies: AddressList;
   metrics: Metrics;
 }
 
-/** The state of a connection. */
+/** The state of one client connection. */
 interface ConnectionState {
-  /** True if the peer is a trusted proxy. */
+  /** True if the other side of the connection is a trusted proxy. */
   isProxy: boolean;
-  /** The client network to whose share of unauthenticated connections it counts. */
+  /** The client network whose share of unauthenticated connections this connection uses. */
   network: Network | undefined;
-  /** The guild of the last valid key on the connection. */
+  /** The guild of the last valid API key that was used on the connection. */
   guildId: string | undefined;
-  /** The number of bytes that the operating system had accepted at the last check. */
+  /** The number of sent bytes that the operating system had accepted at the last check of the connection. */
   flushed: number;
-  /** The number of consecutive checks at which bytes were waiting and none had been sent. */
+  /** The number of consecutive checks at which bytes were waiting for the client and none had been sent. */
   idleChecks: number;
 }
 
 /**
- * Tracks the connections of the public listener. Disconnects clients that do not read, and limits the connections of
- * one address without a valid key and those of one guild, each to a tenth of all.
+ * Tracks the client connections of the public listener. Disconnects clients that do not read, and limits the
+ * connections of one address without a valid API key, and the connections of one guild, each to a tenth of all.
  */
 export class ClientConnections implements Part {
   readonly name = 'client connections';
@@ -63,7 +63,7 @@ export class ClientConnections implements Part {
     );
   }
 
-  /** Tracks the connections of this server. */
+  /** Tracks all client connections of this HTTP server. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => this.#add(socket));
   }
@@ -77,8 +77,8 @@ export class ClientConnections implements Part {
   }
 
   /**
-   * Called for each request with a valid key. Returns false if the guild has reached its share of connections: then the
-   * connection must be closed after the response.
+   * Called for each request with a valid API key. Returns false if the guild has reached its share of connections: then
+   * the connection must be closed after the response.
    */
   authenticated(socket: Socket, guildId: string): boolean {
     const tracked = this.#tracked.get(socket);
@@ -116,7 +116,10 @@ export class ClientConnections implements Part {
     tracked.guildId = undefined;
   }
 
-  /** Counts checks instead of time, because a blocked process cannot notice that a client reads. */
+  /**
+   * Counts the checks at which a client read nothing, instead of measuring time: a blocked process would notice too
+   * late that the client reads.
+   */
   #check(): void {
     for (const [socket, tracked] of this.#tracked) {
       if (socket.writableLength === 0) {
@@ -129,7 +132,7 @@ export class ClientConnections implements Part {
         tracked.idleChecks = 0;
       } else if (++tracked.idleChecks >= CHECKS) {
         this.#closed.inc({ reason: 'not_reading' });
-        // A reset, so that the operating system drops what the client has not read.
+        // The connection is reset, so that the operating system drops the bytes that the client has not read.
         socket.resetAndDestroy();
       }
     }

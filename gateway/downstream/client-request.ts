@@ -1,12 +1,14 @@
 import { IncomingMessage } from 'node:http';
 
 const BATCH_BYTES = 16 * 1024;
-/** Larger pieces are passed on without being copied into a batch. */
+/**
+ * The maximum size, in bytes, of body chunks that are combined into one. Larger chunks are passed on without copying.
+ */
 const SMALL_BYTES = 256;
 
 /**
- * A request that combines small chunks of its body. Node's parser calls `push` for each chunk, and a chunk may have one
- * byte: forwarding the 2,600 chunks of a 16 KiB packet one by one would block the process for 20 ms.
+ * An HTTP request that combines small chunks of its body. Node's parser calls `push` for each chunk, and a chunk may
+ * have one byte: forwarding the 2,600 chunks of a 16 KiB packet one by one would block the process for 20 ms.
  */
 export class ClientRequest extends IncomingMessage {
   #batch: Buffer | undefined;
@@ -22,7 +24,7 @@ export class ClientRequest extends IncomingMessage {
     if (piece.length > SMALL_BYTES) return super.push(piece, encoding);
     if (this.#batch === undefined) {
       this.#batch = Buffer.allocUnsafe(BATCH_BYTES);
-      // The parser has read the whole packet by then. process.nextTick could run after each chunk.
+      // By the time of setImmediate the parser has read the whole packet. process.nextTick could run after each chunk.
       setImmediate(() => this.#flush());
     }
     this.#length += piece.copy(this.#batch, this.#length);

@@ -2,7 +2,10 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { REQUEST_ID_HEADER } from '#kit/http/request-id.ts';
 import { PRINCIPAL_HEADER } from '#kit/security/principal.ts';
 
-/** Headers that apply to one connection only. Transfer-Encoding is excluded, because the body is read according to it. */
+/**
+ * Headers that apply to one connection only and are not forwarded. Transfer-Encoding is not listed, because the gateway
+ * needs it to read the body.
+ */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'proxy-connection',
@@ -30,11 +33,14 @@ export const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
   REQUEST_ID_HEADER,
 ]);
 
-/** A request with more headers, or with more options in `Connection`, is rejected with 431. */
+/** The maximum number of headers of a request, and of options in its Connection header. More get 431. */
 export const MAX_HEADERS = 100;
 export const MAX_CONNECTION_HEADER_OPTIONS = 20;
 
-/** Headers that may occur only once. Of duplicates Node silently keeps the first, other servers may keep the second. */
+/**
+ * Headers that may occur only once in a request. Of duplicates Node silently uses the first, other servers may use the
+ * second.
+ */
 export const SINGLE_VALUE_HEADERS: ReadonlySet<string> = new Set([
   'age',
   'authorization',
@@ -57,7 +63,8 @@ export const SINGLE_VALUE_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Removes surrounding spaces and tabs. trim() would also remove the byte A0, which may be part of a UTF-8 character.
+ * Removes spaces and tabs around a header value. trim() would also remove the byte A0, which may be part of a UTF-8
+ * character.
  */
 export function trimSpacesAndTabs(text: string): string {
   let [start, end] = [0, text.length];
@@ -72,7 +79,7 @@ function isBlank(code: number): boolean {
 
 const NO_OPTIONS: ReadonlySet<string> = new Set();
 
-/** The options of the Connection header, in lower case. */
+/** Returns the options of the Connection header, in lower case. */
 export function connectionOptions({ connection }: IncomingHttpHeaders): ReadonlySet<string> {
   if (connection === undefined) return NO_OPTIONS;
   const options = new Set<string>();
@@ -82,15 +89,15 @@ export function connectionOptions({ connection }: IncomingHttpHeaders): Readonly
 }
 
 /**
- * True if the connection is closed after the response: if the client requests it, and after an `Upgrade`. The gateway
- * ignores `Upgrade`, but Node's parser drops the bytes that follow such a request in the same packet.
+ * True if the client connection is closed after the response: if the client requests it, and after an `Upgrade` header.
+ * The gateway ignores `Upgrade`, but Node's parser drops the bytes that follow such a request in the same packet.
  */
 export function closesAfterResponse(headers: IncomingHttpHeaders): boolean {
   const options = connectionOptions(headers);
   return options.has('close') || (options.has('upgrade') && headers.upgrade !== undefined);
 }
 
-/** True if `Connection` has too many options. Counts commas, and so also empty and repeated options. */
+/** True if the Connection header has too many options. Every comma counts, so empty and repeated options count too. */
 export function hasTooManyConnectionOptions({ connection = '' }: IncomingHttpHeaders): boolean {
   let count = 1;
   for (let comma = connection.indexOf(','); comma >= 0; comma = connection.indexOf(',', comma + 1)) {
@@ -100,27 +107,30 @@ export function hasTooManyConnectionOptions({ connection = '' }: IncomingHttpHea
   return false;
 }
 
-/** Removes headers that a client could forge, or that apply to its connection. Called before any header is read. */
+/**
+ * Removes request headers that a client could forge, or that apply to its connection only. Called before any header is
+ * read.
+ */
 export function stripReserved(request: IncomingMessage): void {
   const { headers } = request;
   const named = connectionOptions(headers);
   const isKept = (name: string) => isOrdinary(name) && !named.has(name);
-  // Most requests have no such header and need no copy.
+  // Most requests have no header to remove, and so need no copy of their headers.
   for (const name in headers) if (!isKept(name)) return keepOnly(request, isKept);
 }
 
-/** True if a header is not reserved, not hop-by-hop, and has no underscore. */
+/** True if a request header is not reserved for the gateway, not hop-by-hop, and has no underscore. */
 export function isOrdinary(name: string): boolean {
-  // Some servers treat an underscore as a dash.
+  // Header names with an underscore are dropped, because some servers treat an underscore as a dash.
   return !HOP_BY_HOP.has(name) && !isReserved(name) && !name.includes('_');
 }
 
-/** Removes all headers that are not forwarded to services. Called immediately before a request is forwarded. */
+/** Removes all request headers that services do not need. Called immediately before a request is forwarded. */
 export function keepForwarded(request: IncomingMessage): void {
   keepOnly(request, (name) => FORWARDED_HEADERS.has(name));
 }
 
-/** Creates a new object, because V8 handles objects with deleted properties slowly. */
+/** Copies the headers to keep into a new object, because V8 handles objects with deleted properties slowly. */
 function keepOnly(request: IncomingMessage, isKept: (name: string) => boolean): void {
   const { headers } = request;
   const kept: IncomingHttpHeaders = {};

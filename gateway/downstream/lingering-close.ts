@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { hasBody } from '#kit/http/body.ts';
 
 /**
- * The maximum number of bytes that a client may send after its response. Enough for most bodies that were rejected
+ * The maximum number of bytes that a client may send after its response, enough for most bodies that were rejected
  * early.
  */
 const MAX_BYTES = 1024 * 1024;
@@ -11,8 +11,8 @@ const MAX_MS = 2_000;
 const CHECK_INTERVAL_MS = 100;
 
 /**
- * Limits how much of a body is read after the response. Node reads the rest of a body, however long it is, to reach the
- * next request of the connection. A client that sends too much or takes too long is disconnected.
+ * Limits how much of a request's body is read after the response. Node reads the rest of a body, however long it is, to
+ * reach the next request of the connection. A client that sends too much or takes too long is disconnected.
  */
 export function limitUnreadBody(request: IncomingMessage, response: ServerResponse): void {
   if (!hasBody(request)) return;
@@ -27,10 +27,10 @@ export function limitUnreadBody(request: IncomingMessage, response: ServerRespon
  */
 export function enableLingeringClose(server: Server): void {
   server.on('connection', (socket: Socket) => {
-    // Node calls this public method after the last response of a connection.
+    // Node calls the public method `destroySoon` after the last response of a connection.
     socket.destroySoon = () => {
       socket.end();
-      // The socket closes by itself once both sides have ended.
+      // A socket closes by itself once client and gateway have both ended their side.
       destroyUnless(socket, () => false);
     };
   });

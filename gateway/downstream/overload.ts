@@ -5,7 +5,7 @@ import type { Metrics } from '#kit/telemetry/metrics.ts';
 
 const LOG_EVERY_MS = 1_000;
 
-/** The limits that a request can exceed: those of the whole gateway, or the share of its guild or client address. */
+/** The error message of each limit on concurrent requests: of the whole gateway, or of one guild or client address. */
 const MESSAGES = {
   in_flight: 'Too many requests are in flight, try again soon',
   receiving: 'Too many request bodies are being received, try again soon',
@@ -17,7 +17,10 @@ const MESSAGES = {
 
 export type Bound = keyof typeof MESSAGES;
 
-/** A limit on concurrent requests was reached. Not a failure: it must not count against any service. */
+/**
+ * The error of a request that exceeds a limit on concurrent requests. It is no failure of any service, so no circuit
+ * breaker counts it.
+ */
 export class OverloadError extends ApiError {
   readonly bound: Bound;
 
@@ -29,7 +32,7 @@ export class OverloadError extends ApiError {
 
 const BOUNDS = Object.keys(MESSAGES) as Bound[];
 
-/** One shared error for each limit, because under overload creating an error would cost more than all checks. */
+/** One shared error object for each limit, because under overload creating an error costs more than all checks. */
 export const OVERLOADS = Object.fromEntries(BOUNDS.map((bound) => [bound, new OverloadError(bound)])) as Record<
   Bound,
   OverloadError
@@ -38,11 +41,11 @@ export const OVERLOADS = Object.fromEntries(BOUNDS.map((bound) => [bound, new Ov
 export interface OverloadLogOptions {
   metrics: Metrics;
   log: Logger;
-  /** Returns monotonic milliseconds. */
+  /** Returns monotonic time in milliseconds. */
   now?: () => number;
 }
 
-/** Counts overload rejections, and logs a warning of them at most once a second. */
+/** Counts requests rejected because of overload, and logs a warning about them at most once a second. */
 export class OverloadLog {
   readonly #log: Logger;
   readonly #now: () => number;
@@ -57,7 +60,7 @@ export class OverloadLog {
     this.#rejections = metrics.counterOf('gateway_overload_refusals_total', help, 'bound', BOUNDS);
   }
 
-  /** `bound` is the limit that was reached. */
+  /** Counts a rejected request. `bound` is the limit that was reached. */
   refused(bound: Bound): void {
     this.#rejections.inc({ bound });
     this.#unlogged++;

@@ -3,14 +3,14 @@ import type { Socket } from 'node:net';
 import type { Network } from './client-address.ts';
 import { SharedSlots, shareOf } from './slots.ts';
 
-/** The maximum number of requests that wait behind the current request of their connection. */
+/** The maximum number of pipelined requests that wait behind the current request of their connection. */
 export const MAX_PIPELINED = 10;
 
-/** A request of a connection. */
+/** One pipelined request of a client connection. */
 export interface PipelinedRequest {
-  /** Called once all earlier requests of the connection have their response. */
+  /** Starts the request. Called once all earlier requests of the connection have their response. */
   begin(): void;
-  /** The network of the client address. Called only if the request has to wait. */
+  /** Returns the network of the client address. Called only if the request has to wait. */
   network(): Network;
 }
 
@@ -30,20 +30,23 @@ export class PipelineQueue {
   /** The waiting requests of each connection that has a request in flight. */
   readonly #queues = new WeakMap<Socket, readonly QueuedRequest[]>();
 
-  /** `maxWaiting`: the requests that may wait on all connections together. One client address may have a tenth. */
+  /**
+   * `maxWaiting` is the maximum number of requests that wait on all connections together. One client address may use a
+   * tenth.
+   */
   constructor(maxWaiting: number) {
     this.#waiting = new SharedSlots(maxWaiting, shareOf(maxWaiting));
   }
 
-  /** The number of requests that wait now, on all connections together. */
+  /** The number of pipelined requests that wait now, on all connections together. */
   get waiting(): number {
     return this.#waiting.taken;
   }
 
   /**
-   * Begins the request once every earlier request of the connection has its response. It never begins if the connection
-   * is closed after one of those. A client is disconnected if too many of its requests would wait: on this connection,
-   * of its address, or of all clients.
+   * Begins the request once every earlier request of the connection has its response. If the connection is closed after
+   * an earlier response, the request never begins. A client is disconnected if too many of its requests would wait: on
+   * this connection, of its address, or of all clients.
    */
   take(request: IncomingMessage, response: ServerResponse, pipelined: PipelinedRequest): void {
     const { socket } = request;

@@ -19,22 +19,22 @@ const HEAD_LINE = /^HEAD /;
 const REQUEST_LINE = /^[A-Za-z]+ (\S+) HTTP\/1\.[01]\r?\n/;
 
 export interface ProtocolErrorOptions {
-  /** Called with the error code of each rejection. */
+  /** Called with the error code of each request that Node's HTTP parser rejects. */
   refused: (code: ErrorCode) => void;
-  /** Returns the methods of a path, or undefined if there is no such path. */
+  /** Returns the HTTP methods that a path supports, or undefined if there is no such path. */
   methodsOf: (path: string) => readonly string[] | undefined;
-  /** All methods of the API, for CONNECT, whose target is not a path. */
+  /** All HTTP methods of the API, for the response to CONNECT, whose target is not a path. */
   methods: readonly string[];
 }
 
-/** Sends an error envelope for requests that Node's HTTP parser rejects, and for CONNECT. */
+/** Sends the API's error response for requests that Node's HTTP parser rejects, and for CONNECT. */
 export function respondToProtocolErrors(server: Server, { refused, methodsOf, methods }: ProtocolErrorOptions): void {
   const malformed = new WeakSet<Socket>();
   server.on('clientError', (error: NodeJS.ErrnoException, connection) => {
-    // The event is typed as Duplex, but for an HTTP server it is always the socket.
+    // Node types the connection of `clientError` as Duplex, but for an HTTP server it is always a Socket.
     const socket = connection as Socket;
     if (error.code === 'ECONNRESET') socket.destroy();
-    // The bytes after an error cannot be interpreted. A socket that is not writable is about to be closed.
+    // The bytes after a protocol error cannot be interpreted. A socket that is not writable is about to be closed.
     if (!socket.writable || malformed.has(socket)) return;
     malformed.add(socket);
     const refusal = parserRefusal(error, methodsOf);
@@ -44,20 +44,20 @@ export function respondToProtocolErrors(server: Server, { refused, methodsOf, me
     if (!exchange || (exchange.response.closed && exchange.request.complete)) endWith(socket, refusal, { isHead });
     else closeAfterResponse(exchange, refusal, socket);
   });
-  // The request listener checks Expect in the order of all other checks.
+  // The request listener checks the Expect header together with all other headers.
   for (const event of ['checkContinue', 'checkExpectation']) {
     server.on(event, (request, response) => server.emit('request', request, response));
   }
-  // Without an `upgrade` listener Node ignores Upgrade and emits a normal request.
+  // Without an `upgrade` listener Node ignores the Upgrade header and emits a normal request.
   server.on('connect', (request: IncomingMessage, stream: Duplex) => {
     refused('METHOD_NOT_ALLOWED');
-    // If the request announces a body, Node passes a separate stream that precedes the connection.
+    // For a CONNECT with a body Node passes a separate stream, so the socket is taken from the request.
     const { socket } = request;
     if (stream !== socket) stream.on('error', () => undefined).resume();
     socket.on('error', () => socket.destroy());
     const refusal = methodNotAllowed(methods);
     const end = () => endWith(socket, refusal, { requestId: idOf(request) });
-    // The response to an earlier request must be sent first.
+    // The response to an earlier request of the connection must be sent before the error.
     const exchange = latestExchange(socket);
     if (exchange && !exchange.response.closed) exchange.response.once('finish', end);
     else end();
@@ -68,7 +68,7 @@ function idOf(request: IncomingMessage): string {
   return requestIdOf(request.headers[REQUEST_ID_HEADER]?.toString());
 }
 
-/** The bytes that the parser was reading. */
+/** Returns the bytes that Node's HTTP parser was reading when it failed. */
 function packetOf(error: NodeJS.ErrnoException & { rawPacket?: Buffer }): string {
   return error.rawPacket?.toString('latin1') ?? '';
 }
@@ -80,7 +80,7 @@ function parserRefusal(error: NodeJS.ErrnoException, methodsOf: ProtocolErrorOpt
   return code ? new ApiError(code) : invalidRequest([{ path: 'request', message: 'is not well-formed HTTP/1.1' }]);
 }
 
-/** An unknown method gets the same error as a known one that the path does not support. */
+/** Returns the error for an unknown HTTP method: the same as for a known method that the path does not support. */
 function unknownMethod(target: string, methodsOf: ProtocolErrorOptions['methodsOf']): ApiError {
   const fault = targetFault(target);
   if (fault) return invalidRequest([fault]);
@@ -89,15 +89,16 @@ function unknownMethod(target: string, methodsOf: ProtocolErrorOptions['methodsO
 }
 
 /**
- * Closes the connection after the pending response. Nothing may be written before it, because the client would read
- * that as the response. If the error is in the body of the pending request, the rejection is its response.
+ * Closes the connection after the pending response. No error may be written before that response, because the client
+ * would take it for the response. If the protocol error is in the body of the pending request, the error is its
+ * response.
  */
 function closeAfterResponse({ request, response }: Exchange, refusal: ApiError, socket: Socket): void {
   if (response.closed) return socket.destroySoon();
   response.once('close', () => socket.destroySoon());
-  // The error is behind the request, or its response has already begun.
+  // The protocol error is behind the pending request, or the pending response has already begun.
   if (request.complete || response.headersSent) return;
-  // The parser reads head and body in one call. The checks of the head come first, and run after that call.
+  // The error is sent after the parser call that read both head and body, because the errors of the head come first.
   setImmediate(() => {
     if (!response.headersSent && !response.closed) sendError(response, refusal, ['connection', 'close']);
   });

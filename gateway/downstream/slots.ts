@@ -1,9 +1,9 @@
-/** The maximum number of game servers of a guild (contract, section 13). Each may have one waiting poll. */
+/** The maximum number of game servers of a guild (contract, section 13). Each game server may have one waiting poll. */
 export const SERVERS_PER_GUILD = 2_000;
 
 /**
- * The number of `max` slots that one holder may take: a tenth, or `needed` if that is more, but then at most half of
- * all slots.
+ * Returns how many of `max` slots one holder may take: a tenth, or `needed` if that is more, but then at most half of
+ * all.
  */
 export function shareOf(max: number, needed = 0): number {
   return Math.max(1, Math.floor(max / 10), Math.min(needed, Math.floor(max / 2)));
@@ -13,7 +13,10 @@ export function shareOf(max: number, needed = 0): number {
 export class SharedSlots<Holder> {
   readonly #max: number;
   readonly #maxPerHolder: number;
-  /** Has only holders with at least one slot, so that it cannot grow beyond the number of slots. */
+  /**
+   * The number of slots of each holder. Holders without a slot are removed, so the map is never larger than the number
+   * of slots.
+   */
   readonly #taken = new Map<Holder, number>();
   #total = 0;
 
@@ -22,17 +25,17 @@ export class SharedSlots<Holder> {
     this.#maxPerHolder = maxPerHolder;
   }
 
-  /** The number of slots that are taken now, by all holders together. */
+  /** The number of slots that all holders together have taken now. */
   get taken(): number {
     return this.#total;
   }
 
-  /** True if no slot is left. */
+  /** True if all slots are taken. */
   get isFull(): boolean {
     return this.#total >= this.#max;
   }
 
-  /** Takes a slot. Returns false if no slot is left or the holder has its whole share. */
+  /** Takes a slot for the holder. Returns false if no slot is left or the holder already has its whole share. */
   take(holder: Holder): boolean {
     const taken = this.#taken.get(holder) ?? 0;
     if (this.isFull || taken >= this.#maxPerHolder) return false;
@@ -41,7 +44,7 @@ export class SharedSlots<Holder> {
     return true;
   }
 
-  /** Releases one slot of the holder, which must have one. */
+  /** Releases one slot of the holder, which must have at least one. */
   release(holder: Holder): void {
     const taken = this.#taken.get(holder) ?? 0;
     if (taken <= 1) this.#taken.delete(holder);

@@ -14,7 +14,7 @@ import { scopesOf } from '../steps/scope.ts';
 import { PublicDocument } from './public-document.ts';
 import { SECURITY_TXT_PATH } from './security-txt.ts';
 
-/** Paths that need no key and are not counted. */
+/** Paths that need no API key and count towards no rate limit. */
 export const PUBLIC_PATHS = ['/', '/healthz', '/openapi.json', '/docs', SECURITY_TXT_PATH];
 
 const JSON_HEADERS: Readonly<HeaderList> = ['content-type', 'application/json; charset=utf-8'];
@@ -28,10 +28,7 @@ const TEXT_HEADERS: Readonly<HeaderList> = [
   ['cache-control', 'public, max-age=3600'],
 ].flat();
 
-/**
- * The redirect from `/` to the documentation. Its body is an envelope, like that of every response except the
- * documents.
- */
+/** The redirect from `/` to the documentation. Its body is the API's usual response envelope. */
 const TO_DOCS = successBody(302, 'The documentation is at /docs', { location: '/docs' });
 
 export interface OwnResponsesOptions {
@@ -39,7 +36,7 @@ export interface OwnResponsesOptions {
   version: string;
   serverUrl: string;
   readiness: Readiness;
-  /** Creates security.txt; undefined if no contact is configured. */
+  /** Creates the text of security.txt; undefined if no security contact is configured. */
   securityTxt: (() => string) | undefined;
 }
 

@@ -5,33 +5,40 @@ import { gzipSync } from 'node:zlib';
 import type { Request, Response } from 'express';
 import { type HeaderList, writeResponseHead } from '#kit/http/response-headers.ts';
 
-/** Small pieces, so that a client that reads slowly can be distinguished from one that does not read. */
+/**
+ * Documents are sent in pieces of this size, so that a client that reads slowly can be told from one that does not
+ * read.
+ */
 const PIECE_BYTES = 16 * 1024;
 
-/** One content encoding of a document, with its own ETag. */
+/** A document in one content encoding, with the ETag of that encoding. */
 interface Representation {
   bytes: Buffer;
   etag: string;
   headers: HeaderList;
 }
 
-/** A public document that clients may cache for five minutes. It changes only with the version of the gateway. */
+/**
+ * A public document that clients may cache for five minutes. The document changes only with the version of the gateway.
+ */
 export class PublicDocument {
   readonly #identity: Representation;
   readonly #gzip: Representation;
 
-  /** `headers` are sent with the document, such as its content type. */
+  /** `headers` are the response headers that are sent with the document, such as its content type. */
   constructor(text: string, headers: Readonly<HeaderList>) {
     const bytes = Buffer.from(text);
     this.#identity = representation(bytes, headers, '');
     this.#gzip = representation(gzipSync(bytes, { level: 9 }), ['content-encoding', 'gzip', ...headers], '-gzip');
   }
 
-  /** Sends 200 in an encoding that the client accepts, or 304 if the client has the current version. */
+  /**
+   * Sends the document in an encoding that the client accepts, or 304 if the client already has the current version.
+   */
   readonly send = (request: Request, response: Response): void => {
     const acceptsGzip = request.acceptsEncodings(['gzip', 'identity']) === 'gzip';
     const { bytes, etag, headers } = acceptsGzip ? this.#gzip : this.#identity;
-    // `request.fresh` compares the ETag of the response with If-None-Match.
+    // The ETag must be set first: `request.fresh` compares the ETag of the response with If-None-Match.
     response.setHeader('etag', etag);
     if (request.fresh) {
       writeResponseHead(response, 304, CACHING);
@@ -40,7 +47,7 @@ export class PublicDocument {
     }
     writeResponseHead(response, 200, headers);
     if (request.method === 'HEAD') response.end();
-    // The pipeline fails if the client disconnects, which needs no handling.
+    // The pipeline fails if the client disconnects, and that needs no handling.
     else pipeline(piecesOf(bytes), response).catch(() => undefined);
   };
 }

@@ -3,20 +3,20 @@ import type { Clock } from '#kit/clock.ts';
 export const SECURITY_TXT_PATH = '/.well-known/security.txt';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** RFC 9116 recommends less than a year. */
+/** The number of days until security.txt expires. RFC 9116 recommends less than a year. */
 const VALID_DAYS = 180;
 
 export interface SecurityTxtOptions {
-  /** URIs such as `mailto:` and `https:`, the preferred one first. */
+  /** The contacts for reports of vulnerabilities: URIs such as `mailto:` and `https:`, the preferred one first. */
   contacts: readonly string[];
-  /** The public URL of the gateway, if it is configured. */
+  /** The public URL of the gateway; undefined if none is configured. */
   publicUrl: string | undefined;
   clock: Clock;
 }
 
 /**
- * Returns a function that creates security.txt (RFC 9116), which tells security researchers where to report a
- * vulnerability. Its expiry date is always VALID_DAYS from today. Undefined if there is no contact.
+ * Returns a function that creates security.txt (RFC 9116), the file where security researchers find out where to report
+ * a vulnerability. Its expiry date is always VALID_DAYS from today. Returns undefined if there is no contact.
  */
 export function securityTxt({ contacts, publicUrl, clock }: SecurityTxtOptions): (() => string) | undefined {
   if (contacts.length === 0) return undefined;

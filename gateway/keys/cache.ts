@@ -1,30 +1,36 @@
 import { LRUCache } from 'lru-cache';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 
-/** The grant of one secret of a key, as read from auth. */
+/** The grant (guild, scopes, limits) of one secret of an API key, as read from the auth service. */
 interface VerifiedGrant {
   readonly grant: KeyGrant;
-  /** When the lookup was sent to auth, in Unix milliseconds. Auth read the grant after that. */
+  /** When the lookup was sent to auth, in Unix milliseconds. Auth read the grant after that time. */
   readonly readAt: number;
-  /** A factor from 0.8 to 1.2 for its fresh time, so that keys do not all expire at the same time. */
+  /**
+   * A factor from 0.8 to 1.2 for the time that the grant counts as fresh, so that cached keys do not all expire
+   * together.
+   */
   readonly jitter: number;
 }
 
-/** A cached grant. */
+/** A cached grant of an API key. */
 export interface CachedGrant extends VerifiedGrant {
-  /** The version of the newest received change that is newer than `grant`; 0 = none. */
+  /** The version of the newest received key change that is newer than `grant`; 0 = none. */
   readonly changedVersion: number;
-  /** True if it was used since it was read. */
+  /** True if the cached grant was used since it was read from auth. */
   isUsed: boolean;
 }
 
-/** The maximum number of shared scope lists. */
+/** The maximum number of scope lists that cached grants share. */
 const MAX_SHARED = 1_000;
 
-/** Grants by the hash of the secret. The least recently used one is evicted first. */
+/** Caches the grants of API keys by the hash of the secret. The least recently used grant is evicted first. */
 export class GrantCache {
   readonly #entries: LRUCache<string, CachedGrant>;
-  /** One list for each set of scopes, keyed by its text. Most keys have one of a few sets, so sharing saves memory. */
+  /**
+   * One shared list for each set of scopes, by the text of the set. Most API keys have one of a few sets, so this saves
+   * memory.
+   */
   readonly #scopes = new Map<string, string[]>();
 
   constructor(max: number) {
@@ -39,14 +45,16 @@ export class GrantCache {
     return this.#entries.get(id);
   }
 
-  /** Stores a grant, unless the cache has a newer version or a newer change was received. */
+  /** Caches a grant, unless the cache has a newer version or a newer change of the API key was received. */
   set(id: string, { grant, readAt, jitter }: VerifiedGrant): void {
     const known = this.#entries.peek(id);
     if (known && Math.max(known.grant.version, known.changedVersion) > grant.version) return;
     this.#entries.set(id, { grant: this.#withSharedScopes(grant), readAt, jitter, changedVersion: 0, isUsed: false });
   }
 
-  /** Records that the key has changed. Its entry stays, but the key must be verified again before it is used. */
+  /**
+   * Records that the API key has changed. Its cache entry stays, but the key must be verified again before it is used.
+   */
   markChanged(id: string, version: number): void {
     const entry = this.#entries.peek(id);
     if (!entry || version <= Math.max(entry.grant.version, entry.changedVersion)) return;

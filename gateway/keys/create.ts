@@ -12,14 +12,14 @@ import { ChangeWatch } from './watch.ts';
 export interface CreateKeysOptions {
   client: GrpcClient<AuthServiceService>;
   clock: Clock;
-  /** Returns a number from 0 up to, but not including, 1. */
+  /** Returns a random number from 0 up to, but not including, 1. */
   random: () => number;
   metrics: Metrics;
   log: Logger;
   config: { AUTH_STALE_SECONDS: number; KEY_CACHE_MAX: number };
 }
 
-/** Creates everything that verifies keys and reports their usage. The parts start in the returned order. */
+/** Creates everything that verifies API keys and reports their usage. The parts start in the returned order. */
 export function createKeys(options: CreateKeysOptions): { keys: Keys; usage: KeyUsage; parts: Part[] } {
   const { client, clock, random, metrics, log, config } = options;
   const proof = new ChangeProof();

@@ -1,23 +1,24 @@
 import type { Clock } from '#kit/clock.ts';
 
-/** Requests are counted per slice of time, so that old ones can be dropped. */
+/** The length of a time slice in milliseconds. Requests are counted per slice, so that old counts can be dropped. */
 const SLICE_MS = 10_000;
 const SLICES = 6;
-/** The maximum number of keys that are counted in one slice. Further keys are not counted. */
+/** The maximum number of API keys that are counted in one time slice. Further keys are not counted. */
 const MAX_KEYS = 10_000;
-/** The maximum length of each list. */
+/** The maximum length of each list of API keys that operators can read. */
 const MAX_LISTED = 100;
 
-/** The requests of a key in the last minute. */
+/** The number of requests with one API key in the last minute. */
 export interface KeyCount {
   key_id: string;
   requests: number;
-  /** Requests that got a status from 400 to 499. */
+  /** The number of requests with the API key that got a status from 400 to 499. */
   refused: number;
 }
 
 /**
- * The busiest and the most often rejected keys of the last minute, for operators. Metrics must not have keys as labels.
+ * Lists the API keys with the most requests and with the most rejected requests of the last minute, for operators.
+ * Metrics must not have API keys as labels.
  */
 export class KeyActivity {
   readonly #clock: Clock;
@@ -27,7 +28,7 @@ export class KeyActivity {
     this.#clock = clock;
   }
 
-  /** Counts the response to a request. */
+  /** Counts the response to a request with this API key. */
   count(keyId: string, status: number): void {
     const { counts } = this.#current();
     let count = counts.get(keyId);
@@ -40,7 +41,10 @@ export class KeyActivity {
     if (status >= 400 && status < 500) count.refused++;
   }
 
-  /** The 100 busiest and the 100 most often rejected keys of the last minute, highest count first. */
+  /**
+   * Returns the 100 API keys with the most requests and the 100 with the most rejections in the last minute, highest
+   * first.
+   */
   top(): { window_seconds: number; busiest: KeyCount[]; refused: KeyCount[] } {
     const oldest = this.#number() - SLICES;
     const sums = new Map<string, KeyCount>();

@@ -9,44 +9,53 @@ import { Refusals } from './refusals.ts';
 import { RenewalSchedule } from './renewal-schedule.ts';
 import { type LookupResult, type Priority, unavailable, Verifier } from './verifier.ts';
 
-/** How long a cached key is used while the change stream proves that no change was missed. */
+/** How long a cached API key is used while the stream of key changes proves that no change was missed. */
 const FRESH_MS_WITH_PROOF = 60_000;
 /**
- * How long it is used otherwise. With jitter and the duration of the lookup it stays within the 5 s of the contract.
+ * How long a cached API key is used without that stream of key changes. With jitter and the duration of the lookup the
+ * total stays within the 5 s of the contract.
  */
 const FRESH_MS_WITHOUT_PROOF = 4_000;
 const JITTER = 0.2;
-/** A key in use is verified again after this share of its fresh time, so that no request has to wait for that. */
+/**
+ * An API key in use is verified again after this share of its fresh time, so that no request has to wait for the
+ * lookup.
+ */
 const RENEWAL_SHARE = 0.75;
-/** Concurrent renewals: half of the maximum in flight to auth, so that requests with unknown keys need not wait. */
+/**
+ * The maximum number of concurrent renewals: half of the lookups that may be in flight, so that unknown API keys need
+ * not wait.
+ */
 const MAX_RENEWALS = 32;
-/** How long a key counts as known after its verification. */
+/** How long an API key counts as known to this gateway after its verification, in milliseconds. */
 const KNOWN_MS = 24 * 3_600_000;
-/** How often a key is looked up again if it changes during the lookup. */
+/** How often an API key is looked up in total if it changes during each lookup. */
 const MAX_ATTEMPTS = 3;
 const PROBE_INTERVAL_MS = 1_000;
 
 export interface KeysOptions {
   client: GrpcClient<AuthServiceService>;
   clock: Clock;
-  /** Returns a number from 0 up to, but not including, 1. */
+  /** Returns a random number from 0 up to, but not including, 1. */
   random: () => number;
   metrics: Metrics;
-  /** Updated by the stream of key changes. */
+  /** Proves which cached API keys are still current; the stream of key changes updates it. */
   proof: ChangeProof;
-  /** How long cached keys are accepted while auth is not reachable; 0 = not at all. */
+  /** How many seconds cached API keys are accepted while the auth service is not reachable; 0 = not at all. */
   staleSeconds: number;
-  /** The maximum number of cached keys. */
+  /** The maximum number of cached API keys. */
   max: number;
 }
 
-/** Finds the grants of API keys: from the cache if that is certain enough, otherwise in auth. */
+/**
+ * Finds the grants of API keys: in the cache if the cached grant is certainly current, otherwise in the auth service.
+ */
 export class Keys {
   readonly #options: KeysOptions;
   readonly #cache: GrantCache;
   readonly #refusals = new Refusals();
   readonly #schedule: RenewalSchedule;
-  /** The hashes of the keys that are due to be verified again. */
+  /** The hashes of the API keys that are due to be verified again. */
   readonly #due = new Set<string>();
   #isRenewing = false;
   readonly #verifier: Verifier;
@@ -61,15 +70,15 @@ export class Keys {
     const { client, clock } = options;
     this.#verifier = new Verifier({ client, clock, onResult: (id, result) => this.#store(id, result) });
     const help =
-      'Key lookups: from the cache (hit, refusal_hit), from auth (miss), cached because auth failed (stale), or failed (unavailable)';
+      'API key lookups: from the cache (hit, refusal_hit), from auth (miss), cached because auth failed (stale), or failed (unavailable)';
     this.#outcomes = options.metrics.counter('gateway_key_cache_total', help, ['outcome']);
     this.#renewals = options.metrics.counter(
       'gateway_key_renewals_total',
-      'Keys in use that were verified again before their cache entry expired',
+      'API keys in use that were verified again before their cache entry expired',
     );
   }
 
-  /** The key's grant if the cache alone is sufficient. Undefined means that `find` must be called. */
+  /** Returns the API key's grant if the cache alone is sufficient. Undefined means that `find` must be called. */
   peek(key: ApiKey): KeyGrant | undefined {
     const entry = this.#cache.get(key.hashText);
     if (!entry) return undefined;
@@ -80,22 +89,26 @@ export class Keys {
       if (!entry.isUsed) this.#markUsed(key.hashText, entry, now);
       return entry.grant;
     }
-    // While auth is failing, requests do not wait for it.
+    // While the auth service is failing, a cached API key may be used without waiting for auth.
     if (!this.#verifier.isFailing || !this.#mayBeStale(entry, now)) return undefined;
     this.#outcomes.inc({ outcome: 'stale' });
     this.#probe(now);
     return entry.grant;
   }
 
-  /** Called at the first use after each verification. If the scheduled renewal is already over, the key is due now. */
+  /**
+   * Called at the first use of an API key after each verification. If its scheduled renewal time has passed, it is due
+   * now.
+   */
   #markUsed(id: string, entry: CachedGrant, now: number): void {
     entry.isUsed = true;
     if (isDue(entry, now) && this.#due.size < this.#options.max) this.#due.add(id);
   }
 
   /**
-   * The key's grant. Undefined if the key is unknown, revoked or replaced (INVALID_API_KEY). The caller must check
-   * whether it has expired. Throws UNAVAILABLE if auth is not reachable and there is no cached grant that may be used.
+   * Returns the API key's grant; undefined if the key is unknown, revoked or replaced (INVALID_API_KEY). The caller
+   * must check whether the key has expired. Throws UNAVAILABLE if the auth service is not reachable and no cached grant
+   * may be used.
    */
   async find(key: ApiKey, priority: Priority = 'normal'): Promise<KeyGrant | undefined> {
     const known = this.peek(key);
@@ -118,7 +131,7 @@ export class Keys {
     }
   }
 
-  /** Verifies keys in use again before they expire. Called at each beat of auth. */
+  /** Verifies API keys in use again before they expire. Called at each beat of the stream of key changes. */
   async renewDueKeys(): Promise<void> {
     for (const id of this.#schedule.take(this.#options.clock.now())) this.#due.add(id);
     if (this.#isRenewing) return;
@@ -134,12 +147,12 @@ export class Keys {
       await this.#verifier.verify(id, { guildId: grant.guildId, hash: Buffer.from(id, 'latin1') });
       this.#renewals.inc();
     } catch {
-      // Retried at a later beat.
+      // The renewal of the API key failed and is retried at a later beat.
       this.#due.add(id);
     }
   }
 
-  /** Takes some due keys. Skips those that were not used, and those that were verified or evicted meanwhile. */
+  /** Takes some due API keys. Skips keys that were not used, or that were verified or evicted since they became due. */
   #takeDue(): [string, CachedGrant][] {
     const taken: [string, CachedGrant][] = [];
     for (const id of this.#due) {
@@ -151,18 +164,22 @@ export class Keys {
     return taken;
   }
 
-  /** True if this gateway has verified the key within the last 24 hours, and auth has not rejected it since. */
+  /**
+   * True if this gateway has verified the API key within the last 24 hours, and auth has not rejected the key since.
+   */
   isKnown({ hashText }: ApiKey): boolean {
     const entry = this.#cache.get(hashText);
     return entry !== undefined && isWithin(this.#options.clock.now() - entry.readAt, KNOWN_MS);
   }
 
-  /** True if `find` would start a new lookup in auth for a key that is not cached. */
+  /** True if `find` would start a new lookup in auth for an API key that is not cached. */
   needsLookup({ hashText }: ApiKey): boolean {
     return !this.#isInvalid(hashText) && !this.#verifier.isVerifying(hashText);
   }
 
-  /** A key has changed: cached grants and results of pending lookups must not be used any more. */
+  /**
+   * Called when an API key has changed. Its cached grants and the results of pending lookups must not be used any more.
+   */
   handleChange({ hashes, version }: KeyChange): void {
     for (const hash of hashes) {
       const id = hash.toString('latin1');
@@ -172,13 +189,16 @@ export class Keys {
     }
   }
 
-  /** The stream of key changes has ended. Checks whether auth is reachable before a request has to wait for it. */
+  /**
+   * Called when the stream of key changes has ended. Probes the auth service now, so that no request has to wait to
+   * find out.
+   */
   handleDisconnect(): void {
     this.#options.proof.disconnect();
     this.#probe(this.#options.clock.now());
   }
 
-  /** Looks up the key in auth, again if it changes during the lookup. */
+  /** Looks up the API key in auth, again if the key changes during the lookup. */
   async #verify(id: string, key: ApiKey, priority: Priority): Promise<KeyGrant | undefined> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const { grant, changedVersion } = await this.#verifier.verify(id, key, priority);
@@ -193,17 +213,17 @@ export class Keys {
       const jitter = 1 + JITTER * (2 * this.#options.random() - 1);
       if (grant.version < changedVersion) return;
       this.#cache.set(id, { grant, readAt: requestedAt, jitter });
-      // Without a stream, keys are looked up every few seconds, and no beat triggers renewals.
+      // Renewals are scheduled only while the stream of key changes is alive: without it no beat triggers them.
       if (this.#options.proof.isAlive(this.#options.clock.now()))
         this.#schedule.add(id, requestedAt + FRESH_MS_WITH_PROOF * jitter * RENEWAL_SHARE);
       return;
     }
     this.#cache.delete(id);
-    // A key that changed during the lookup may be valid by now.
+    // The rejection of an API key that changed during the lookup is not cached, because the key may be valid by now.
     if (changedVersion === 0) this.#refusals.add(id, this.#options.clock.now());
   }
 
-  /** True if the cache alone shows that the key is invalid. */
+  /** True if the cache alone shows that the API key is invalid. */
   #isInvalid(id: string): boolean {
     const entry = this.#cache.get(id);
     if (entry && entry.changedVersion === 0 && this.#hasLapsed(entry.grant)) {
@@ -213,16 +233,16 @@ export class Keys {
     return this.#refusals.has(id, this.#options.clock.now());
   }
 
-  /** True if a cached key may be used although auth does not respond. */
+  /** True if a cached API key may be used although the auth service does not respond. */
   #mayBeStale(entry: CachedGrant, now: number): boolean {
     const { proof, staleSeconds } = this.#options;
     if (entry.changedVersion > 0 || this.#hasLapsed(entry.grant)) return false;
-    // While the stream is alive, auth is reachable, and only keys that the stream covers may be used.
+    // While the stream of key changes is alive, auth is reachable, and only keys that the stream covers may be used.
     if (proof.isAlive(now) && !proof.covers(entry.readAt, now)) return false;
     return isWithin(now - proof.confirmedAt(entry.readAt), staleSeconds * 1000);
   }
 
-  /** True if the secret was replaced and its grace period is over. */
+  /** True if the secret of the API key was replaced and its grace period is over. */
   #hasLapsed({ validUntil }: KeyGrant): boolean {
     return validUntil !== 0 && this.#options.clock.now() >= validUntil * 1000;
   }
@@ -240,7 +260,7 @@ function isFresh({ changedVersion, readAt, jitter }: CachedGrant, hasProof: bool
   );
 }
 
-/** True if it is time to renew a key that the stream covers. */
+/** True if it is time to renew a cached API key that the stream of key changes covers. */
 function isDue({ readAt, jitter }: CachedGrant, now: number): boolean {
   return !isWithin(now - readAt, FRESH_MS_WITH_PROOF * jitter * RENEWAL_SHARE);
 }

@@ -1,42 +1,50 @@
-/** Auth sends a beat once a second. After two and a half seconds without one, the stream counts as disconnected. */
+/**
+ * Auth sends a beat once a second. After this many milliseconds without a beat, the stream of key changes counts as
+ * disconnected.
+ */
 export const BEAT_TIMEOUT_MS = 2_500;
 /**
- * A new stream starts with the changes of the last 15 s. Between two beats less than this apart no change can therefore
- * have been missed. The remaining 5 s allow for late beats.
+ * The maximum time between two beats in which no key change can have been missed, even over a reconnect: a new stream
+ * starts with the changes of the last 15 s, and the remaining 5 s allow for late beats.
  */
 const MAX_GAP_MS = 10_000;
 
-/** Tracks since when this gateway has certainly received every key change. All times are Unix milliseconds. */
+/** Knows since when this gateway has certainly received every change of an API key. All times are Unix milliseconds. */
 export class ChangeProof {
-  /** All changes from this time to the last beat were received. */
+  /** This gateway has received all key changes from this time to the last beat. */
   #since = Number.POSITIVE_INFINITY;
   #lastBeat = Number.NEGATIVE_INFINITY;
   #isDisconnected = true;
 
-  /** Auth sent a beat: all changes until now were received. */
+  /** Called when auth sends a beat, which confirms that all key changes until now were received. */
   beat(now: number): void {
-    // False after a long gap, and also if the clock was set back.
+    // After a long gap between beats, or if the clock was set back, key changes may have been missed.
     if (!isWithin(now - this.#lastBeat, MAX_GAP_MS)) this.#since = now;
     this.#lastBeat = now;
     this.#isDisconnected = false;
   }
 
-  /** The stream has ended. Its last beat stays valid for BEAT_TIMEOUT_MS, as on a silent stream. */
+  /**
+   * Called when the stream of key changes has ended. Its last beat stays valid for BEAT_TIMEOUT_MS, as on a silent
+   * stream.
+   */
   disconnect(): void {
     this.#isDisconnected = true;
   }
 
-  /** True if changes are being received now. */
+  /** True if the stream of key changes is alive now. */
   isAlive(now: number): boolean {
     return !this.#isDisconnected && this.#isRecent(now);
   }
 
-  /** True if data that was read at `readAt` was still current at a recent beat, unless a change of it was received. */
+  /**
+   * True if a grant read at `readAt` was still current at a recent beat, unless a change of that API key was received.
+   */
   covers(readAt: number, now: number): boolean {
     return readAt >= this.#since && this.#isRecent(now);
   }
 
-  /** The last time at which data that was read at `readAt` is known to have been current. */
+  /** Returns the last time at which a grant that was read at `readAt` is known to have been current. */
   confirmedAt(readAt: number): number {
     return readAt >= this.#since ? Math.max(readAt, this.#lastBeat) : readAt;
   }
@@ -46,7 +54,7 @@ export class ChangeProof {
   }
 }
 
-/** True if a span of time is shorter than a limit. False if it is negative, because the clock was set back. */
+/** True if a time span is shorter than a limit. False if the span is negative, because the clock was set back. */
 export function isWithin(span: number, limit: number): boolean {
   return span >= 0 && span < limit;
 }

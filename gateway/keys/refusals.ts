@@ -5,11 +5,11 @@ const TTL_MS = 5_000;
 const MAX = 10_000;
 
 /**
- * The hashes of keys that auth has rejected a short time ago. Separate from the grants, so that a flood of invalid keys
- * cannot evict valid ones.
+ * The hashes of API keys that auth has recently rejected. Stored apart from the grants, so that a flood of invalid keys
+ * cannot evict valid keys.
  */
 export class Refusals {
-  /** When each key was rejected, in Unix milliseconds. */
+  /** When auth rejected each API key, in Unix milliseconds. */
   readonly #rejectedAt = new LRUCache<string, number>({ max: MAX });
 
   has(id: string, now: number): boolean {

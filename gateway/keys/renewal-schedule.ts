@@ -1,7 +1,7 @@
-/** No key is scheduled further ahead than this, unless the clock was set back since. */
+/** Renewals are scheduled at most this far ahead. A time further ahead means that the clock was set back. */
 const MAX_AHEAD_MS = 120_000;
 
-/** Key IDs, grouped by the second in which they are due to be verified again. */
+/** The IDs of API keys, grouped by the second in which they are due to be verified again. */
 export class RenewalSchedule {
   readonly #seconds = new Map<number, string[]>();
   readonly #max: number;
@@ -11,7 +11,7 @@ export class RenewalSchedule {
     this.#max = max;
   }
 
-  /** Schedules the key for a time in Unix milliseconds, unless `max` keys are scheduled already. */
+  /** Schedules the renewal of an API key for a time in Unix milliseconds, unless `max` keys are scheduled already. */
   add(id: string, at: number): void {
     if (this.#size >= this.#max) return;
     this.#size += 1;
@@ -21,7 +21,10 @@ export class RenewalSchedule {
     else this.#seconds.set(second, [id]);
   }
 
-  /** Removes and returns the keys that are due. If the clock was set back, keys too far ahead count as due too. */
+  /**
+   * Removes and returns the API keys that are due. If the clock was set back, keys scheduled too far ahead count as due
+   * too.
+   */
   take(now: number): string[] {
     const due: string[] = [];
     for (const [second, ids] of this.#seconds) {

@@ -14,15 +14,17 @@ export interface KeyUsageOptions {
   client: GrpcClient<AuthServiceService>;
   clock: Clock;
   log: Logger;
-  /** The maximum number of keys whose usage is recorded within a minute. */
+  /** The maximum number of API keys whose usage is recorded within a minute. */
   max: number;
 }
 
-/** Reports to auth when keys were last used: in batches, at most once a minute per key, with retries. */
+/**
+ * Reports to the auth service when API keys were last used: in batches, at most once a minute per key, with retries.
+ */
 export class KeyUsage implements Part {
   readonly name = 'key usage';
   readonly #options: KeyUsageOptions;
-  /** When each key was last recorded, oldest first. */
+  /** When the usage of each API key was last recorded, oldest first. */
   readonly #recordedAt = new Map<string, number>();
   #unsent = new Map<string, KeyUse>();
   #sending: Promise<void> = Promise.resolve();
@@ -40,13 +42,13 @@ export class KeyUsage implements Part {
     await this.send();
   }
 
-  /** Reports the usage by requests that were still in flight at the drain. */
+  /** Reports the API keys used by requests that were still in flight when the drain began. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.send();
   }
 
-  /** Records that the key is used now. Does nothing if it was recorded within the last minute. */
+  /** Records that the API key is used now. Does nothing if its usage was recorded within the last minute. */
   record(grant: KeyGrant): void {
     const now = this.#options.clock.now();
     const recordedAt = this.#recordedAt.get(grant.keyId);
@@ -57,7 +59,7 @@ export class KeyUsage implements Part {
     this.#unsent.set(grant.keyId, { guildId: grant.guildId, keyId: grant.keyId, usedAt: unixSeconds(now) });
   }
 
-  /** Sends the recorded usage, after a send that is already in progress. */
+  /** Sends the recorded key usage to auth, after any send that is still in progress. */
   send(): Promise<void> {
     this.#sending = this.#sending.then(() => this.#send());
     return this.#sending;
@@ -77,13 +79,13 @@ export class KeyUsage implements Part {
     }
   }
 
-  /** Queues the usage for the next send. Newer usage of the same keys takes precedence. */
+  /** Queues the key usage of a failed send for the next send. Newer usage of the same API keys takes precedence. */
   #requeue(uses: readonly KeyUse[]): void {
     this.#unsent = new Map([...uses.map((use) => [use.keyId, use] as const), ...this.#unsent]);
     evictOldest(this.#unsent, this.#options.max);
   }
 
-  /** Removes keys whose next usage must be recorded again. */
+  /** Removes API keys that were recorded over a minute ago, so that their next usage is recorded again. */
   #dropExpired(): void {
     const now = this.#options.clock.now();
     for (const [keyId, recordedAt] of this.#recordedAt) {

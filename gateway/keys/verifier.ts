@@ -5,37 +5,37 @@ import type { ApiKey } from '#kit/security/api-key.ts';
 import type { AuthServiceService, KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { isWithin } from './proof.ts';
 
-/** The maximum number of keys in flight to auth, and so in one message. */
+/** The maximum number of API keys that are being looked up in auth, and so the maximum in one message. */
 const MAX_IN_FLIGHT = 64;
-/** The maximum number of queued keys. */
+/** The maximum number of API keys that wait for a lookup. */
 const MAX_QUEUED = 1_024;
 /**
- * The shares of low priority lookups, so that a flood of invalid keys does not delay the first requests of other
- * clients.
+ * The maximum number of low priority lookups in flight and in the queue, so that a flood of invalid API keys does not
+ * delay the first requests of other clients.
  */
 const MAX_LOW_IN_FLIGHT = 16;
 const MAX_LOW_QUEUED = 256;
-/** The maximum time that a key waits in the queue. */
+/** The maximum time that an API key waits in the lookup queue, in milliseconds. */
 const MAX_QUEUE_MS = 1_000;
-/** How long auth counts as failing after the last failure. */
+/** How long auth counts as failing after its last failure, in milliseconds. */
 const FAILURE_TTL_MS = 2_500;
-/** The hash of no key, for probes. */
+/** A hash that belongs to no API key, to probe whether auth responds. */
 const NO_KEY = { guildId: '10000000000000000', hash: Buffer.alloc(32) };
 
-/** The result of looking up one key in auth. */
+/** The result of looking up one API key in auth. */
 export interface LookupResult {
-  /** Undefined if the key is unknown or no longer valid. */
+  /** The grant of the API key; undefined if the key is unknown or no longer valid. */
   grant: KeyGrant | undefined;
-  /** When the request was sent to auth, in Unix milliseconds. */
+  /** When the lookup was sent to auth, in Unix milliseconds. */
   requestedAt: number;
-  /** The version of the newest change that was received during the lookup; 0 = none. */
+  /** The version of the newest change of the API key that was received during the lookup; 0 = none. */
   changedVersion: number;
 }
 
-/** The data that auth needs to look up a key. */
+/** The data that auth needs to look up an API key. */
 type KeyIdentity = Pick<ApiKey, 'guildId' | 'hash'>;
 
-/** `low`: for clients with many failed authentications. */
+/** The priority of a key lookup. `low` is for clients with many failed authentications. */
 export type Priority = 'normal' | 'low';
 
 interface Lookup extends PromiseWithResolvers<LookupResult> {
@@ -51,18 +51,19 @@ const MAX_QUEUED_BY: Record<Priority, number> = { normal: MAX_QUEUED, low: MAX_L
 export interface VerifierOptions {
   client: GrpcClient<AuthServiceService>;
   clock: Clock;
-  /** Called once per result, before the promises of the lookup are resolved. */
+  /** Called once per lookup result, before the promises of the lookup are resolved. */
   onResult: (id: string, result: LookupResult) => void;
 }
 
 /**
- * Looks up keys in auth. Lookups that start in the same turn of the event loop are sent in one message, each key once.
+ * Looks up API keys in auth. Lookups that start in the same turn of the event loop are sent in one message, each key
+ * once.
  */
 export class Verifier {
   readonly #options: VerifierOptions;
   readonly #pending = new Map<string, Lookup>();
   readonly #queues: Record<Priority, Lookup[]> = { normal: [], low: [] };
-  /** Keys in flight, by priority. */
+  /** The number of API keys that are being looked up in auth, by priority. */
   readonly #inFlight: Record<Priority, number> = { normal: 0, low: 0 };
   #scheduled = false;
   #failedAt = Number.NEGATIVE_INFINITY;
@@ -76,12 +77,12 @@ export class Verifier {
     return isWithin(this.#options.clock.now() - this.#failedAt, FAILURE_TTL_MS);
   }
 
-  /** True if the key is queued or in flight. */
+  /** True if the lookup of the API key is queued or in flight. */
   isVerifying(id: string): boolean {
     return this.#pending.has(id);
   }
 
-  /** Looks up the key. UNAVAILABLE if auth is not reachable or the queue is full. */
+  /** Looks up the API key in auth. Throws UNAVAILABLE if auth is not reachable or the queue is full. */
   async verify(id: string, key: KeyIdentity, priority: Priority = 'normal'): Promise<LookupResult> {
     const pending = this.#pending.get(id);
     if (pending) return pending.promise;
@@ -95,13 +96,13 @@ export class Verifier {
     return lookup.promise;
   }
 
-  /** Records a change of a key whose lookup may be pending. A result with an older version must not be used. */
+  /** Records a change of an API key whose lookup may be pending. A result with an older version must not be used. */
   markChanged(id: string, version: number): void {
     const lookup = this.#pending.get(id);
     if (lookup) lookup.changedVersion = Math.max(lookup.changedVersion, version);
   }
 
-  /** Checks whether auth responds. */
+  /** Checks whether auth responds, with a lookup of no real API key. */
   async probe(): Promise<void> {
     try {
       await this.#options.client.verify({ keys: [NO_KEY] });
@@ -159,7 +160,7 @@ export class Verifier {
   async #request(lookups: Lookup[]): Promise<(KeyGrant | undefined)[]> {
     const keys = lookups.map(({ key }) => ({ guildId: key.guildId, hash: key.hash }));
     const { results } = await this.#options.client.verify({ keys });
-    // A missing result must not count as an unknown key.
+    // A result that is missing in auth's response must not count as an unknown API key.
     if (results.length !== keys.length)
       throw new Error(`auth returned ${results.length} results for ${keys.length} keys`);
     return results.map((result) => result.grant);
@@ -182,7 +183,9 @@ export class Verifier {
   }
 }
 
-/** The error of every failed lookup. The client may retry, and is never told that the key is invalid. */
+/**
+ * Returns the error of every failed key lookup. The client may retry, and is never told that its API key is invalid.
+ */
 export function unavailable(cause: unknown): ApiError {
   return new ApiError('UNAVAILABLE', { cause: cause instanceof Error ? cause : new Error(String(cause)) });
 }

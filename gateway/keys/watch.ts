@@ -11,24 +11,26 @@ import { BEAT_TIMEOUT_MS, isWithin } from './proof.ts';
 const CHECK_INTERVAL_MS = 250;
 const MIN_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 1_000;
-/** The maximum number of keys whose last version is stored. More than change within the 15 s that auth repeats. */
+/**
+ * The maximum number of API keys whose last version is stored: more than change in the 15 s that a new stream repeats.
+ */
 const MAX_VERSIONS = 10_000;
 
 export interface ChangeWatchOptions {
   client: GrpcClient<AuthServiceService>;
   clock: Clock;
-  /** Returns a number from 0 up to, but not including, 1. */
+  /** Returns a random number from 0 up to, but not including, 1. */
   random: () => number;
   metrics: Metrics;
   log: Logger;
-  /** Called when auth confirms that it has sent every change until now. */
+  /** Called when auth sends a beat, which confirms that auth has sent every key change until now. */
   onBeat: () => void;
   onChange: (change: KeyChange) => void;
-  /** Called when a live stream has ended or has sent no beat for too long. */
+  /** Called when a live stream of key changes has ended or has sent no beat for too long. */
   onDisconnect: () => void;
 }
 
-/** Keeps one stream of key changes from auth open until it is stopped. */
+/** Keeps one stream of API key changes from auth open, with reconnects, until it is stopped. */
 export class ChangeWatch implements Part {
   readonly name = 'key changes';
   readonly #options: ChangeWatchOptions;
@@ -36,15 +38,15 @@ export class ChangeWatch implements Part {
   readonly #propagation;
   #stream: ClientReadableStream<WatchResponse> | undefined;
   #isAlive = false;
-  /** True if the last log line said that changes are received. */
+  /** True if the last log line of this stream said that key changes are received. */
   #isLoggedAlive = false;
-  /** The error that ended the last stream. */
+  /** The error that ended the last stream of key changes. */
   #lastError: Error | undefined;
-  /** When the stream was opened or sent its last beat. */
+  /** When the current stream of key changes was opened or sent its last beat. */
   #lastReceivedAt = 0;
-  /** The time of the last beat of any stream. */
+  /** The time of the last beat of any stream of key changes. */
   #lastBeat = Number.POSITIVE_INFINITY;
-  /** The last received version of each key. */
+  /** The last received version of each API key. */
   readonly #versions = new LRUCache<string, number>({ max: MAX_VERSIONS });
   #failures = 0;
   #stopped = false;
@@ -55,12 +57,12 @@ export class ChangeWatch implements Part {
     this.#options = options;
     this.#alive = options.metrics.gauge(
       'gateway_key_stream_alive',
-      '1 while this gateway receives key changes from auth, otherwise 0',
+      '1 while this gateway receives API key changes from auth, otherwise 0',
     );
     this.#alive.set(0);
     this.#propagation = options.metrics.duration(
       'gateway_key_change_propagation_seconds',
-      'Time from the change of a key until this gateway received it',
+      'Time from the change of an API key in auth until this gateway received it',
     );
   }
 
@@ -101,11 +103,11 @@ export class ChangeWatch implements Part {
     this.#setAlive(true);
     if (this.#isLoggedAlive) return;
     this.#isLoggedAlive = true;
-    this.#options.log.info('receiving key changes');
+    this.#options.log.info('receiving API key changes from auth');
   }
 
   #handleChange(change: KeyChange): void {
-    // A change from before the first stream does not show how long propagation takes.
+    // A key change from before the first stream does not show how long propagation takes.
     const wasWatching = this.#isAlive || change.changedAtMs > this.#lastBeat;
     if (this.#isNew(change) && wasWatching) {
       this.#propagation.observe({}, Math.max(0, this.#options.clock.now() - change.changedAtMs) / 1000);
@@ -113,7 +115,9 @@ export class ChangeWatch implements Part {
     this.#options.onChange(change);
   }
 
-  /** False if this version was already received: each new stream repeats the changes of the last seconds. */
+  /**
+   * False if this version of the API key was already received: each new stream repeats the changes of the last seconds.
+   */
   #isNew({ keyId, version }: KeyChange): boolean {
     if (this.#versions.get(keyId) === version) return false;
     this.#versions.set(keyId, version);
@@ -128,13 +132,13 @@ export class ChangeWatch implements Part {
   }
 
   /**
-   * Logs the loss of the stream after BEAT_TIMEOUT_MS. Auth regularly ends streams to spread them over its replicas,
-   * and usually the next stream is alive in time.
+   * Logs the loss of the stream of key changes after BEAT_TIMEOUT_MS. Auth regularly ends streams to spread them over
+   * its replicas, and usually the next stream is alive in time.
    */
   #logLoss(): void {
     if (!this.#isLoggedAlive || isWithin(this.#options.clock.now() - this.#lastBeat, BEAT_TIMEOUT_MS)) return;
     this.#isLoggedAlive = false;
-    this.#options.log.warn({ err: this.#lastError }, 'no longer receiving key changes');
+    this.#options.log.warn({ err: this.#lastError }, 'no longer receiving API key changes from auth');
   }
 
   #handleEnd(stream: ClientReadableStream<WatchResponse>, error?: Error): void {
@@ -149,7 +153,10 @@ export class ChangeWatch implements Part {
     this.#reconnect = setTimeout(() => this.#connect(), this.#nextBackoff()).unref();
   }
 
-  /** Exponential backoff. Half of it is random, so that gateways do not all reconnect at the same time. */
+  /**
+   * Returns the next reconnect delay: exponential backoff, half of it random, so that gateways do not all reconnect
+   * together.
+   */
   #nextBackoff(): number {
     const backoff = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** this.#failures);
     this.#failures += 1;

@@ -54,7 +54,7 @@ test('a stream that ends counts as disconnected and is opened again', async () =
 
 test('the loss of the stream is logged once beats are missing, but not if another stream replaces it in time', async () => {
   const { peer, clock, received, logged, open } = await setUp();
-  const RECEIVING = 'receiving key changes';
+  const RECEIVING = 'receiving API key changes from auth';
   await open();
   for (const streams of [2, 3]) {
     peer.beat();
@@ -67,7 +67,7 @@ test('the loss of the stream is logged once beats are missing, but not if anothe
   await expect.poll(() => received.at(-1)).toBe('beat');
   expect(logged).toEqual([RECEIVING]);
   clock.advance(2_500);
-  await expect.poll(() => logged).toEqual([RECEIVING, 'no longer receiving key changes']);
+  await expect.poll(() => logged).toEqual([RECEIVING, 'no longer receiving API key changes from auth']);
   await open(4);
   peer.beat();
   await expect.poll(() => logged.at(-1)).toBe(RECEIVING);

@@ -5,23 +5,23 @@ import type { Address } from '../downstream/client-address.ts';
 import { type ClientNetwork, networksOf } from './client-networks.ts';
 import { WINDOW_MS } from './limiter.ts';
 
-/** About 100 bytes each. */
+/** The maximum number of stored counts of failed authentications, of about 100 bytes each. */
 const MAX_NETWORKS = 100_000;
 
 export interface FailureState {
-  /** True if this failure exceeds the limit and the response is 429. */
+  /** True if this failed authentication exceeds the limit, so that the response is 429. */
   exhausted: boolean;
   category: typeof AUTHENTICATION_LIMIT.category;
   limit: number;
   remaining: number;
-  /** Milliseconds until the window ends. */
+  /** Milliseconds until the window of the limit on failed authentications ends. */
   resetMs: number;
 }
 
 /**
  * Counts failed authentications in this gateway by client address; IPv6 addresses by /64, and by /48 with ten times the
- * limit. At most `maxNetworks` counts are stored, and the one that was increased longest ago is evicted first. They never
- * share a count, because that would lock out innocent clients.
+ * limit. At most `maxNetworks` counts are stored, and the count that was increased longest ago is evicted first.
+ * Addresses never share a count for lack of memory, because that would lock out innocent clients.
  */
 export class AuthenticationFailures {
   readonly #clock: Clock;
@@ -33,13 +33,16 @@ export class AuthenticationFailures {
     this.#counts = new LRUCache({ max: maxNetworks });
   }
 
-  /** True if the next failure gets 429. Unknown keys from this address are then looked up at a limited rate. */
+  /**
+   * True if the next failed authentication gets 429. Lookups of unknown API keys from this address are then rate
+   * limited.
+   */
   isExhausted(address: Address | undefined): boolean {
     this.#enterWindow();
     return networksOf(address).some((network) => this.#count(network) >= limitOf(network));
   }
 
-  /** Counts a failure. `exhausted` is true for each failure above the limit. */
+  /** Counts a failed authentication. `exhausted` is true for each failure above the limit. */
   count(address: Address | undefined): FailureState {
     const resetMs = this.#enterWindow();
     const networks = networksOf(address);
@@ -47,7 +50,7 @@ export class AuthenticationFailures {
     return this.#state(networks, resetMs);
   }
 
-  /** Returns the state of an address and counts nothing. */
+  /** Returns the failed authentications of an address without counting anything. */
   state(address: Address | undefined): FailureState {
     const resetMs = this.#enterWindow();
     return this.#state(networksOf(address), resetMs);
@@ -62,7 +65,7 @@ export class AuthenticationFailures {
     return this.#counts.peek(id) ?? 0;
   }
 
-  /** Resets all counts if a new window has begun. Returns the milliseconds until the window ends. */
+  /** Resets all counts of failures if a new window has begun. Returns the milliseconds until the window ends. */
   #enterWindow(): number {
     const now = this.#clock.now();
     const window = Math.floor(now / WINDOW_MS);

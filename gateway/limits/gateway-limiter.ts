@@ -9,26 +9,26 @@ import { MemoryLimiter, rejectExhausted, type Snapshot } from './memory.ts';
 import { type Counts, exactDecision, RedisLimiter } from './redis.ts';
 import { RedisBreakers } from './redis-breakers.ts';
 
-/** The timeout of a decision by Redis. */
+/** The timeout of a rate limit decision by Redis, in milliseconds. */
 const DECISION_MS = 50;
 
 export interface GatewayLimiterOptions {
-  /** Undefined: this process counts alone. */
+  /** The Redis that all gateways share; if undefined, this process counts alone. */
   redis: RedisClient | undefined;
-  /** GATEWAY_REPLICAS: the limits are divided by this while Redis is unavailable. */
+  /** GATEWAY_REPLICAS: the rate limits are divided by this number while Redis is unavailable. */
   replicas: number;
   clock: Clock;
   log: Logger;
   metrics: Metrics;
   breakers: Breakers;
   windowMs?: number;
-  /** The timeout of a decision by Redis. */
+  /** The timeout of a rate limit decision by Redis, in milliseconds. */
   decisionMs?: number;
 }
 
 /**
- * The limits that a gateway enforces. Redis decides exactly; when it does not respond in time this process decides from
- * its own counts, so that no request waits for Redis or fails with it.
+ * The rate limiter of a gateway. Redis decides exactly; if Redis does not respond in time, this process decides from
+ * its own counts, so that no request waits long for Redis or fails because of it.
  */
 export class GatewayLimiter implements Limiter {
   readonly #redis: { limiter: RedisLimiter; breakers: RedisBreakers } | undefined;
@@ -52,7 +52,10 @@ export class GatewayLimiter implements Limiter {
     metrics.gauge('gateway_limiter_degraded', degraded, [], (gauge) => gauge.set(this.isDegraded ? 1 : 0));
   }
 
-  /** Each call has a timeout and runs in the breaker of its server, which rejects it immediately while it is open. */
+  /**
+   * Creates the limiter in Redis. Each call has a timeout and runs in the circuit breaker of its Redis server, which
+   * rejects the call immediately while it is open.
+   */
   #guarded(redis: RedisClient, breakers: Breakers, windowMs: number | undefined) {
     const limiter: RedisLimiter = new RedisLimiter(redis, {
       windowMs,
@@ -66,7 +69,7 @@ export class GatewayLimiter implements Limiter {
     return { limiter, breakers: byServer };
   }
 
-  /** True while limits are approximate: a Redis server is unavailable, or several gateways run without Redis. */
+  /** True while rate limits are approximate: a Redis server is unavailable, or several gateways run without Redis. */
   get isDegraded(): boolean {
     if (!this.#redis) return this.#replicas > 1;
     const { limiter, breakers } = this.#redis;
@@ -115,23 +118,24 @@ export class GatewayLimiter implements Limiter {
     const deadline = this.#memory.deadline(known, this.#decisionMs);
     const counts = await redis.count(guildId, limits, { ...known, deadline });
     if (!counts.isLate) return counts;
-    // Redis found the deadline passed although this request still waits: one of the clocks was set. Ask without one.
+    // Redis found that the deadline has passed although this request still waits, so one of the clocks was set. Call
+    // Redis again without a deadline.
     const remainingMs = this.#decisionMs - (performance.now() - startedAt);
     if (remainingMs <= 0) throw new DeadlineError(this.#decisionMs);
     return within(remainingMs, redis.count(guildId, limits, { ...known, deadline: 0 }));
   }
 
-  /** Logs when the last unavailable server has responded. Redis gets the local counts with each guild's next request. */
+  /** Logs that all Redis servers respond again. Redis gets the local counts with each guild's next request. */
   #logRecovery(): void {
     if (!this.#isLossLogged || this.isDegraded) return;
     this.#isLossLogged = false;
-    this.#log.info('limits are exact again');
+    this.#log.info('rate limits are exact again');
   }
 
   #logLoss(error: unknown): void {
     if (this.#isLossLogged || !this.isDegraded) return;
     this.#isLossLogged = true;
     const reason = error instanceof Error ? error.message : String(error);
-    this.#log.warn({ error: reason }, 'limits are counted without Redis');
+    this.#log.warn({ error: reason }, 'rate limits are counted without Redis');
   }
 }

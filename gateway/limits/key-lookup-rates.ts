@@ -3,25 +3,25 @@ import type { Clock } from '#kit/clock.ts';
 import type { Address } from '../downstream/client-address.ts';
 import { networksOf } from './client-networks.ts';
 
-/** Key lookups per second that one address may cause for one guild. */
+/** The maximum number of API key lookups per second that one client address may cause for one guild. */
 const PER_GUILD = 5;
-/** Key lookups per second that one address may cause. */
+/** The maximum number of API key lookups per second that one client address may cause. */
 const PER_ADDRESS = 100;
-/** About 100 bytes each. */
+/** The maximum number of token buckets of each kind, of about 100 bytes each. */
 const MAX_BUCKETS = 50_000;
-/** The time in which an empty bucket fills up. */
+/** The time in which an empty token bucket fills up, in milliseconds. */
 const FILL_MS = 1_000;
 
 /**
- * Limits lookups of unknown keys from addresses with too many failed authentications. There is a token bucket for each
- * address, and one for each pair of address and guild; IPv6 addresses share the buckets of their /64, and those of
+ * Limits lookups of unknown API keys from addresses with too many failed authentications. There is a token bucket for
+ * each address, and one for each pair of address and guild; IPv6 addresses share the buckets of their /64, and those of
  * their /48 at ten times the rate. Token buckets are used because an attacker would exhaust each fixed window at its
  * start, and a valid client that retries every second would always find it exhausted. At most `maxBuckets` buckets of
  * each kind are stored. An evicted bucket counts as full.
  */
 export class KeyLookupRates {
   readonly #clock: Clock;
-  /** When each bucket will be full again, Unix milliseconds. */
+  /** When the token bucket of each address will be full again, in Unix milliseconds. */
   readonly #byAddress: LRUCache<string, number>;
   readonly #byGuild: LRUCache<string, number>;
 
@@ -31,7 +31,7 @@ export class KeyLookupRates {
     this.#byGuild = new LRUCache({ max: maxBuckets });
   }
 
-  /** Returns true if one more lookup is allowed. It is taken from all buckets or from none. */
+  /** Returns true if one more lookup of an API key is allowed. Its token is taken from all buckets or from none. */
   take(address: Address | undefined, guildId: string): boolean {
     const now = this.#clock.now();
     const buckets = networksOf(address).flatMap(({ id, factor }) => [
@@ -44,7 +44,10 @@ export class KeyLookupRates {
     return true;
   }
 
-  /** A time further ahead than that of an empty bucket was stored before the clock was set back, and is ignored. */
+  /**
+   * Returns when a token bucket will be full again. A stored time too far ahead is ignored, because the clock was set
+   * back since.
+   */
   #fullAt({ buckets, id }: { buckets: LRUCache<string, number>; id: string }, now: number): number {
     const fullAt = buckets.peek(id) ?? now;
     return fullAt > now + FILL_MS ? now : Math.max(fullAt, now);

@@ -2,39 +2,51 @@ import { type Category, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/lim
 
 export const WINDOW_MS = WINDOW_SECONDS * 1000;
 
-/** The number of requests of one subject that a window allows. */
+/** A rate limit: the number of requests of one subject that a window allows. */
 export interface Limit {
   category: Category | typeof KEY_CAP_CATEGORY;
   limit: number;
-  /** The guild or the API key whose requests are counted together, by its ID. */
+  /** The ID of the guild or the API key whose requests are counted together. */
   subject: string;
 }
 
-/** The state of a limit after a decision. */
+/** The state of a rate limit after a decision. */
 export interface LimitState {
   category: Limit['category'];
   limit: number;
-  /** Requests that this window still allows; never below 0. */
+  /** The number of requests that the window still allows; never below 0. */
   remaining: number;
-  /** Milliseconds until the window ends. */
+  /** Milliseconds until the window of the rate limit ends. */
   resetMs: number;
 }
 
-/** `degraded`: Redis did not respond in time, and this process decided from its own counts. */
+/**
+ * How a rate limit was decided. `degraded`: Redis did not respond in time, and this process decided from its own
+ * counts.
+ */
 export type Mode = 'exact' | 'degraded';
 
-/** `states` has one entry for each limit, in the order of the limits. A rejected request counts towards none of them. */
+/**
+ * The decision on a request. `states` has one entry for each limit, in the order of the limits. A rejected request
+ * counts towards no limit.
+ */
 export type Decision = { mode: Mode; states: LimitState[] } & (
   | { allowed: true }
   | { allowed: false; rejectedBy: LimitState }
 );
 
 export interface Limiter {
-  /** Decides all limits of one request atomically: either all limits allow and count it, or none counts it. Never rejects. */
+  /**
+   * Decides all rate limits of one request atomically: either all limits allow and count the request, or none counts
+   * it. The promise never rejects.
+   */
   decide(guildId: string, limits: readonly Limit[]): Decision | Promise<Decision>;
 }
 
-/** The state that the response headers show: the one with the fewest remaining requests; of two, the category's. */
+/**
+ * Returns the limit state for the response headers: the one with the fewest remaining requests; of two equal ones, the
+ * category's.
+ */
 export function tightest(states: readonly LimitState[]): LimitState | undefined {
   let lowest = states[0];
   for (const state of states) {
@@ -45,7 +57,7 @@ export function tightest(states: readonly LimitState[]): LimitState | undefined 
   return lowest;
 }
 
-/** Makes a decision; `remaining` has one entry for each limit. */
+/** Makes a decision from the remaining requests of each limit. */
 export function toDecision(
   limits: readonly Limit[],
   { allowed, mode, resetMs, remaining }: { allowed: boolean; mode: Mode; resetMs: number; remaining: number[] },
@@ -60,12 +72,12 @@ export function toDecision(
   return allowed || !rejectedBy ? { allowed: true, mode, states } : { allowed: false, mode, states, rejectedBy };
 }
 
-/** The Redis key of a limit's counter. */
+/** Returns the Redis key of the counter of a rate limit. */
 export function limitKey(guildId: string, { category, subject }: Limit): string {
   return `limit:${guildTag(guildId)}:${category}:${subject}`;
 }
 
-/** The guild's ID as a hash tag, which keeps all limits of a request in one slot of a Redis Cluster. */
+/** Returns the guild's ID as a hash tag, which keeps all limits of a request in one slot of a Redis Cluster. */
 export function guildTag(guildId: string): string {
   return `{${guildId}}`;
 }

@@ -5,7 +5,10 @@ const GUILD = '900000000000000001';
 const LOOKUP: Limit = { category: 'lookup', limit: 5, subject: GUILD };
 const CAP: Limit = { category: 'api_key', limit: 3, subject: 'key-1' };
 
-/** The guarantees of every limiter. `create` returns one that has counted nothing yet, in a window that does not end. */
+/**
+ * Tests the guarantees of every rate limiter. `create` returns a limiter that has counted nothing yet, in a window that
+ * does not end.
+ */
 export function limiterSuite(name: string, create: () => Promise<Limiter>): void {
   describe(`${name} limiter`, () => {
     test('allows exactly the limit and returns the remaining requests', async () => {

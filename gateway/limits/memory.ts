@@ -3,59 +3,64 @@ import { type Decision, type Limit, type Limiter, toDecision, WINDOW_MS } from '
 import type { Counts } from './redis.ts';
 import { RedisClock } from './redis-clock.ts';
 
-/** The count of one limit in the current window. */
+/** The number of requests that count towards one rate limit in the current window. */
 interface Count {
   category: Limit['category'];
   subject: string;
-  /** Requests of all gateways, as Redis last returned them. */
+  /** The number of requests of all gateways, as Redis last returned it. */
   inRedis: number;
-  /** Requests that this process allowed without Redis. */
+  /** The number of requests that this process allowed without Redis. */
   local: number;
-  /** The part of `local` that Redis has been sent. */
+  /** The part of `local` that was already sent to Redis. */
   reported: number;
 }
 
-/** The counts of one request's limits at one moment. */
+/** The counts of one request's rate limits at one moment. */
 export interface Snapshot {
   window: number;
-  /** Unix milliseconds. */
+  /** When the snapshot was taken, in Unix milliseconds. */
   takenAt: number;
-  /** Milliseconds until the window ends. */
+  /** Milliseconds until the window of the rate limits ends. */
   resetMs: number;
   counts: Count[];
-  /** The `local` of each count at that moment. */
+  /** The value of `local` in each count when the snapshot was taken. */
   local: number[];
-  /** The minimum that Redis should count for each limit, because it may have been unreachable or have lost its counts. */
+  /**
+   * The minimum that Redis should count for each limit, because Redis may have been unreachable or have lost its
+   * counts.
+   */
   known: number[];
 }
 
 export interface MemoryLimiterOptions {
   clock: Clock;
-  /** The number of gateways that share the limits; without Redis each allows its share of the rest. Default: 1. */
+  /**
+   * The number of gateways that share the limits; without Redis each allows its share of the remaining requests.
+   * Default: 1.
+   */
   replicas?: number;
   windowMs?: number;
-  /** The most subjects with a count of their own. */
+  /** The maximum number of guilds and API keys with a count of their own. */
   maxSubjects?: number;
 }
 
-/** About 150 bytes each. */
+/** The maximum number of subjects (guilds and API keys) with a count of their own, of about 150 bytes each. */
 const MAX_SUBJECTS = 200_000;
 
 /**
- * Counts in this process. It stores the counts that Redis returns, so that a decision without Redis continues from them.
- * Requests that this process allows without Redis are counted as if each replica had allowed as many, here and later in
- * Redis. So all replicas together allow what remained of a limit, and in a fresh window each allows
- * ceil(limit / replicas).
- *
- * At most `maxSubjects` subjects have a count of their own. The further subjects of a category share one count until the
- * window ends: some are rejected too early, none gets more than its limit, and no current count is evicted.
+ * Counts requests towards rate limits in this process. It also stores the counts that Redis returns, so that a decision
+ * without Redis continues from them. Requests that this process allows without Redis are counted as if each replica had
+ * allowed as many, here and later in Redis. So all replicas together allow what remained of a limit, and in a fresh
+ * window each allows ceil(limit / replicas). At most `maxSubjects` subjects (guilds and API keys) have a count of their
+ * own. The further subjects of a category share one count until the window ends: some are rejected too early, none gets
+ * more than its limit, and no current count is evicted.
  */
 export class MemoryLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #replicas: number;
   readonly #windowMs: number;
   readonly #maxSubjects: number;
-  /** By guild, which has few counts. All windows end at the same time, so the whole map is cleared then. */
+  /** The counts of each guild's rate limits. All windows end at the same time, and then the whole map is cleared. */
   readonly #counts = new Map<string, Count[]>();
   #subjects = 0;
   /** The shared counts of the subjects above the maximum, by category. */
@@ -71,7 +76,7 @@ export class MemoryLimiter implements Limiter {
     this.#maxSubjects = maxSubjects;
   }
 
-  /** Decides without Redis; the mode is `exact` if this is the only gateway. */
+  /** Decides on a request without Redis. The mode is `exact` if this is the only gateway. */
   decide(guildId: string, limits: readonly Limit[]): Decision {
     const resetMs = this.#enterWindow();
     const counts = limits.map((limit) => this.#find(guildId, limit) ?? this.#shared(limit));
@@ -86,7 +91,7 @@ export class MemoryLimiter implements Limiter {
     });
   }
 
-  /** The counts before a call to Redis. */
+  /** Returns the counts of a request's limits before a call to Redis. */
   snapshot(guildId: string, limits: readonly Limit[]): Snapshot {
     const takenAt = this.#clock.now();
     const resetMs = this.#enterWindow(takenAt);
@@ -109,7 +114,9 @@ export class MemoryLimiter implements Limiter {
     }
   }
 
-  /** The time `milliseconds` after the snapshot by Redis's clock; 0 while that clock is not known. */
+  /**
+   * Returns the time `milliseconds` after the snapshot by Redis's clock; 0 while the offset of that clock is not known.
+   */
   deadline(sent: Snapshot, milliseconds: number): number {
     return this.#redisClock.isKnown ? Math.ceil(this.#redisClock.at(sent.takenAt)) + milliseconds : 0;
   }
@@ -118,7 +125,7 @@ export class MemoryLimiter implements Limiter {
   #enterWindow(time = this.#clock.now()): number {
     const now = this.#redisClock.at(time);
     const window = Math.floor(now / this.#windowMs);
-    // A clock that is set back across the end of a window must not restart that window.
+    // A clock that is set back across the end of a window must not restart the previous window.
     if (window !== this.#window && window !== this.#window - 1) {
       this.#window = window;
       this.#counts.clear();
@@ -128,7 +135,7 @@ export class MemoryLimiter implements Limiter {
     return Math.ceil((this.#window + 1) * this.#windowMs - now);
   }
 
-  /** The requests that this process may still allow: its share of the rest. */
+  /** Returns how many requests this process may still allow: its share of the remaining requests. */
   #remaining(limit: number, count: Count | undefined): number {
     if (count === undefined) return 0;
     return Math.ceil((limit - count.inRedis) / this.#replicas) - (count.local - count.reported);

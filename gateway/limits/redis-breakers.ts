@@ -1,10 +1,13 @@
 import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 
-/** More than any Cluster has. Above it the oldest breaker is assigned to another server. */
+/**
+ * The maximum number of Redis servers with a circuit breaker, more than any Cluster has. Above it the oldest breaker is
+ * assigned to another server.
+ */
 const MAX_SERVERS = 32;
 /**
- * The breaker opens when more than half of the calls of the last half second failed; at low rates one failed call is
- * enough. A probe delays no request, so an open breaker probes often.
+ * The circuit breaker of a Redis server opens when more than half of the calls of the last half second failed; at low
+ * rates one failed call is enough. A probe delays no request, so an open breaker probes often.
  */
 const BREAKER = { windowMs: 500, minCalls: 1, failedPercent: 50, openMs: 100 };
 
@@ -15,13 +18,13 @@ interface Entry {
 
 export interface RedisBreakersOptions {
   breakers: Breakers;
-  /** Resolves if the server responds; called in the background while its breaker is open. */
+  /** Resolves if the Redis server responds; called in the background while the server's breaker is open. */
   probe: (server: string) => Promise<unknown>;
-  /** Called when a breaker has opened or closed. */
+  /** Called when a circuit breaker has opened or closed. */
   changed: () => void;
 }
 
-/** One breaker for each Redis server, so that a node of a Cluster that hangs affects only its own guilds. */
+/** One circuit breaker for each Redis server, so that a Cluster node that hangs affects only its own guilds. */
 export class RedisBreakers {
   readonly #options: RedisBreakersOptions;
   readonly #byServer = new Map<string, Entry>();
@@ -35,7 +38,7 @@ export class RedisBreakers {
     return (this.#byServer.get(server) ?? this.#add(server)).breaker;
   }
 
-  /** True if the breaker of one of these servers is open. */
+  /** True if the circuit breaker of one of these Redis servers is open. */
   isAnyOpen(servers: readonly string[]): boolean {
     return servers.some((server) => this.#byServer.get(server)?.breaker.isOpen);
   }
@@ -47,7 +50,10 @@ export class RedisBreakers {
     return entry;
   }
 
-  /** Breakers are named by numbers, because addresses change over time and would be an unbounded label. */
+  /**
+   * Creates a circuit breaker, named by a number: server addresses change over time and would be an unbounded metric
+   * label.
+   */
   #create(server: string): Entry {
     const { breakers, probe, changed } = this.#options;
     const number = this.#byServer.size;
@@ -66,7 +72,10 @@ export class RedisBreakers {
   }
 }
 
-/** Each error means that Redis could not decide, except TRYAGAIN: the slot is being moved to another node. */
+/**
+ * True if the error means that Redis could not decide: every error except TRYAGAIN, while a slot is moved to another
+ * node.
+ */
 function isOutage(error: unknown): boolean {
   return !(error instanceof Error && error.message.includes('TRYAGAIN'));
 }

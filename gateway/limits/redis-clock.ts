@@ -1,16 +1,16 @@
 import type { Clock } from '#kit/clock.ts';
 
-/** Both clocks have a resolution of one millisecond. */
+/** The rounding error of both clocks, which have a resolution of one millisecond. */
 const ROUNDING_MS = 1;
 
 /**
  * Estimates Redis's clock. Each response carries a time of Redis's clock, which was read between the request and the
- * response. Of all possible times the latest is used, so that this process never takes a window that has ended in Redis
- * for the current one.
+ * response. Of all possible estimates the latest is used, so that this process never takes a window that has ended in
+ * Redis for the current window.
  */
 export class RedisClock {
   readonly #clock: Clock;
-  /** The bounds of the offset from this process's clock to Redis's, in milliseconds. */
+  /** The minimum and the maximum offset from this process's clock to Redis's clock, in milliseconds. */
   #minOffset = Number.NEGATIVE_INFINITY;
   #maxOffset = Number.POSITIVE_INFINITY;
 
@@ -22,16 +22,20 @@ export class RedisClock {
     return Number.isFinite(this.#maxOffset);
   }
 
-  /** Converts a time of this process's clock to Redis's clock, both Unix milliseconds. Unchanged until `learn` was called. */
+  /**
+   * Converts a time of this process's clock to Redis's clock, both in Unix milliseconds. Unchanged until `learn` was
+   * called.
+   */
   at(time: number): number {
     return this.isKnown ? time + this.#maxOffset : time;
   }
 
-  /** Takes `redisTime` from a response that has just arrived, to a request that was sent at `sentAt`. */
+  /** Learns from `redisTime`, a time in a response of Redis that has just arrived, to a request sent at `sentAt`. */
   learn(redisTime: number, sentAt: number): void {
     const min = redisTime - this.#clock.now() - ROUNDING_MS;
     const max = redisTime - sentAt + ROUNDING_MS;
-    // The old bounds no longer hold: one of the clocks was set.
+    // If old and new bounds of the offset contradict each other, one of the clocks was set, and the old bounds are
+    // dropped.
     const isContradicted = min > this.#maxOffset || max < this.#minOffset;
     this.#minOffset = isContradicted ? min : Math.max(min, this.#minOffset);
     this.#maxOffset = isContradicted ? max : Math.min(max, this.#maxOffset);

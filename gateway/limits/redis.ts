@@ -8,45 +8,52 @@ const SCRIPT = readFileSync(new URL('./limits.lua', import.meta.url), 'utf8');
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    /** Runs limits.lua. Takes the number of keys, the keys, then the arguments. */
+    /** Runs limits.lua in Redis. Takes the number of Redis keys, the keys, then the arguments. */
     applyLimits(...words: (string | number)[]): Result<number[], Context>;
   }
 }
 
-/** The name of the only server where Redis is no Cluster. */
+/** The name of the only Redis server if Redis is no Cluster. */
 const ONLY_SERVER = 'redis';
-/** The most requests that one call decides, because Redis serves nobody else while a script runs. */
+/**
+ * The maximum number of requests that one call to Redis decides, because Redis does nothing else while a script runs.
+ */
 const MAX_BATCH = 64;
 
-/** The counts of one request, as Redis returned them. */
+/** The rate limit counts of one request, as Redis returned them. */
 export interface Counts {
   allowed: boolean;
   /** True if Redis received the request after its deadline and counted nothing. */
   isLate: boolean;
-  /** The number of the window, by Redis's own clock. */
+  /** The number of the rate limit window, by Redis's own clock. */
   window: number;
-  /** Milliseconds until the window ends. */
+  /** Milliseconds until the window of the rate limits ends. */
   resetMs: number;
-  /** Requests counted in this window, one entry for each limit. */
+  /** The number of requests counted in this window, one entry for each limit. */
   counts: number[];
 }
 
-/** What the caller of `count` has counted itself. */
+/** The requests that the caller of `count` has counted itself. */
 export interface KnownCounts {
-  /** Requests counted, one entry for each limit. Redis continues from these if its own counts are lower. */
+  /**
+   * The number of counted requests, one entry for each limit. Redis continues from these numbers if its own are lower.
+   */
   known: readonly number[];
-  /** The window that the counts belong to. */
+  /** The number of the window that the counts belong to. */
   window: number;
-  /** Redis counts nothing after this time, Unix milliseconds by Redis's clock; 0 = no deadline. */
+  /** Redis counts nothing after this time, in Unix milliseconds by Redis's clock; 0 = no deadline. */
   deadline: number;
 }
 
-/** The number of slots that are tried to find one of a given server: enough unless the server has very few. */
+/**
+ * The maximum number of slots that are tried to find one on a given Redis server: enough unless the server has very
+ * few.
+ */
 const MAX_PROBE_SLOTS = 1_000;
 const PROBE_LIMIT: Limit = { category: 'api_key', limit: 0, subject: 'probe' };
 const NOTHING_KNOWN: KnownCounts = { known: [], window: -1, deadline: 0 };
 
-/** The keys and arguments of one request in a call of the script. */
+/** The keys and arguments of one request in a call of the Redis script. */
 interface ScriptPart {
   keys: string[];
   values: number[];
@@ -54,19 +61,20 @@ interface ScriptPart {
 
 export interface RedisLimiterOptions {
   windowMs?: number | undefined;
-  /** Wraps each call to a server, for example in a timeout and a breaker. Default: no wrapper. */
+  /** Wraps each call to a Redis server, for example in a timeout and a circuit breaker. Default: no wrapper. */
   guard?: <Reply>(server: string, call: () => Promise<Reply>) => Promise<Reply>;
 }
 
 /**
- * Counts in Redis, together for all gateways. All requests of one turn of the event loop are decided by one call; in a
- * Cluster by one call for each guild, whose counts are in one slot. Works with Redis 7 or Valkey.
+ * Counts requests towards rate limits in Redis, for all gateways together. All requests of one turn of the event loop
+ * are decided by one call; in a Cluster by one call for each guild, whose counts are in one slot. Works with Redis 7 or
+ * Valkey.
  */
 export class RedisLimiter implements Limiter {
   readonly #redis: RedisClient;
   readonly #windowMs: number;
   readonly #guard: NonNullable<RedisLimiterOptions['guard']>;
-  /** The batches of this turn of the event loop: by guild in a Cluster, otherwise one. */
+  /** The batches of requests of this turn of the event loop: one per guild in a Redis Cluster, otherwise one. */
   readonly #batches = new Map<string, DataLoader<ScriptPart, Counts>>();
 
   constructor(
@@ -84,12 +92,12 @@ export class RedisLimiter implements Limiter {
     return this.#redis.status === 'ready';
   }
 
-  /** Rejects if Redis fails. Has no timeout of its own. */
+  /** Decides the rate limits of a request. Rejects if Redis fails. Has no timeout of its own. */
   async decide(guildId: string, limits: readonly Limit[]): Promise<Decision> {
     return exactDecision(limits, await this.count(guildId, limits));
   }
 
-  /** Counts a request if all limits allow it. Rejects if Redis fails. */
+  /** Counts a request in Redis if all its limits allow it. Rejects if Redis fails. */
   count(guildId: string, limits: readonly Limit[], caller = NOTHING_KNOWN): Promise<Counts> {
     const { window, known, deadline } = caller;
     const keys = limits.map((limit) => limitKey(guildId, limit));
@@ -99,19 +107,19 @@ export class RedisLimiter implements Limiter {
   }
 
   /**
-   * Runs the script on a server without counting anything; rejects if the server cannot be used. Resolves for a server
-   * that has no slots any more, because no guild needs it.
+   * Runs the script on a Redis server without counting anything; rejects if the server cannot be used. Resolves for a
+   * server that has no slots any more, because no guild needs it.
    */
   async check(server: string): Promise<void> {
     if (!this.isConnected) throw new Error('there is no connection to Redis');
     const guildId = this.#guildOn(server);
     if (guildId === undefined) return;
     const key = limitKey(guildId, PROBE_LIMIT);
-    // A request with one limit of 0, which is rejected and therefore not counted.
+    // The script gets a request with one limit of 0, which is rejected and therefore not counted.
     await this.#redis.applyLimits(1, key, this.#windowMs, 1, NOTHING_KNOWN.window, NOTHING_KNOWN.deadline, 0, 0);
   }
 
-  /** Returns an invented guild ID whose slot is on this server. */
+  /** Returns an invented guild ID whose Redis Cluster slot is on this server. */
   #guildOn(server: string): string | undefined {
     for (let number = 0; number < MAX_PROBE_SLOTS; number++) {
       const guildId = `probe ${number}`;
@@ -120,21 +128,28 @@ export class RedisLimiter implements Limiter {
     return undefined;
   }
 
-  /** The server that stores a guild's counts: a node of the Cluster, or always the same name without one. */
+  /**
+   * Returns the Redis server that stores a guild's counts: a node of the Cluster, or always the same name without a
+   * Cluster.
+   */
   serverOf(guildId: string): string {
     if (!(this.#redis instanceof Cluster)) return ONLY_SERVER;
     const slot = new Command('exists', [guildTag(guildId)]).getSlot();
     return (slot === null ? undefined : this.#redis.slots[slot]?.[0]) ?? ONLY_SERVER;
   }
 
-  /** All servers that store counts now. */
+  /** The names of all Redis servers that store counts now. */
   get servers(): string[] {
     if (!(this.#redis instanceof Cluster)) return [ONLY_SERVER];
-    // From the slots, not the connections: ioredis drops the connection to a node that hangs, and it still owns its slots.
+    // The servers are read from the slots, because ioredis drops the connection to a node that hangs and still owns
+    // slots.
     return [...new Set(this.#redis.slots.map(([master]) => master ?? ONLY_SERVER))];
   }
 
-  /** The batch that collects the requests of this turn of the event loop. `group`: a guild's ID or ONLY_SERVER. */
+  /**
+   * Returns the batch that collects the requests of this turn of the event loop. `group` is a guild's ID or
+   * ONLY_SERVER.
+   */
   #batch(group: string): DataLoader<ScriptPart, Counts> {
     const open = this.#batches.get(group);
     if (open) return open;
@@ -157,7 +172,7 @@ export class RedisLimiter implements Limiter {
   }
 }
 
-/** Makes a decision of Redis's counts. */
+/** Makes a decision from the counts that Redis returned. */
 export function exactDecision(limits: readonly Limit[], { allowed, resetMs, counts }: Counts): Decision {
   const remaining = limits.map(({ limit }, index) => limit - (counts[index] ?? 0));
   return toDecision(limits, { allowed, mode: 'exact', resetMs, remaining });

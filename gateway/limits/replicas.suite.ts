@@ -7,7 +7,7 @@ import { type Gateways, type Sample, startGateways } from './fixtures/gateways.t
 import { expectBounded, expectExact, expectShares, expectTrueWindows, windowOf } from './fixtures/oracle.ts';
 import { aroundEdge, startTraffic } from './fixtures/traffic.ts';
 
-/** A way in which Redis becomes unavailable. `end` makes it available again. */
+/** A way in which Redis becomes unavailable. `end` makes Redis available again. */
 export interface Fault {
   name: string;
   begin(): Promise<void>;
@@ -25,14 +25,17 @@ export interface RedisUnderTest {
 export const GUILDS = ['900000000000000001', '900000000000000002', '900000000000000003', '900000000000000004'];
 const WINDOW_MS = 1_000;
 const OUTAGE_MS = 3_400;
-/** The time in which gateways open their breakers, on a busy machine. */
+/** The time in which gateways open their circuit breakers on a busy machine, in milliseconds. */
 const SETTLING_MS = 1_000;
 const LIMIT = 20;
 const WAITING_MS = 60;
 const SOON_MS = 5;
 const RECOVERY_MS = 10_000;
 
-/** The guarantees of three gateways with one Redis, Sentinel or Cluster. `faults` names its faults in order. */
+/**
+ * Tests the guarantees of three gateways with one Redis, Sentinel or Cluster. `faults` names the faults of that Redis
+ * in order.
+ */
 export function replicasSuite(name: string, faults: readonly string[], start: () => Promise<RedisUnderTest>): void {
   describe(`three gateways and ${name}`, () => {
     const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 1e9);
@@ -47,7 +50,8 @@ export function replicasSuite(name: string, faults: readonly string[], start: ()
 
     test('around the ends of windows exactly the limit is allowed', async () => {
       const windowMs = 400;
-      // A long timeout, so that a busy machine decides nothing without Redis, which is the subject of other tests.
+      // The timeout is long, so that no gateway on a busy machine decides without Redis, which is the subject of other
+      // tests.
       gateways = startGateways(redis.url, { windowMs, decisionMs: 1_000 });
       await untilExact(gateways);
       const random = seededRandom(seed);
@@ -84,7 +88,10 @@ export function replicasSuite(name: string, faults: readonly string[], start: ()
 
 interface Outage {
   samples: Sample[];
-  /** Start of the traffic, start and end of the fault, recovery of all gateways, end of the traffic: performance.now(). */
+  /**
+   * The start of the traffic, the start and end of the fault, the recovery of all gateways, and the end of the traffic,
+   * by performance.now().
+   */
   startedAt: number;
   beganAt: number;
   endedAt: number;
@@ -92,7 +99,7 @@ interface Outage {
   stoppedAt: number;
 }
 
-/** Sends traffic before, during and after the fault. */
+/** Sends traffic before, during and after a fault of Redis. */
 async function during(fault: Fault, gateways: Gateways, random: () => number): Promise<Outage> {
   const startedAt = performance.now();
   const traffic = startTraffic(gateways, random, { guilds: GUILDS, limit: LIMIT });
@@ -114,7 +121,7 @@ async function during(fault: Fault, gateways: Gateways, random: () => number): P
   }
 }
 
-/** Waits until every gateway is degraded. */
+/** Waits until the rate limiter of every gateway is degraded. */
 async function untilDegraded(gateways: Gateways): Promise<void> {
   await expect.poll(() => gateways.degraded(), { interval: 20 }).toEqual([1, 1, 1]);
 }
@@ -145,19 +152,22 @@ function report(name: string, fault: Fault, outage: Outage): void {
   }
 }
 
-/** Checks nothing without samples: a fault may be over before the first request. */
+/**
+ * Checks that the 99th percentile of the decision times is within a limit. Skipped without samples, because a fault may
+ * be over before the first request.
+ */
 function p99Within(name: string, samples: readonly Sample[], boundMs: number): void {
   if (samples.length > 0) withinBound(name, percentile(samples, 0.99), boundMs);
 }
 
-/** On a busy machine single requests may time out. Windows without such requests are exact. */
+/** Expects exact rate limits in a window without timeouts. On a busy machine single requests may time out. */
 function expectExactUnlessTimedOut(window: Sample[]): void {
   const without = window.filter(({ decision }) => decision.mode === 'degraded');
   if (without.length === 0) expectExact(window, WINDOW_MS);
   else printFigure('a window in which the machine was too slow for single requests', without.length);
 }
 
-/** The samples of each window that lies between two times of performance.now(). */
+/** Returns the samples of each window that lies between two times of performance.now(). */
 function wholeWindows(samples: readonly Sample[], from: number, to: number): Sample[][] {
   const windows = new Map<number, Sample[]>();
   for (const sample of samples) {
@@ -171,13 +181,13 @@ function wholeWindows(samples: readonly Sample[], from: number, to: number): Sam
   return complete.map(([, list]) => list);
 }
 
-/** Milliseconds. */
+/** Returns a percentile of the decision times of the samples, in milliseconds. */
 export function percentile(samples: readonly Sample[], share: number): number {
   const sorted = samples.map(({ ms }) => ms).toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-/** Waits until every gateway is exact for every guild. */
+/** Waits until every gateway decides exactly, with Redis, for every guild. */
 export async function untilExact(gateways: Gateways): Promise<void> {
   for (const guild of GUILDS) {
     for (const index of gateways.limiters.keys()) {

@@ -1,4 +1,4 @@
-/** The parts of OpenAPI 3.1 that the document uses (https://spec.openapis.org/oas/v3.1.1.html). */
+/** The parts of OpenAPI 3.1 that the gateway's OpenAPI document uses (https://spec.openapis.org/oas/v3.1.1.html). */
 export interface OpenApiDocument {
   openapi: '3.1.1';
   jsonSchemaDialect: string;
@@ -38,7 +38,7 @@ export interface Operation {
   responses: Record<string, OpenApiResponse | Ref>;
 }
 
-/** The rate limit of a category. `window` is in seconds. */
+/** The rate limit of a category of routes. `window` is in seconds. */
 export interface RateLimit {
   category: string;
   limit: number;
@@ -82,7 +82,7 @@ export interface Example {
   value: unknown;
 }
 
-/** The keywords of JSON Schema, draft 2020-12, that the document uses. */
+/** The keywords of JSON Schema, draft 2020-12, that the OpenAPI document uses. */
 export interface JsonSchema {
   $ref?: string;
   $defs?: Record<string, JsonSchema>;
@@ -112,12 +112,12 @@ export interface JsonSchema {
 
 const COMPONENTS = '#/components/';
 
-/** A reference to one of the document's components. */
+/** Returns a reference to a component of the OpenAPI document, such as a schema or a response. */
 export function componentRef(kind: keyof Components, name: string): Ref {
   return { $ref: `${COMPONENTS}${kind}/${name}` };
 }
 
-/** Returns the component that a reference names, or the value itself if it is not a reference. */
+/** Returns the component that a $ref names, or the value itself if it is no $ref. */
 export function resolveRef<Value extends object>(components: Components, value: Value | Ref): Value {
   if (!('$ref' in value) || value.$ref === undefined) return value as Value;
   const [kind = '', name = ''] = value.$ref.slice(COMPONENTS.length).split('/');

@@ -4,19 +4,22 @@ import { type FaultPlace, validate } from '#kit/http/validate.ts';
 import { CATEGORIES, KEY_CAP_CATEGORY, WINDOW_SECONDS } from '#proto/rest/limits.ts';
 import type { Route } from '#proto/rest/route.ts';
 
-/** An error that a route can return. */
+/** An error that a route can return, as the OpenAPI document describes it. */
 export interface RouteError {
   error: ApiError;
-  /** The name of its example. Unlike `details.code` it is unique among the errors of a route. */
+  /** The name of the error's example. Unlike `details.code` the name is unique among the errors of a route. */
   name: string;
-  /** What the error means on this route, and what the client can do about it. */
+  /** Explains what the error means on this route, and what the client can do about it. */
   meaning: string;
   advice: string;
-  /** True if the request counts towards the rate limit, so that the response has the rate limit headers. */
+  /**
+   * True if a request that gets this error counts towards the rate limit, so that the response has the rate limit
+   * headers.
+   */
   counted: boolean | { sometimes: string };
 }
 
-/** What a client can do about each error. */
+/** For each error code, the advice to clients in the OpenAPI document. */
 export const ADVICE: Record<ErrorCode, string> = {
   INVALID_REQUEST: 'Fix every fault in `details.errors` and send the request again.',
   INVALID_TARGET: 'Check the ID on the game platform.',
@@ -46,7 +49,9 @@ export const ADVICE: Record<ErrorCode, string> = {
   TIMEOUT: 'Retry. Retry a write with the same `Idempotency-Key`.',
 };
 
-/** Errors of requests that are rejected before their route is known. The document lists them outside the routes. */
+/**
+ * Errors of requests that are rejected before their route is known. The OpenAPI document lists them outside the routes.
+ */
 export const ERRORS_WITHOUT_ROUTE = [
   'ROUTE_NOT_FOUND',
   'METHOD_NOT_ALLOWED',
@@ -55,7 +60,7 @@ export const ERRORS_WITHOUT_ROUTE = [
   'HEADERS_TOO_LARGE',
 ] as const satisfies ErrorCode[];
 
-/** Errors that mean the same on every route that can return them. */
+/** The codes of errors that mean the same on every route that can return them. */
 export const SHARED_ERRORS: readonly ErrorCode[] = [
   'MISSING_API_KEY',
   'INVALID_API_KEY',
@@ -67,7 +72,7 @@ export const SHARED_ERRORS: readonly ErrorCode[] = [
   'TIMEOUT',
 ];
 
-/** Every error that a route can return, ordered by status and then as in ERRORS. */
+/** Returns every error that a route can return, ordered by status and then as in ERRORS. */
 export function errorsOf(route: Route): RouteError[] {
   const codes = Object.keys(ERRORS).filter((code) => canReturn(route, code as ErrorCode)) as ErrorCode[];
   const errors = codes.map((code) => routeError(route, code));
@@ -103,7 +108,10 @@ function routeError(route: Route, code: ErrorCode): RouteError {
   return { error, name: code, meaning, advice: ADVICE[code], counted: isCounted(route, code) };
 }
 
-/** A 403 of the gateway is not counted. A service checks the guild in the body after the request was counted. */
+/**
+ * Returns whether a request with this error counts towards the rate limit. With a 403 of the gateway it does not; with
+ * a 403 of a service, which checks the guild in the body, it does.
+ */
 function isCounted({ method, service }: Route, code: ErrorCode): RouteError['counted'] {
   if (code === 'GUILD_MISMATCH' && method !== 'GET' && service !== 'gateway') {
     return { sometimes: "If the body's `guild_id` is that of another guild, the request was counted." };
@@ -111,7 +119,7 @@ function isCounted({ method, service }: Route, code: ErrorCode): RouteError['cou
   return ERRORS[code].http !== 403;
 }
 
-/** Details of the example of an error. */
+/** Returns the details in the example of an error. */
 function exampleOptions(route: Route, code: ErrorCode): ApiErrorOptions {
   switch (code) {
     case 'INVALID_REQUEST': {
@@ -134,7 +142,7 @@ function exampleOptions(route: Route, code: ErrorCode): ApiErrorOptions {
   }
 }
 
-/** A typical fault of a request to the route. */
+/** Returns a typical fault of a request to the route, for the example of INVALID_REQUEST. */
 function exampleFaults(route: Route): Fault[] {
   if (route.guild === 'header') return [{ path: 'header.X-Guild-ID', message: 'is required' }];
   if (route.guild === 'body') return [{ path: 'body.guild_id', message: 'is required' }];
@@ -148,7 +156,7 @@ function exampleFaults(route: Route): Fault[] {
   return faults.filter(({ path }) => path !== 'path.guildId').slice(0, 1);
 }
 
-/** The faults that the schema finds in the value. */
+/** Returns the faults that the schema finds in a value. */
 const faultsOf = (schema: z.ZodObject | undefined, value: unknown, place: FaultPlace): Fault[] =>
   (schema && validate(schema, value, place).faults) ?? [];
 

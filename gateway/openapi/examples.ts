@@ -1,6 +1,6 @@
 import { type Components, type JsonSchema, resolveRef } from './document.ts';
 
-/** An example of a schema, built from the examples of its parts. Undefined if there is none. */
+/** Builds an example of a JSON schema from the examples of its parts. Returns undefined if there is none. */
 export function exampleOf(schema: JsonSchema, components: Components): unknown {
   // An example next to a $ref takes precedence over the example of the referenced schema.
   if (schema.examples) return schema.examples[0];
@@ -27,8 +27,8 @@ export function exampleOf(schema: JsonSchema, components: Components): unknown {
 }
 
 /**
- * An example with the required fields, the first of mutually exclusive fields, and the optional fields whose schema has
- * an example.
+ * Builds an example of an object schema: with the required fields, the first of mutually exclusive fields, and the
+ * optional fields whose schema has an example.
  */
 function exampleObject(schema: JsonSchema, components: Components): Record<string, unknown> {
   const { properties = {}, required = [], oneOf = [] } = schema;

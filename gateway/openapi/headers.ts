@@ -1,6 +1,6 @@
 import { componentRef, type Header, type Ref } from './document.ts';
 
-/** The response headers that the document describes. */
+/** The response headers that the OpenAPI document describes. */
 export const HEADERS = {
   'X-Request-Id': {
     description: 'ID of the request in the logs of the service: your own, or a generated one',
@@ -49,7 +49,7 @@ export const RATE_LIMIT_HEADERS = [
   'X-RateLimit-Reset',
 ] as const satisfies HeaderName[];
 
-/** References to headers in the document's components. */
+/** Returns references to the headers in the components of the OpenAPI document. */
 export function headerRefs(names: readonly HeaderName[]): Record<string, Ref> {
   return Object.fromEntries(names.map((name) => [name, componentRef('headers', name)]));
 }

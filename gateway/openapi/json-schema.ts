@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { componentRef, type JsonSchema } from './document.ts';
 
-/** `input`: the schema of a request, before defaults and transforms. `output`: the schema of a response. */
+/** Where a schema is used. `input`: in requests, before defaults and transforms. `output`: in responses. */
 export type Direction = 'input' | 'output';
 
 /**
@@ -29,20 +29,23 @@ function share(shared: Record<string, JsonSchema>, id: string, definition: JsonS
   shared[id] = definition;
 }
 
-/** A zod schema and the JSON Schema that zod generated for it. */
+/** A zod schema together with the JSON schema that zod generated from it. */
 interface Found {
   zodSchema: z.core.$ZodTypes;
   jsonSchema: { items?: unknown };
 }
 
-/** Converts the items of `listOf`, which has them as a zod schema in its metadata: zod cannot describe a transform. */
+/**
+ * Adds the schema of the items of a `listOf`, which its metadata holds as a zod schema, because zod cannot describe a
+ * transform.
+ */
 function addItems({ jsonSchema }: Found, io: Direction): void {
   if (!(jsonSchema.items instanceof z.ZodType)) return;
   const { $schema: _, ...items } = z.toJSONSchema(jsonSchema.items, { io, override: addRulesOfChecks });
   jsonSchema.items = items;
 }
 
-/** Adds the rules of `exactlyOneOf`, which are functions in zod. */
+/** Adds the rules of `exactlyOneOf` to the JSON schema. In zod they are functions, which zod cannot describe. */
 function addRulesOfChecks({ zodSchema, jsonSchema }: Found): void {
   for (const check of zodSchema._zod.def.checks ?? []) {
     const { params } = check._zod.def as { params?: { exactlyOneOf?: string[] } };
@@ -51,12 +54,12 @@ function addRulesOfChecks({ zodSchema, jsonSchema }: Found): void {
   }
 }
 
-/** Simplifies a generated schema and all its parts without changing their meaning. */
+/** Simplifies a generated JSON schema and all its parts without changing their meaning. */
 function simplify({ example, ...generated }: JsonSchema & { example?: unknown }): JsonSchema {
   const schema = withoutRedundancy(withSimplifiedParts(generated));
   if (schema.$ref) schema.$ref = componentRef('schemas', schema.$ref.replace('#/$defs/', '')).$ref;
   if (example !== undefined) schema.examples = [example];
-  // A type in the metadata is more exact than the `anyOf` that zod derives.
+  // A type in the schema's metadata is more exact than the `anyOf` that zod derives.
   if (schema.type !== undefined) delete schema.anyOf;
   return mergeNull(withoutNullChoices(schema));
 }
@@ -75,7 +78,7 @@ function withSimplifiedParts(schema: JsonSchema): JsonSchema {
 }
 
 function withoutRedundancy(schema: JsonSchema): JsonSchema {
-  // Later versions may add fields to responses, so the schema must not exclude further fields.
+  // Later versions of the API may add fields to responses, so the schema must not exclude further fields.
   if (schema.additionalProperties === false) delete schema.additionalProperties;
   if (JSON.stringify(schema.propertyNames) === '{"type":"string"}') delete schema.propertyNames;
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
@@ -83,7 +86,10 @@ function withoutRedundancy(schema: JsonSchema): JsonSchema {
   return schema;
 }
 
-/** Replaces `anyOf: [X, null]` by X with the additional type null. Keywords next to `anyOf` take precedence. */
+/**
+ * Replaces `anyOf: [X, null]` in a JSON schema by X with the additional type null. Keywords next to `anyOf` take
+ * precedence.
+ */
 function mergeNull(schema: JsonSchema): JsonSchema {
   const { anyOf = [], ...outside } = schema;
   const [inside, other] = anyOf;
@@ -91,7 +97,7 @@ function mergeNull(schema: JsonSchema): JsonSchema {
   return { ...inside, ...outside, type: [inside.type, 'null'].flat() };
 }
 
-/** Fields of which exactly one is required must not be null, because null counts as omitted. */
+/** Removes the type null from fields of which exactly one is required, because null counts as omitted. */
 function withoutNullChoices(schema: JsonSchema): JsonSchema {
   for (const name of (schema.oneOf ?? []).flatMap((choice) => choice.required ?? [])) {
     const property = schema.properties?.[name];

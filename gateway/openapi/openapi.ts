@@ -10,7 +10,7 @@ import { successEnvelope, unavailableResponse } from './responses.ts';
 import { RULES } from './rules.ts';
 
 export interface OpenApiOptions {
-  /** The version of this build. */
+  /** The version of this build of the gateway. */
   version: string;
   /** The public URL of the gateway, without API_PREFIX. */
   serverUrl: string;
@@ -36,7 +36,7 @@ const SECURITY_SCHEMES = {
   AuthorizationBearer: { type: 'http', scheme: 'bearer', description: '`Bearer`, a space, and the key' },
 };
 
-/** Builds an OpenAPI 3.1 document from the route table. */
+/** Builds the OpenAPI 3.1 document from the route table. */
 export function openApiDocument(routes: readonly Route[], { version, serverUrl }: OpenApiOptions): OpenApiDocument {
   const components: Components = {
     schemas: {},
@@ -55,7 +55,7 @@ export function openApiDocument(routes: readonly Route[], { version, serverUrl }
     paths: { ...pathsOf(routes, components), '/healthz': { get: healthOperation(components) } },
     components,
   };
-  // Drops undefined properties, so that the object equals the JSON that clients get.
+  // The JSON round trip drops undefined properties, so that the object equals the JSON that clients get.
   return JSON.parse(JSON.stringify(document));
 }
 
@@ -69,7 +69,10 @@ function pathsOf(routes: readonly Route[], components: Components): OpenApiDocum
   return paths;
 }
 
-/** `GET /healthz` is not in the route table, because it needs no key and is not counted. */
+/**
+ * Describes `GET /healthz`, which is not in the route table because it needs no API key and counts towards no rate
+ * limit.
+ */
 function healthOperation(components: Components): Operation {
   const schema = successEnvelope(200, 'ready', toJsonSchema(z.object({}), 'output', {}));
   return {

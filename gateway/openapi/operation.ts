@@ -6,7 +6,7 @@ import { toJsonSchema } from './json-schema.ts';
 import { parametersOf } from './parameters.ts';
 import { responsesOf } from './responses.ts';
 
-/** Converts a row of the route table to an operation. Adds shared parts to `components`. */
+/** Converts a row of the route table to an OpenAPI operation. Adds shared parts to `components`. */
 export function operationOf(route: Route, components: Components): Operation {
   const limit = rateLimitOf(route);
   return {

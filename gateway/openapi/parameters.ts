@@ -13,7 +13,7 @@ const guildHeader = (required: boolean, description: string): Parameter => ({
   schema: toJsonSchema(guildId, 'input', {}),
 });
 
-/** Request headers that many routes accept. */
+/** The request headers that many routes accept, as OpenAPI parameters. */
 export const SHARED_PARAMETERS = {
   GuildId: guildHeader(true, 'Guild ID; must be the guild of the API key'),
   OptionalGuildId: guildHeader(false, 'Guild ID; if given, must be the guild of the API key'),
@@ -36,7 +36,7 @@ export const SHARED_PARAMETERS = {
 
 const shared = (name: keyof typeof SHARED_PARAMETERS) => componentRef('parameters', name);
 
-/** The path, query and header parameters of a route. */
+/** Returns the path, query and header parameters of a route for the OpenAPI document. */
 export function parametersOf(route: Route, components: Components): (Parameter | Ref)[] {
   return [
     ...parametersIn('path', route.params, components),

@@ -9,7 +9,7 @@ import { exampleOf } from './examples.ts';
 import { type HeaderName, headerRefs, RATE_LIMIT_HEADERS } from './headers.ts';
 import { toJsonSchema } from './json-schema.ts';
 
-/** The envelope of every error, with all fields that `details` can have. */
+/** The schema of the body of every error response, with all fields that `details` can have. */
 export const errorEnvelope = z
   .object({
     status: z.literal('error'),
@@ -42,7 +42,7 @@ export const errorEnvelope = z
   })
   .meta({ id: 'Error', description: 'The envelope of every error' });
 
-/** The success and error responses of a route, by status. Adds shared parts to `components`. */
+/** Returns the success and error responses of a route, by status. Adds shared parts to `components`. */
 export function responsesOf(route: Route, components: Components): Record<string, OpenApiResponse | Ref> {
   const responses: Record<string, OpenApiResponse | Ref> = {
     [route.status]: successResponse(route, route.status, route.message, components),
@@ -56,7 +56,7 @@ export function responsesOf(route: Route, components: Components): Record<string
   return responses;
 }
 
-/** The envelope of a success around the schema of `data`. */
+/** Returns the schema of a success response: the envelope around the schema of `data`. */
 export function successEnvelope(status: number, message: string, data: JsonSchema): JsonSchema {
   return {
     type: 'object',
@@ -90,7 +90,10 @@ function shared(errors: RouteError[], components: Components): Ref {
   return componentRef('responses', name);
 }
 
-/** The error response of one status: the envelope, the possible values of `details.code`, and an example of each. */
+/**
+ * Returns the error response of one status: the envelope, the possible values of `details.code`, and an example of
+ * each.
+ */
 export function errorResponse(errors: RouteError[], components: Components): OpenApiResponse {
   const status = errors[0]?.error.httpStatus ?? 500;
   const codes = [...new Set(errors.map(({ error }) => error.code))];
@@ -127,7 +130,7 @@ function examplesOf(errors: RouteError[]) {
   return Object.fromEntries(examples);
 }
 
-/** The 503 of paths that need no key. */
+/** Returns the 503 response of paths that need no API key. */
 export function unavailableResponse(components: Components): OpenApiResponse {
   const error = new ApiError('UNAVAILABLE', { message: 'not ready' });
   const meaning = 'The gateway is starting or stopping, or cannot reach its dependencies';

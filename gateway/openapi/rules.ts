@@ -7,7 +7,7 @@ const withoutRoute = ERRORS_WITHOUT_ROUTE.map(
   (code) => `- ${ERRORS[code].http} \`${code}\`: ${ERRORS[code].text}. ${ADVICE[code]}`,
 );
 
-/** The rules that apply to every route, as Markdown. */
+/** The description in the OpenAPI document: the rules that apply to every route, as Markdown. */
 export const RULES = `Read and write the data of one guild: account links, role bindings, moderation, members and activity.
 
 ## Keys and guilds

@@ -2,12 +2,12 @@ import { ApiError, type Rejection } from '#kit/errors.ts';
 import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import { type Address, AddressList } from '../downstream/client-address.ts';
 
-/** Checks client addresses against the allowlists of keys. */
+/** Checks client addresses against the IP allowlists of API keys. */
 export class Allowlists {
-  /** The parsed list of each cached grant. Parsing one of a hundred entries takes longer than all other steps. */
+  /** The parsed allowlist of each cached grant: parsing a hundred entries takes longer than all other steps. */
   readonly #parsed = new WeakMap<KeyGrant, AddressList>();
 
-  /** IP_NOT_ALLOWED if the key has an allowlist and the address is not on it. A malformed address is on no list. */
+  /** IP_NOT_ALLOWED if the API key has an allowlist without the client address. A malformed address is on no list. */
   check(grant: KeyGrant, addressOf: () => Address | undefined): Rejection {
     if (grant.ipAllowlist.length === 0) return undefined;
     const address = addressOf();

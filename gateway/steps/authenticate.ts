@@ -15,7 +15,7 @@ const KEY_SHAPE = /service_[0-9]{17,20}_[0-9A-Za-z]{6}/;
 const KEY_PARAMETERS = ['api_key', 'apikey', 'key', 'access_token'];
 const KEY_PARAMETER = new RegExp(`(?:^|[?&])(?:${KEY_PARAMETERS.join('|')})(?:[=&]|$)`, 'i');
 
-// Created once: they are the same for each request, and creating an error costs more than authenticating a key.
+// These errors are created once, because creating an error costs more than authenticating an API key.
 const MISSING = new ApiError('MISSING_API_KEY', {
   message: 'An API key is required: send it as X-API-Key, or as Authorization: ApiKey or Bearer',
 });
@@ -30,26 +30,28 @@ const TOO_MANY_LOOKUPS = new ApiError('RATE_LIMITED', {
   retryAfter: LOOKUP_RETRY_SECONDS,
 });
 
-/** A request to authenticate. */
+/** The parts of a request that authentication needs. */
 export interface Presented {
   request: IncomingMessage;
-  /** Without the question mark. */
+  /** The query string of the request, without the question mark. */
   query: string;
-  /** The client's address, towards which failures count. */
+  /** Returns the client's address, towards which failed authentications count. */
   address: () => Address | undefined;
-  /** Gets the headers that show how many failures are still allowed. */
+  /** The response, which gets the headers that show how many failed authentications are still allowed. */
   response: ServerResponse;
 }
 
 export interface AuthenticateOptions {
   keys: Keys;
   failures: AuthenticationFailures;
-  /** Limits lookups of unknown keys from addresses with too many failures. */
+  /** Limits lookups of unknown API keys from addresses with too many failed authentications. */
   lookups: KeyLookupRates;
   clock: Clock;
 }
 
-/** Authenticates a request by its API key. Each failure counts towards its client address; a valid key never does. */
+/**
+ * Authenticates requests by their API key. Each failure counts towards the client's address; a valid key never does.
+ */
 export class Authenticate {
   readonly #keys: Keys;
   readonly #failures: AuthenticationFailures;
@@ -64,8 +66,9 @@ export class Authenticate {
   }
 
   /**
-   * The grant of a key that has not expired, or MISSING_API_KEY, INVALID_API_KEY, API_KEY_EXPIRED or RATE_LIMITED. A
-   * promise if the key has to be looked up, which rejects with UNAVAILABLE if auth cannot be reached.
+   * Returns the grant of an API key that has not expired, or MISSING_API_KEY, INVALID_API_KEY, API_KEY_EXPIRED or
+   * RATE_LIMITED. Returns a promise if the key has to be looked up, which rejects with UNAVAILABLE if the auth service
+   * cannot be reached.
    */
   run(presented: Presented): KeyGrant | ApiError | Promise<KeyGrant | ApiError> {
     const text = presentedKey(presented.request.headers);
@@ -92,7 +95,7 @@ export class Authenticate {
     return grant ? this.#unexpired(grant, presented) : this.#reject(presented, INVALID);
   }
 
-  /** 429 without a lookup. The key may be valid, so no failure is counted. */
+  /** Returns 429 without looking up the API key. The key may be valid, so no failed authentication is counted. */
   #rejectLookup({ address, response }: Presented): ApiError {
     addLimitHeaders(this.#failures.state(address()), this.#clock, response);
     return TOO_MANY_LOOKUPS;
@@ -103,7 +106,7 @@ export class Authenticate {
     return isExpired ? this.#reject(presented, EXPIRED) : grant;
   }
 
-  /** Counts a failure. Returns the given error, or 429 if the address has too many failures. */
+  /** Counts a failed authentication. Returns `error`, or 429 if the client address has too many failures. */
   #reject(presented: Presented, error: ApiError): ApiError {
     const state = this.#failures.count(presented.address());
     addLimitHeaders(state, this.#clock, presented.response);
@@ -112,20 +115,26 @@ export class Authenticate {
   }
 }
 
-/** X-API-Key, otherwise the credentials of Authorization in the ApiKey or Bearer scheme. */
+/**
+ * Returns the API key of a request: X-API-Key, otherwise the credentials of Authorization in the ApiKey or Bearer
+ * scheme.
+ */
 function presentedKey(headers: IncomingHttpHeaders): string | undefined {
   const given = headers['x-api-key'];
   if (typeof given === 'string' && given !== '') return given;
   return SCHEME.exec(headers.authorization ?? '')?.[1]?.trim();
 }
 
-/** URLs end up in logs and browser histories, so a key in the query is rejected even together with a valid header. */
+/**
+ * True if the query string contains an API key, which is rejected even next to a valid header: URLs end up in logs and
+ * browser histories.
+ */
 function hasKeyInQuery(query: string): boolean {
   if (query === '') return false;
-  // Cannot throw: the guard has rejected queries that cannot be decoded.
+  // decodeURIComponent cannot throw here, because the guard has rejected queries that cannot be decoded.
   const decoded = decodeURIComponent(query);
   if (KEY_SHAPE.test(decoded)) return true;
-  // The match may come from an encoded `&`, so each parameter is checked by itself.
+  // The name of the key parameter may be found after an encoded `&`, so each parameter is checked by itself.
   return KEY_PARAMETER.test(decoded) && query.split('&').some(isKeyParameter);
 }
 

@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { API_PREFIX, type Route } from '#proto/rest/route.ts';
 
-/** Adds the headers of a deprecated route: since when, until when, and its replacement (RFC 9745, RFC 8594). */
+/**
+ * Adds the response headers of a deprecated route: since when, until when, and its replacement (RFC 9745, RFC 8594).
+ */
 export function announceDeprecation(route: Route, response: ServerResponse): void {
   if (!route.deprecated) return;
   const { since, sunset, replacement } = route.deprecated;

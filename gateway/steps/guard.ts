@@ -15,10 +15,10 @@ import {
 const VERSIONS = ['1.0', '1.1'];
 const BODILESS = ['GET', 'HEAD', 'OPTIONS'];
 const FRAMING = ['transfer-encoding', 'content-length', 'host', 'expect'];
-/** A name or an address, with or without a port. */
+/** Matches a Host header: a host name or an IP address, with or without a port. */
 const HOST = /^[A-Za-z0-9._~!$&'()*+,;=%:[\]-]+$/;
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
-/** Matches the targets of nearly all requests. A target of this form needs no further check. */
+/** Matches nearly all request targets (path and query). A target of this form needs no further check. */
 export const PLAIN_TARGET = /^\/[\w/:@~-]*(?:\?[\w/:@~=&,.-]*)?$/;
 const HIDDEN_PATH = /%(?:2e|2f|5c|00)|\\|#/i;
 const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
@@ -32,13 +32,13 @@ const TOO_MANY_OPTIONS = new ApiError('HEADERS_TOO_LARGE', {
 });
 
 /**
- * Rejects requests that a service could read differently than this gateway, and bodies that are declared too large.
- * Node's parser has already rejected others: Content-Length together with Transfer-Encoding, two different lengths, folded
- * headers, bare line feeds.
+ * Rejects requests that a service could read differently than this gateway, and requests whose declared body is too
+ * large. Node's parser has already rejected others: Content-Length together with Transfer-Encoding, two different
+ * lengths, folded headers, bare line feeds.
  */
 export function guard(request: IncomingMessage): Rejection {
   const { headers, rawHeaders, url = '' } = request;
-  // These come first, because they limit what the other checks have to read.
+  // The number and size of headers are checked first, because they limit what the other checks have to read.
   if (rawHeaders.length > 2 * MAX_HEADERS) return TOO_MANY_HEADERS;
   if (hasTooManyConnectionOptions(headers)) return TOO_MANY_OPTIONS;
   const faults = nameFaults(request);
@@ -50,12 +50,15 @@ export function guard(request: IncomingMessage): Rejection {
   return checkExpectHeader(request) ?? (isTooLarge ? TOO_LARGE : undefined);
 }
 
-/** True if the connection must be closed after this error of `guard`, because it is unclear where the request ends. */
+/**
+ * True if the client connection must be closed after this error of `guard`, because it is unclear where the request
+ * ends.
+ */
 export function closesConnection({ code }: ApiError): boolean {
   return code === 'INVALID_REQUEST' || code === 'HEADERS_TOO_LARGE';
 }
 
-/** The reason for which a request target is rejected. */
+/** Returns the reason to reject a request target (path and query), or undefined if the target is valid. */
 export function targetFault(target: string): Fault | undefined {
   if (PLAIN_TARGET.test(target)) return undefined;
   const { path, query } = splitTarget(target);
@@ -81,11 +84,14 @@ function connectionFault(headers: IncomingHttpHeaders): Fault | undefined {
   return { path: 'header.Connection', message: 'must not name headers that frame the request' };
 }
 
-/** The most header names that an error lists, because a client could otherwise cause very long responses. */
+/**
+ * The maximum number of header names that an error lists, because a client could otherwise cause very long responses.
+ */
 const MAX_LISTED_NAMES = 20;
 
 function nameFaults({ headers, rawHeaders }: IncomingMessage): Fault[] {
-  // `headers` has each name once. If it has as many names as were sent, none was sent twice or left out by Node.
+  // `headers` has each header name once. If it has as many names as were sent, no header was sent twice or left out by
+  // Node.
   const names = Object.keys(headers);
   if (names.length * 2 === rawHeaders.length && !names.some(hasUnderscore)) return [];
   const faults = new Map<string, Fault>();

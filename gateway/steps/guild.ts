@@ -4,8 +4,8 @@ import type { Match } from './match.ts';
 const MISMATCH = new ApiError('GUILD_MISMATCH');
 
 /**
- * GUILD_MISMATCH if the path or X-Guild-ID names another guild than the key's; INVALID_REQUEST if the route needs
- * X-Guild-ID and it is missing. The service checks a guild in the body.
+ * Returns GUILD_MISMATCH if the path or X-Guild-ID names another guild than the API key's, and INVALID_REQUEST if the
+ * route needs X-Guild-ID and the header is missing. If the guild is in the body, the service checks it.
  */
 export function checkGuild(
   { route, guildId }: Match,

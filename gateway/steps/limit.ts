@@ -15,7 +15,10 @@ export interface LimitedRequest {
   response: ServerResponse;
 }
 
-/** Counts a request towards all of its limits, and adds the tightest one to the response headers. RATE_LIMITED. */
+/**
+ * Counts a request towards all of its rate limits, and adds the tightest one to the response headers. Returns
+ * RATE_LIMITED if one is exhausted.
+ */
 export async function checkLimits({ route, grant, limiter, clock, response }: LimitedRequest): Promise<Rejection> {
   const limits = limitsOf(route, grant);
   if (limits.length === 0) return undefined;
@@ -37,17 +40,17 @@ function limitsOf(route: Route, grant: KeyGrant): Limit[] {
   return limits;
 }
 
-/** Adds a limit's state to the response headers, unless they are already sent. */
+/** Adds the state of a rate limit to the response headers, unless the headers are already sent. */
 export function addLimitHeaders(
   { limit, remaining, resetMs }: Pick<LimitState, 'limit' | 'remaining' | 'resetMs'>,
   clock: Clock,
   response: ServerResponse,
 ): void {
-  // A protocol error in the rest of the body may have been answered meanwhile.
+  // The gateway may already have responded to a protocol error in the request's body.
   if (response.headersSent) return;
   addResponseHeader(response, 'x-ratelimit-limit', limit);
   addResponseHeader(response, 'x-ratelimit-remaining', remaining);
-  // Windows end on whole seconds of Redis's clock. Rounding removes the time that the decision took to get here.
+  // Windows end on whole seconds of Redis's clock. Rounding removes the time since Redis made the decision.
   addResponseHeader(response, 'x-ratelimit-reset', Math.round((clock.now() + resetMs) / 1000));
 }
 
@@ -59,7 +62,7 @@ function limitExceeded(state: LimitState): ApiError {
   );
 }
 
-/** RATE_LIMITED by a limit whose window ends in `resetMs`. */
+/** Returns RATE_LIMITED for a rate limit whose window ends in `resetMs` milliseconds. */
 export function rateLimited(
   { category, limit, resetMs }: { category: string; limit: number; resetMs: number },
   messageOf: (retryAfterSeconds: number) => string,

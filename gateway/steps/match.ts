@@ -4,13 +4,13 @@ import type { Route } from '#proto/rest/route.ts';
 interface Node {
   literals: Map<string, Node>;
   parameter?: Node;
-  /** The routes whose path ends here, by method. */
+  /** The routes whose path ends at this node of the tree of path segments, by HTTP method. */
   routes: Map<string, { route: Route; guildIndex: number }>;
 }
 
 export interface Match {
   route: Route;
-  /** The value of `:guildId`, if the path has one. */
+  /** The value of `:guildId` in the request's path, if the route has this parameter. */
   guildId: string | undefined;
 }
 
@@ -18,7 +18,7 @@ const NOT_FOUND = new ApiError('ROUTE_NOT_FOUND');
 
 const newNode = (): Node => ({ literals: new Map(), routes: new Map() });
 
-/** Finds the route of a request, segment by segment. Paths are strict and case-sensitive. */
+/** Finds the route of a request, path segment by path segment. Paths are strict and case-sensitive. */
 export class Matcher {
   readonly #root = newNode();
   readonly #prefix: string;
@@ -28,7 +28,9 @@ export class Matcher {
     for (const route of routes) this.#add(route, route.path.split('/'));
   }
 
-  /** The route, or ROUTE_NOT_FOUND, or METHOD_NOT_ALLOWED with the methods that the path supports. */
+  /**
+   * Returns the route of a request, or ROUTE_NOT_FOUND, or METHOD_NOT_ALLOWED with the methods that the path supports.
+   */
   match(method: string, path: string): Match | ApiError {
     const segments = this.#segmentsOf(path);
     const node = segments && find(this.#root, segments, 0);
@@ -39,14 +41,14 @@ export class Matcher {
     return { route, guildId: guildIndex < 0 ? undefined : decodeURIComponent(segments[guildIndex] as string) };
   }
 
-  /** The methods that a path supports; undefined if no route has this path. */
+  /** Returns the HTTP methods that a path supports, or undefined if no route has this path. */
   methodsOf(path: string): string[] | undefined {
     const segments = this.#segmentsOf(path);
     const node = segments && find(this.#root, segments, 0);
     return node && [...node.routes.keys()];
   }
 
-  /** The segments after the API's prefix; undefined for paths without the prefix. */
+  /** Returns the path segments after the API's prefix, or undefined for a path without the prefix. */
   #segmentsOf(path: string): string[] | undefined {
     return path.startsWith(this.#prefix) ? path.slice(this.#prefix.length).split('/') : undefined;
   }

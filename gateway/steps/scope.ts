@@ -3,12 +3,12 @@ import type { KeyGrant } from '#proto/gen/guild/auth/v1/auth.ts';
 import type { Route } from '#proto/rest/route.ts';
 import { grantsScope } from '#proto/rest/scopes.ts';
 
-/** A key's scopes; null for a legacy key, which has access to everything. */
+/** Returns the scopes of an API key; null for a legacy key, which has access to everything. */
 export function scopesOf(grant: KeyGrant): readonly string[] | null {
   return grant.legacy ? null : grant.scopes;
 }
 
-/** MISSING_SCOPE if the key lacks the scope that the route requires. */
+/** Returns MISSING_SCOPE if the API key lacks the scope that the route requires. */
 export function checkScope(route: Route, grant: KeyGrant): Rejection {
   if (route.scope === null || grantsScope(scopesOf(grant), route.scope)) return undefined;
   return new ApiError('MISSING_SCOPE', {

@@ -9,25 +9,28 @@ import { OverloadError, OverloadLog } from '../downstream/overload.ts';
 import type { KeyActivity } from '../keys/key-activity.ts';
 
 export interface Outcome {
-  /** performance.now() when the pipeline began with the request. */
+  /** When the pipeline began with the request, by performance.now(). */
   started: number;
-  /** Milliseconds that a service took. */
+  /** The milliseconds that a service took to respond. */
   upstreamMs: number;
-  /** The error with which the gateway itself responded. */
+  /** The error with which the gateway itself rejected the request. */
   rejection: ApiError | undefined;
 }
 
-/** The fields of a request's log line. */
+/** The fields of the log line of one request. */
 interface Summary {
   method: string;
   code: number;
-  /** Milliseconds. */
+  /** The duration of the request in milliseconds. */
   ms: number;
 }
 
 const KNOWN_METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'];
 
-/** The status that is counted if the client disconnected before its response was written: no failure and no success. */
+/**
+ * The status in metrics for a client that disconnected before its response was written: neither a failure nor a
+ * success.
+ */
 const CLIENT_CLOSED_REQUEST = 499;
 
 export interface GatewayTelemetryOptions {
@@ -36,7 +39,7 @@ export interface GatewayTelemetryOptions {
   activity: KeyActivity;
 }
 
-/** The gateway's metrics and log lines. No label holds a key, a guild, an address or a raw path. */
+/** The metrics and log lines of the gateway. No metric label holds an API key, a guild, an address or a raw path. */
 export class GatewayTelemetry {
   readonly #log: Logger;
   readonly #requests;
@@ -75,7 +78,9 @@ export class GatewayTelemetry {
     this.#authentication.inc({ result: grant.legacy ? 'legacy' : 'valid' });
   }
 
-  /** Called once per request, when its response is written to the socket or its client has disconnected. */
+  /**
+   * Counts and logs a request. Called once, when its response is written to the socket or its client has disconnected.
+   */
   responded(
     request: IncomingMessage,
     response: ServerResponse,
@@ -94,13 +99,13 @@ export class GatewayTelemetry {
     this.#writeLine({ method, code, ms: Math.round(ms * 10) / 10 }, rejection);
   }
 
-  /** Node's parser rejected bytes before they became a request. */
+  /** Counts and logs bytes that Node's HTTP parser rejected before they became a request. */
   rejectedByParser(code: ErrorCode): void {
     this.#requests.inc({ route: 'none', method: 'other', code: ERRORS[code].http });
     this.#log.info({ refusal: code }, 'malformed HTTP request rejected');
   }
 
-  /** An internal error at the end of a request, whose connection is closed. */
+  /** Logs an internal error at the end of a request, whose connection is closed. */
   failed(error: unknown): void {
     this.#log.error({ err: error }, 'request could not be completed, connection closed');
   }
@@ -113,7 +118,7 @@ export class GatewayTelemetry {
   }
 }
 
-/** True if the whole response was written; it may have been destroyed afterwards. */
+/** True if the whole response was written to the socket, even if the socket was destroyed afterwards. */
 function isWritten(response: ServerResponse): boolean {
   return response.headersSent && (response.writableEnded || !response.destroyed);
 }

@@ -4,14 +4,17 @@ import { within } from '#kit/resilience/deadline.ts';
 import type { InternalTls } from '#kit/security/internal-tls.ts';
 import { type ResponseListener, ResponseParser } from './response-parser.ts';
 
-/** Shorter than the keep-alive of services, so that a service does not close a connection while a request is being sent. */
+/**
+ * How long an idle connection to a service is kept. Shorter than the services' keep-alive, so that a service does not
+ * close a connection while a request is being sent.
+ */
 export const IDLE_MS = 60_000;
-/** The most idle connections to one service. */
+/** The maximum number of idle connections to one service. */
 export const MAX_IDLE = 256;
 
 /**
- * A connection of this age is closed when its response has ended. Its replacement may lead to a new replica. Each
- * connection has a random age in between, so that they do not all reconnect at the same time.
+ * The minimum age at which a connection to a service is closed after its response. A new connection may lead to a new
+ * replica. Each connection has a random maximum age, so that they do not all reconnect at the same time.
  */
 export const MIN_AGE_MS = 10_000;
 export const MAX_AGE_MS = 20_000;
@@ -23,14 +26,14 @@ export function randomExpiry(): number {
   return performance.now() + MIN_AGE_MS + Math.random() * (MAX_AGE_MS - MIN_AGE_MS);
 }
 
-/** The host name or address in a URL, without the brackets of an IPv6 address. */
+/** Returns the host name or IP address in a URL, without the brackets of an IPv6 address. */
 function hostOf({ hostname }: URL): string {
   return hostname.replaceAll(/[[\]]/g, '');
 }
 
-/** Receives the response to a request. */
+/** Receives the parts of a service's response to one request. */
 export interface ResponseHandler extends ResponseListener {
-  /** The connection failed before the response was complete. */
+  /** Called when the connection failed before the response was complete. */
   onFailure(cause: Error): void;
 }
 
@@ -42,7 +45,7 @@ export class Connection {
   #handler: ResponseHandler | undefined;
   #wasOpened = false;
 
-  /** `expiresAt`: performance.now() from which the connection is not used any more. */
+  /** The connection is not used any more from `expiresAt` (performance.now()). */
   constructor(socket: Socket, expiresAt = Number.POSITIVE_INFINITY) {
     this.#socket = socket;
     this.#expiresAt = expiresAt;
@@ -60,7 +63,7 @@ export class Connection {
     socket.on('close', () => this.fail(new Error('the connection was closed')));
   }
 
-  /** True if the connection is or was open. If it is false, the service has not received any byte. */
+  /** True if the connection is or was open. If false, the service has not received any byte of a request. */
   get wasOpened(): boolean {
     return this.#wasOpened;
   }
@@ -72,7 +75,7 @@ export class Connection {
 
   get isReusable(): boolean {
     const isIdle = !this.#handler && this.#parser.isReusable && !this.#socket.destroyed;
-    // A service may respond before it has read the whole request. The next request would wait for the rest of it.
+    // A service may respond before it has read the whole request. The next request would wait for the remaining bytes.
     return isIdle && this.#socket.writableLength === 0 && performance.now() < this.#expiresAt;
   }
 
@@ -80,7 +83,7 @@ export class Connection {
     this.#socket.on('close', closed);
   }
 
-  /** Sends a whole request, encoded as Latin-1. `isHead`: its response has no body. */
+  /** Sends a whole request to the service, encoded as Latin-1. `isHead`: the response has no body. */
   send(request: string, handler: ResponseHandler, isHead = false): void {
     this.#handler = handler;
     const listener: ResponseListener = {
@@ -88,7 +91,7 @@ export class Connection {
       onPiece: (piece) => handler.onPiece(piece),
       onEnd: (whole) => {
         this.#handler = undefined;
-        // A slow client may have paused the connection, which must not delay the next response.
+        // A slow client may have paused the connection to the service, which must not delay the next response.
         this.#socket.resume();
         handler.onEnd(whole);
       },
@@ -105,7 +108,7 @@ export class Connection {
     this.#socket.resume();
   }
 
-  /** Closes the connection without calling the handler. */
+  /** Closes the connection to the service without calling the response handler. */
   destroy(): void {
     this.#handler = undefined;
     this.#socket.destroy();
@@ -119,7 +122,7 @@ export class Connection {
     }
   }
 
-  /** Closes the connection and calls the handler's onFailure. */
+  /** Closes the connection to the service and calls onFailure of the response handler. */
   fail(cause: Error): void {
     const handler = this.#handler;
     this.destroy();
@@ -128,32 +131,32 @@ export class Connection {
 }
 
 /**
- * A pool of connections to one service, with one request on each at a time. The connection that was idle longest is used
- * next: so a connection to a service that is shutting down is used soon and closed with its response, and not closed by
- * the service while a request is being sent.
+ * A pool of connections to one service, with one request on each at a time. The connection that was idle longest is
+ * used next: so a connection to a service that is shutting down is used soon and closed with its response, instead of
+ * being closed by the service while a request is being sent.
  */
 export class Connections {
-  /** `host` or `host:port`, for the header `Host`. */
+  /** The service's `host` or `host:port`, for the header `Host`. */
   readonly host: string;
   readonly #open: () => Connection;
   readonly #all = new Set<Connection>();
-  /** The connection that was idle longest comes first. */
+  /** The idle connections; the connection that was idle longest comes first. */
   readonly #idle: Connection[] = [];
   readonly #probeRequest: string;
   #isClosed = false;
 
-  /** `tls` is used if the URL begins with https. */
+  /** Creates a pool of connections to the service with the URL `target`. `tls` is used if the URL begins with https. */
   constructor(target: string, tls?: InternalTls, expiry: Expiry = randomExpiry) {
     const url = new URL(target);
     this.host = url.host;
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
     const options = { host: hostOf(url), port, noDelay: true, keepAlive: true };
-    // Without a sealed principal every service rejects it, before it does anything.
+    // The probe has no sealed principal (identity of a client), so every service rejects it before doing anything.
     this.#probeRequest = `GET / HTTP/1.1\r\nhost: ${url.host}\r\n\r\n`;
     this.#open = () => new Connection(tls ? tls.connect(options) : connect(options), expiry());
   }
 
-  /** Returns an idle connection or a new one. Throws if no connection can be opened. */
+  /** Returns an idle connection to the service or a new one. Throws if no connection can be opened. */
   take(): Connection {
     if (this.#isClosed) throw new Error('the gateway is shutting down');
     for (let idle = this.#idle.shift(); idle; idle = this.#idle.shift()) {
@@ -164,8 +167,8 @@ export class Connections {
   }
 
   /**
-   * Sends a request over a connection of its own, which is closed afterwards. Resolves when any response head is received;
-   * rejects if none is received in time.
+   * Sends a request to the service over a separate connection, which is closed afterwards. Resolves when any response
+   * head is received; rejects if none is received in time.
    */
   async probe(milliseconds: number): Promise<void> {
     if (this.#isClosed) throw new Error('the gateway is shutting down');
@@ -188,13 +191,13 @@ export class Connections {
     else this.discard(connection);
   }
 
-  /** Closes a connection, and with it the request in flight on it. */
+  /** Closes a connection to the service, and with it the request in flight on it. */
   discard(connection: Connection): void {
     this.#all.delete(connection);
     connection.destroy();
   }
 
-  /** Closes all connections and opens no more. The handlers of requests in flight are called. */
+  /** Closes all connections to the service and opens no more. The handlers of requests in flight are called. */
   close(): void {
     this.#isClosed = true;
     this.#idle.length = 0;

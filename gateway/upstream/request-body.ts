@@ -4,7 +4,7 @@ import { BODY_LIMIT } from '#kit/http/body.ts';
 import { ClientDisconnected } from './attempt.ts';
 
 /**
- * Reads the whole body of a request, so that no service is occupied while it arrives. Must be called before any
+ * Reads the whole body of a request, so that no service is occupied while the body arrives. Must be called before any
  * other code reads the body.
  * Throws PAYLOAD_TOO_LARGE as soon as a chunked body exceeds the limit, REQUEST_TIMEOUT if the client sends nothing for
  * `timeoutMs`, and ClientDisconnected. What the client sends after an error is read and dropped.
@@ -14,7 +14,7 @@ export async function receiveBody(
   response: ServerResponse,
   timeoutMs: number,
 ): Promise<Buffer> {
-  // 'close' was emitted before a listener could be added.
+  // The response's 'close' event was emitted before a listener could be added.
   if (response.destroyed) throw new ClientDisconnected();
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const timeout = setTimeout(() => reject(new ApiError('REQUEST_TIMEOUT')), timeoutMs);
@@ -37,7 +37,7 @@ export async function receiveBody(
   }
 }
 
-/** Copies chunks together, because a body can arrive in thousands of them and each may belong to a larger buffer. */
+/** Joins the chunks of a body, which can arrive in thousands of chunks that each belong to a larger buffer. */
 class GrowingBuffer {
   length = 0;
   #buffer: Buffer = Buffer.alloc(0);
@@ -48,7 +48,7 @@ class GrowingBuffer {
 
   append(chunk: Buffer): void {
     const length = this.length + chunk.length;
-    // Most bodies arrive in one chunk and are not copied.
+    // Most request bodies arrive in one chunk, which is not copied.
     if (this.length === 0) this.#buffer = chunk;
     else {
       if (length > this.#buffer.length) this.#grow(Math.min(2 * length, BODY_LIMIT));

@@ -1,17 +1,23 @@
-/** Thrown if a service sent bytes that are not a valid response, or that two parsers could read differently. */
+/** Thrown if a service sent bytes that are not a valid HTTP response, or that two parsers could read differently. */
 export class MalformedResponse extends Error {}
 
-/** Visible characters, spaces, tabs and bytes above ASCII: no line breaks, and nothing that Node refuses to write. */
+/**
+ * Matches header values with visible characters, spaces, tabs and bytes above ASCII: no line breaks, and nothing that
+ * Node refuses to write.
+ */
 const TEXT = /^[\t\x20-\x7e\x80-\xff]*$/;
 const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
-/** No tabs around it, because Node's parser takes a tab for a part of the value. */
+/**
+ * Matches the Transfer-Encoding `chunked` with spaces around it, but no tabs, because Node's parser takes a tab for a
+ * part of the value.
+ */
 const CHUNKED = /^ *chunked *$/i;
 const LENGTH = /^\d{1,15}$/;
-/** Statuses of responses that never have a body. */
+/** The statuses of responses that never have a body. */
 export const BODILESS: readonly number[] = [204, 304];
 const SWITCHING_PROTOCOLS = 101;
 
-/** Throws MalformedResponse unless the status is 100 to 599 and not 101, which no request asks for. */
+/** Throws MalformedResponse unless a response's status is 100 to 599 and not 101, which the gateway never asks for. */
 export function checkStatus(status: number, reason: string): void {
   if (!(status >= 100 && status <= 599) || status === SWITCHING_PROTOCOLS) {
     throw new MalformedResponse('the status is not between 100 and 599, or is 101');
@@ -19,13 +25,16 @@ export function checkStatus(status: number, reason: string): void {
   if (!TEXT.test(reason)) throw new MalformedResponse('the reason phrase has a control character');
 }
 
-/** Throws MalformedResponse unless the header can be relayed unchanged. */
+/** Throws MalformedResponse unless a response header can be relayed unchanged. */
 export function checkField(name: string, value: string): void {
   if (!NAME.test(name)) throw new MalformedResponse('a header name is invalid');
   if (!TEXT.test(value)) throw new MalformedResponse('a header has a control character');
 }
 
-/** Throws MalformedResponse if parsers could disagree about the end of the body. `encoding` must not be trimmed. */
+/**
+ * Throws MalformedResponse if parsers could disagree about the end of a response's body. `encoding` must not be
+ * trimmed.
+ */
 export function checkFraming(status: number, length: string | undefined, encoding: string | undefined): void {
   if (encoding !== undefined && (!CHUNKED.test(encoding) || length !== undefined || BODILESS.includes(status))) {
     throw new MalformedResponse('the framing is ambiguous');

@@ -2,23 +2,26 @@ import type { HeaderList } from '#kit/http/response-headers.ts';
 import { HOP_BY_HOP, trimSpacesAndTabs } from '../downstream/headers.ts';
 import { BODILESS, checkField, checkFraming, checkStatus, MalformedResponse } from './response-head.ts';
 
-/** The limit of Node's own parser. */
+/** The maximum size of a response head in bytes, the same as in Node's own parser. */
 const MAX_HEAD_BYTES = 16 * 1024;
 const MAX_LINE_BYTES = 1024;
 const HEAD_END = '\r\n\r\n';
 const VERSION = 'HTTP/1.';
 const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: ([^]*))?$/;
-/** Headers that must not be trailers. */
+/** Matches the headers that frame a body and must not be trailers. */
 const FRAMING = /^(?:content-length|transfer-encoding)$/;
-/** Chunk extensions are allowed, quoted ones are not. */
+/** Matches the size line of a chunk. Chunk extensions are allowed, but not with quoted values. */
 const CHUNK_SIZE = /^([\da-fA-F]{1,12})(?:;[\w!#$%&'*+.^`|~-]+(?:=[\w!#$%&'*+.^`|~-]+)?)*$/;
 
-/** Receives the parts of a response. An exception from it ends the parsing. */
+/** Receives the parts of a response from the parser. An exception from the listener ends the parsing. */
 export interface ResponseListener {
-  /** The status and the end-to-end headers, in their order. */
+  /** Called with the status and the end-to-end headers of the response, in their order. */
   onHead(status: number, message: string, headers: Readonly<HeaderList>): void;
   onPiece(piece: Buffer): void;
-  /** The end. `rest` is the whole body as Latin-1 text if it arrived together with the head, otherwise empty. */
+  /**
+   * Called at the end of the response. `rest` is the whole body as Latin-1 text if it arrived together with the head,
+   * otherwise empty.
+   */
   onEnd(rest: string): void;
 }
 
@@ -34,21 +37,21 @@ interface Head {
 }
 
 /**
- * Parses the responses on one connection, to one request after another (RFC 9112). It is stricter than the RFC: it rejects
- * responses that two parsers could read differently, and bytes after the end of a response.
+ * Parses the responses on one connection to a service, to one request after another (RFC 9112). The parser is stricter
+ * than the RFC: it rejects responses that two parsers could read differently, and bytes after the end of a response.
  */
 export class ResponseParser {
   #phase: Phase = 'idle';
   #listener: ResponseListener | undefined;
-  /** The received part of an incomplete head or line. */
+  /** The received part of an incomplete response head or line. */
   #partial = '';
-  /** Bytes of the body or of the chunk that are still missing. */
+  /** The number of bytes of the body or of the chunk that are still missing. */
   #missing = 0;
   #isKeptAlive = true;
-  /** True if the request was a HEAD, whose response has no body whatever its headers say. */
+  /** True if the response is to a HEAD request and so has no body, whatever the response headers say. */
   #isHead = false;
 
-  /** True if a part of the response was received. */
+  /** True if a part of the current response was received. */
   hasReceivedBytes = false;
 
   /** True if another request may be sent on the connection. */
@@ -56,7 +59,7 @@ export class ResponseParser {
     return this.#phase === 'idle' && this.#isKeptAlive;
   }
 
-  /** Expects the response to a request that is being sent. */
+  /** Prepares for the response to a request that is being sent. */
   expect(listener: ResponseListener, isHead = false): void {
     this.#listener = listener;
     this.#isHead = isHead;
@@ -64,13 +67,16 @@ export class ResponseParser {
     this.hasReceivedBytes = false;
   }
 
-  /** Throws MalformedResponse or an exception of the listener; the connection cannot be used any more then. */
+  /**
+   * Parses received bytes. Throws MalformedResponse or an exception of the listener; then the connection cannot be used
+   * any more.
+   */
   read(bytes: Buffer): void {
     this.hasReceivedBytes = true;
     for (let at = 0; at < bytes.length; ) at = this.#step(bytes, at);
   }
 
-  /** The service has ended the connection. Throws MalformedResponse if a response is incomplete. */
+  /** Called when the service has ended the connection. Throws MalformedResponse if a response is incomplete. */
   end(): void {
     if (this.#phase === 'until close') this.#finish('');
     else if (this.#phase !== 'idle') throw new MalformedResponse('the response was cut off');
@@ -101,7 +107,7 @@ export class ResponseParser {
     if ((end < 0 ? text.length : end) > MAX_HEAD_BYTES) throw new MalformedResponse('the head is too large');
     this.#partial = end < 0 ? text : '';
     if (end < 0) {
-      // Rejects bytes that cannot become a response without waiting for more.
+      // Bytes that cannot become a response are rejected without waiting for more bytes.
       if (!VERSION.startsWith(text.slice(0, VERSION.length))) throw new MalformedResponse('the status line is invalid');
       return bytes.length;
     }
@@ -109,18 +115,21 @@ export class ResponseParser {
     const head = readHead(text.slice(0, end));
     const next = at + body - partialLength;
     if (head.status >= 200) return this.#begin(head, text.slice(body), bytes, next);
-    // An interim response precedes the final one and has no body.
+    // An interim (1xx) response precedes the final response and has no body.
     if (!head.isKeptAlive || head.length !== undefined || head.encoding !== undefined) {
       throw new MalformedResponse('an interim response has a body or closes the connection');
     }
     return next;
   }
 
-  /** Begins the body. `text` holds the bytes after the head; returns the position in `bytes` to continue at. */
+  /**
+   * Begins the body of a response. `text` holds the bytes after the head; returns the position in `bytes` to continue
+   * at.
+   */
   #begin(head: Head, text: string, bytes: Buffer, next: number): number {
     const { status, message, headers } = head;
     const length = this.#frame(head);
-    // Checked before the head is relayed, so that the client gets an error response.
+    // The length is checked before the head is relayed, so that the client can still get an error response.
     if (length !== undefined && text.length > length)
       throw new MalformedResponse('bytes after the end of the response');
     this.#listener?.onHead(status, message, headers);
@@ -129,7 +138,7 @@ export class ResponseParser {
     return bytes.length;
   }
 
-  /** Determines what ends the body. Returns its length, if that is known. */
+  /** Determines how the end of a response's body is found. Returns the body's length, if it is known. */
   #frame({ status, isKeptAlive, length, encoding }: Head): number | undefined {
     this.#isKeptAlive = isKeptAlive;
     checkFraming(status, length, encoding);
@@ -198,7 +207,7 @@ export class ResponseParser {
   }
 }
 
-/** Parses a head without the empty line at its end. */
+/** Parses a response head without the empty line at its end. */
 function readHead(text: string): Head {
   const lines = text.split('\r\n');
   const [, minor, status, message = ''] = STATUS_LINE.exec(lines[0] as string) ?? [];
@@ -216,7 +225,7 @@ function readHead(text: string): Head {
   return head;
 }
 
-/** Parses a header line of the head or the trailer. The name is in lower case, the value is not trimmed. */
+/** Parses one header line of a response head or trailer. The name is in lower case, the value is not trimmed. */
 function readField(line: string): { name: string; value: string } {
   const colon = line.indexOf(':');
   if (colon < 0) throw new MalformedResponse('a header has no colon');

@@ -4,21 +4,22 @@ import { currentPurpose, type Purpose } from '#kit/context.ts';
 
 export interface BatchCacheOptions<Value> {
   ttlMs: number;
-  /** The maximum number of entries; the least recently used entry is evicted first. */
+  /** The maximum number of cached entries; the least recently used entry is evicted first. */
   max: number;
-  /** The maximum number of keys in one load. */
+  /** The maximum number of cache keys that one load may have. */
   batch: number;
   clock: Clock;
-  /** Loads a value for each of the keys. */
+  /** Loads the values of several cache keys. */
   load: (keys: readonly number[]) => Promise<ReadonlyMap<number, Value>>;
-  /** Returns true if the value may be cached. */
+  /** Returns true if a loaded value may be cached. */
   isCacheable: (value: Value) => boolean;
 }
 
 /**
  * Caches values that are loaded in batches. A key whose load is in flight is not loaded again for callers of the same
  * purpose. Different purposes load separately, so that a request never waits for a job's call, which has a lower
- * priority. Batches are not formed across callers, because each call has to count for its own guild and purpose.
+ * priority. Batches are not formed across callers, because each call to a platform has to count for its own guild and
+ * purpose.
  */
 export class BatchCache<Value> {
   readonly #options: BatchCacheOptions<Value>;
@@ -75,7 +76,7 @@ export class BatchCache<Value> {
   }
 }
 
-/** Splits the list into batches of at most `size` items. */
+/** Splits a list into batches of at most `size` items. */
 export function inBatches<Item>(items: readonly Item[], size: number): Item[][] {
   const count = Math.ceil(items.length / size);
   return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));

@@ -2,11 +2,11 @@
 export interface ChatRole {
   id: string;
   name: string;
-  /** A role with a higher position ranks above one with a lower position. */
+  /** The position in the guild's role list. A role with a higher position ranks above a role with a lower position. */
   position: number;
-  /** 0xRRGGBB; 0 for no color. */
+  /** The color of the role as 0xRRGGBB; 0 for no color. */
   color: number;
-  /** True if the role belongs to an integration; such a role cannot be assigned by anybody. */
+  /** True if the role belongs to an integration. Nobody can assign such a role. */
   managed: boolean;
   /** True if the role ranks below the bot's own highest role. */
   belowBot: boolean;
@@ -17,42 +17,47 @@ export interface ChatRole {
   assignable: boolean;
 }
 
-/** A member of a guild. */
+/** A member of a guild on the chat platform. */
 export interface ChatMember {
   chatId: string;
   username: string;
   nickname: string | null;
-  /** Role IDs, without that of `@everyone`. */
+  /** The IDs of the member's roles, without the role `@everyone`. */
   roles: string[];
-  /** Unix seconds; null where the platform does not report it. */
+  /** When the member joined the guild, in Unix seconds; null if the platform does not report the time. */
   joinedAt: number | null;
 }
 
-/** The guild's owner, and the bot's right to change nicknames. */
+/** The owner of a guild on the chat platform, and the bot's right to change nicknames there. */
 export interface ChatStanding {
-  /** Nobody else can change the owner's nickname. */
+  /** The chat ID of the guild's owner. Only the owner can change the owner's nickname. */
   ownerId: string | null;
   /** True if the bot may change the nicknames of members whose highest role is below its own. */
   managesNicknames: boolean;
 }
 
-/** A page of members, ordered by chat ID. */
+/** A page of a guild's members, ordered by chat ID. */
 export interface ChatMemberPage {
   members: ChatMember[];
   /** The chat ID after which the next page begins; null on the last page. */
   next: string | null;
 }
 
-/** The outcome of a change of a member. Every outcome except `done` is a rejection that changed nothing. */
+/**
+ * The outcome of changing a member's role or nickname. Every outcome except `done` is a rejection that changed nothing.
+ */
 export type ChatChange = 'done' | 'no such member' | 'no such role' | 'not permitted';
 
-/** A change of a member. */
+/** A request to change a member's role or nickname. */
 export interface ChatChangeRequest {
   guildId: string;
   chatId: string;
-  /** For the guild's audit log, at most 512 characters. */
+  /** The reason in the guild's audit log, at most 512 characters. */
   reason: string;
-  /** Awaited immediately before the request is sent. If it throws, its error is thrown and no request is sent. */
+  /**
+   * Awaited immediately before the request is sent. If this function throws, its error is thrown and no request is
+   * sent.
+   */
   beforeCall?: () => Promise<void>;
 }
 
@@ -63,24 +68,27 @@ export interface ChatChangeRequest {
  */
 export interface ChatPlatform {
   /**
-   * The guild's roles, highest first, without `@everyone`. The list may be cached for up to a minute unless `fresh` is
-   * set. Throws PLATFORM_ERROR also if the bot is not in the guild; the message says what to do.
+   * Returns the guild's roles, highest first, without `@everyone`. The list may be cached for up to a minute unless
+   * `fresh` is set. Throws PLATFORM_ERROR also if the bot is not in the guild; the message says what to do.
    */
   roles(guildId: string, options?: { fresh?: boolean }): Promise<ChatRole[]>;
-  /** Cached for up to a minute. Throws PLATFORM_ERROR also if the bot is not in the guild. */
+  /**
+   * Returns the guild's owner and the bot's rights there, cached for up to a minute. Throws PLATFORM_ERROR also if the
+   * bot is not in the guild.
+   */
   standing(guildId: string): Promise<ChatStanding>;
-  /** Never cached. Returns null if there is no such member, and for the bot itself. */
+  /** Returns a member of the guild, never from a cache; null if there is no such member, and for the bot itself. */
   member(guildId: string, chatId: string): Promise<ChatMember | null>;
   /**
-   * Up to 1,000 members whose IDs are above `after` (`0` for the first page), without the bot. A page may be cached for
-   * up to 10 s unless `fresh` is set.
+   * Returns up to 1,000 members whose IDs are above `after` (`0` for the first page), without the bot. A page may be
+   * cached for up to 10 s unless `fresh` is set.
    */
   members(guildId: string, after: string, options?: { fresh?: boolean }): Promise<ChatMemberPage>;
   /**
-   * Assigns (`give`) or removes one role. The caller must have checked that the role is assignable, because the
-   * platform counts rejected requests.
+   * Assigns (`give`) or removes one role of a member. The caller must have checked that the role is assignable, because
+   * the platform counts rejected requests.
    */
   changeRole(change: ChatChangeRequest & { roleId: string; give: boolean }): Promise<ChatChange>;
-  /** Sets a nickname of at most 32 characters; null removes the nickname. */
+  /** Sets the nickname of a member, at most 32 characters; null removes the nickname. */
   changeNickname(change: ChatChangeRequest & { nickname: string | null }): Promise<ChatChange>;
 }

@@ -2,37 +2,38 @@ import { z } from 'zod';
 import { baseUrl, number, redisConfig, url } from '#kit/service/config.ts';
 
 const web = (fallback: string) => baseUrl('http', 'https').default(fallback);
-/** A value that is sent unchanged in an HTTP header. */
+/** Returns the schema of a credential that is sent unchanged in an HTTP header. */
 const credential = () => z.string().regex(/^[\x21-\x7e]+$/, { error: 'must be printable ASCII without spaces' });
 
-/** Base URLs of the game platform (or of a simulator), its key and its rate limits. */
+/** Configures the game platform: base URLs of its hosts (or of a simulator), the operator's key and the rate limits. */
 export const gamePlatformConfig = {
   GAME_USERS_URL: web('https://users.roblox.com'),
   GAME_GROUPS_URL: web('https://groups.roblox.com'),
   GAME_INVENTORY_URL: web('https://inventory.roblox.com'),
   GAME_BADGES_URL: web('https://badges.roblox.com'),
   GAME_ECONOMY_URL: web('https://economy.roblox.com'),
-  /** The host of Open Cloud and of the game passes. */
+  /** The base URL of Open Cloud, the game platform's API with keys, and of game passes. */
   GAME_APIS_URL: web('https://apis.roblox.com'),
-  /** The operator's key for Open Cloud; without it the anonymous endpoints are queried, one user per request. */
+  /** The operator's key for Open Cloud; without a key the anonymous endpoints are queried, one user per request. */
   GAME_API_KEY: credential().optional(),
-  /** Maximum calls per second of all processes to the anonymous hosts, which publish no rate limits. */
+  /** The maximum calls per second of all processes to the anonymous hosts, which publish no rate limits. */
   GAME_GLOBAL_RPS: number(20, 1, 1_000_000),
-  /** Rate limits of Open Cloud per key owner, in calls per minute: for group memberships and for inventories. */
+  /** The rate limits of Open Cloud per key owner, in calls per minute: for group memberships and for inventories. */
   GAME_MEMBERSHIPS_PER_MINUTE: number(300, 1, 1_000_000),
   GAME_INVENTORIES_PER_MINUTE: number(100, 1, 1_000_000),
 };
 
 export type GamePlatformConfig = z.output<z.ZodObject<typeof gamePlatformConfig>>;
 
-/** Base URL of the chat platform, the bot's credentials and its rate limit. */
+/** Configures the chat platform: its base URL, the bot's credentials and its rate limit. */
 export const chatPlatformConfig = {
   CHAT_API_URL: web('https://discord.com/api/v10'),
-  /** A page about the operator of the bot; the platform requires one in User-Agent. */
+  /** A web page about the operator of the bot; the chat platform requires one in User-Agent. */
   CHAT_BOT_URL: url('http', 'https').default('https://guild-data.example'),
   CHAT_BOT_TOKEN: z.string({ error: 'is required' }).pipe(credential()),
   /**
-   * Maximum calls per second of all processes; the platform allows 50 per bot. Redis shares them among the processes.
+   * The maximum calls per second of all processes to the chat platform, which allows 50 per bot. Redis shares them
+   * among the processes.
    */
   CHAT_GLOBAL_RPS: number(50, 1, 1_000_000),
   /**

@@ -13,13 +13,13 @@ import { Discord } from './discord/discord.ts';
 import type { PlatformOptions } from './http/host.ts';
 import { Roblox } from './roblox/roblox.ts';
 
-/** Long enough for a machine that stalls for a while. */
+/** The deadline of calls in tests, long enough for a machine that stalls for a while. */
 const DEADLINE_MS = 10_000;
 const SHORT_MS = 500;
-/** More calls than a test makes. */
+/** A rate limit above the number of calls that a test makes. */
 const PLENTY = 100_000;
 
-/** The deadline of calls with this fault: short if the fault is slowness, so that no test waits for long. */
+/** Returns the deadline of calls with this fault: short if the fault is slowness, so that no test waits for long. */
 export const deadlineFor = (fault: Record<string, unknown>) => ('delay_ms' in fault ? SHORT_MS : DEADLINE_MS);
 
 /** Controls one simulated platform. */
@@ -36,7 +36,7 @@ export class Platform {
     if (response.status !== 201) throw new Error(await response.text());
   }
 
-  /** The number of calls of each route. */
+  /** Returns the number of calls to each route of the simulated platform. */
   async calls(): Promise<Record<string, number>> {
     const response = await this.#control('GET', '/__calls');
     return ((await response.json()) as { calls: Record<string, number> }).calls;
@@ -58,14 +58,14 @@ export class Platform {
   }
 }
 
-/** Both simulated platforms, and the dependencies of the connectors. */
+/** Runs both simulated platforms, with the dependencies of the connectors. */
 export class PlatformsFixture {
   readonly clock = new ManualClock();
   readonly metrics = new Metrics();
   readonly logLines: string[] = [];
   /** The deadline of each call of connectors that are created from now on. */
   deadlineMs = DEADLINE_MS;
-  /** The Redis and the number of processes of connectors that are created from now on. */
+  /** The Redis of connectors that are created from now on. */
   redis: RedisClient | undefined;
   processes = 1;
   readonly game: Platform;
@@ -79,7 +79,7 @@ export class PlatformsFixture {
     this.chat = new Platform(simulators.chat);
   }
 
-  /** `world` has the format of a world file; the demo world if left out. */
+  /** Starts the simulated platforms. `world` has the format of a world file; without `world` the demo world is used. */
   static async start({ world, ...options }: Omit<SimulatorOptions, 'world'> & { world?: unknown } = {}) {
     const given = world === undefined ? options : { ...options, world: new World(world) };
     return new PlatformsFixture(await startSimulators(given));
@@ -90,12 +90,12 @@ export class PlatformsFixture {
     await this.#simulators.stop();
   }
 
-  /** A connector with empty caches and closed breakers. */
+  /** Creates a connector to the simulated game platform, with empty caches and closed circuit breakers. */
   roblox(config: Partial<GamePlatformConfig> = {}): Roblox {
     return new Roblox({ config: { ...gameConfig(this.game.url), ...config }, ...this.#options() });
   }
 
-  /** A connector with a key for Open Cloud. */
+  /** Creates a connector to the simulated game platform with a key for Open Cloud. */
   robloxWithKey(config: Partial<GamePlatformConfig> = {}): Roblox {
     return this.roblox({ GAME_API_KEY: 'test-game-key', ...config });
   }
@@ -135,7 +135,7 @@ export class PlatformsFixture {
   }
 }
 
-/** A configuration with all hosts of the game platform at one URL, without a key. */
+/** Returns a configuration with all hosts of the game platform at one URL, without a key. */
 export function gameConfig(url: string): GamePlatformConfig {
   const hosts = Object.keys(gamePlatformConfig).filter((name) => name.endsWith('_URL'));
   const urls = Object.fromEntries(hosts.map((name) => [name, url]));
@@ -147,11 +147,14 @@ export interface CrewOptions {
   users: number;
   /** The number of groups of each user. */
   groups?: number;
-  /** The ranks of each user in each group. */
+  /** The ranks that each user has in each group. */
   ranks?: number[];
 }
 
-/** A world with users 1, 2, …, each in the groups 101, 102, …, which have roles of the ranks 1, 10, 100 and 255. */
+/**
+ * Returns a simulated world with users 1, 2, …, each in the groups 101, 102, …, which have roles of the ranks 1, 10,
+ * 100 and 255.
+ */
 export function crewWorld({ users, groups = 1, ranks = [10] }: CrewOptions) {
   const groupIds = Array.from({ length: groups }, (_, index) => 101 + index);
   const roles = (group: number) =>

@@ -13,11 +13,14 @@ import type { Allowance, Caller } from './slots.ts';
 
 export interface CallBudgetOptions {
   shared: SharedRedis;
-  /** The prefix of the metric names. */
+  /** The platform in the names of the metrics. */
   platform: 'chat' | 'game';
-  /** Identifies us to the platform, and the kind of calls. Clients with the same credential share the budget. */
+  /**
+   * Identifies this installation to the platform, and the kind of calls. Clients with the same credential share the
+   * budget.
+   */
   credential: string;
-  /** The rate limit of all processes together. */
+  /** The rate limit of the platform, for all processes together. */
   allowance: Allowance;
   metrics: Metrics;
 }
@@ -31,7 +34,7 @@ export class CallBudget {
   readonly #platform: string;
   readonly #name: string;
   readonly #allowance: Allowance;
-  /** The share of this process while Redis is unavailable. */
+  /** The slots that this process may use while Redis is unavailable. */
   readonly #own: MemorySlots;
   readonly #waits;
   readonly #rejected;
@@ -64,7 +67,8 @@ export class CallBudget {
   }
 
   /**
-   * Makes the call as soon as the budget allows it. Throws UNAVAILABLE without calling if that takes over `maxWaitMs`.
+   * Makes the call as soon as the budget allows it. Throws UNAVAILABLE without calling if that would take longer than
+   * `maxWaitMs`.
    */
   async run<Result>(guildId: string, maxWaitMs: number, call: () => Promise<Result>): Promise<Result> {
     const caller = { id: randomUUID(), guildId, purpose: currentPurpose() };
@@ -94,16 +98,16 @@ export class CallBudget {
     stopTimer();
   }
 
-  /** Acquires a slot in Redis, or in this process's own share if Redis is unavailable or too slow. */
+  /** Acquires a slot in Redis, or in this process's own share of the slots if Redis is unavailable or too slow. */
   async #acquire(caller: Caller): Promise<number> {
     const wait = await this.#shared.run((redis) => this.#sharedSlots(redis).acquire(caller));
     if (wait === undefined) return this.#own.acquire(caller);
-    // The own share counts the call too, in case Redis becomes unavailable while the call is in flight.
+    // The process's own share counts the call too, in case Redis becomes unavailable while the call is in flight.
     if (wait === 0) this.#own.occupy(caller.id);
     return wait;
   }
 
-  /** Does not wait for Redis: if the command is lost, the slot becomes free when its lease ends. */
+  /** Releases a slot without waiting for Redis: if the command is lost, the slot becomes free when its lease ends. */
   #release(id: string): void {
     void this.#own.release(id);
     void this.#shared.run((redis) => this.#sharedSlots(redis).release(id));

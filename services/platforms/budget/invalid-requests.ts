@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 const MINUTE_MS = 60_000;
 const MINUTES = 10;
 
-/** Counts this process's invalid requests in the last ten minutes. */
+/** Counts the requests of this process in the last ten minutes that the platform considers invalid. */
 export class InvalidRequests {
   readonly #byMinute = new Map<number, number>();
   readonly #now: () => number;

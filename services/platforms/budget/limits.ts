@@ -8,23 +8,26 @@ import type { SharedRedis } from './shared-redis.ts';
 
 const ADMIT = new Script('admit');
 const NOTE = new Script('note');
-/** After a window has ended, the next one is assumed to have this length until a response reports its end. */
+/**
+ * The assumed length, in milliseconds, of a rate limit window that follows an ended one, until a response reports its
+ * end.
+ */
 export const ASSUMED_WINDOW_MS = 5_000;
-/** Two responses whose windows end within this time of each other are about the same window. */
+/** Two responses whose rate limit windows end within this many milliseconds of each other are about the same window. */
 export const SAME_WINDOW_MS = 250;
 
-/** The state of a rate limit as a response reports it. */
+/** The state of a rate limit as the platform reports it in a response. */
 export interface RateLimitBucket {
   limit: number;
   remaining: number;
-  /** Milliseconds until `remaining` is reset to `limit`. */
+  /** Milliseconds until the platform resets `remaining` to `limit`. */
   resetMs: number;
 }
 
-/** The parts of a response that limit later calls. */
+/** The parts of a platform's response that limit later calls. */
 export interface ResponseLimits {
   bucket?: RateLimitBucket | undefined;
-  /** The pause after a 429, of the whole host or of one rate limit. */
+  /** How long calls have to pause after a 429, to the whole host or on one rate limit. */
   pause?: { ms: number; isWholeHost: boolean } | undefined;
   /** True if the platform counts the request as invalid. */
   isInvalid: boolean;
@@ -32,20 +35,20 @@ export interface ResponseLimits {
 
 export interface PlatformLimitsOptions {
   shared: SharedRedis;
-  /** The name in error messages, for example `chat platform`. */
+  /** The name of the platform in error messages, for example `chat platform`. */
   platform: string;
-  /** Identifies us to the host. Clients with the same credential share the state of its rate limits. */
+  /** Identifies this installation to the host. Clients with the same credential share the state of its rate limits. */
   credential: string;
-  /** The number of invalid requests in ten minutes at which no call is made; no limit if left out. */
+  /** The number of invalid requests in ten minutes from which on no call is made; no limit if left out. */
   maxInvalid?: number;
 }
 
 type Decision = ['call' | 'pause' | 'wait', number, number];
 
 /**
- * The state of a host's rate limits, learned from the responses to all processes: buckets, pauses after a 429, and the
- * number of invalid requests. While Redis is unavailable `admit` checks only this process's invalid requests; the
- * clients keep their own buckets and pauses.
+ * Stores the state of a host's rate limits, learned from the responses to all processes: buckets, pauses after a 429,
+ * and the number of invalid requests. While Redis is unavailable `admit` checks only this process's invalid requests;
+ * the clients keep their own buckets and pauses.
  */
 export class PlatformLimits {
   readonly #options: PlatformLimitsOptions;
@@ -58,12 +61,14 @@ export class PlatformLimits {
     this.#name = credentialName(options.credential);
   }
 
-  /** The number of invalid requests in the last ten minutes that this process knows of. */
+  /** The number of invalid requests of the last ten minutes that this process knows of. */
   get invalidRequests(): number {
     return Math.max(this.#own.count(), this.#options.shared.isDegraded ? 0 : this.#sharedInvalid);
   }
 
-  /** Waits until the rate limit allows a call. Throws UNAVAILABLE if that is after `until` (performance.now()). */
+  /**
+   * Waits until the rate limit allows a call. Throws UNAVAILABLE if that would be after `until` (performance.now()).
+   */
   async admit(limit: string, until: number): Promise<void> {
     const { shared, maxInvalid = 0 } = this.#options;
     if (maxInvalid > 0 && this.#own.count() >= shared.shareOf(maxInvalid)) throw this.#limitedError(60_000);
@@ -78,7 +83,7 @@ export class PlatformLimits {
     }
   }
 
-  /** Shares the limits of a response with the other processes, without waiting for Redis. */
+  /** Shares the rate limits that a response reports with the other processes, without waiting for Redis. */
   note(limit: string, { bucket, pause, isInvalid }: ResponseLimits): void {
     if (isInvalid) this.#own.add();
     if (!bucket && !pause && !isInvalid) return;
@@ -94,7 +99,7 @@ export class PlatformLimits {
   }
 
   #run(script: Script, redis: RedisClient, limit: string, values: (string | number)[]): Promise<unknown> {
-    // The braces put all keys into one slot of a Redis Cluster.
+    // The braces put all Redis keys of a host into one slot of a Redis Cluster.
     const names = ['pause', `pause:${limit}`, `bucket:${limit}`, 'invalid'];
     const keys = names.map((name) => `{limits:${this.#name}}:${name}`);
     return script.run(redis, keys, values);

@@ -11,20 +11,20 @@ import {
 } from './slots.ts';
 
 interface WaitingCaller extends Caller {
-  /** The round in which the caller gets a slot; each guild has one call in each round. */
+  /** The round in which the caller gets a slot; each guild may make one call in each round. */
   round: number;
   arrival: number;
-  /** The caller is removed from the queue if it has not tried again by then. */
+  /** The caller is removed from the queue if it has not tried again by this time. */
   expiresAt: number;
 }
 
 const GRACE_MS = 1_000;
 
-/** Slots of this process alone. */
+/** Grants the slots of a call budget in the memory of this process alone. */
 export class MemorySlots implements CallSlots {
   readonly #allowance: Allowance;
   readonly #now: () => number;
-  /** By caller ID, until when its slot is occupied. */
+  /** When the occupied slot of each call becomes free, by caller ID. */
   readonly #occupied = new Map<string, number>();
   readonly #waiting = new Map<string, WaitingCaller>();
   /** The current round by purpose, and the next round by purpose and guild. */
@@ -62,7 +62,7 @@ export class MemorySlots implements CallSlots {
     if (this.#occupied.has(id)) this.#occupied.set(id, this.#now() + releaseDelayOf(this.#allowance));
   }
 
-  /** Counts a call that Redis has allowed. */
+  /** Occupies a slot in memory for a call that Redis has allowed. */
   occupy(id: string): void {
     this.#occupied.set(id, this.#now() + leaseOf(this.#allowance));
   }

@@ -14,17 +14,20 @@ import {
 const ACQUIRE = new Script('acquire');
 const RELEASE = new Script('release');
 
-/** Slots that all processes share. Each function is one atomic step in Redis and uses the clock of Redis. */
+/**
+ * Grants the slots of a call budget that all processes share. Each method is one atomic step in Redis and uses Redis's
+ * clock.
+ */
 export class RedisSlots implements CallSlots {
   readonly #redis: RedisClient;
   readonly #keys: string[];
   readonly #allowance: Allowance;
 
-  /** `name` identifies the budget in Redis keys and must contain no secret. */
+  /** `name` identifies the call budget in Redis keys and must contain no secret. */
   constructor({ redis, name, allowance }: { redis: RedisClient; name: string; allowance: Allowance }) {
     this.#redis = redis;
-    // The names of the keys must not change, so that the processes share the budget during an update. The braces put
-    // all keys into one slot of a Redis Cluster.
+    // These Redis keys must not be renamed, so that processes of two versions share the budget during an update. The
+    // braces put all keys into one slot of a Redis Cluster.
     this.#keys = ['places', 'waiting', 'seen', 'turns'].map((key) => `{budget:${name}}:${key}`);
     this.#allowance = allowance;
   }

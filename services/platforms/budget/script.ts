@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { RedisClient } from '#kit/redis/client.ts';
 
-/** A Lua script of this folder, which Redis or Valkey runs as one atomic step. */
+/** A Lua script in this folder, which Redis or Valkey runs as one atomic step. */
 export class Script {
   readonly #text: string;
   readonly #sha: string;
@@ -22,7 +22,7 @@ export class Script {
   }
 }
 
-/** Identifies a credential in Redis keys without disclosing it. */
+/** Returns a name for a credential, to identify it in Redis keys without disclosing it. */
 export function credentialName(credential: string): string {
   return createHash('sha256').update(credential).digest('hex').slice(0, 16);
 }

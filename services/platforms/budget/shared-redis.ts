@@ -3,16 +3,16 @@ import type { Breaker, Breakers } from '#kit/resilience/breaker.ts';
 import { within } from '#kit/resilience/deadline.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 
-/** The timeout of a Redis command. */
+/** The timeout of a Redis command, in milliseconds. */
 const REDIS_MS = 50;
 /**
- * After half a second of timeouts calls stop waiting for Redis, and a probe in the background finds out when it is
- * back.
+ * The settings of the circuit breaker: after half a second of timeouts calls stop waiting for Redis, and a probe in the
+ * background finds out when Redis is back.
  */
 const BREAKER = { windowMs: 500, minCalls: 3, failedPercent: 50, openMs: 1_000 };
 
 export interface SharedRedisOptions {
-  /** If undefined, nothing is shared. */
+  /** The Redis that all processes share; if undefined, the processes do not share their rate limits. */
   redis: RedisClient | undefined;
   /** The number of processes that divide the rate limits equally while Redis is unavailable. */
   processes: number;
@@ -20,7 +20,10 @@ export interface SharedRedisOptions {
   log: Logger;
 }
 
-/** Redis for the platforms' rate limits: a call waits for it for 50 ms at most and continues without it. */
+/**
+ * Runs Redis commands for the platforms' rate limits: a call waits for Redis for 50 ms at most and continues without
+ * it.
+ */
 export class SharedRedis {
   readonly processes: number;
   readonly #redis: { client: RedisClient; breaker: Breaker } | undefined;
@@ -29,25 +32,25 @@ export class SharedRedis {
 
   constructor({ redis, processes, breakers, log }: SharedRedisOptions) {
     this.processes = processes;
-    // Our commands are always valid, so every error means that Redis is unavailable.
+    // The commands sent to Redis are always valid, so every error means that Redis is unavailable.
     this.#redis = redis && { client: redis, breaker: breakers.create('redis', () => true, BREAKER) };
-    // The connection itself rejects a command without a reply after a second, so pings do not pile up.
+    // The Redis connection itself rejects a command without a reply after a second, so pings do not pile up.
     this.#redis?.breaker.probeWith(() => within(REDIS_MS, (redis as RedisClient).ping()));
     this.#log = log;
   }
 
-  /** True while the processes do not share their limits. A single timeout does not count. */
+  /** True while the processes do not share their rate limits. A single timeout of Redis does not count. */
   get isDegraded(): boolean {
     if (!this.#redis) return this.processes > 1;
     return this.#redis.breaker.isOpen || this.#redis.client.status !== 'ready';
   }
 
-  /** The part of a limit of all processes that this process may use now, at least 1. */
+  /** Returns how much of a limit of all processes this process may use now, at least 1. */
   shareOf(granted: number): number {
     return this.isDegraded ? Math.max(1, Math.floor(granted / this.processes)) : granted;
   }
 
-  /** The result of the work; undefined if Redis is unavailable or too slow. */
+  /** Returns the result of work in Redis; undefined if Redis is unavailable or too slow. */
   async run<Result>(work: (redis: RedisClient) => Promise<Result>): Promise<Result | undefined> {
     const redis = this.#redis;
     if (!redis) return undefined;

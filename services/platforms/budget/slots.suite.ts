@@ -6,18 +6,21 @@ import type { Caller, CallSlots } from './slots.ts';
 
 const caller = (guildId: string, purpose: Purpose = 'caller'): Caller => ({ id: randomUUID(), guildId, purpose });
 
-/** The clock of an implementation. */
+/** The clock that an implementation of CallSlots uses. */
 interface Time {
-  /** Milliseconds since any fixed point in time. */
+  /** Returns milliseconds since any fixed point in time. */
   now(): number;
   sleep(milliseconds: number): Promise<unknown>;
 }
 
 const REAL_TIME: Time = { now: () => performance.now(), sleep };
 
-/** Tests an implementation of CallSlots with windows of a second. `create` returns one whose slots are all free. */
+/**
+ * Tests an implementation of CallSlots with windows of a second. `create` returns an implementation whose slots are all
+ * free.
+ */
 export function callSlotsSuite(create: (count: number) => Promise<CallSlots>, time = REAL_TIME): void {
-  /** All slots are occupied by `holders`. */
+  /** Creates call slots that are all occupied by `holders`. */
   async function occupied(count: number): Promise<{ slots: CallSlots; holders: Caller[] }> {
     const slots = await create(count);
     const holders = Array.from({ length: count }, (_, index) => caller(`holder ${index}`));
@@ -112,7 +115,7 @@ export function callSlotsSuite(create: (count: number) => Promise<CallSlots>, ti
     await slots.release(released.id);
     const last = caller('3');
     expect(await slots.acquire(last)).toBeGreaterThan(0);
-    // The dead caller is skipped as soon as it should have tried again.
+    // The caller that stopped waiting is skipped as soon as it should have tried again.
     expect(await acquisitionOrder(slots, holders, [last])).toEqual([last]);
   });
 }

@@ -20,14 +20,19 @@ import { Buckets, readBucket } from './buckets.ts';
 import { isLastingRejection } from './errors.ts';
 import { TokenGuard } from './token.ts';
 
-/** For this long a call that was not permitted is not made again. */
+/** A call that the chat platform did not permit is not made again for this many milliseconds. */
 const REJECTION_TTL_MS = 60_000;
 const MAX_CACHED_REJECTIONS = 10_000;
-/** How long a call may wait for the rate limits. */
+/** The maximum time that a call may wait for the rate limits, in milliseconds, by purpose. */
 const MAX_WAIT_MS: Record<Purpose, number> = { caller: 5_000, background: 30_000, job: 30_000 };
-/** The platform bans an address that makes 10,000 invalid requests in ten minutes; we stop before that. */
+/**
+ * The maximum number of invalid requests in ten minutes. The platform bans an address at 10,000; calls stop before
+ * that.
+ */
 const MAX_INVALID_REQUESTS = 9_000;
-/** The statuses that the platform counts as invalid, unless others exhausted a rate limit that is shared. */
+/**
+ * The statuses that the platform counts as invalid requests, except a 429 of a rate limit that other users exhausted.
+ */
 const INVALID_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
 
 export interface DiscordOptions extends PlatformOptions {
@@ -38,17 +43,20 @@ export interface DiscordOptions extends PlatformOptions {
 }
 
 export interface DiscordCall extends Omit<CallOptions, 'headers'> {
-  /** The guild to which the call counts, for fairness among guilds; empty for none. */
+  /** The guild that the call counts for, so that guilds take turns; empty for none. */
   guildId: string;
-  /** The rate limit to which the call counts. */
+  /** The name of the platform's rate limit that the call counts towards. */
   limit: string;
-  /** Calls with the same key are rejected together: after a rejection that lasts, none of them is made for a minute. */
+  /**
+   * A key that calls share if the platform rejects them for the same reason: after a lasting rejection, none of these
+   * calls is made for a minute.
+   */
   rejectionKey?: string;
-  /** For the guild's audit log. */
+  /** The reason in the guild's audit log. */
   reason?: string;
 }
 
-/** Calls the chat platform with the bot token, within its rate limits. */
+/** Calls the chat platform with the bot token, within the platform's rate limits. */
 export class DiscordApi {
   readonly host: PlatformHost;
   readonly #headers: Record<string, string>;
@@ -70,7 +78,7 @@ export class DiscordApi {
     this.host = new PlatformHost({ ...options, name: 'chat', platform, url: config.CHAT_API_URL, pace });
     this.#headers = {
       authorization: `Bot ${config.CHAT_BOT_TOKEN}`,
-      // The platform may block clients whose User-Agent has another form.
+      // The chat platform may block clients whose User-Agent has another form.
       'user-agent': `DiscordBot (${config.CHAT_BOT_URL}, ${packageJson.version})`,
     };
     this.#clock = options.clock;
@@ -89,7 +97,7 @@ export class DiscordApi {
     );
   }
 
-  /** The platform's response; a lasting rejection may be up to a minute old. */
+  /** Makes a call and returns the platform's response; a lasting rejection may be up to a minute old. */
   async call(path: string, { reason, rejectionKey, guildId, ...call }: DiscordCall): Promise<PlatformResponse> {
     const until = performance.now() + MAX_WAIT_MS[currentPurpose()];
     await this.#token.requireAccepted(until);
@@ -105,7 +113,9 @@ export class DiscordApi {
     return response;
   }
 
-  /** Waits for the rate limit's bucket and then for the budget of all calls, before the call occupies a connection. */
+  /**
+   * Waits for the bucket of the rate limit and then for the budget of all calls, before the call occupies a connection.
+   */
   async #withinLimits(
     { guildId, limit, until }: { guildId: string; limit: string; until: number },
     call: () => Promise<HostResponse>,
@@ -116,7 +126,7 @@ export class DiscordApi {
     return this.#budget.run(guildId, until - performance.now(), () => this.#token.run(until, call));
   }
 
-  /** Learns the state of the rate limits from every response, including a 429. */
+  /** Stores the state of the rate limits that a response reports, including a 429. */
   #note(limit: string, response: HostResponse): void {
     const { status, headers } = response;
     const bucket = readBucket(headers);

@@ -9,13 +9,13 @@ const MAX_BUCKETS = 10_000;
 interface Bucket {
   limit: number;
   remaining: number;
-  /** By performance.now(). */
+  /** When the rate limit window of the bucket ends, by performance.now(). */
   endsAt: number;
 }
 
 /**
- * The state of the platform's rate limits as this process knows it from responses, so that a call waits instead of
- * getting a 429.
+ * Stores the state of the chat platform's rate limits as this process knows it from responses, so that a call waits
+ * instead of getting a 429.
  */
 export class Buckets {
   readonly #buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
@@ -26,7 +26,9 @@ export class Buckets {
     this.#shareOf = shareOf;
   }
 
-  /** Waits until the rate limit allows a call. Throws UNAVAILABLE if that is after `until` (performance.now()). */
+  /**
+   * Waits until the rate limit allows a call. Throws UNAVAILABLE if that would be after `until` (performance.now()).
+   */
   async acquire(limit: string, until: number): Promise<void> {
     for (;;) {
       const bucket = this.#buckets.get(limit);
@@ -47,12 +49,12 @@ export class Buckets {
     }
   }
 
-  /** Records the state of a bucket that a response reported. */
+  /** Stores the state of a rate limit bucket that a response reported. */
   note(limit: string, { limit: max, remaining, resetMs }: RateLimitBucket): void {
     const now = performance.now();
     const endsAt = now + resetMs;
     const known = this.#buckets.get(limit);
-    // Among calls in flight together, the response with the lower number was the later one at the platform.
+    // Among responses about the same window, the one with the lower number of remaining calls is the newer one.
     const isSame = known !== undefined && known.endsAt > now && Math.abs(known.endsAt - endsAt) < SAME_WINDOW_MS;
     this.#buckets.set(limit, {
       limit: max,
@@ -62,7 +64,7 @@ export class Buckets {
   }
 }
 
-/** The bucket that a response reports in its headers; undefined if it reports none. */
+/** Returns the rate limit bucket that a response reports in its headers; undefined if the response reports none. */
 export function readBucket(headers: Headers): RateLimitBucket | undefined {
   const [limit, remaining, seconds] = ['limit', 'remaining', 'reset-after'].map((name) =>
     Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN),

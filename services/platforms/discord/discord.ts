@@ -22,7 +22,7 @@ const MAX_CACHED_GUILDS = 1_000;
 const PAGE_SIZE = 1_000;
 const PAGE_TTL_MS = 10_000;
 const MAX_CACHED_PAGES = 50;
-/** Enough for 1,000 members with up to 250 roles each. */
+/** The maximum size of a page of members in bytes, enough for 1,000 members with up to 250 roles each. */
 const MAX_PAGE_BYTES = 8 * 1024 * 1024;
 
 const userSchema = z.object({ id: snowflake });
@@ -33,7 +33,10 @@ const pageSchema = z.array(memberSchema);
 export class Discord implements ChatPlatform {
   readonly #api: DiscordApi;
   readonly #botId: LoadingCache<string>;
-  /** null if the bot is not in the guild, which is cached because the platform counts rejected calls. */
+  /**
+   * The cached roles of each guild; null if the bot is not in the guild, which is cached because the platform counts
+   * rejected calls.
+   */
   readonly #roles: LoadingCache<ChatRole[] | null>;
   readonly #standings: LoadingCache<ChatStanding | null>;
   readonly #pages: LoadingCache<ChatMemberPage>;
@@ -92,7 +95,8 @@ export class Discord implements ChatPlatform {
     return this.#change(member, `/roles/${roleId}`, {
       method: give ? 'PUT' : 'DELETE',
       limit: `roles of members of ${guildId}`,
-      // If the bot may not assign a role to one member, it may not assign it to any other.
+      // A bot that may not assign a role to one member may not assign it to any other, so all these calls share a
+      // rejection key.
       rejectionKey: `role ${roleId} of ${guildId}`,
     });
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { PlatformResponse } from '../http/host.ts';
 
-/** Error codes of the platform. */
+/** The error codes of the chat platform. */
 export const CODES = {
   unknownGuild: 10004,
   unknownMember: 10007,
@@ -12,23 +12,28 @@ export const CODES = {
   invalidRole: 50028,
 };
 
-/** Codes of a rejected GET that stay the same until somebody changes the bot's rights in the guild. */
+/** The codes of rejected GET requests that stay the same until somebody changes the bot's rights in the guild. */
 const LASTING_CODES: ReadonlySet<number | undefined> = new Set([CODES.missingAccess, CODES.missingPermission]);
 
-/** The platform's own error code; undefined if the response contains none. */
+/** Returns the chat platform's own error code; undefined if the response contains none. */
 export function codeOf({ body }: PlatformResponse): number | undefined {
   return z.object({ code: z.number() }).safeParse(body).data?.code;
 }
 
-/** True if the bot is not permitted to do something. The platform sends various codes for that, sometimes none. */
+/**
+ * True if the bot is not permitted to make the request. The platform then sends various error codes, sometimes none.
+ */
 export const isForbidden = ({ status }: PlatformResponse): boolean => status === 403;
 
-/** True if a retry is useless until somebody changes the guild. For a write that is every 403, whatever its code. */
+/**
+ * True if a retry is useless until somebody changes the guild. For a write every 403 is lasting, whatever its error
+ * code.
+ */
 export function isLastingRejection(response: PlatformResponse, method = 'GET'): boolean {
   return isForbidden(response) && (method !== 'GET' || LASTING_CODES.has(codeOf(response)));
 }
 
-/** True if the bot is not in the guild, or may not read it. */
+/** True if the bot is not in the guild, or may not read the guild. */
 export function lacksGuildAccess(response: PlatformResponse): boolean {
   const code = codeOf(response);
   return (

@@ -17,13 +17,13 @@ export function toChatMember({ user, nick, roles, joined_at }: z.output<typeof m
   return { chatId: user.id, username: user.username, nickname: nick ?? null, roles, joinedAt };
 }
 
-/** True if the platform says that no member of the guild has this ID. */
+/** True if the chat platform says that no member of the guild has this ID. */
 export function isNoMember(response: PlatformResponse): boolean {
   const code = codeOf(response);
   return response.status === 404 && (code === CODES.unknownMember || code === CODES.unknownUser);
 }
 
-/** The outcome of a change; undefined if the response makes no sense. */
+/** Returns the outcome of changing a member; undefined if the platform's response makes no sense. */
 export function changeOutcome(response: PlatformResponse): ChatChange | undefined {
   if (response.status === 200 || response.status === 204) return 'done';
   if (isNoMember(response)) return 'no such member';

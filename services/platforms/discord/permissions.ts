@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The permissions of a role: the platform sends a 64-bit set of flags as a decimal string. */
+/** The schema of a role's permissions: the platform sends a 64-bit set of flags as a decimal string. */
 export const permissions = z
   .string()
   .regex(/^[0-9]{1,30}$/)

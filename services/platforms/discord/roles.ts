@@ -9,7 +9,7 @@ const roleSchema = z.object({
   position: z.int(),
   managed: z.boolean(),
   permissions,
-  /** Deprecated in favour of `colors`. */
+  /** The color of the role. The platform has deprecated this field in favour of `colors`. */
   color: z.int().optional(),
   colors: z.object({ primary_color: z.int() }).optional(),
 });
@@ -18,7 +18,7 @@ export const rolesSchema = z.array(roleSchema);
 
 type Role = z.output<typeof roleSchema>;
 
-/** The roles, highest first, without @everyone, whose ID is that of the guild. */
+/** Returns the guild's roles, highest first, without @everyone, whose ID is that of the guild. */
 export function toChatRoles(guildId: string, roles: readonly Role[], botRoles: readonly string[]): ChatRole[] {
   const sorted = roles.filter(({ id }) => id !== guildId).sort(highestFirst);
   const highest = sorted.findIndex(({ id }) => botRoles.includes(id));
@@ -30,7 +30,7 @@ export function toChatRoles(guildId: string, roles: readonly Role[], botRoles: r
   });
 }
 
-/** Of two roles in the same position, the older one ranks higher. It has the lower ID. */
+/** Compares two roles by rank. Of two roles in the same position, the older one ranks higher; it has the lower ID. */
 function highestFirst(left: Role, right: Role): number {
   return right.position - left.position || Number(BigInt(left.id) - BigInt(right.id));
 }

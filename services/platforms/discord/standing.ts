@@ -8,7 +8,7 @@ export const guildSchema = z.object({
   roles: z.array(z.object({ id: snowflake, permissions })),
 });
 
-/** The guild's owner, and the permissions that the bot has from all its roles. */
+/** Returns the guild's owner, and whether the bot may change nicknames according to all its roles. */
 export function toChatStanding(
   guildId: string,
   { owner_id, roles }: z.output<typeof guildSchema>,

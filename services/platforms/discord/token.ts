@@ -5,9 +5,15 @@ import { within } from '#kit/resilience/deadline.ts';
 import type { Logger } from '#kit/telemetry/log.ts';
 import type { PlatformResponse } from '../http/host.ts';
 
-/** How long calls are suspended after a 401, because the platform bans addresses that keep making invalid requests. */
+/**
+ * How long calls to the chat platform are suspended after a 401, because it bans addresses that keep making invalid
+ * requests.
+ */
 const SUSPENDED_MS = 600_000;
-/** During that time one call per minute probes whether the platform accepts the token again. */
+/**
+ * While calls are suspended, one call per this many milliseconds probes whether the platform accepts the bot token
+ * again.
+ */
 const PROBE_INTERVAL_MS = 60_000;
 
 /** Suspends calls to the chat platform while it rejects the bot token. */
@@ -16,7 +22,7 @@ export class TokenGuard {
   readonly #log: Logger;
   #suspendedUntil = 0;
   #nextProbeAt = 0;
-  /** Settles together with the probe that is in flight; never rejects. */
+  /** Settles together with the probing call that is in flight; never rejects. */
   #probe: Promise<void> | undefined;
 
   constructor(clock: Clock, log: Logger) {
@@ -24,15 +30,17 @@ export class TokenGuard {
     this.#log = log;
   }
 
-  /** Waits for a probe in flight. Throws UNAVAILABLE while calls are suspended; `until` is by performance.now(). */
+  /**
+   * Waits for a probing call in flight. Throws UNAVAILABLE while calls are suspended; `until` is by performance.now().
+   */
   async requireAccepted(until: number): Promise<void> {
     while (this.#probe) await this.#awaitProbe(this.#probe, until);
     this.#requireNotSuspended();
   }
 
   /**
-   * Makes the call. While the token is rejected, the first call of each minute is the probe, and other calls wait for
-   * its outcome.
+   * Makes a call to the chat platform. While the bot token is rejected, the first call of each minute is the probe, and
+   * other calls wait for its outcome.
    */
   async run<Response extends PlatformResponse>(until: number, call: () => Promise<Response>): Promise<Response> {
     while (this.#probe) await this.#awaitProbe(this.#probe, until);
@@ -84,7 +92,10 @@ export class TokenGuard {
     });
   }
 
-  /** While a probe is in flight its outcome is known soon, so clients may retry after a second. */
+  /**
+   * Returns the error for calls that are suspended. While a probe is in flight its outcome is known soon, so clients
+   * may retry after a second.
+   */
   #rejectedError(): ApiError {
     const retryAfter = this.#probe ? 1 : (this.#nextProbeAt - this.#clock.now()) / 1000;
     return new ApiError('UNAVAILABLE', { message: 'The chat platform rejects the bot token', retryAfter });

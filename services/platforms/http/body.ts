@@ -1,6 +1,6 @@
 const NO_CONTENT = 204;
 
-/** Requests JSON and, where there is a body, sends it as JSON. */
+/** Returns the options of a fetch call that requests JSON and sends the body, if there is one, as JSON. */
 export function jsonRequest(
   headers: Record<string, string> = {},
   body?: unknown,
@@ -11,8 +11,8 @@ export function jsonRequest(
 }
 
 /**
- * The parsed JSON of a response; undefined for a 204 and for a 429 with an unreadable body. Throws for a 5xx, for
- * invalid JSON and for more than `maxBytes`.
+ * Returns the parsed JSON of a response; undefined for a 204 and for a 429 with an unreadable body. Throws for a 5xx,
+ * for invalid JSON and for more than `maxBytes`.
  */
 export async function readJsonBody(response: Response, maxBytes: number): Promise<unknown> {
   if (response.status === 429) return readJson(response, maxBytes).catch(() => undefined);
@@ -33,7 +33,7 @@ async function readJson(response: Response, maxBytes: number): Promise<unknown> 
   return parseJson(Buffer.concat(chunks).toString('utf8'));
 }
 
-/** The parser's own error would quote the response, which must not be logged. */
+/** Parses JSON. The parser's own error is replaced, because it quotes the response, which must not be logged. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

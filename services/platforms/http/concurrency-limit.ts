@@ -3,7 +3,7 @@ import { ApiError } from '#kit/errors.ts';
 
 export interface ConcurrencyLimitOptions {
   maxRunning: number;
-  /** The maximum number of waiting actions for each purpose; further ones are rejected immediately. */
+  /** The maximum number of waiting actions of each purpose; further actions are rejected immediately. */
   maxWaitingPerPurpose: number;
   maxWaitMs: number;
   /** The message of the error with which an action is rejected. */
@@ -25,7 +25,10 @@ export class ConcurrencyLimit {
     this.#options = options;
   }
 
-  /** The action's outcome. Throws UNAVAILABLE without running the action if the queue is full or the wait too long. */
+  /**
+   * Runs an action and returns its result. Throws UNAVAILABLE without running the action if the queue is full or the
+   * wait too long.
+   */
   async run<Result>(action: () => Promise<Result>): Promise<Result> {
     if (this.#running < this.#options.maxRunning) this.#running += 1;
     else await this.#wait();

@@ -12,52 +12,58 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_CONCURRENT_CALLS = 20;
 const MAX_WAITING_CALLS = 1_000;
 
-/** Options of every client of a platform. */
+/** The options of every HTTP client of a platform. */
 export interface PlatformOptions {
   breakers: Breakers;
   metrics: Metrics;
   clock: Clock;
-  /** The deadline of a call, from the request to the last byte of the response. A call may wait as long before it. */
+  /**
+   * The deadline of a call in milliseconds, from the request to the last byte of the response. Before the request a
+   * call may wait as long again for a connection.
+   */
   deadlineMs?: number;
 }
 
 export interface PlatformHostOptions extends PlatformOptions {
-  /** The name in metrics and breakers, for example `game-users`. */
+  /** The name of the host in metrics and circuit breakers, for example `game-users`. */
   name: string;
-  /** The name in error messages, for example `game platform`. */
+  /** The name of the platform in error messages, for example `game platform`. */
   platform: string;
-  /** Without a trailing slash. */
+  /** The base URL of the host, without a trailing slash. */
   url: string;
-  /** If left out, calls are limited by the number in flight only. */
+  /** Delays calls to respect the host's rate limits. If left out, only the number of calls in flight is limited. */
   pace?: Pace | undefined;
 }
 
-/** Delays calls to respect the platform's rate limits. */
+/** Delays calls to respect a platform's rate limits. */
 export interface Pace {
-  /** Makes the call as soon as the rate limits allow it. Throws UNAVAILABLE without calling if that takes too long. */
+  /** Makes a call as soon as the rate limits allow it. Throws UNAVAILABLE without calling if that takes too long. */
   run(limit: string, call: () => Promise<HostResponse>): Promise<HostResponse>;
-  /** Receives every response, including a 429, to learn the state of the rate limits. */
+  /** Receives every response of the host, including a 429, to learn the state of the rate limits. */
   note(limit: string, response: HostResponse): void;
 }
 
 export interface CallOptions {
-  /** GET if left out. */
+  /** The HTTP method of the call; GET if left out. */
   method?: 'GET' | 'PUT' | 'PATCH' | 'DELETE';
   headers?: Record<string, string>;
-  /** Sent as JSON. */
+  /** The body of the request, which is sent as JSON. */
   body?: unknown;
-  /** The maximum size of the response; 1 MiB if left out. */
+  /** The maximum size of the response in bytes; 1 MiB if left out. */
   maxBytes?: number;
-  /** The host's rate limit to which the call counts, if the host has several. */
+  /** The host's rate limit that the call counts towards, if the host has several. */
   limit?: string;
-  /** Awaited immediately before the request is sent. If it throws, its error is thrown and no request is sent. */
+  /**
+   * Awaited immediately before the request is sent. If this function throws, its error is thrown and no request is
+   * sent.
+   */
   beforeCall?: () => Promise<void>;
 }
 
-/** A response with a status of 2xx, or of 4xx except 429. */
+/** A response of a platform with a status of 2xx, or of 4xx except 429. */
 export interface PlatformResponse {
   status: number;
-  /** Parsed JSON; undefined for a 204. */
+  /** The parsed JSON body of the response; undefined for a 204. */
   body: unknown;
 }
 
@@ -67,8 +73,8 @@ export interface HostResponse extends PlatformResponse {
 
 /**
  * An HTTP client for one host of a platform. At most 20 calls are in flight, each with a deadline; redirects are not
- * followed, and responses above 1 MiB are errors unless the call allows more. A breaker stops calls to a host that
- * keeps failing, and after a 429 no call is made for as long as the host requires.
+ * followed, and responses above 1 MiB are errors unless the call allows more. A circuit breaker stops calls to a host
+ * that keeps failing, and after a 429 no call is made for as long as the host requires.
  */
 export class PlatformHost {
   readonly #options: PlatformHostOptions;
@@ -107,12 +113,12 @@ export class PlatformHost {
     this.#credentialsRefused.set({ host: name }, 0);
   }
 
-  /** Makes a GET call. Throws the same errors as `call`. */
+  /** Makes a GET call to the host. Throws the same errors as `call`. */
   get(path: string, options: Omit<CallOptions, 'method' | 'body'> = {}): Promise<PlatformResponse> {
     return this.call(path, options);
   }
 
-  /** Makes one call, which is never retried. Throws PLATFORM_ERROR, TIMEOUT or UNAVAILABLE. */
+  /** Makes one call to the host, which is never retried. Throws PLATFORM_ERROR, TIMEOUT or UNAVAILABLE. */
   call(path: string, options: CallOptions = {}): Promise<HostResponse> {
     const { limit = '' } = options;
     const { pace } = this.#options;
@@ -120,7 +126,10 @@ export class PlatformHost {
     return pace ? this.#sendPaced(pace, limit, send) : send();
   }
 
-  /** Checks for a pause first, so that a call that would be rejected anyway does not wait for its turn. */
+  /**
+   * Makes a call within the rate limits. A pause after a 429 is checked first, so that a call that would be rejected
+   * anyway does not wait for the rate limits.
+   */
   async #sendPaced(pace: Pace, limit: string, send: () => Promise<HostResponse>): Promise<HostResponse> {
     this.requireNoPause(limit);
     return pace.run(limit, send);
@@ -139,7 +148,8 @@ export class PlatformHost {
   }
 
   /**
-   * The body of a 200, checked against the schema. Throws PLATFORM_ERROR for another status and for an invalid body.
+   * Returns the body of a 200, checked against the schema. Throws PLATFORM_ERROR for another status and for an invalid
+   * body.
    */
   expect<Shape>(response: PlatformResponse, schema: z.ZodType<Shape>): Shape {
     const parsed = response.status === 200 ? schema.safeParse(response.body) : undefined;
@@ -154,7 +164,7 @@ export class PlatformHost {
     return new ApiError('PLATFORM_ERROR', { message: `The ${platform} sent no usable response`, cause });
   }
 
-  /** Throws UNAVAILABLE during a pause of the whole host or of this rate limit. */
+  /** Throws UNAVAILABLE during a pause, after a 429, of the whole host or of this rate limit. */
   requireNoPause(limit: string): void {
     if (this.#pauses.secondsLeft(limit) === 0) return;
     this.#calls.inc({ host: this.#options.name, outcome: 'held back' });

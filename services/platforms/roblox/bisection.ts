@@ -3,13 +3,16 @@ import type { Clock } from '#kit/clock.ts';
 import { ApiError } from '#kit/errors.ts';
 import { resultOrError } from './responses.ts';
 
-/** The maximum number of calls for one batch. One rejected account among 50 takes 13 calls, two take at most 23. */
+/**
+ * The maximum number of calls to divide one rejected batch. One rejected account among 50 takes 13 calls, two take at
+ * most 23.
+ */
 const MAX_CALLS = 25;
-/** If every part of a batch larger than this is rejected, the accounts are not the reason. */
+/** If every part of a batch with more accounts than this is rejected, the accounts are not the reason. */
 const MAX_ALL_REJECTED = 4;
-/** For this long after such a batch, no batch is divided. */
+/** How long no batch is divided, in milliseconds, after a batch of which every part was rejected. */
 const PAUSE_MS = 60_000;
-/** For this long a rejected account is not queried again. */
+/** How long a rejected account is not queried again, in milliseconds. */
 const REJECTED_TTL_MS = 600_000;
 const MAX_REJECTED = 10_000;
 
@@ -17,16 +20,19 @@ const MAX_REJECTED = 10_000;
  * The value of an account, the error of its query, or `rejected` if the platform rejects queries that name the account.
  */
 export type AccountResult<Value> = Value | ApiError | 'rejected';
-/** A call about several accounts. The platform rejects the whole call if it rejects one of the accounts. */
+/**
+ * A call to the platform about several accounts. The platform rejects the whole call if it rejects one of the accounts.
+ */
 export type BatchCall<Value> = (ids: readonly number[]) => Promise<ReadonlyMap<number, Value> | 'rejected'>;
 
 /**
- * Divides a rejected batch to find the accounts that the platform rejects, so that the others still get their values.
+ * Divides a rejected batch of accounts to find those that the platform rejects, so that the others still get their
+ * values.
  */
 export class Bisection<Value> {
   readonly #call: BatchCall<Value>;
   readonly #clock: Clock;
-  /** By account, until when it counts as rejected. */
+  /** Until when each account counts as rejected, by account ID. */
   readonly #rejected = new LRUCache<number, number>({ max: MAX_REJECTED });
   #pausedUntil = 0;
 
@@ -35,7 +41,7 @@ export class Bisection<Value> {
     this.#clock = clock;
   }
 
-  /** Returns a result for each account. Errors of the platform are among the results and are never thrown. */
+  /** Loads and returns a result for each account. Errors of the platform are among the results and are never thrown. */
   async load(ids: readonly number[]): Promise<Map<number, AccountResult<Value>>> {
     const now = this.#clock.now();
     const isRejected = (id: number) => (this.#rejected.get(id) ?? 0) > now;
@@ -69,7 +75,10 @@ export class Bisection<Value> {
     return results;
   }
 
-  /** Every part was rejected: reports errors instead of rejected accounts, and pauses the division of batches. */
+  /**
+   * Called if every part of a batch was rejected: reports errors instead of rejected accounts, and pauses the division
+   * of batches.
+   */
   #withoutRejected(results: Map<number, AccountResult<Value>>): Map<number, AccountResult<Value>> {
     const isDivided = [...results.values()].includes('rejected');
     if (isDivided) this.#pausedUntil = this.#clock.now() + PAUSE_MS;

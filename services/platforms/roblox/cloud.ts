@@ -3,11 +3,11 @@ import type { GameItem } from '../game.ts';
 import type { PlatformHost } from '../http/host.ts';
 import { isRejection } from './responses.ts';
 
-/** The maximum number of rows per page; the default is ten. */
+/** The maximum number of rows per page of an Open Cloud list; Open Cloud's default is ten. */
 const PAGE_SIZE = 100;
-/** The status of a request that the key has no permission for. */
+/** The HTTP status of a request that the operator's key has no permission for. */
 const FORBIDDEN = 403;
-/** Enough for 50 users in 200 groups each. */
+/** The maximum number of pages that are read of one list, enough for 50 users in 200 groups each. */
 const MAX_PAGES = 100;
 
 const userPath = z
@@ -43,10 +43,10 @@ const inventorySchema = z.object({
   nextPageToken,
 });
 
-/** A role that a user holds. */
+/** A role that a user holds in a group of the game platform. */
 export type HeldRole = { userId: number; groupId: number; roleId: number };
 
-/** Open Cloud, version 2, with the operator's key. Throws the errors of PlatformHost. */
+/** A client of Open Cloud, version 2, with the operator's key. Its methods throw the errors of PlatformHost. */
 export class OpenCloud {
   readonly #host: PlatformHost;
   readonly #key: string;
@@ -56,7 +56,10 @@ export class OpenCloud {
     this.#key = key;
   }
 
-  /** All roles of up to 50 users in all groups, or `rejected` if the platform rejects the call because of a user. */
+  /**
+   * Returns all roles of up to 50 users in all groups, or `rejected` if the platform rejects the call because of a
+   * user.
+   */
   async heldRoles(userIds: readonly number[]): Promise<HeldRole[] | 'rejected'> {
     const filter = `user in [${userIds.map((id) => `'users/${id}'`).join(',')}]`;
     const held: HeldRole[] = [];
@@ -71,7 +74,10 @@ export class OpenCloud {
     return held;
   }
 
-  /** The given items that the user owns, or `hidden` if the inventory is private or the platform rejects the call. */
+  /**
+   * Returns those of the given items that the user owns, or `hidden` if the inventory is private or the platform
+   * rejects the call.
+   */
   async owned(userId: number, items: readonly GameItem[]): Promise<GameItem[] | 'hidden'> {
     const owned = new Map<string, GameItem>();
     const path = `users/${userId}/inventory-items`;
@@ -84,14 +90,15 @@ export class OpenCloud {
         if (assetDetails) found.push({ kind: 'asset', id: assetDetails.assetId });
         for (const item of found) owned.set(`${item.kind} ${item.id}`, item);
       }
-      // A user can own an asset several times, so the number of rows says nothing.
+      // The rows are not counted to see that all items were found, because a user can own an asset several times.
       if (owned.size === items.length) break;
     }
     return [...owned.values()];
   }
 
   /**
-   * Yields `forbidden` instead of a page if the key has no permission, and `rejected` if the request itself is invalid.
+   * Yields the pages of a list. Yields `forbidden` instead of a page if the operator's key has no permission, and
+   * `rejected` if the request itself is invalid.
    */
   async *#pages<Page extends { nextPageToken?: string }>(
     path: string,
@@ -124,7 +131,7 @@ export class OpenCloud {
 
 const FILTER_FIELDS = { gamepass: 'gamePassIds', badge: 'badgeIds', asset: 'assetIds' } as const;
 
-/** `gamePassIds=1,2;badgeIds=3` */
+/** Returns a filter for Open Cloud, such as `gamePassIds=1,2;badgeIds=3`. */
 function itemFilter(items: readonly GameItem[]): string {
   const idsByKind = Object.groupBy(items, ({ kind }) => kind);
   const fields = Object.entries(idsByKind).map(([kind, items]) => {

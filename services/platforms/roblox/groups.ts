@@ -7,7 +7,7 @@ import { errorOf, nameSchema } from './responses.ts';
 
 const TTL_MS = 60_000;
 const MAX_CACHED_GROUPS = 2_000;
-/** Error code of the groups host: "Group is invalid or does not exist." */
+/** The error code of the groups host for "Group is invalid or does not exist." */
 const UNKNOWN_GROUP = 1;
 
 const groupSchema = z.object({ id: z.int(), name: nameSchema });
@@ -16,7 +16,7 @@ const rolesSchema = z.object({ groupId: z.int(), roles: z.array(roleSchema) });
 
 export type GroupRole = z.output<typeof roleSchema>;
 
-/** Groups and their roles, from the groups host. Both are null if there is no such group. */
+/** Reads groups and their roles from the groups host, with a cache. Both are null if there is no such group. */
 export class Groups {
   readonly #host: PlatformHost;
   readonly #names: LoadingCache<string | null>;
@@ -35,7 +35,7 @@ export class Groups {
     return { id, name, roles: roles.map(({ name, rank }) => ({ name, rank })) };
   }
 
-  /** The roles of a group, lowest rank first. */
+  /** Returns the roles of a group, lowest rank first. */
   roles(id: number): Promise<GroupRole[] | null> {
     return this.#roles.get(String(id));
   }

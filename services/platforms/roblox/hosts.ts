@@ -3,7 +3,10 @@ import type { GamePlatformConfig } from '../config.ts';
 import { PlatformHost, type PlatformOptions } from '../http/host.ts';
 import { gamePaces } from './pace.ts';
 
-/** The hosts of Roblox that we call. Each has its own breaker, so that a failing host does not affect the others. */
+/**
+ * The hosts of Roblox that the services call. Each has its own circuit breaker, so that a failing host does not affect
+ * the others.
+ */
 export type RobloxHosts = ReturnType<typeof robloxHosts>;
 
 export function robloxHosts(

@@ -14,7 +14,7 @@ const productSchema = z
   .transform(({ TargetId, Name }) => ({ id: TargetId, name: Name }));
 const badgeSchema = z.object({ id: z.int(), name: nameSchema });
 
-/** The endpoint for items of one kind. */
+/** The endpoint of the game platform that returns the names of items of one kind. */
 interface Source {
   host: PlatformHost;
   limit?: string;
@@ -24,7 +24,7 @@ interface Source {
   isAbsent: (response: PlatformResponse) => boolean;
 }
 
-/** The names of items. */
+/** Reads the names of items from the game platform, with a cache. */
 export class Items {
   readonly #sources: Record<ItemKind, Source>;
   readonly #names: LoadingCache<string | null>;
@@ -36,7 +36,7 @@ export class Items {
       max: MAX_CACHED_NAMES,
       clock,
       load: (key) => this.#load(key),
-      // An item that does not exist may be created in the next minute.
+      // An item that does not exist is not cached, because it may be created in the next minute.
       isCacheable: (name) => name !== null,
     });
   }
@@ -68,21 +68,22 @@ const sources = (hosts: RobloxHosts): Record<ItemKind, Source> => ({
     host: hosts.economy,
     path: (id) => `/v2/assets/${id}/details`,
     shape: productSchema,
-    // "Invalid asset ID"
-    /** True if the response means that the item does not exist. */
+    // The economy host reports an asset that does not exist with code 20, "Invalid asset ID".
     isAbsent: (response) => response.status === 400 && errorOf(response)?.code === 20,
   },
   badge: {
     host: hosts.badges,
     path: (id) => `/v1/badges/${id}`,
     shape: badgeSchema,
-    // "Badge is invalid or does not exist."
-    /** True if the response means that the item does not exist. */
+    // The badges host reports a badge that does not exist with code 1 or 3, "Badge is invalid or does not exist."
     isAbsent: (response) => response.status === 404 && [1, 3].includes(errorOf(response)?.code ?? 0),
   },
 });
 
-/** Code 0 means a missing game pass as well as a missing route of the gateway; only the text distinguishes them. */
+/**
+ * True if a game pass does not exist. Error code 0 means a missing game pass as well as a missing route of the host;
+ * only the text of the error distinguishes them.
+ */
 function isAbsentGamepass(response: PlatformResponse): boolean {
   return [400, 404].includes(response.status) && /game ?pass/i.test(errorOf(response)?.message ?? '');
 }

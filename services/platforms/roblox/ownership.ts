@@ -16,18 +16,18 @@ type Owned = boolean | UnknownOrHidden;
 type LoadOwned = (userId: number, items: readonly GameItem[]) => Promise<Owned[]>;
 
 /**
- * The maximum age of a cached result. Callers get no cached results, so that a pass that was just bought counts. Jobs
- * accept old results, so that a resumed job does not repeat its queries.
+ * The maximum age of a cached ownership in milliseconds. Callers get no cached results, so that a pass that was just
+ * bought counts. Jobs accept old results, so that a resumed job does not repeat its queries.
  */
 const MAX_AGE_MS: Record<Purpose, number> = { caller: 0, background: 60_000, job: 600_000 };
 const MAX_CACHED = 50_000;
 
-/** Which items users own. */
+/** Finds out which items users of the game platform own. */
 export class Ownership {
   readonly #load: LoadOwned;
   readonly #clock: Clock;
   readonly #loading = new Map<string, Promise<Map<string, Owned>>>();
-  /** By user and item. */
+  /** The cached ownership of items, by user and item. */
   readonly #cached = new LRUCache<string, { owned: Owned; loadedAt: number }>({ max: MAX_CACHED });
 
   constructor(load: LoadOwned, clock: Clock) {
@@ -41,7 +41,8 @@ export class Ownership {
     const missing = new Map(items.map((item) => [itemKey(item), item]));
     for (const key of known.keys()) missing.delete(key);
     if (missing.size > 0) {
-      // The purpose is part of the key, so that a request never waits for a job's call, which has a lower priority.
+      // The purpose is part of the load key, so that a request never waits for a job's call, which has a lower
+      // priority.
       const loadKey = `${purpose} ${userId}: ${[...missing.keys()].sort().join()}`;
       const loading = this.#loading.get(loadKey) ?? this.#startLoad(loadKey, userId, missing);
       for (const [key, owned] of await loading) known.set(key, owned);
@@ -83,7 +84,10 @@ export class Ownership {
 
 const itemKey = ({ kind, id }: GameItem): string => `${kind} ${id}`;
 
-/** Queries Open Cloud, with one call for all items of a user. It rejects a private inventory, which is then hidden. */
+/**
+ * Queries ownership in Open Cloud, with one call for all items of a user. Open Cloud rejects a query for a private
+ * inventory, whose items are then `hidden`.
+ */
 export const ownedByCloud =
   (cloud: OpenCloud): LoadOwned =>
   async (userId, items) => {
@@ -97,7 +101,10 @@ export const ownedByCloud =
   };
 
 const canViewSchema = z.object({ canView: z.boolean() });
-/** The inventory host's name of each kind, and its error code for an item that does not exist, which nobody can own. */
+/**
+ * For each kind of item, its name on the inventory host, and the host's error code for an item that does not exist,
+ * which nobody can own.
+ */
 const KINDS: Record<ItemKind, { type: string; absent: number }> = {
   asset: { type: 'Asset', absent: 7 },
   gamepass: { type: 'GamePass', absent: 5 },
@@ -105,8 +112,8 @@ const KINDS: Record<ItemKind, { type: string; absent: number }> = {
 };
 
 /**
- * Queries the inventory host, with one call per item. It reports every item of a private inventory as not owned, so the
- * first call checks whether the inventory is private.
+ * Queries ownership on the inventory host, with one call per item. The host reports every item of a private inventory
+ * as not owned, so the first call checks whether the inventory is private.
  */
 export const ownedByItem = (host: PlatformHost): LoadOwned => {
   const canView = async (userId: number): Promise<boolean> => {

@@ -9,7 +9,7 @@ import type { HostResponse, Pace } from '../http/host.ts';
 import { readPause } from '../http/pauses.ts';
 
 const MINUTE_MS = 60_000;
-/** How long a call may wait for the rate limits. */
+/** The maximum time that a call may wait for the rate limits, in milliseconds, by purpose. */
 const MAX_WAIT_MS: Record<Purpose, number> = { caller: 5_000, background: 10_000, job: 30_000 };
 
 export interface GamePaceOptions {
@@ -52,7 +52,7 @@ export function gamePaces({ config, shared, metrics }: GamePaceOptions): (host: 
   };
 }
 
-/** The time of day is needed only for a Retry-After that is a date. */
+/** Returns the pause that a response requires. The time of day is needed only for a Retry-After that is a date. */
 function pauseOf(response: HostResponse) {
   return response.status === 429 ? readPause(response, Date.now()) : undefined;
 }

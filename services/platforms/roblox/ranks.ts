@@ -13,15 +13,18 @@ const TTL_MS = 30_000;
 const MAX_CACHED_USERS = 5_000;
 /** The maximum number of users in one filter of Open Cloud. */
 const BATCH = 50;
-/** Error code of the groups host: "The user is invalid or does not exist." */
+/** The error code of the groups host for "The user is invalid or does not exist." */
 const UNKNOWN_USER = 3;
 const ACCOUNT_REJECTED = 'The game platform rejects requests about this account';
-/** The role is newer than the cached roles of its group, or the platform's responses are inconsistent. */
+/**
+ * The error message if a role is newer than the cached roles of its group, or the platform's responses are
+ * inconsistent.
+ */
 const RANK_UNKNOWN = 'The game platform does not report the rank of a role yet, try again later';
 
-/** A role that a user holds. Open Cloud does not report its rank. */
+/** A role that a user holds in a group. Open Cloud does not report the rank of the role. */
 type Holding = { groupId: number; roleId: number; rank?: number };
-/** The roles that a user holds, or the reason why they are not known. */
+/** The roles that a user holds, or the reason why the roles are not known. */
 type Holdings = AccountResult<readonly Holding[]>;
 type LoadHoldings = (userIds: readonly number[]) => Promise<ReadonlyMap<number, Holdings>>;
 type Ranks = ReadonlyMap<number, readonly number[]>;
@@ -32,7 +35,7 @@ export interface UserRanksOptions {
   clock: Clock;
 }
 
-/** The ranks of users in groups. */
+/** Finds out the ranks of users in groups of the game platform. */
 export class UserRanks {
   readonly #groups: Groups;
   readonly #holdings: BatchCache<Holdings>;
@@ -59,7 +62,7 @@ export class UserRanks {
     return new Map([...holdings].map(([userId, held]) => [userId, ranksOf(held, rankOf)]));
   }
 
-  /** The ranks of one user in one group. Throws PLATFORM_ERROR if they are not known. */
+  /** Returns the ranks of one user in one group. Throws PLATFORM_ERROR if the ranks are not known. */
   async ofOne(userId: number, groupId: number): Promise<readonly number[]> {
     const holdings = (await this.#holdings.get([userId])).get(userId) ?? new ApiError('PLATFORM_ERROR');
     if (holdings instanceof ApiError) throw holdings;
@@ -71,7 +74,10 @@ export class UserRanks {
     return ranks.get(groupId) ?? [];
   }
 
-  /** Returns a function that finds the rank of a holding. Loads the roles of the groups for which that is necessary. */
+  /**
+   * Returns a function that finds the rank of a role that a user holds. Loads the roles of the groups for which that is
+   * necessary.
+   */
   async #rankFinder(all: readonly Holdings[]): Promise<(holding: Holding) => number | undefined> {
     const held = all.flatMap((holdings) => (isKnown(holdings) ? holdings : []));
     const unranked = held.filter(({ rank }) => rank === undefined);
@@ -97,9 +103,9 @@ function ranksOf(holdings: Holdings, rankOf: (holding: Holding) => number | unde
 }
 
 /**
- * Queries Open Cloud: one call, and another one for every hundred memberships. If one of them fails, the holdings of
- * all users in the batch are unknown. If the platform rejects a batch because of an account, further calls find that
- * account.
+ * Queries the roles of users in Open Cloud: one call, and another one for every hundred memberships. If one of these
+ * calls fails, the roles of all users in the batch are unknown. If the platform rejects a batch because of an account,
+ * further calls find that account.
  */
 export function holdingsByCloud(cloud: OpenCloud, clock: Clock): LoadHoldings {
   const load = async (userIds: readonly number[]) => {
@@ -122,7 +128,10 @@ const userGroupsSchema = z.object({
   ),
 });
 
-/** Queries the groups host, with one call per user. It reports only the user's highest role in each group. */
+/**
+ * Queries the roles of users on the groups host, with one call per user. The host reports only the user's highest role
+ * in each group.
+ */
 export const holdingsByUser = (host: PlatformHost): LoadHoldings => {
   const load = async (userId: number): Promise<readonly Holding[] | 'rejected'> => {
     const response = await host.get(`/v2/users/${userId}/groups/roles`);

@@ -7,10 +7,13 @@ const errorSchema = z.object({
   errors: z.array(z.object({ code: z.number(), message: z.string().catch('') })).nonempty(),
 });
 
-/** The names of users, groups, roles and items. */
+/** The schema of the names of users, groups, roles and items. */
 export const nameSchema = z.string().min(1).max(1000);
 
-/** The first error of `{"errors":[{"code":3,"message":"…"}]}`, the format of all hosts except Open Cloud. */
+/**
+ * Returns the first error of `{"errors":[{"code":3,"message":"…"}]}`, the error format of all hosts of the game
+ * platform except Open Cloud.
+ */
 export function errorOf({ body }: PlatformResponse): { code: number; message: string } | undefined {
   return errorSchema.safeParse(body).data?.errors[0];
 }
@@ -18,15 +21,15 @@ export function errorOf({ body }: PlatformResponse): { code: number; message: st
 const cloudErrorSchema = z.object({ code: z.literal('NOT_FOUND') });
 
 /**
- * True if the platform rejects a request because of an account or an item that it names. A 404 counts only with the
- * error code of Open Cloud, because a host that has lost a route responds with 404 to every request.
+ * True if the game platform rejects a request because of an account or an item that the request names. A 404 counts
+ * only with the error code of Open Cloud, because a host that has lost a route responds with 404 to every request.
  */
 export function isRejection({ status, body }: PlatformResponse): boolean {
   if (status === 404) return cloudErrorSchema.safeParse(body).success;
   return status === 400 || status === 409 || status === 422;
 }
 
-/** The result, or the ApiError with which it rejects. */
+/** Returns the result of a promise, or the ApiError with which the promise rejects. */
 export async function resultOrError<Result>(result: Promise<Result>): Promise<Result | ApiError> {
   try {
     return await result;
@@ -36,7 +39,7 @@ export async function resultOrError<Result>(result: Promise<Result>): Promise<Re
   }
 }
 
-/** The result, or `unknown` if it rejects with an ApiError. */
+/** Returns the result of a promise, or `unknown` if the promise rejects with an ApiError. */
 export async function resultOrUnknown<Result>(promise: Promise<Result>): Promise<Result | Unknown> {
   const result = await resultOrError(promise);
   return result instanceof ApiError ? 'unknown' : result;

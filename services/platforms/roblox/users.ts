@@ -7,14 +7,14 @@ import { errorOf, resultOrUnknown } from './responses.ts';
 
 const TTL_MS = 3600_000;
 const MAX_CACHED_USERS = 10_000;
-/** Error code of the users host: "The user id is invalid." */
+/** The error code of the users host for "The user id is invalid." */
 const UNKNOWN_USER = 3;
 
 const userSchema = z.object({ id: z.int(), name: z.string().regex(/^\P{Cc}{1,50}$/u), created: z.string().optional() });
 
 type Profile = { user: GameUser; createdAt: Date | UnknownOrHidden };
 
-/** Users, from the users host. */
+/** Reads users of the game platform from the users host, with a cache. */
 export class Users {
   readonly #host: PlatformHost;
   readonly #profiles: LoadingCache<Profile | null>;
@@ -26,7 +26,7 @@ export class Users {
       max: MAX_CACHED_USERS,
       clock,
       load: (id) => this.#load(Number(id)),
-      // A user who does not exist may sign up in the next minute.
+      // A user who does not exist is not cached, because the user may sign up in the next minute.
       isCacheable: (profile) => profile !== null,
     });
   }
@@ -35,14 +35,14 @@ export class Users {
     return (await this.#profiles.get(String(id)))?.user ?? null;
   }
 
-  /** Returns `hidden` for a user who does not exist. */
+  /** Returns when the user's account was created; `hidden` for a user who does not exist. */
   async createdAt(id: number): Promise<Date | UnknownOrHidden> {
     const profile = await resultOrUnknown(this.#profiles.get(String(id)));
     if (profile === null) return 'hidden';
     return profile === 'unknown' ? profile : profile.createdAt;
   }
 
-  /** `GET /v1/users/{id}` responds with 200 and the user, or with 404 and code 3 if there is none. */
+  /** Loads a user. `GET /v1/users/{id}` responds with 200 and the user, or with 404 and code 3 if there is none. */
   async #load(id: number): Promise<Profile | null> {
     const response = await this.#host.get(`/v1/users/${id}`);
     if (response.status === 404 && errorOf(response)?.code === UNKNOWN_USER) return null;
