@@ -63,7 +63,7 @@ export const moderationService: ServiceDefinition<ModerationConfig> = {
 
     const activity = service.client(DecisionServiceService, 'activity', config.ACTIVITY_GRPC_ADDRESS);
     const deliver = (delivery: Delivery) => activity.deliverDecision(decisionMessage(delivery));
-    const definitions = [decisionQueue({ clock, deliver, events: telemetry })];
+    const definitions = [decisionQueue({ clock, deliver, telemetry })];
     const worker = new QueueWorker(definitions, { database, limits: queueLimits(config), metrics, log });
     metrics.gauge(
       'moderation_outbox_oldest_seconds',

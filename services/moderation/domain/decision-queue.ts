@@ -16,7 +16,7 @@ export interface DecisionQueueOptions {
   clock: Clock;
   /** Delivers a decision to activity. Delivering the same decision again has no effect. */
   deliver: (delivery: Delivery) => Promise<unknown>;
-  events: ModerationTelemetry;
+  telemetry: ModerationTelemetry;
 }
 
 /**
@@ -24,7 +24,7 @@ export interface DecisionQueueOptions {
  * activity rejects, or that fails in every attempt, becomes a dead letter, and the guild's next decisions are
  * delivered, because one broken decision must not stop later bans.
  */
-export function decisionQueue({ clock, deliver, events }: DecisionQueueOptions): QueueDefinition<Event> {
+export function decisionQueue({ clock, deliver, telemetry }: DecisionQueueOptions): QueueDefinition<Event> {
   return {
     name: DECISIONS,
     table: OUTBOX,
@@ -35,14 +35,14 @@ export function decisionQueue({ clock, deliver, events }: DecisionQueueOptions):
     async handle({ guildId, attempts: attempt, data }) {
       const delivery = { ...data, guildId, attempt };
       // An operator has retried a dead letter, but game servers already have a later decision about the same player.
-      if (data.isSuperseded) return events.superseded(delivery);
+      if (data.isSuperseded) return telemetry.superseded(delivery);
       try {
         await deliver(delivery);
       } catch (error) {
-        events.notDelivered(isServerError(asApiError(error)));
+        telemetry.notDelivered(isServerError(asApiError(error)));
         throw error;
       }
-      events.delivered(delivery, clock.now() - data.createdAt.getTime());
+      telemetry.delivered(delivery, clock.now() - data.createdAt.getTime());
     },
   };
 }
