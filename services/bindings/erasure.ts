@@ -8,6 +8,6 @@ export const erasureRules: readonly ErasureRule[] = [
   { table: 'bindings.bindings' },
   // This table has the last binding ID of each guild; the IDs start over if an erased guild returns.
   { table: 'bindings.counters' },
-  // Stored responses are encrypted, so they cannot be searched for a user; they are deleted within a day.
+  // Stored responses to writes are encrypted, so they cannot be searched for a user; they are deleted within a day.
   { table: 'bindings.idempotency' },
 ];

@@ -67,7 +67,7 @@ interface Request {
 /** Runs the bindings and lookup services with one clock on a real database, and simulators of both platforms. */
 export class BindingsFixture {
   readonly clock = new ManualClock(Date.now());
-  /** The guild of the current test; `nextGuild` sets a new one. */
+  /** The ID of the guild that the current test uses; `nextGuild` sets a new one. */
   guild = guildId(1);
   database!: TestDatabase;
   simulators!: Simulators;
@@ -115,7 +115,7 @@ export class BindingsFixture {
     return startService(bindingsService, all, { clock: this.clock });
   }
 
-  /** Switches to a guild without bindings that exists on the chat platform. */
+  /** Makes the test use another guild, which exists on the chat platform and has no bindings. */
   nextGuild(): string {
     this.#guilds += 1;
     if (this.#guilds > GUILDS) throw new Error('the world has no more guilds');

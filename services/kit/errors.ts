@@ -48,7 +48,7 @@ export type ErrorCode = keyof typeof ERRORS;
 
 /** One validation error of a request, as listed in `details.errors`. */
 export interface Fault {
-  /** `body.x`, `query.x`, `path.x` or `header.X-Guild-ID`; `request.x` over gRPC. */
+  /** The place of the invalid value: `body.x`, `query.x`, `path.x` or `header.X-Guild-ID`; `request.x` over gRPC. */
   path: string;
   message: string;
 }

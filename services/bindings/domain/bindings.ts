@@ -39,7 +39,7 @@ export interface BindingsOptions<View> {
   maxNamesWaitMs?: number;
 }
 
-/** Lists, adds, updates and removes the bindings of a guild. */
+/** Lists, adds, updates and removes a guild's bindings, each of which ties a chat role to data of the game platform. */
 export class Bindings<View = unknown> {
   readonly #options: BindingsOptions<View>;
   readonly #roleNames: NameCache<string, Map<string, string>>;
@@ -73,7 +73,7 @@ export class Bindings<View = unknown> {
     return bindings.map((binding) => this.#options.view(binding, names(binding)));
   }
 
-  /** Returns a binding. Throws NOT_FOUND if the guild has no such binding. */
+  /** Returns one binding of a guild. Throws NOT_FOUND if the guild has no such binding. */
   async get(guildId: string, id: number): Promise<Binding> {
     return (await store.findBinding(this.#options.database, guildId, id)) ?? notFound();
   }
@@ -121,7 +121,7 @@ export class Bindings<View = unknown> {
     return outcome;
   }
 
-  /** Removes a binding. Throws NOT_FOUND if the guild has no such binding. */
+  /** Removes a binding of a guild. Throws NOT_FOUND if the guild has no such binding. */
   async remove(write: IdempotentWrite, id: number): Promise<WriteOutcome<{ removed: true; id: number }>> {
     const { idempotency, telemetry } = this.#options;
     let removed: Binding | undefined;

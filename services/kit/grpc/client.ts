@@ -203,7 +203,7 @@ export class GrpcChannel {
     });
   }
 
-  /** gRPC resolves an unknown name again only if a connection is requested, so the timer requests one repeatedly. */
+  /** gRPC resolves an unknown host name again only if a connection is requested, so a timer requests one repeatedly. */
   #startWaiting(): void {
     if (this.#waiting++ === 0) this.#connectTimer = setInterval(() => this.#isConnected(), RESOLVE_EVERY_MS).unref();
   }

@@ -57,7 +57,7 @@ export function fromStatus(error: ServiceError | StatusObject): ApiError {
   if (thrown) return thrown;
   switch (error.code) {
     case status.UNAVAILABLE:
-    // A server that is forced to stop cancels the calls in flight.
+    // A gRPC server that is forced to stop cancels the calls in flight.
     case status.CANCELLED:
     case status.RESOURCE_EXHAUSTED:
       return new ApiError('UNAVAILABLE', { cause: error });

@@ -10,7 +10,7 @@ export const TICKET_HEADER = 'x-guild-ticket';
 /** The gRPC header with which an operator authenticates a call to auth; signed with the operator's credential. */
 export const OPERATOR_HEADER = 'x-guild-operator';
 
-/** The operator name of a person who holds ADMIN_SECRETS. */
+/** The operator name of a person who calls with ADMIN_SECRETS instead of a credential. */
 export const ROOT = 'root';
 
 const LIFETIME_MS = 30_000;
@@ -35,7 +35,10 @@ export type Headers = (name: string) => string | undefined;
 export interface OperatorGuard {
   /** Checks the headers before the request is read; false rejects the call as UNAUTHENTICATED. */
   admits(called: CalledMethod, headers: Headers, now: number): boolean;
-  /** Returns the operator's name. Throws an ApiError if the operator may not make this call with this request. */
+  /**
+   * Checks an operator's call and returns the operator's name. Throws an ApiError if the operator may not make this
+   * call.
+   */
   authorise(called: CalledMethod, headers: Headers, request: Buffer, now: number): Promise<string>;
 }
 

@@ -64,7 +64,7 @@ export class GrpcServer implements Part {
   readonly #server: Server;
   /** The processes that may call a method, by method path. */
   readonly #callers = new Map<string, AllowedCallers>();
-  /** The guards of the methods that operators call, by method path. */
+  /** The guards that authorise operators' calls, by method path. */
   readonly #guards = new Map<string, OperatorGuard>();
   /** The full names of the gRPC services that were added. */
   readonly #names = new Set<string>();
@@ -79,11 +79,11 @@ export class GrpcServer implements Part {
     this.#server = new Server({
       // Calls are authenticated before any message is read, so that unauthenticated messages are never parsed.
       interceptors: [({ path }, call) => this.#authenticating(path, call)],
-      // Callers must reconnect and resolve names again, otherwise new replicas get no load. gRPC adds 10 % of jitter.
+      // Connections have a maximum age: callers then reconnect and find new replicas. gRPC adds 10 % of jitter.
       'grpc.max_connection_age_ms': options.connectionAgeMs ?? CONNECTION_AGE_MS,
       'grpc.max_connection_age_grace_ms': CONNECTION_GRACE_MS,
       'grpc.max_receive_message_length': 1024 * 1024,
-      // Detects a caller whose machine is lost, so that its streams end.
+      // Keepalive pings detect a caller whose machine is lost, so that its streams end.
       'grpc.keepalive_time_ms': 10_000,
       'grpc.keepalive_timeout_ms': 5_000,
     });
@@ -141,7 +141,7 @@ export class GrpcServer implements Part {
       const handler = handlers[name] as Handler;
       this.#guards.set(method.path, guard);
       this.#names.add(method.path.split('/')[1] as string);
-      // The guard needs the bytes, because a ticket is issued for exactly these bytes.
+      // Requests stay serialized until the guard has checked them, because a ticket is issued for exactly these bytes.
       raw[name] = { ...method, requestDeserialize: (bytes: Buffer) => bytes };
       implementation[name] = (call: ServerUnaryCall<Buffer, unknown>, callback: sendUnaryData<unknown>) =>
         void this.#guarded(method, handler, guard, call, callback);

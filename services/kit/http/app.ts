@@ -31,7 +31,7 @@ export interface HandlerRequest<Spec extends RouteSpec> {
   ignoredFields: readonly string[];
   /** Identifies a repeated write by its Idempotency-Key; used on routes that write. */
   write: IdempotentWrite;
-  /** Aborted if the client disconnects before the response is sent. */
+  /** The signal that is aborted if the client disconnects before the response is sent. */
   signal: AbortSignal;
 }
 

@@ -54,7 +54,7 @@ export interface Claim {
   id: string;
   /** When the claim expires, in ISO 8601. */
   until: string;
-  /** True if an earlier claim on the same write may already have started the work. */
+  /** True if an earlier claim on the same write may already have started the planned work. */
   isRepeat: boolean;
 }
 

@@ -159,7 +159,8 @@ export class Listener implements Part {
     const delivery = Promise.withResolvers<void>();
     this.#probeDelivered = delivery.resolve;
     const fail = () => delivery.reject(new Error('notifications no longer arrive'));
-    // If this process has stalled, the probe may already be waiting in the socket; setImmediate lets it be read first.
+    // If this process has stalled, the probe's notification may already be waiting in the socket; setImmediate lets it
+    // be read before the probe fails.
     const deadline = setTimeout(() => setImmediate(fail), PROBE_TIMEOUT_MS);
     signal.addEventListener('abort', fail, { once: true });
     try {

@@ -183,7 +183,7 @@ class Connection implements Queryable {
 
   /** Runs an SQL statement. If no response arrives within `milliseconds`, the connection is marked as broken. */
   async run(statement: Statement, values?: readonly unknown[], milliseconds = NO_RESPONSE_MS): Promise<QueryResult> {
-    // A broken connection must not be used again, for example to commit a transaction in which a statement failed.
+    // A broken database connection must not be used again, for example to commit a transaction with a failed statement.
     if (this.isBroken) throw new ApiError('UNAVAILABLE', { cause: new Error('the connection is broken') });
     const text = typeof statement === 'string' ? statement : statement.text;
     const name = typeof statement === 'object' && 'name' in statement && this.#mayPrepare ? statement.name : undefined;
@@ -202,7 +202,8 @@ class Connection implements Queryable {
   }
 
   /**
-   * Uses a callback and our own timeout, because pg's promises and query_timeout keep the rows in memory (deploy/decisions/0009-query-callbacks.md).
+   * Sends a statement to PostgreSQL with a callback and our own timeout, because pg's promises and query_timeout keep
+   * the rows in memory (deploy/decisions/0009-query-callbacks.md).
    */
   #send(config: QueryConfig, milliseconds: number): Promise<QueryResult> {
     const response = new Promise<QueryResult>((resolve, reject) => {
@@ -224,7 +225,7 @@ async function transaction<Result>(
     if (command !== 'COMMIT') throw new Error('the transaction was rolled back: one of its statements had failed');
     return result;
   } catch (error) {
-    // A failed rollback marks the connection as broken; the first error is the one to report.
+    // A failed rollback marks the database connection as broken. The first error is thrown, because it is the cause.
     if (!connection.isBroken) await connection.run('ROLLBACK').catch(() => undefined);
     throw error;
   }

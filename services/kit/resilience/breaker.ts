@@ -36,7 +36,7 @@ class ProbeFailure extends Error {}
 
 type Action = () => Promise<unknown>;
 
-/** Creates the circuit breakers of a process, one per dependency, and reports their states as a metric. */
+/** Creates the circuit breakers of a process, one per dependency, and reports in a metric which of them are open. */
 export class Breakers {
   readonly #all = new Map<string, Breaker>();
 

@@ -204,7 +204,7 @@ export function canPrepare({
 
 /** The environment variables of every service with queues. */
 export const queueConfig = {
-  /** The number of failed attempts after which a queue item is a dead letter; eight take about two minutes. */
+  /** The number of failed attempts after which a queue item is a dead letter; eight attempts take about two minutes. */
   QUEUE_MAX_ATTEMPTS: number(12, 8, 1_000),
   /** How long, in seconds, failed attempts do not count while a dependency of the whole queue is down. */
   QUEUE_MAX_OUTAGE_SECONDS: number(24 * 3600, 60),

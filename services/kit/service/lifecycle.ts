@@ -7,7 +7,7 @@ export interface Part {
   start?(): Promise<void>;
   /** Makes clients use another replica from now on; requests are still accepted. */
   retire?(): void;
-  /** Finishes the work in flight and accepts no new work. */
+  /** Completes the work in flight of this part and accepts no new work. */
   drain?(): Promise<void>;
   stop?(): Promise<void>;
 }
